@@ -1,0 +1,1 @@
+"""Doors: each turns one envelope into method calls and back, and holds no domain logic."""

@@ -1,0 +1,74 @@
+"""How each door says each named error: the contract's table of errors."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from shared.rpc import errors
+
+if TYPE_CHECKING:
+    from shared.rpc.errors import KhoError
+
+_TABLE: dict[type[KhoError], tuple[HTTPStatus, int]] = {
+    errors.ParseError: (HTTPStatus.BAD_REQUEST, -32700),
+    errors.InvalidRequest: (HTTPStatus.BAD_REQUEST, -32600),
+    errors.UnknownMethod: (HTTPStatus.NOT_FOUND, -32601),
+    errors.InvalidParams: (HTTPStatus.BAD_REQUEST, -32602),
+    errors.NotSignedIn: (HTTPStatus.UNAUTHORIZED, 401),
+    errors.NotAllowed: (HTTPStatus.FORBIDDEN, 403),
+    errors.NotFound: (HTTPStatus.NOT_FOUND, 404),
+    errors.Conflict: (HTTPStatus.CONFLICT, 409),
+    errors.TooLarge: (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, 413),
+    errors.TooManyRequests: (HTTPStatus.TOO_MANY_REQUESTS, 429),
+    errors.ToolFailed: (HTTPStatus.BAD_GATEWAY, 502),
+    errors.Unavailable: (HTTPStatus.SERVICE_UNAVAILABLE, 503),
+    errors.OutOfTime: (HTTPStatus.GATEWAY_TIMEOUT, 504),
+    errors.Internal: (HTTPStatus.INTERNAL_SERVER_ERROR, -32603),
+}
+
+_SERVERS: dict[str, dict[type[KhoError], int]] = {
+    "memory-server": {errors.NotFound: -32001},
+    "tool-server": {errors.NotFound: -32001, errors.ToolFailed: -32002},
+}
+
+_RETRY_AFTER_SECONDS = 1
+
+
+def status_of(kind: type[KhoError]) -> HTTPStatus:
+    """The HTTP status of errors of this kind."""
+    return _TABLE[kind][0]
+
+
+def http_status(error: KhoError) -> HTTPStatus:
+    """The HTTP status of `error`."""
+    return status_of(type(error))
+
+
+def http_body(error: KhoError) -> dict[str, Any]:
+    """The body with which an HTTP door answers `error`."""
+    return {
+        "error": {
+            "code": error.name,
+            "message": error.message,
+            "details": error.details,
+            "guidance": error.guidance,
+        }
+    }
+
+
+def http_headers(error: KhoError) -> dict[str, str]:
+    """When to call again, where that is known."""
+    return {"retry-after": str(_RETRY_AFTER_SECONDS)} if error.retryable else {}
+
+
+def jsonrpc_error(error: KhoError, server: str) -> dict[str, Any]:
+    """The error object with which the JSON-RPC door answers for `server`."""
+    code = _SERVERS.get(server, {}).get(type(error), _TABLE[type(error)][1])
+    # The specification's own codes bear its own words; what is wrong where stands in data.
+    predefined = -32768 <= code <= -32600
+    return {
+        "code": code,
+        "message": error.summary if predefined else error.message,
+        "data": {"code": error.name, "details": error.details, "guidance": error.guidance},
+    }

@@ -1,0 +1,116 @@
+"""What every HTTP door shares: the gateway's event in, the gateway's answer out."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from doors import dialects
+from shared.rpc.errors import InvalidRequest, KhoError, TooLarge
+from shared.rpc.text import compact
+from shared.telemetry import correlation_id_from, observe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+MAX_EVENT_BYTES: Final = 6 * 1024 * 1024
+"""What a function can be sent and can answer, escaping included."""
+MAX_ANSWER_BYTES: Final = MAX_EVENT_BYTES - 4096
+"""What is left of it for a body, beside status and headers."""
+_JSON: Final = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One HTTP request, as the gateway hands it over."""
+
+    path: str
+    path_parameters: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes
+    authorizer: Mapping[str, Any] | None
+    correlation_id: str
+
+    @classmethod
+    def of(cls, event: Mapping[str, Any]) -> Request:
+        """Read the gateway's event, payload format 2.0."""
+        headers = event.get("headers") or {}
+        body = event.get("body") or ""
+        context = event["requestContext"]
+        return cls(
+            path=event["rawPath"],
+            path_parameters=event.get("pathParameters") or {},
+            headers=headers,
+            body=base64.b64decode(body) if event.get("isBase64Encoded") else body.encode("utf-8", "surrogatepass"),
+            authorizer=(context.get("authorizer") or {}).get("lambda"),
+            correlation_id=correlation_id_from(headers.get("x-correlation-id") or context.get("requestId")),
+        )
+
+    def require_json(self) -> None:
+        """Refuse what is not declared as JSON: browsers may send anything else across sites unasked."""
+        content_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if content_type != _JSON:
+            raise InvalidRequest(
+                f"Content-Type must be {_JSON}.",
+                details=[{"field": "Content-Type", "message": f"must be {_JSON}"}],
+                guidance=f"Send the header 'Content-Type: {_JSON}'.",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One HTTP answer, as the gateway takes it."""
+
+    status: HTTPStatus
+    body: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def error(cls, error: KhoError) -> Response:
+        """`error` in the dialect of HTTP."""
+        return cls(dialects.http_status(error), compact(dialects.http_body(error)), dialects.http_headers(error))
+
+    def event(self, correlation_id: str) -> dict[str, Any]:
+        """The answer as the gateway takes it, unless it is too large."""
+        body = self.body or ""
+        if event_bytes(body) > MAX_ANSWER_BYTES:
+            raise TooLarge("The answer would pass 6 MB.")
+        headers = {"x-correlation-id": correlation_id, "cache-control": "no-store"}
+        if self.body is not None:
+            headers["content-type"] = _JSON
+        return {
+            "statusCode": int(self.status),
+            "headers": headers | dict(self.headers),
+            "body": body,
+            "isBase64Encoded": False,
+        }
+
+
+def event_bytes(body: str) -> int:
+    """The size of `body` inside a function's event."""
+    return len(json.dumps(body, ensure_ascii=False).encode("utf-8"))
+
+
+def respond(name: str, event: Mapping[str, Any], answer: Callable[[Request], Response]) -> dict[str, Any]:
+    """Answer the gateway's `event` under the name `name`, every failure in the contract's words."""
+    request = Request.of(event)
+    try:
+        with observe(name, request.correlation_id):
+            return answer(request).event(request.correlation_id)
+    except KhoError as error:
+        return Response.error(error).event(request.correlation_id)
+
+
+def door(name: str) -> Callable[[Callable[[Request], Response]], Callable[[dict[str, Any], Any], dict[str, Any]]]:
+    """Make a function from requests to responses the Lambda handler of the door `name`."""
+
+    def decorate(answer: Callable[[Request], Response]) -> Callable[[dict[str, Any], Any], dict[str, Any]]:
+        def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
+            return respond(f"doors/{name}", event, answer)
+
+        return handler
+
+    return decorate

@@ -1,0 +1,135 @@
+"""POST /jsonrpc: JSON-RPC 2.0, single, batch and notifications; `method` is `{server}/{method}`."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from doors.callers import caller_of
+from doors.dialects import jsonrpc_error
+from doors.http import MAX_ANSWER_BYTES, Request, Response, door, event_bytes
+from shared.rpc.catalogue import catalogue
+from shared.rpc.errors import FieldProblem, InvalidParams, InvalidRequest, KhoError, ParseError, TooLarge, UnknownMethod
+from shared.rpc.invoke import invoke
+from shared.rpc.text import compact, is_encodable, parse
+
+if TYPE_CHECKING:
+    from shared.rpc.caller import Caller
+    from shared.rpc.catalogue import Entry
+
+MAX_BATCH: Final = 50
+_NOTIFICATION: Final = object()
+_REFUSAL_BYTES: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _Single:
+    """One request object that is what the specification asks for."""
+
+    id: Any
+    method: str
+    params: list[Any] | dict[str, Any]
+
+    @classmethod
+    def of(cls, item: Any) -> _Single:
+        problem = _problem(item)
+        if problem:
+            raise InvalidRequest(details={"reason": problem})
+        return cls(item.get("id", _NOTIFICATION), item["method"], item.get("params", {}))
+
+
+@door("jsonrpc")
+def handler(request: Request) -> Response:
+    """Answer one JSON-RPC request or a batch of them."""
+    caller = caller_of(request.authorizer)
+    try:
+        request.require_json()
+        body = parse(request.body)
+        if isinstance(body, list) and not 1 <= len(body) <= MAX_BATCH:
+            raise InvalidRequest(details={"reason": f"a batch holds 1 to {MAX_BATCH} requests, this one {len(body)}"})
+    except (ParseError, InvalidRequest) as error:
+        return Response(HTTPStatus.OK, compact(_failure(None, error)))
+    answer = partial(_answer, caller=caller, correlation_id=request.correlation_id)
+    if not isinstance(body, list):
+        answers = _fitting([answer(body)])
+        return Response(HTTPStatus.OK, answers[0]) if answers else Response(HTTPStatus.NO_CONTENT)
+    with ThreadPoolExecutor(max_workers=len(body)) as pool:
+        answers = _fitting(list(pool.map(answer, body)))
+    return Response(HTTPStatus.OK, f"[{','.join(answers)}]") if answers else Response(HTTPStatus.NO_CONTENT)
+
+
+def _answer(item: Any, *, caller: Caller, correlation_id: str) -> dict[str, Any] | None:
+    """The answer to one request object; none to a notification."""
+    try:
+        single = _Single.of(item)
+    except InvalidRequest as error:
+        return _failure(_echoed_id(item), error)
+    server = single.method.partition("/")[0]
+    try:
+        entry = catalogue().methods.get(single.method)
+        if entry is None:
+            raise UnknownMethod
+        result = invoke(entry.function, entry.name, _named(single.params, entry), caller, correlation_id)
+    except KhoError as error:
+        return None if single.id is _NOTIFICATION else _failure(single.id, error, server)
+    return None if single.id is _NOTIFICATION else {"jsonrpc": "2.0", "result": result, "id": single.id}
+
+
+def _fitting(answers: list[dict[str, Any] | None]) -> list[str]:
+    """The answers as far as they fit through the door together; each other says that it is too large."""
+    left = MAX_ANSWER_BYTES - MAX_BATCH * _REFUSAL_BYTES
+    fitting = []
+    for answer in answers:
+        if answer is None:
+            continue
+        text = compact(answer)
+        size = event_bytes(text)
+        if size > left:
+            text = compact(_failure(answer["id"], TooLarge("The answer would pass 6 MB.")))
+        else:
+            left -= size
+        fitting.append(text)
+    return fitting
+
+
+def _named(params: list[Any] | dict[str, Any], entry: Entry) -> dict[str, Any]:
+    """Parameters by name; those by position follow the order of the method's fields."""
+    if isinstance(params, dict):
+        return params
+    if len(params) > len(entry.fields):
+        said = f"takes at most {len(entry.fields)} by position: {', '.join(entry.fields) or 'none'}"
+        raise InvalidParams(FieldProblem(field="params", message=said))
+    return dict(zip(entry.fields, params, strict=False))
+
+
+def _failure(id_: Any, error: KhoError, server: str = "") -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "error": jsonrpc_error(error, server), "id": id_}
+
+
+def _problem(item: Any) -> str | None:
+    """What keeps `item` from being a request object."""
+    if not isinstance(item, dict):
+        return "a request is a JSON object"
+    if item.get("jsonrpc") != "2.0":
+        return "'jsonrpc' must be \"2.0\""
+    if not isinstance(item.get("method"), str):
+        return "'method' must be a string"
+    if not isinstance(item.get("params", {}), list | dict):
+        return "'params' must be an object or an array"
+    if "id" in item and not _is_id(item["id"]):
+        return "'id' must be a string, a number or null"
+    return None
+
+
+def _is_id(value: Any) -> bool:
+    if isinstance(value, str):
+        return is_encodable(value)
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _echoed_id(item: Any) -> Any:
+    id_ = item.get("id") if isinstance(item, dict) else None
+    return id_ if _is_id(id_) else None

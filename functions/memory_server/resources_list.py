@@ -1,0 +1,46 @@
+"""memory-server/resources/list: the tenant's conversations as MCP resources."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from doors.direct import Caller, Params, method
+from memory_server import URI, conversations
+from memory_server.paging import Cursor, Limit
+
+
+class ListResources(Params):
+    """Which part of the list."""
+
+    limit: Limit = 100
+    cursor: Cursor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One conversation."""
+
+    uri: str
+    name: str
+    description: str
+    mimeType: str = "application/json"  # noqa: N815 - MCP's own name
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Conversations in order of their ids; `nextCursor` where more follow."""
+
+    resources: list[Resource]
+    nextCursor: str | None = None  # noqa: N815 - MCP's own name
+
+
+@method("memory-server/resources/list", role="reader")
+def handler(params: ListResources, caller: Caller) -> Resources:
+    """List conversations as resources."""
+    ids, more = conversations(caller).listed(params.limit, params.cursor)
+    resources = [
+        Resource(URI + quote(each, safe=":@"), f"Conversation {each}", f"Conversation history for {each}")
+        for each in ids
+    ]
+    return Resources(resources, more)

@@ -1,0 +1,74 @@
+"""memory-server/resources/read: one conversation as an MCP resource."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Annotated
+from urllib.parse import unquote
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from doors.direct import Caller, Params, method
+from memory_server import URI, conversations
+from memory_server.paging import Cursor, Limit
+from shared.memory.histories import History
+from shared.memory.models import ConversationId
+from shared.rpc.errors import NotFound
+
+_CONVERSATION_ID: TypeAdapter[str] = TypeAdapter(ConversationId)
+
+
+class ReadResource(Params):
+    """Which conversation, and which part of its messages."""
+
+    uri: Annotated[str, Field(min_length=1, max_length=2048, examples=["memory://conversation/chat_xxx"])]
+    limit: Limit | None = None
+    cursor: Cursor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The conversation as JSON text."""
+
+    uri: str
+    mimeType: str  # noqa: N815 - MCP's own name
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceContents:
+    """What the resource holds; `next_cursor` where more messages follow."""
+
+    contents: list[Contents]
+    next_cursor: str | None = None
+
+
+@method("memory-server/resources/read", role="reader", errors=(NotFound,))
+def handler(params: ReadResource, caller: Caller) -> ResourceContents:
+    """Read a conversation by its URI."""
+    history = History(conversations(caller), _conversation_id(params.uri))
+    page = history.page(params.limit, params.cursor, nested=1)
+    summary = history.summary()
+    text = json.dumps(
+        {
+            "messages": [asdict(message) for message in page.messages],
+            "summary": summary.as_object() if summary else {},
+        },
+        ensure_ascii=False,
+    )
+    return ResourceContents([Contents(params.uri, "application/json", text)], page.next_cursor)
+
+
+def _conversation_id(uri: str) -> str:
+    scheme, _, quoted = uri.partition(URI)
+    try:
+        if scheme:
+            raise ValueError("another scheme")
+        return _CONVERSATION_ID.validate_python(unquote(quoted, errors="strict"))
+    except (ValidationError, ValueError):
+        raise NotFound(
+            "No resource has this URI.",
+            details={"uri": uri},
+            guidance=f"URIs are {URI}{{conversation_id}}; resources/list lists them.",
+        ) from None

@@ -1,0 +1,7 @@
+"""tool-server: tools that a chatbot can call (seed 002)."""
+
+from __future__ import annotations
+
+from shared.tools import tools
+
+TOOLS = [each.described() for each in tools().values()]

@@ -1,0 +1,43 @@
+"""tool-server/tools/call: run one tool."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from doors.direct import Caller, Params, method
+from shared.rpc.errors import NotFound, ToolFailed
+from shared.rpc.method import OpenObject
+from shared.tools import tool
+
+
+class CallTool(Params):
+    """Which tool, and what it is given."""
+
+    name: Annotated[str, Field(min_length=1, max_length=128, examples=["duckduckgo_search"])]
+    arguments: Annotated[OpenObject, Field(default_factory=dict)]
+
+
+@dataclass(frozen=True, slots=True)
+class TextContent:
+    """Text for a model to read."""
+
+    type: Literal["text"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What the tool gave."""
+
+    content: list[TextContent]
+    structuredContent: dict[str, Any]  # noqa: N815 - MCP's own name
+
+
+@method("tool-server/tools/call", role="reader", errors=(NotFound, ToolFailed))
+def handler(params: CallTool, _caller: Caller) -> ToolResult:
+    """Execute a tool."""
+    outcome = tool(params.name).call(params.arguments)
+    return ToolResult([TextContent("text", outcome.text)], outcome.data)

@@ -1,0 +1,1 @@
+"""Workers: what runs because something changed, not because somebody called."""

@@ -1,0 +1,131 @@
+"""The `kho` command."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from cyclopts import App
+from cyclopts.config import Env
+
+from infra.local.dynamodb import DURABLE, Engine, EngineFailed
+from infra.local.environment import point_at_store, prepare
+from infra.local.folder import FolderTaken, Serving, announce, hold
+from infra.local.listening import address_of, listen
+from infra.local.template import load
+from shared.config import Auth  # noqa: TC001 - cyclopts reads it
+
+if TYPE_CHECKING:
+    import socket
+
+app: Final = App(
+    name="kho",
+    help="A storehouse for AI agents: documents, memory, experiences, knowledge and devices.",
+    config=Env("KHO_", command=False),
+)
+_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
+
+
+@app.command
+def serve(  # noqa: PLR0913 - one argument an option
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8001,
+    mqtt_port: int = 1883,  # noqa: ARG001 - the devices' broker comes with device-server
+    data: Path = Path(".kho"),
+    auth: Auth = "open",
+    aws_endpoint: str = "",
+) -> None:
+    """Serve template.yaml on this machine, with everything embedded.
+
+    Parameters
+    ----------
+    host
+        The address to listen on; any but a loopback address needs --auth required.
+    port
+        The port of HTTP; 0 takes a free one.
+    mqtt_port
+        The port of the devices' MQTT broker (nothing listens there until device-server exists).
+    data
+        The folder that keeps all data.
+    auth
+        open: everyone is the tenant 'local'. required: callers need a key, see 'kho keys create'.
+    aws_endpoint
+        A DynamoDB endpoint to use in place of the embedded store.
+    """
+    if auth == "open" and host not in _LOOPBACK:
+        _end(f"{host} is not a loopback address: serve it with --auth required, and make keys with 'kho keys create'.")
+    template = load()
+    data = data.resolve()
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(hold(data))
+        except FolderTaken as error:
+            _end(f"{error}. Stop it, or choose another folder with --data.")
+        except OSError as error:
+            _end(f"{data} cannot be used: {error.strerror}. Choose another folder with --data.")
+        listener = _listen(host, port)
+        stack.callback(listener.close)
+        prepare(template, auth=auth, log_file=data / "kho.log")
+        store_url = aws_endpoint or _start_store(stack, data)
+        point_at_store(store_url)
+
+        from infra.local import serve as machine  # reads its settings as it is imported
+        from shared.config import ConfigurationError, config
+
+        try:
+            config()
+        except ConfigurationError as error:
+            _end(str(error))
+        address = address_of(listener)
+        announce(data, Serving(pid=os.getpid(), address=address, store_url=store_url))
+        machine.run(
+            template, listener, data, store_url, authorizing=auth == "required", durable=bool(aws_endpoint) or DURABLE
+        )
+
+
+@app.command
+def generate(*, check: bool = False) -> None:
+    """Make the catalogue of methods and the README's table from the functions.
+
+    Parameters
+    ----------
+    check
+        Change nothing; fail where something would change.
+    """
+    from infra.generate import generate_all
+
+    stale = generate_all(write=not check)
+    if check and stale:
+        _end(f"Not what the functions say: {', '.join(stale)}. Run 'make generate'.")
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        return listen(host, port)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            _end(f"Port {port} is taken. Stop what listens there, or choose another with --port (KHO_PORT).")
+        _end(f"Cannot listen on {host}, port {port}: {error.strerror}.")
+
+
+def _start_store(stack: ExitStack, data: Path) -> str:
+    try:
+        engine = Engine(data / "dynamodb.sqlite", data / "store.log")
+    except EngineFailed as error:
+        _end(f"{error}. Its own words are in {data / 'store.log'}.")
+    stack.callback(engine.close)
+    return engine.url
+
+
+def _end(message: str) -> NoReturn:
+    sys.exit(f"kho: {message}")
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

@@ -1,0 +1,1 @@
+"""One machine: the template served with everything embedded."""

@@ -1,0 +1,115 @@
+"""The DynamoDB engine of one machine: `dynoxide` on a file in the data folder, or moto where there is none."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from types_boto3_dynamodb import DynamoDBClient
+
+    from infra.local.template import TableDefinition
+
+_DYNOXIDE: Final = Path(sys.prefix) / "share" / "dynoxide" / "node_modules" / "@dynoxide" / "linux-x64" / "dynoxide"
+DURABLE: Final = _DYNOXIDE.exists()
+_START_SECONDS: Final = 20
+_PR_SET_PDEATHSIG: Final = 1
+
+
+class EngineFailed(Exception):
+    """The store did not start."""
+
+
+class Engine:
+    """A DynamoDB endpoint on this machine, which ends when this process does, however it ends."""
+
+    def __init__(self, file: Path, log: Path) -> None:
+        port = _free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        with ExitStack() as stack:
+            output = stack.enter_context(log.open("ab"))
+            self._process = subprocess.Popen(  # noqa: S603 - our own words only
+                _command(port, file) if DURABLE else _moto(port),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                # Not stopped by the terminal's Ctrl-C: requests that are under way still need it.
+                start_new_session=True,
+                preexec_fn=_end_with_parent if platform.system() == "Linux" else None,  # noqa: PLW1509
+            )
+        try:
+            self._await_answer()
+        except EngineFailed:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the engine; what it has acknowledged is on disk."""
+        self._process.terminate()
+        try:
+            self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _await_answer(self) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        client = connect(self.url)
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                raise EngineFailed(f"the store ended as it started, with code {self._process.returncode}")
+            try:
+                client.list_tables(Limit=1)
+            except (BotoCoreError, ClientError):
+                time.sleep(0.02)
+            else:
+                return
+        raise EngineFailed(f"the store did not answer within {_START_SECONDS} s")
+
+
+def connect(url: str) -> DynamoDBClient:
+    """A client of the engine at `url`."""
+    settings = Config(retries={"total_max_attempts": 1}, connect_timeout=1, read_timeout=30)
+    return boto3.client("dynamodb", endpoint_url=url, config=settings)
+
+
+def create_tables(client: DynamoDBClient, tables: Iterable[TableDefinition]) -> None:
+    """Create the template's tables that do not exist yet."""
+    existing = {name for page in client.get_paginator("list_tables").paginate() for name in page["TableNames"]}
+    for table in tables:
+        if table.name not in existing:
+            client.create_table(TableName=table.name, **table.creation)
+
+
+def _command(port: int, file: Path) -> list[str]:
+    return [str(_DYNOXIDE), "serve", "--port", str(port), "--db-path", str(file)]
+
+
+def _moto(port: int) -> list[str]:
+    return [sys.executable, "-m", "moto.server", "--port", str(port)]
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _end_with_parent() -> None:
+    """Have Linux kill this process when its parent is gone, though the parent be killed itself."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,0 +1,66 @@
+"""The data folder of one machine: one server at a time, and where it can be reached."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, TypedDict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_SERVING: Final = "serving.json"
+
+
+class Serving(TypedDict):
+    """Where a running server's parts can be reached."""
+
+    pid: int
+    address: str
+    store_url: str
+
+
+class FolderTaken(Exception):
+    """Another server is using this folder."""
+
+
+@contextmanager
+def hold(folder: Path) -> Iterator[None]:
+    """Have the folder to oneself; the lock goes with the process, however it ends."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except FileExistsError:
+        raise FolderTaken(f"{folder} is a file, not a folder") from None
+    with (folder / "lock").open("w") as lock:
+        _lock(lock.fileno(), folder)
+        try:
+            yield
+        finally:
+            (folder / _SERVING).unlink(missing_ok=True)
+
+
+def announce(folder: Path, serving: Serving) -> None:
+    """Tell other commands on this machine where the server's parts are."""
+    (folder / _SERVING).write_text(json.dumps(serving))
+
+
+def serving(folder: Path) -> Serving | None:
+    """Where the folder's running server can be reached, if there is one."""
+    try:
+        with hold(folder):
+            return None
+    except FolderTaken:
+        found: Serving = json.loads((folder / _SERVING).read_text())
+        return found
+
+
+def _lock(descriptor: int, folder: Path) -> None:
+    try:
+        import fcntl
+    except ImportError:  # Windows has no such locks; there the store's own must do
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise FolderTaken(f"another kho serve is using {folder}") from None

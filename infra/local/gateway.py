@@ -1,0 +1,193 @@
+"""The template's HTTP API on one machine: requests become the gateway's events, answers become responses."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import re
+import secrets
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from shared.rpc.invoke import FunctionCrashed
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, MutableMapping
+
+    from infra.local.functions import Functions
+    from infra.local.template import Route, Template
+
+    Scope = MutableMapping[str, Any]
+    Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+    Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+    AccessLog = Callable[[str, str, int, float], None]
+
+MAX_BODY_BYTES: Final = 10 * 1024 * 1024
+MAX_EVENT_BYTES: Final = 6 * 1024 * 1024
+_LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "[::1]", "")
+_TEXT: Final = re.compile(r"text/|application/(json|javascript|xml)|application/[^;]+\+(json|xml)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @classmethod
+    def own(cls, status: HTTPStatus, message: str) -> _Answer:
+        """What the gateway itself says."""
+        return cls(status, {"content-type": "application/json"}, json.dumps({"message": message}).encode())
+
+
+class Gateway:
+    """An ASGI application that behaves as the deployed HTTP API does."""
+
+    def __init__(
+        self, template: Template, functions: Functions, *, authorizing: bool, access_log: AccessLog, threads: int = 64
+    ) -> None:
+        self._routes = [(_pattern(route.path), route) for route in template.routes]
+        self._authorizer = template.authorizer
+        self._functions = functions
+        self._authorizing = authorizing
+        self._access_log = access_log
+        self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="gateway")
+
+    def close(self) -> None:
+        """Take nothing more."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one HTTP request."""
+        if scope["type"] != "http":
+            return
+        started = time.perf_counter()
+        body = await _read(receive)
+        if body is None:
+            answer = _Answer.own(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Request Entity Too Large")
+        else:
+            loop = asyncio.get_running_loop()
+            answer = await loop.run_in_executor(self._pool, self._answer, scope, body)
+        headers = {"content-length": str(len(answer.body)), **answer.headers}
+        if answer.status == HTTPStatus.NO_CONTENT:
+            del headers["content-length"]
+        raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+        await send({"type": "http.response.start", "status": answer.status, "headers": raw})
+        await send({"type": "http.response.body", "body": answer.body})
+        self._access_log(scope["method"], scope["path"], answer.status, time.perf_counter() - started)
+
+    def _answer(self, scope: Scope, body: bytes) -> _Answer:
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        if not self._authorizing and _host(headers) not in _LOOPBACK_NAMES:
+            # Without keys, a page elsewhere whose name was made to lead here must not be served.
+            return _Answer.own(HTTPStatus.FORBIDDEN, "Forbidden")
+        route, parameters = self._route(scope["method"], scope["path"])
+        if route is None:
+            return _Answer.own(HTTPStatus.NOT_FOUND, "Not Found")
+        event = _event(scope, route, parameters, headers, body)
+        if self._authorizing and route.authorized:
+            refusal = self._authorize(event)
+            if refusal:
+                return refusal
+        payload = json.dumps(event, ensure_ascii=False).encode("utf-8")
+        if len(payload) > MAX_EVENT_BYTES:
+            return _Answer.own(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Request Entity Too Large")
+        try:
+            raw = self._functions(route.function, payload)
+        except TimeoutError:
+            return _Answer.own(HTTPStatus.SERVICE_UNAVAILABLE, "Service Unavailable")
+        except FunctionCrashed:
+            return _Answer.own(HTTPStatus.INTERNAL_SERVER_ERROR, "Internal Server Error")
+        if len(raw) > MAX_EVENT_BYTES:
+            return _Answer.own(HTTPStatus.INTERNAL_SERVER_ERROR, "Internal Server Error")
+        made = json.loads(raw)
+        content = base64.b64decode(made["body"]) if made.get("isBase64Encoded") else made["body"].encode("utf-8")
+        return _Answer(made["statusCode"], made["headers"], content)
+
+    def _authorize(self, event: dict[str, Any]) -> _Answer | None:
+        """Let the authorizer say who is calling; what keeps the caller out, if anything does."""
+        if "authorization" not in event["headers"]:
+            return _Answer.own(HTTPStatus.UNAUTHORIZED, "Unauthorized")
+        asked = {name: event[name] for name in ("version", "routeKey", "rawPath", "headers", "requestContext")}
+        asked |= {"type": "REQUEST", "identitySource": [event["headers"]["authorization"]]}
+        try:
+            said = json.loads(self._functions(self._authorizer, json.dumps(asked).encode()))
+        except (FunctionCrashed, TimeoutError):
+            return _Answer.own(HTTPStatus.INTERNAL_SERVER_ERROR, "Internal Server Error")
+        if not said["isAuthorized"]:
+            return _Answer.own(HTTPStatus.FORBIDDEN, "Forbidden")
+        event["requestContext"]["authorizer"] = {"lambda": said["context"]}
+        return None
+
+    def _route(self, method: str, path: str) -> tuple[Route | None, dict[str, str]]:
+        for pattern, route in self._routes:
+            if route.method == method and (found := pattern.fullmatch(path)):
+                return route, found.groupdict()
+        return None, {}
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(path)))
+
+
+def _host(headers: dict[str, str]) -> str:
+    return re.sub(r":\d*$", "", headers.get("host", "")).lower()
+
+
+async def _read(receive: Receive) -> bytes | None:
+    """The whole body, or None where it is larger than the gateway takes."""
+    parts, size = [], 0
+    while True:
+        message = await receive()
+        part = message.get("body", b"")
+        size += len(part)
+        if size <= MAX_BODY_BYTES:
+            parts.append(part)
+        if not message.get("more_body"):
+            return b"".join(parts) if size <= MAX_BODY_BYTES else None
+
+
+def _event(
+    scope: Scope, route: Route, parameters: dict[str, str], headers: dict[str, str], body: bytes
+) -> dict[str, Any]:
+    """The gateway's event, payload format 2.0."""
+    event: dict[str, Any] = {
+        "version": "2.0",
+        "routeKey": route.key,
+        "rawPath": scope["path"],
+        "rawQueryString": scope["query_string"].decode("latin-1"),
+        "headers": headers,
+        "requestContext": {
+            "http": {
+                "method": scope["method"],
+                "path": scope["path"],
+                "protocol": f"HTTP/{scope['http_version']}",
+                "sourceIp": scope["client"][0] if scope.get("client") else "",
+                "userAgent": headers.get("user-agent", ""),
+            },
+            "requestId": secrets.token_urlsafe(12),
+            "routeKey": route.key,
+            "stage": "$default",
+            "timeEpoch": int(time.time() * 1000),
+        },
+        "isBase64Encoded": False,
+    }
+    if parameters:
+        event["pathParameters"] = parameters
+    if body:
+        event["body"], event["isBase64Encoded"] = _carried(body, headers.get("content-type", ""))
+    return event
+
+
+def _carried(body: bytes, content_type: str) -> tuple[str, bool]:
+    """The body as the event carries it: text where it is declared to be and is, else base64."""
+    if _TEXT.match(content_type.lower()):
+        try:
+            return body.decode("utf-8"), False
+        except UnicodeDecodeError:
+            pass
+    return base64.b64encode(body).decode("ascii"), True

@@ -1,0 +1,26 @@
+"""Taking a port before anything else is started."""
+
+from __future__ import annotations
+
+import socket
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Take the port, or raise OSError where somebody else has it."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(1024)
+    except OSError:
+        listener.close()
+        raise
+    listener.settimeout(0)
+    return listener
+
+
+def address_of(listener: socket.socket) -> str:
+    """Where the listener can be reached."""
+    host, port = listener.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"

@@ -1,0 +1,79 @@
+"""`kho serve`: the template on one machine, with everything embedded."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from infra.local.dynamodb import connect, create_tables
+from infra.local.expiry import Expiry
+from infra.local.functions import Functions
+from infra.local.gateway import Gateway
+from infra.local.listening import address_of
+from infra.local.streams import StreamReader
+from shared.rpc import invoke
+
+if TYPE_CHECKING:
+    import socket
+    from pathlib import Path
+
+    from infra.local.template import Template
+
+
+def run(  # noqa: PLR0913 - each is a part of the machine
+    template: Template, listener: socket.socket, data: Path, store_url: str, *, authorizing: bool, durable: bool
+) -> None:
+    """Serve until told to end."""
+    with ExitStack() as stack:
+        create_tables(connect(store_url), template.tables)
+        functions = Functions(template.functions)
+        stack.callback(functions.close)
+        invoke.use(functions)
+        gateway = Gateway(template, functions, authorizing=authorizing, access_log=_print_access)
+        stack.callback(gateway.close)
+        readers = [StreamReader(trigger, store_url, functions, data) for trigger in template.streams]
+        background: list[StreamReader | Expiry] = [*readers, Expiry(store_url, template.tables)]
+        for thread in background:
+            thread.start()
+            stack.callback(thread.join, 5)
+            stack.callback(thread.stop)
+        _greet(listener, data, durable=durable)
+        _serve(gateway, listener)
+    print("Ended.", flush=True)
+
+
+def _serve(gateway: Gateway, listener: socket.socket) -> None:
+    settings = uvicorn.Config(
+        gateway,
+        lifespan="off",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=65,
+        timeout_graceful_shutdown=28,
+    )
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(uvicorn.Server(settings).serve(sockets=[listener]))
+
+
+def _greet(listener: socket.socket, data: Path, *, durable: bool) -> None:
+    address = address_of(listener)
+    call = {"jsonrpc": "2.0", "method": "memory-server/memory/get_or_create", "params": {}, "id": 1}
+    print(f"Kho listens on {address}")
+    print(f"Data is kept in {data}" if durable else "Data is NOT kept: this platform has no durable local store.")
+    print("Try:")
+    print(f"  curl -X POST {address}/jsonrpc -H 'Content-Type: application/json' -d '{json.dumps(call)}'")
+    print("Ctrl-C ends it.", flush=True)
+
+
+def _print_access(method: str, path: str, status: int, seconds: float) -> None:
+    shown = path.encode("unicode_escape").decode("ascii")
+    sys.stdout.write(f"{time.strftime('%H:%M:%S')} {method} {shown} {status} {seconds * 1000:.0f} ms\n")
+    sys.stdout.flush()

@@ -1,0 +1,133 @@
+"""Table streams on one machine: what changes is brought to the functions that the template names."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+import boto3
+from boto3.dynamodb.types import Binary
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from shared.rpc.invoke import FunctionCrashed
+from shared.telemetry import logger
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from infra.local.functions import Functions
+    from infra.local.template import StreamTrigger
+
+_IDLE_SECONDS: Final = 0.25
+_RETRY_SECONDS: Final = 1.0
+_ATTEMPTS: Final = 10
+
+
+class StreamReader(threading.Thread):
+    """Reads one table's stream for one function, and remembers on disk how far it is."""
+
+    def __init__(self, trigger: StreamTrigger, url: str, functions: Functions, folder: Path) -> None:
+        super().__init__(name=f"stream-{trigger.function}", daemon=True)
+        self._trigger = trigger
+        self._functions = functions
+        self._position_file = folder / f"stream-{trigger.function}.json"
+        self._stopping = threading.Event()
+        # dynoxide's shard ids are shorter than botocore believes they can be.
+        settings = Config(parameter_validation=False, retries={"total_max_attempts": 1})
+        self._client: Any = boto3.client("dynamodbstreams", endpoint_url=url, config=settings)
+
+    def stop(self) -> None:
+        """Stop before the next batch."""
+        self._stopping.set()
+
+    def run(self) -> None:
+        """Bring records until stopped; a store that does not answer is asked again."""
+        positions: dict[str, str] = json.loads(self._position_file.read_text()) if self._position_file.exists() else {}
+        while not self._stopping.is_set():
+            try:
+                busy = self._advance(positions)
+            except (BotoCoreError, ClientError) as error:
+                logger.warning("stream", extra={"function": self._trigger.function, "failure": type(error).__name__})
+                self._stopping.wait(_RETRY_SECONDS)
+            else:
+                self._stopping.wait(0 if busy else _IDLE_SECONDS)
+
+    def _advance(self, positions: dict[str, str]) -> bool:
+        """Bring what is new in every shard; whether there was anything."""
+        busy = False
+        for stream in self._client.list_streams(TableName=self._trigger.table)["Streams"]:
+            described = self._client.describe_stream(StreamArn=stream["StreamArn"])["StreamDescription"]
+            for shard in described["Shards"]:
+                busy |= self._advance_shard(stream["StreamArn"], shard["ShardId"], positions)
+        return busy
+
+    def _advance_shard(self, arn: str, shard: str, positions: dict[str, str]) -> bool:
+        last = positions.get(f"{arn}/{shard}")
+        start = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": last} if last else {}
+        asked = {"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"} | start
+        iterator = self._client.get_shard_iterator(**asked)["ShardIterator"]
+        records = self._client.get_records(ShardIterator=iterator, Limit=1000)["Records"]
+        wanted = [record for record in records if self._passes(record)]
+        for start_index in range(0, len(wanted), self._trigger.batch_size):
+            self._bring(wanted[start_index : start_index + self._trigger.batch_size])
+            if self._stopping.is_set():
+                return True
+        if records:
+            positions[f"{arn}/{shard}"] = records[-1]["dynamodb"]["SequenceNumber"]
+            remembered = self._position_file.with_suffix(".new")
+            remembered.write_text(json.dumps(positions))
+            remembered.replace(self._position_file)
+        return bool(records)
+
+    def _bring(self, batch: list[dict[str, Any]]) -> None:
+        """Invoke the function until each record is done, or has failed too often."""
+        for _ in range(_ATTEMPTS):
+            payload = json.dumps({"Records": batch}, default=_as_event).encode()
+            try:
+                answer = json.loads(self._functions(self._trigger.function, payload))
+            except (FunctionCrashed, TimeoutError):
+                failed = {record["dynamodb"]["SequenceNumber"] for record in batch}
+            else:
+                failed = {failure["itemIdentifier"] for failure in answer["batchItemFailures"]}
+            # As Lambda does: from the first failure on, everything is delivered again.
+            while batch and batch[0]["dynamodb"]["SequenceNumber"] not in failed:
+                batch = batch[1:]
+            if not failed or self._stopping.wait(_RETRY_SECONDS):
+                return
+        logger.error("dead letters", extra={"function": self._trigger.function, "records": len(batch)})
+
+    def _passes(self, record: dict[str, Any]) -> bool:
+        filters = self._trigger.filters
+        return not filters or any(matches(pattern, record) for pattern in filters)
+
+
+def matches(pattern: dict[str, Any], value: Any) -> bool:
+    """Whether a record has what an event filter asks for: exact values, prefixes, existence."""
+    if not isinstance(value, dict):
+        return False
+    for name, wanted in pattern.items():
+        if isinstance(wanted, dict):
+            if not matches(wanted, value.get(name)):
+                return False
+        elif not any(_meets(rule, value, name) for rule in wanted):
+            return False
+    return True
+
+
+def _meets(rule: Any, value: dict[str, Any], name: str) -> bool:
+    match rule:
+        case {"prefix": prefix}:
+            return isinstance(value.get(name), str) and value[name].startswith(prefix)
+        case {"exists": expected}:
+            return (name in value) is expected
+        case dict():
+            raise ValueError(f"one machine does not know the event filter {rule}")
+    return name in value and value[name] == rule
+
+
+def _as_event(value: Any) -> Any:
+    if isinstance(value, Binary | bytes):
+        return str(value)
+    return value.timestamp()

@@ -1,0 +1,170 @@
+"""Reading `template.yaml` as far as one machine needs it: functions, their triggers, tables, settings."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+FILE: Final = Path(__file__).resolve().parents[2] / "template.yaml"
+STACK: Final = "kho"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One route of the gateway, and the function behind it."""
+
+    method: str
+    path: str
+    function: str
+    authorized: bool
+
+    @property
+    def key(self) -> str:
+        """The route as the gateway names it."""
+        return f"{self.method} {self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTrigger:
+    """A table's stream, and the function that is sent what passes the filters."""
+
+    table: str
+    function: str
+    batch_size: int
+    filters: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One Lambda function."""
+
+    name: str
+    handler: str
+    timeout: float
+
+
+@dataclass(frozen=True, slots=True)
+class TableDefinition:
+    """One table."""
+
+    name: str
+    creation: dict[str, Any]
+    expiry_attribute: str | None
+
+
+@dataclass(slots=True)
+class Template:
+    """What the template asks for."""
+
+    authorizer: str = ""
+    functions: dict[str, Function] = field(default_factory=dict)
+    routes: list[Route] = field(default_factory=list)
+    streams: list[StreamTrigger] = field(default_factory=list)
+    tables: list[TableDefinition] = field(default_factory=list)
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+def load(file: Path = FILE) -> Template:
+    """Read the template."""
+    document = yaml.load(file.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a SafeLoader with the template's tags
+    return _Reader(document).read()
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads the short forms of intrinsic functions as their long ones."""
+
+
+def _intrinsic(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> dict[str, Any]:
+    name = suffix if suffix in ("Ref", "Condition") else f"Fn::{suffix}"
+    if isinstance(node, yaml.ScalarNode):
+        value: Any = loader.construct_scalar(node)
+        return {name: value.split(".", 1) if suffix == "GetAtt" else value}
+    if isinstance(node, yaml.SequenceNode):
+        return {name: loader.construct_sequence(node, deep=True)}
+    assert isinstance(node, yaml.MappingNode)
+    return {name: loader.construct_mapping(node, deep=True)}
+
+
+_Loader.add_multi_constructor("!", _intrinsic)
+
+
+class _Reader:
+    def __init__(self, document: dict[str, Any]) -> None:
+        self._parameters = {name: each.get("Default", "") for name, each in document["Parameters"].items()}
+        self._resources: dict[str, dict[str, Any]] = document["Resources"]
+        self._defaults: dict[str, Any] = document["Globals"]["Function"]
+
+    def read(self) -> Template:
+        template = Template()
+        variables = self._defaults["Environment"]["Variables"]
+        template.environment = {name: str(self._value(value)) for name, value in variables.items()}
+        for logical, resource in self._resources.items():
+            properties = resource.get("Properties", {})
+            match resource["Type"]:
+                case "AWS::DynamoDB::Table":
+                    template.tables.append(self._table(logical, properties))
+                case "AWS::Serverless::Function":
+                    self._function(template, properties)
+                case "AWS::Serverless::HttpApi":
+                    auth = properties["Auth"]
+                    arn = auth["Authorizers"][auth["DefaultAuthorizer"]]["FunctionArn"]
+                    template.authorizer = self._function_name(self._resources[arn["Fn::GetAtt"][0]]["Properties"])
+        return template
+
+    def _function(self, template: Template, properties: dict[str, Any]) -> None:
+        name = self._function_name(properties)
+        timeout = float(properties.get("Timeout", self._defaults["Timeout"]))
+        template.functions[name] = Function(name, properties["Handler"], timeout)
+        for event in properties.get("Events", {}).values():
+            details = event["Properties"]
+            match event["Type"]:
+                case "HttpApi":
+                    open_to_all = details.get("Auth", {}).get("Authorizer") == "NONE"
+                    template.routes.append(Route(details["Method"], details["Path"], name, not open_to_all))
+                case "DynamoDB":
+                    filters = details.get("FilterCriteria", {}).get("Filters", [])
+                    template.streams.append(
+                        StreamTrigger(
+                            table=self._table_name(details["Stream"]["Fn::GetAtt"][0]),
+                            function=name,
+                            batch_size=details["BatchSize"],
+                            filters=[json.loads(each["Pattern"]) for each in filters],
+                        )
+                    )
+                case unknown:
+                    raise ValueError(f"{name}: one machine does not know events of type {unknown}")
+
+    def _function_name(self, properties: dict[str, Any]) -> str:
+        """The name without the stack's, as doors call it."""
+        return str(self._value(properties["FunctionName"])).removeprefix(f"{STACK}-")
+
+    def _table(self, logical: str, properties: dict[str, Any]) -> TableDefinition:
+        creation = {name: properties[name] for name in ("AttributeDefinitions", "KeySchema", "BillingMode")}
+        if "StreamSpecification" in properties:
+            creation["StreamSpecification"] = properties["StreamSpecification"] | {"StreamEnabled": True}
+        if "GlobalSecondaryIndexes" in properties:
+            creation["GlobalSecondaryIndexes"] = properties["GlobalSecondaryIndexes"]
+        expiry = properties.get("TimeToLiveSpecification", {}).get("AttributeName")
+        return TableDefinition(self._table_name(logical), creation, expiry)
+
+    def _table_name(self, logical: str) -> str:
+        return f"{STACK}-{logical}"
+
+    def _value(self, value: Any) -> Any:
+        match value:
+            case {"Ref": "AWS::StackName"}:
+                return STACK
+            case {"Ref": name} if name in self._parameters:
+                return self._parameters[name]
+            case {"Ref": name} if self._resources[name]["Type"] == "AWS::DynamoDB::Table":
+                return self._table_name(name)
+            case {"Fn::Sub": str(pattern)}:
+                return re.sub(r"\$\{([^}]+)\}", lambda found: str(self._value({"Ref": found[1]})), pattern)
+            case dict():
+                raise ValueError(f"one machine does not know what {value} stands for")
+        return value

@@ -1,0 +1,81 @@
+"""Settings, read from the environment; a wrong value is named before anything is served."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, TypeVar, get_args
+
+Auth = Literal["open", "required"]
+ModelProvider = Literal["none", "bedrock", "openai"]
+
+Choice = TypeVar("Choice", bound=str)
+
+
+class ConfigurationError(Exception):
+    """A setting has a value that cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What the operator decides."""
+
+    auth: Auth
+    memory_table: str
+    access_table: str
+    function_prefix: str
+    keep_recent_messages: int
+    summarize_threshold: int
+    compress_after_summary: bool
+    auto_summary: bool
+    model_provider: ModelProvider
+    model: str
+    model_url: str
+    model_key: str
+    search_proxy: str
+    search_ca: str
+
+
+@cache
+def config() -> Config:
+    """The settings of this process."""
+    return Config(
+        # Closed unless the machine's own server opens it: a forgotten setting must not open a deployment.
+        auth=_choice("KHO_AUTH", get_args(Auth), "required"),
+        memory_table=os.environ.get("KHO_MEMORY_TABLE", ""),
+        access_table=os.environ.get("KHO_ACCESS_TABLE", ""),
+        function_prefix=os.environ.get("KHO_FUNCTION_PREFIX", ""),
+        keep_recent_messages=_integer("KEEP_RECENT_MESSAGES", 6, at_least=1),
+        summarize_threshold=_integer("SUMMARIZE_THRESHOLD", 10, at_least=1),
+        compress_after_summary=_boolean("COMPRESS_AFTER_SUMMARY", default=True),
+        auto_summary=_boolean("AUTO_SUMMARY", default=False),
+        model_provider=_choice("KHO_MODEL_PROVIDER", get_args(ModelProvider), "none"),
+        model=os.environ.get("KHO_MODEL", ""),
+        model_url=os.environ.get("KHO_MODEL_URL", ""),
+        model_key=os.environ.get("KHO_MODEL_KEY", ""),
+        search_proxy=os.environ.get("KHO_SEARCH_PROXY", ""),
+        search_ca=os.environ.get("KHO_SEARCH_CA", ""),
+    )
+
+
+def _choice(name: str, choices: tuple[Choice, ...], default: Choice) -> Choice:
+    value = os.environ.get(name) or default
+    for choice in choices:
+        if value == choice:
+            return choice
+    raise ConfigurationError(f"{name} is '{value}'; it can be one of: {', '.join(choices)}")
+
+
+def _integer(name: str, default: int, *, at_least: int) -> int:
+    value = os.environ.get(name) or str(default)
+    if not value.isdecimal() or int(value) < at_least:
+        raise ConfigurationError(f"{name} is '{value}'; it must be a whole number of at least {at_least}")
+    return int(value)
+
+
+def _boolean(name: str, *, default: bool) -> bool:
+    value = (os.environ.get(name) or str(default)).lower()
+    if value not in ("true", "false", "1", "0"):
+        raise ConfigurationError(f"{name} is '{value}'; it can be true or false")
+    return value in ("true", "1")

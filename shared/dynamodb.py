@@ -1,0 +1,243 @@
+"""DynamoDB, in plain Python values: the one place that speaks to it.
+
+Reads are strongly consistent. What DynamoDB refuses by a condition is a `ConditionFailed` for the caller to
+understand; what it cannot answer is `Unavailable`.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import boto3
+from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from shared.rpc.errors import Unavailable
+from shared.telemetry import logger, store_call
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from types_boto3_dynamodb import DynamoDBClient
+
+Item = dict[str, Any]
+
+_CONFLICT_ATTEMPTS: Final = 10
+_BATCH: Final = 25
+
+
+class ConditionFailed(Exception):
+    """A write was refused because its condition does not hold; nothing was written."""
+
+    def __init__(self, failed: tuple[int, ...] = (0,)) -> None:
+        super().__init__(f"condition of write {failed} does not hold")
+        self.failed = failed
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One write, alone or as part of a transaction."""
+
+    kind: Literal["Put", "Update", "Delete", "ConditionCheck"]
+    target: Item
+    expression: str = ""
+    condition: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def request(self, table: str) -> dict[str, Any]:
+        """This write in DynamoDB's words."""
+        request: dict[str, Any] = {
+            "TableName": table,
+            "Item" if self.kind == "Put" else "Key": marshal(self.target),
+            "UpdateExpression": self.expression,
+            "ConditionExpression": self.condition,
+            "ExpressionAttributeValues": marshal(self.values),
+            "ExpressionAttributeNames": dict(self.names),
+        }
+        return {name: value for name, value in request.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Which sort keys of a partition a query takes."""
+
+    condition: str
+    values: Mapping[str, str]
+
+    @classmethod
+    def beginning(cls, prefix: str) -> Keys:
+        """Those that begin with `prefix`."""
+        return cls("begins_with(sk, :prefix)", {":prefix": prefix})
+
+    @classmethod
+    def after(cls, bound: str) -> Keys:
+        """Those greater than `bound`."""
+        return cls("sk > :bound", {":bound": bound})
+
+    @classmethod
+    def between(cls, first: str, last: str) -> Keys:
+        """Those from `first` to `last`, both included."""
+        return cls("sk BETWEEN :first AND :last", {":first": first, ":last": last})
+
+    def request(self, table: str, pk: str) -> Any:
+        """These keys in DynamoDB's words."""
+        return {
+            "TableName": table,
+            "KeyConditionExpression": f"pk = :pk AND {self.condition}",
+            "ExpressionAttributeValues": marshal({":pk": pk, **self.values}),
+            "ConsistentRead": True,
+        }
+
+
+class Table:
+    """One table, whose items have the keys `pk` and `sk`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._client = client()
+
+    def get(self, pk: str, sk: str) -> Item | None:
+        """The item under a key."""
+        with self._asking("GetItem"):
+            found = self._client.get_item(TableName=self.name, Key=marshal(_key(pk, sk)), ConsistentRead=True)
+        return unmarshal(found["Item"]) if "Item" in found else None
+
+    def write(self, write: Write) -> Item:
+        """Carry out one write; an update answers with the item as it is then."""
+        request = write.request(self.name)
+        with self._asking(f"{write.kind}Item"):
+            if write.kind == "Put":
+                self._client.put_item(**request)
+            elif write.kind == "Delete":
+                self._client.delete_item(**request)
+            else:
+                return unmarshal(self._client.update_item(**request, ReturnValues="ALL_NEW")["Attributes"])
+        return write.target
+
+    def transact(self, *writes: Write) -> None:
+        """Carry out all writes or none; meeting another transaction is waited out."""
+        requests: Any = [{write.kind: write.request(self.name)} for write in writes]
+        for attempt in range(_CONFLICT_ATTEMPTS):
+            try:
+                with self._asking("TransactWriteItems"):
+                    self._client.transact_write_items(TransactItems=requests)
+            except _Conflicted:
+                time.sleep(random.uniform(0, 0.02 * 2 ** min(attempt, 5)))  # noqa: S311 - spreads retries, no secret
+            else:
+                return
+        raise Unavailable("Too many writers at once.")
+
+    def query(self, pk: str, keys: Keys, *, descending: bool = False, limit: int | None = None) -> Iterator[list[Item]]:
+        """The items of a partition in the order of their `sk`, page by page."""
+        request = keys.request(self.name, pk) | {"ScanIndexForward": not descending}
+        left = limit
+        while left is None or left > 0:
+            if left is not None:
+                request["Limit"] = left
+            with self._asking("Query"):
+                found = self._client.query(**request)
+            items = [unmarshal(item) for item in found["Items"]]
+            yield items
+            if "LastEvaluatedKey" not in found:
+                return
+            request["ExclusiveStartKey"] = found["LastEvaluatedKey"]
+            left = None if left is None else left - len(items)
+
+    def count(self, pk: str, keys: Keys) -> int:
+        """How many items `query` would give."""
+        request = keys.request(self.name, pk) | {"Select": "COUNT"}
+        total = 0
+        while True:
+            with self._asking("Query"):
+                found = self._client.query(**request)
+            total += found["Count"]
+            if "LastEvaluatedKey" not in found:
+                return total
+            request["ExclusiveStartKey"] = found["LastEvaluatedKey"]
+
+    def delete_all(self, keys: Iterable[tuple[str, str]]) -> None:
+        """Delete items by their keys, in any order; a failure leaves the rest to a repeated call."""
+        left: list[Any] = [{"DeleteRequest": {"Key": marshal(_key(pk, sk))}} for pk, sk in keys]
+        attempt = 0
+        while left:
+            with self._asking("BatchWriteItem"):
+                answer = self._client.batch_write_item(RequestItems={self.name: left[:_BATCH]})
+            unprocessed: list[Any] = answer.get("UnprocessedItems", {}).get(self.name, [])
+            attempt = attempt + 1 if unprocessed else 0
+            if attempt > _CONFLICT_ATTEMPTS:
+                raise Unavailable("The store takes no more writes.")
+            time.sleep(0.02 * 2**attempt if unprocessed else 0)
+            left = unprocessed + left[_BATCH:]
+
+    @contextmanager
+    def _asking(self, operation: str) -> Iterator[None]:
+        with store_call(operation, self.name):
+            try:
+                yield
+            except ClientError as error:
+                raise _understood(error, operation) from None
+            except BotoCoreError as error:
+                logger.warning("store", extra={"operation": operation, "failure": type(error).__name__})
+                raise Unavailable("The store is not answering.") from None
+
+
+class _Conflicted(Exception):
+    pass
+
+
+def _understood(error: ClientError, operation: str) -> Exception:
+    code = error.response.get("Error", {}).get("Code", "")
+    if code == "ConditionalCheckFailedException":
+        return ConditionFailed()
+    if code == "TransactionConflictException":
+        return _Conflicted()
+    if code == "TransactionCanceledException":
+        reasons = [reason.get("Code", "None") for reason in error.response.get("CancellationReasons", [])]
+        failed = tuple(index for index, reason in enumerate(reasons) if reason == "ConditionalCheckFailed")
+        if failed:
+            return ConditionFailed(failed)
+        if "TransactionConflict" in reasons:
+            return _Conflicted()
+    if code in ("ValidationException", "ResourceNotFoundException", "AccessDeniedException"):
+        return error  # our own defect: a crash, with its trace in the log
+    logger.warning("store", extra={"operation": operation, "failure": code})
+    return Unavailable("The store is not answering.")
+
+
+def _key(pk: str, sk: str) -> Item:
+    return {"pk": pk, "sk": sk}
+
+
+@cache
+def client() -> DynamoDBClient:
+    """The one client of this process, made at the first use."""
+    # Three tries of at most five seconds stay within the time a request has.
+    settings = Config(
+        connect_timeout=2,
+        read_timeout=5,
+        retries={"mode": "standard", "total_max_attempts": 3},
+        max_pool_connections=100,
+    )
+    return boto3.client("dynamodb", config=settings)
+
+
+_serialize = TypeSerializer().serialize
+_deserialize = TypeDeserializer().deserialize
+
+
+def marshal(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Plain values in DynamoDB's notation."""
+    return {name: _serialize(value) for name, value in item.items()}
+
+
+def unmarshal(item: Mapping[str, Any]) -> Item:
+    """DynamoDB's notation in plain values."""
+    # Text is nearly all there is, and boto3 takes its time with each value.
+    return {name: value["S"] if "S" in value else _deserialize(value) for name, value in item.items()}

@@ -1,0 +1,32 @@
+"""Language models behind one small interface: Bedrock, or any server that speaks OpenAI's protocol."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Protocol
+
+from shared.config import ConfigurationError, config
+
+
+class LanguageModel(Protocol):
+    """Completes a prompt."""
+
+    def complete(self, system: str, prompt: str, *, max_tokens: int) -> str:
+        """The model's words, or `Unavailable`."""
+
+
+@cache
+def language_model() -> LanguageModel | None:
+    """The model that the settings name, if any."""
+    settings = config()
+    if settings.model_provider == "none":
+        return None
+    if not settings.model:
+        raise ConfigurationError("KHO_MODEL must name the model of KHO_MODEL_PROVIDER")
+    if settings.model_provider == "bedrock":
+        from shared.language_model.bedrock import Bedrock
+
+        return Bedrock(settings.model)
+    from shared.language_model.openai import OpenAICompatible
+
+    return OpenAICompatible(settings.model_url, settings.model, settings.model_key)

@@ -1,0 +1,1 @@
+"""A chatbot's memory: conversations, their messages and summaries."""

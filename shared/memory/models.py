@@ -1,0 +1,65 @@
+"""What a conversation is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, Field
+
+MAX_CONTENT_BYTES: Final = 256 * 1024
+
+
+def _within_content_bytes(text: str) -> str:
+    size = len(text.encode("utf-8"))
+    if size > MAX_CONTENT_BYTES:
+        raise ValueError(f"should have at most {MAX_CONTENT_BYTES} bytes of UTF-8, and has {size}")
+    return text
+
+
+Role = Literal["user", "assistant", "system"]
+Language = Literal["vi", "en"]
+Content = Annotated[str, Field(min_length=1, max_length=MAX_CONTENT_BYTES), AfterValidator(_within_content_bytes)]
+SummaryText = Annotated[str, Field(max_length=MAX_CONTENT_BYTES), AfterValidator(_within_content_bytes)]
+ConversationId = Annotated[
+    str,
+    Field(min_length=1, max_length=200, pattern=r"^[^\s\x00-\x1f\x7f]+$", examples=["chat_xxx"]),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation."""
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePage:
+    """Messages, oldest first; `next_cursor` where more follow."""
+
+    messages: list[Message]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OldMessages:
+    """The messages before the recent ones that no summary covers, and how many the conversation has in all."""
+
+    messages: list[Message]
+    total_count: int
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What stands for the messages up to number `covers`."""
+
+    text: str
+    covers: int
+    updated_at: str
+
+    def as_object(self) -> dict[str, Any]:
+        """The summary as a resource shows it."""
+        return {"text": self.text, "updated_at": self.updated_at}

@@ -1,0 +1,70 @@
+"""The catalogue of methods: made from the functions by `kho generate`, read by doors at run time."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from shared.rpc.caller import Role
+
+FILE: Final = Path(__file__).with_name("catalogue.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One method, as doors know it."""
+
+    name: str
+    function: str
+    summary: str
+    role: Role
+    params: dict[str, Any]
+    result: dict[str, Any]
+    errors: list[str]
+
+    @property
+    def server(self) -> str:
+        """The server that the method belongs to."""
+        return self.name.partition("/")[0]
+
+    @property
+    def fields(self) -> list[str]:
+        """The parameters in the order of their declaration."""
+        return list(self.params.get("properties", {}))
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One server, and what it can do besides its methods."""
+
+    name: str
+    summary: str
+    tools: list[dict[str, Any]]
+    resources: list[dict[str, Any]]
+    prompts: list[dict[str, Any]]
+
+    def capabilities(self) -> dict[str, Any]:
+        """What the server tells of itself."""
+        return {"tools": self.tools, "resources": self.resources, "prompts": self.prompts}
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """Every server and method."""
+
+    servers: dict[str, Server]
+    methods: dict[str, Entry]
+
+
+@cache
+def catalogue() -> Catalogue:
+    """The catalogue that was made from the functions."""
+    made = json.loads(FILE.read_text(encoding="utf-8"))
+    return Catalogue(
+        {server["name"]: Server(**server) for server in made["servers"]},
+        {entry["name"]: Entry(**entry) for entry in made["methods"]},
+    )

@@ -1,0 +1,102 @@
+"""The seam between doors and functions: doors call functions, never their code."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict
+
+from shared.config import config
+from shared.rpc.errors import FieldProblem, Internal, InvalidParams, KhoError, OutOfTime, TooManyRequests, Unavailable
+from shared.rpc.text import compact
+
+if TYPE_CHECKING:
+    from shared.rpc.caller import Caller
+    from shared.rpc.errors import ErrorRecord
+
+TIME_LIMIT = 26.0
+"""Seconds that a door waits for a function: every request ends by 28."""
+
+
+class Call(TypedDict):
+    """What a door sends to a method's function."""
+
+    method: str
+    params: Any
+    caller: dict[str, Any]
+    correlation_id: str
+
+
+class Answer(TypedDict):
+    """What a method's function sends back: one of the two."""
+
+    result: NotRequired[Any]
+    error: NotRequired[ErrorRecord]
+
+
+class Transport(Protocol):
+    """Brings a call's JSON to a function and its answer's JSON back."""
+
+    def __call__(self, function: str, payload: bytes) -> bytes:
+        """Raise TimeoutError past TIME_LIMIT, FunctionCrashed if no answer was made."""
+
+
+class FunctionCrashed(Exception):
+    """The function ended without an answer of its own making."""
+
+
+_transport: list[Transport] = []
+
+
+def use(transport: Transport) -> None:
+    """Let calls travel by `transport` instead of Lambda, as one machine does."""
+    _transport[:] = [transport]
+
+
+def invoke(function: str, method: str, params: Any, caller: Caller, correlation_id: str) -> Any:
+    """Call the method that lives in `function`; its result, or its error raised."""
+    call = Call(method=method, params=params, caller=caller.record(), correlation_id=correlation_id)
+    try:
+        payload = compact(call).encode("utf-8")
+    except UnicodeEncodeError:
+        raise InvalidParams(FieldProblem(field="params", message="holds a lone surrogate, which is not text")) from None
+    transport = _transport[0] if _transport else _lambda()
+    try:
+        answer: Answer = json.loads(transport(function, payload))
+    except TimeoutError:
+        raise OutOfTime from None
+    except FunctionCrashed:
+        raise Internal(correlation_id) from None
+    if "error" in answer:
+        raise KhoError.from_record(answer["error"])
+    return answer["result"]
+
+
+@cache
+def _lambda() -> Transport:
+    import boto3
+    from botocore.config import Config
+    from botocore.exceptions import BotoCoreError, ClientError, ReadTimeoutError
+
+    # One attempt: a call that was sent may have taken effect.
+    settings = Config(
+        connect_timeout=2, read_timeout=TIME_LIMIT, retries={"total_max_attempts": 1}, max_pool_connections=50
+    )
+    client = boto3.client("lambda", config=settings)
+    prefix = config().function_prefix
+
+    def transport(function: str, payload: bytes) -> bytes:
+        try:
+            response = client.invoke(FunctionName=f"{prefix}-{function}", Payload=payload)
+            body = response["Payload"].read()
+        except ReadTimeoutError:
+            raise TimeoutError from None
+        except client.exceptions.TooManyRequestsException:
+            raise TooManyRequests from None
+        except (BotoCoreError, ClientError):
+            raise Unavailable from None
+        if response.get("FunctionError"):
+            raise FunctionCrashed
+        return body
+
+    return transport

@@ -1,0 +1,91 @@
+"""A method: typed parameters in, a typed result or a named error out, and nothing of envelopes."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, get_type_hints
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from shared.rpc.errors import FieldProblem, InvalidParams
+from shared.rpc.text import encodable, is_encodable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from shared.rpc.caller import Caller, Role
+
+
+class Params(BaseModel):
+    """The base of every method's parameters: strict types, no unknown fields."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+
+
+def _encodable(value: dict[str, Any]) -> dict[str, Any]:
+    if not is_encodable(value):
+        raise ValueError("holds a lone surrogate, which is not text")
+    return value
+
+
+OpenObject = Annotated[dict[str, Any], AfterValidator(_encodable)]
+"""A JSON object whose fields the contract leaves open."""
+
+P = TypeVar("P", bound=Params)
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Method(Generic[P, R]):
+    """One action of the contract, as doors and the catalogue see it."""
+
+    name: str
+    summary: str
+    role: Role
+    params: type[P]
+    run: Callable[[P, Caller], R]
+    result: TypeAdapter[R] = field(repr=False)
+    errors: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, role: Role, errors: Sequence[str], run: Callable[[P, Caller], R]) -> Method[P, R]:
+        """Describe `run`, whose annotations name the parameters and the result."""
+        hints = get_type_hints(run, include_extras=True)
+        params = hints[next(iter(inspect.signature(run).parameters))]
+        module = inspect.getmodule(run)
+        _, _, summary = (inspect.getdoc(module) or "").partition(": ")
+        return cls(name, summary.strip(), role, params, run, TypeAdapter(hints["return"]), tuple(errors))
+
+    def answer(self, raw: Any, caller: Caller) -> R:
+        """Check the role and the parameters, and run."""
+        caller.require(self.role)
+        return self.run(self.read(raw), caller)
+
+    def read(self, raw: Any) -> P:
+        """The typed parameters, or an error that names each field that is wrong."""
+        if not isinstance(raw, dict):
+            raise InvalidParams(FieldProblem(field="params", message="must be a JSON object"))
+        try:
+            return self.params.model_validate(raw)
+        except ValidationError as error:
+            problems = error.errors(include_url=False, include_context=False, include_input=False)
+            raise InvalidParams(*(_problem(item["loc"], item["type"], item["msg"]) for item in problems)) from None
+
+    def as_json(self, result: R) -> str:
+        """The result as JSON; what a result does not have is left out."""
+        return self.result.dump_json(result, exclude_none=True).decode()
+
+    def as_object(self, result: R) -> Any:
+        """The result as plain JSON values; what a result does not have is left out."""
+        return self.result.dump_python(result, mode="json", exclude_none=True)
+
+
+def _problem(location: tuple[int | str, ...], kind: str, message: str) -> FieldProblem:
+    where = encodable(".".join(str(part) for part in location)) or "params"
+    said = {
+        "missing": "is required",
+        "extra_forbidden": "is not a field of this method",
+        "string_unicode": "holds a lone surrogate, which is not text",
+    }.get(kind)
+    return FieldProblem(field=where, message=said or encodable(message.removeprefix("Value error, ")))

@@ -1,0 +1,85 @@
+"""Reading JSON as strictly as the contract says, at every door."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from shared.rpc.errors import ParseError
+
+MAX_DEPTH: Final = 64
+
+
+def parse(raw: bytes) -> Any:
+    """Read one JSON text: UTF-8, at most 64 levels deep, no NaN, no infinite number."""
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ParseError(details={"reason": f"byte {error.start} is not UTF-8"}) from None
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+    except json.JSONDecodeError as error:
+        reason = f"line {error.lineno}, column {error.colno}: {error.msg}"
+        raise ParseError(details={"reason": reason}) from None
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError as error:
+        # int() refuses thousands of digits in words that name Python; ours name the number.
+        reason = str(error) if isinstance(error, _NumberError) else "a number has too many digits"
+        raise ParseError(details={"reason": reason}) from None
+    if text.count("[") + text.count("{") > MAX_DEPTH and _deeper_than(value, MAX_DEPTH):
+        raise _too_deep()
+    return value
+
+
+def compact(value: Any) -> str:
+    """Write `value` as JSON with nothing to spare, as a function's runtime does."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def encodable(text: str) -> str:
+    """`text` with lone surrogates spelt out, so that it can be sent at all."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def is_encodable(value: Any) -> bool:
+    """Whether no string inside `value` holds a lone surrogate."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+class _NumberError(ValueError):
+    pass
+
+
+def _too_deep() -> ParseError:
+    return ParseError(details={"reason": f"nested deeper than {MAX_DEPTH} levels"})
+
+
+def _refuse_constant(name: str) -> Any:
+    raise _NumberError(f"{name} is not JSON")
+
+
+def _finite(literal: str) -> float:
+    number = float(literal)
+    if number - number != 0:
+        raise _NumberError("a number is too large")
+    return number
+
+
+def _deeper_than(value: Any, levels: int) -> bool:
+    level = [value]
+    for _ in range(levels):
+        level = [child for parent in level for child in _children(parent)]
+        if not level:
+            return False
+    return any(isinstance(item, dict | list) for item in level)
+
+
+def _children(parent: Any) -> Any:
+    if isinstance(parent, dict):
+        return parent.values()
+    return parent if isinstance(parent, list) else ()

@@ -1,0 +1,119 @@
+"""Logs and metrics of one call, under one correlation id from door to store."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import time
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from logging.handlers import RotatingFileHandler
+from typing import TYPE_CHECKING, Final
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
+
+from shared.rpc.errors import Internal, KhoError
+
+if TYPE_CHECKING:
+    import logging
+    from collections.abc import Iterator
+
+_CORRELATION_ID: Final = re.compile(r"[A-Za-z0-9._=:-]{8,128}")
+
+
+def _handler() -> logging.Handler | None:
+    file = os.environ.get("KHO_LOG_FILE")
+    return RotatingFileHandler(file, maxBytes=10_000_000, backupCount=3, delay=True) if file else None
+
+
+logger = Logger(service="kho", logger_handler=_handler())
+_cold = [True]
+
+
+@dataclass(slots=True)
+class Observation:
+    """What is known of a call when it has ended."""
+
+    method: str
+    correlation_id: str
+    outcome: str = "OK"
+    store_calls: int = 0
+    store_ms: float = 0.0
+    started: float = field(default_factory=time.perf_counter)
+
+
+_current: ContextVar[Observation | None] = ContextVar("observation", default=None)
+
+
+def correlation_id_from(proposed: str | None) -> str:
+    """The caller's correlation id where it is a plain token, else a new one."""
+    if proposed and _CORRELATION_ID.fullmatch(proposed):
+        return proposed
+    return secrets.token_hex(16)
+
+
+def current_correlation_id() -> str:
+    """The correlation id of the call under way."""
+    observation = _current.get()
+    return observation.correlation_id if observation else ""
+
+
+@contextmanager
+def observe(method: str, correlation_id: str) -> Iterator[Observation]:
+    """Log and count one call to `method`; what it did not foresee leaves as an internal error, its trace in the log."""
+    observation = Observation(method, correlation_id)
+    token = _current.set(observation)
+    logger.thread_safe_append_keys(correlation_id=correlation_id, method=method)
+    cold, _cold[0] = _cold[0], False
+    try:
+        yield observation
+    except KhoError as error:
+        observation.outcome = error.name
+        raise
+    except Exception:
+        observation.outcome = Internal.code
+        logger.exception("crashed")
+        raise Internal(correlation_id) from None
+    finally:
+        elapsed = (time.perf_counter() - observation.started) * 1000
+        _record(observation, elapsed, cold=cold)
+        logger.thread_safe_clear_keys()
+        _current.reset(token)
+
+
+@contextmanager
+def store_call(operation: str, table: str) -> Iterator[None]:
+    """Time one call to a store, under the correlation id of whoever caused it."""
+    started = time.perf_counter()
+    try:
+        yield
+    finally:
+        elapsed = (time.perf_counter() - started) * 1000
+        observation = _current.get()
+        if observation:
+            observation.store_calls += 1
+            observation.store_ms += elapsed
+        logger.debug("store", extra={"operation": operation, "table": table, "duration_ms": round(elapsed, 2)})
+
+
+def _record(observation: Observation, elapsed: float, *, cold: bool) -> None:
+    logger.info(
+        "called",
+        extra={
+            "outcome": observation.outcome,
+            "duration_ms": round(elapsed, 2),
+            "store_calls": observation.store_calls,
+            "store_ms": round(observation.store_ms, 2),
+            "cold_start": cold,
+        },
+    )
+    metrics = EphemeralMetrics(namespace="Kho", service=observation.method.partition("/")[0])
+    metrics.add_dimension("method", observation.method)
+    metrics.add_metric("Calls", MetricUnit.Count, 1)
+    metrics.add_metric("Errors", MetricUnit.Count, int(observation.outcome != "OK"))
+    metrics.add_metric("Duration", MetricUnit.Milliseconds, elapsed)
+    metrics.add_metric("ColdStart", MetricUnit.Count, int(cold))
+    metrics.flush_metrics()

@@ -1,0 +1,91 @@
+"""Tools that a chatbot can call. Adding one is one new file in this folder, which defines `TOOL`."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from shared.rpc.errors import FieldProblem, InvalidParams, NotFound
+from shared.rpc.text import encodable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Arguments(BaseModel):
+    """The base of every tool's arguments: strict types; fields that a tool does not know are ignored."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="ignore", hide_input_in_errors=True)
+
+
+A = TypeVar("A", bound=Arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a tool gives: text for a model to read, and the same as data."""
+
+    text: str
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Tool(Generic[A]):
+    """One tool."""
+
+    name: str
+    description: str
+    arguments: type[A]
+    run: Callable[[A], Outcome]
+
+    def described(self) -> dict[str, Any]:
+        """The tool as lists show it."""
+        return {"name": self.name, "description": self.description, "inputSchema": self._input_schema()}
+
+    def _input_schema(self) -> dict[str, Any]:
+        schema = self.arguments.model_json_schema()
+        fields = {name: _without_title(field) for name, field in schema["properties"].items()}
+        return {"type": "object", "properties": fields, "required": schema.get("required", [])}
+
+    def call(self, arguments: dict[str, Any]) -> Outcome:
+        """Run the tool with checked arguments."""
+        try:
+            checked = self.arguments.model_validate(arguments)
+        except ValidationError as error:
+            raise InvalidParams(
+                *(
+                    FieldProblem(
+                        field=encodable(".".join(["arguments", *map(str, problem["loc"])])),
+                        message="is required" if problem["type"] == "missing" else encodable(problem["msg"]),
+                    )
+                    for problem in error.errors(include_url=False, include_context=False, include_input=False)
+                )
+            ) from None
+        return self.run(checked)
+
+
+@cache
+def tools() -> dict[str, Tool[Any]]:
+    """Every tool by its name."""
+    modules = (importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__))
+    return {module.TOOL.name: module.TOOL for module in modules}
+
+
+def tool(name: str) -> Tool[Any]:
+    """The tool of this name."""
+    try:
+        return tools()[name]
+    except KeyError:
+        known = ", ".join(tools())
+        raise NotFound(
+            f"Unknown tool: {encodable(name)}", details={"name": name}, guidance=f"tools/list names the tools: {known}."
+        ) from None
+
+
+def _without_title(field: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in field.items() if key != "title"}

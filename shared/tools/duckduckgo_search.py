@@ -1,0 +1,48 @@
+"""duckduckgo_search: search the web."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, Field
+
+from shared.tools import Arguments, Outcome, Tool
+from shared.web_search import web_search
+
+_MAX_RESULTS: Final = 5
+_MAX_QUERY: Final = 1_000
+
+
+def _searchable(query: str) -> str:
+    # Not in the schema: that is the seed's, to the letter.
+    if not query.strip() or len(query) > _MAX_QUERY:
+        raise ValueError(f"should have 1 to {_MAX_QUERY} characters that are not all blank")
+    return query
+
+
+class Search(Arguments):
+    """What to search for."""
+
+    query: Annotated[
+        str,
+        Field(description="Search query - should be specific and descriptive for best results"),
+        AfterValidator(_searchable),
+    ]
+
+
+def _run(arguments: Search) -> Outcome:
+    results = web_search().search(arguments.query, _MAX_RESULTS)
+    parts = (f"Title: {each.title}\nContent: {each.content}\nLink: {each.link}\n---" for each in results)
+    return Outcome("\n".join(parts) or "No results found.", {"results": [asdict(each) for each in results]})
+
+
+TOOL = Tool(
+    name="duckduckgo_search",
+    description=(
+        "Search using DuckDuckGo (free, unlimited, privacy-focused). Returns up to 5 relevant search results "
+        "with titles, content snippets, and links."
+    ),
+    arguments=Search,
+    run=_run,
+)
