@@ -1,0 +1,104 @@
+"""`kho serve` as its users start it, for tests that go through the real doors."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import urllib3
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+_KHO: Final = Path(sys.executable).with_name("kho")
+_READY_SECONDS: Final = 60
+
+
+class Server:
+    """One running server and its data folder."""
+
+    def __init__(self, data: Path, *options: str, environment: dict[str, str] | None = None) -> None:
+        self.data = data
+        self._command = [str(_KHO), "serve", "--data", str(data), "--port", "0", *options]
+        self._environment = os.environ | {"PYTHONUNBUFFERED": "1"} | (environment or {})
+        self.http = urllib3.PoolManager(maxsize=64, retries=False, timeout=60)
+        self.start()
+
+    def start(self) -> None:
+        """Start and wait until it answers."""
+        self.output = (self.data.parent / f"{self.data.name}.out").open("w+")
+        self.process = subprocess.Popen(
+            self._command, stdout=self.output, stderr=subprocess.STDOUT, env=self._environment
+        )
+        self.address = self._announced_address()
+
+    def call(self, method: str, /, **params: Any) -> Any:
+        """The result of one JSON-RPC call; a failure raises."""
+        answer = self.rpc({"jsonrpc": "2.0", "method": method, "params": params, "id": 1})
+        assert "result" in answer, answer
+        return answer["result"]
+
+    def error(self, method: str, /, **params: Any) -> Any:
+        """The error of one JSON-RPC call; success raises."""
+        answer = self.rpc({"jsonrpc": "2.0", "method": method, "params": params, "id": 1})
+        assert "error" in answer, answer
+        return answer["error"]
+
+    def rpc(self, body: Any) -> Any:
+        """What the JSON-RPC door answers, None where it answers nothing."""
+        response = self.post("/jsonrpc", json.dumps(body).encode())
+        return json.loads(response.data) if response.data else None
+
+    def post(
+        self, path: str, body: bytes, content_type: str | None = "application/json", **headers: str
+    ) -> urllib3.BaseHTTPResponse:
+        """What POST answers."""
+        given = headers | ({"content-type": content_type} if content_type else {})
+        return self.http.request("POST", self.address + path, body=body, headers=given)
+
+    def get(self, path: str, **headers: str) -> urllib3.BaseHTTPResponse:
+        """What GET answers."""
+        return self.http.request("GET", self.address + path, headers=headers)
+
+    def printed(self) -> str:
+        """What it has written to the terminal."""
+        return Path(self.output.name).read_text()
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self.process.kill()
+        self.process.wait()
+
+    def interrupt(self) -> int:
+        """End it as Ctrl-C does; its exit code."""
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(timeout=30)
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.process.poll() is None:
+            self.interrupt()
+        self.output.close()
+        self.http.clear()
+
+    def _announced_address(self) -> str:
+        deadline = time.monotonic() + _READY_SECONDS
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                raise AssertionError(f"the server ended: {self.printed()}")
+            found = re.search(r"listens on (http://\S+)", self.printed())
+            if found:
+                return found[1]
+            time.sleep(0.05)
+        raise AssertionError(f"the server did not start: {self.printed()}")
