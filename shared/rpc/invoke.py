@@ -7,8 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict
 
 from shared.config import config
-from shared.rpc.errors import FieldProblem, Internal, InvalidParams, KhoError, OutOfTime, TooManyRequests, Unavailable
-from shared.rpc.text import compact
+from shared.rpc.errors import Internal, KhoError, OutOfTime, TooManyRequests, Unavailable
+from shared.rpc.text import compact, require_text
 
 if TYPE_CHECKING:
     from shared.rpc.caller import Caller
@@ -56,10 +56,8 @@ def use(transport: Transport) -> None:
 def invoke(function: str, method: str, params: Any, caller: Caller, correlation_id: str) -> Any:
     """Call the method that lives in `function`; its result, or its error raised."""
     call = Call(method=method, params=params, caller=caller.record(), correlation_id=correlation_id)
-    try:
-        payload = compact(call).encode("utf-8")
-    except UnicodeEncodeError:
-        raise InvalidParams(FieldProblem(field="params", message="holds a lone surrogate, which is not text")) from None
+    require_text(params)
+    payload = compact(call).encode("utf-8")
     transport = _transport[0] if _transport else _lambda()
     try:
         answer: Answer = json.loads(transport(function, payload))

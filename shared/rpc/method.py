@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from shared.rpc.errors import FieldProblem, InvalidParams
-from shared.rpc.text import encodable, is_encodable
+from shared.rpc.text import encodable, require_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,13 +23,7 @@ class Params(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
 
 
-def _encodable(value: dict[str, Any]) -> dict[str, Any]:
-    if not is_encodable(value):
-        raise ValueError("holds a lone surrogate, which is not text")
-    return value
-
-
-OpenObject = Annotated[dict[str, Any], AfterValidator(_encodable)]
+OpenObject = dict[str, Any]
 """A JSON object whose fields the contract leaves open."""
 
 P = TypeVar("P", bound=Params)
@@ -66,6 +60,7 @@ class Method(Generic[P, R]):
         """The typed parameters, or an error that names each field that is wrong."""
         if not isinstance(raw, dict):
             raise InvalidParams(FieldProblem(field="params", message="must be a JSON object"))
+        require_text(raw)
         try:
             return self.params.model_validate(raw)
         except ValidationError as error:
@@ -86,6 +81,5 @@ def _problem(location: tuple[int | str, ...], kind: str, message: str) -> FieldP
     said = {
         "missing": "is required",
         "extra_forbidden": "is not a field of this method",
-        "string_unicode": "holds a lone surrogate, which is not text",
     }.get(kind)
     return FieldProblem(field=where, message=said or encodable(message.removeprefix("Value error, ")))

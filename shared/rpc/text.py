@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from shared.rpc.errors import ParseError
+from shared.rpc.errors import FieldProblem, InvalidParams, ParseError
 
 MAX_DEPTH: Final = 64
 
@@ -51,6 +51,13 @@ def is_encodable(value: Any) -> bool:
     return True
 
 
+def require_text(params: Any) -> None:
+    """Refuse parameters in which some string holds a lone surrogate, naming where."""
+    if not is_encodable(params):
+        where = _first_unencodable(params, "")
+        raise InvalidParams(FieldProblem(field=where, message="holds a lone surrogate, which is not text"))
+
+
 class _NumberError(ValueError):
     pass
 
@@ -83,3 +90,12 @@ def _children(parent: Any) -> Any:
     if isinstance(parent, dict):
         return parent.values()
     return parent if isinstance(parent, list) else ()
+
+
+def _first_unencodable(value: Any, where: str) -> str:
+    if isinstance(value, str):
+        return where or "params"
+    children = value.items() if isinstance(value, dict) else enumerate(value)
+    name, child = next(each for each in children if not (is_encodable(each[0]) and is_encodable(each[1])))
+    here = f"{where}.{encodable(str(name))}".removeprefix(".")
+    return here if not is_encodable(name) else _first_unencodable(child, here)

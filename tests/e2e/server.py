@@ -26,6 +26,7 @@ class Server:
 
     def __init__(self, data: Path, *options: str, environment: dict[str, str] | None = None) -> None:
         self.data = data
+        self._output = data.parent / f"{data.name}.out"
         self._command = [str(_KHO), "serve", "--data", str(data), "--port", "0", *options]
         self._environment = os.environ | {"PYTHONUNBUFFERED": "1"} | (environment or {})
         self.http = urllib3.PoolManager(maxsize=64, retries=False, timeout=60)
@@ -33,10 +34,10 @@ class Server:
 
     def start(self) -> None:
         """Start and wait until it answers."""
-        self.output = (self.data.parent / f"{self.data.name}.out").open("w+")
-        self.process = subprocess.Popen(
-            self._command, stdout=self.output, stderr=subprocess.STDOUT, env=self._environment
-        )
+        with self._output.open("w") as output:
+            self.process = subprocess.Popen(
+                self._command, stdout=output, stderr=subprocess.STDOUT, env=self._environment
+            )
         self.address = self._announced_address()
 
     def call(self, method: str, /, **params: Any) -> Any:
@@ -69,7 +70,7 @@ class Server:
 
     def printed(self) -> str:
         """What it has written to the terminal."""
-        return Path(self.output.name).read_text()
+        return self._output.read_text()
 
     def kill(self) -> None:
         """End it as a crash would."""
@@ -89,7 +90,6 @@ class Server:
     ) -> None:
         if self.process.poll() is None:
             self.interrupt()
-        self.output.close()
         self.http.clear()
 
     def _announced_address(self) -> str:

@@ -1,0 +1,205 @@
+"""Bad input at every method: the right code, a message that names the field, and a store that is as it was."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from infra.local.dynamodb import connect
+from infra.local.environment import prepare
+from infra.local.folder import serving
+from infra.local.template import load
+from shared.rpc.catalogue import Entry, catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.e2e.server import Server
+
+METHODS = sorted(catalogue().methods)
+INTERNALS = ("Traceback", "pydantic", "botocore", "dynamo", ".py", "/work", "site-packages")
+GOOD_VALUES: dict[str, Any] = {
+    "uri": "memory://conversation/chat_xxx",
+    "role": "user",
+    "name": "duckduckgo_search",
+    "arguments": {"query": "x"},
+}
+
+
+@pytest.fixture(autouse=True)
+def _store_unchanged(server: Server) -> Iterator[None]:
+    """What lies in the store after a refusal is what lay there before."""
+    prepare(load(), auth="open")
+    running = serving(server.data)
+    assert running
+    client = connect(running["store_url"])
+
+    def content() -> list[str]:
+        scans = client.get_paginator("scan")
+        return sorted(
+            json.dumps(item, sort_keys=True, default=str)
+            for table in client.list_tables()["TableNames"]
+            for page in scans.paginate(TableName=table)
+            for item in page["Items"]
+        )
+
+    before = content()
+    yield
+    assert content() == before
+
+
+def good(entry: Entry) -> dict[str, Any]:
+    """Parameters of the right form for the method."""
+    return {name: GOOD_VALUES.get(name, "chat_xxx") for name in entry.params.get("required", [])}
+
+
+def refused(server: Server, method: str, params: Any, *fields: str) -> None:
+    """Both doors refuse the parameters, and name the fields."""
+    body = json.dumps({"jsonrpc": "2.0", "method": method, "params": params, "id": 1}).encode()
+    rpc = json.loads(server.post("/jsonrpc", body).data)
+    assert (rpc["error"]["code"], rpc["error"]["message"]) == (-32602, "Invalid params"), rpc
+    assert sorted(each["field"] for each in rpc["error"]["data"]["details"]) == sorted(fields)
+    direct = server.post(f"/{method}", json.dumps(params).encode())
+    assert direct.status == 400
+    error = json.loads(direct.data)["error"]
+    assert error["code"] == "INVALID_PARAMS"
+    assert all(field in error["message"] for field in fields)
+    for said in (str(rpc), direct.data.decode()):
+        assert not any(internal in said for internal in INTERNALS), said
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_missing(server: Server, method: str) -> None:
+    entry = catalogue().methods[method]
+    for name in entry.params.get("required", []):
+        refused(server, method, {key: value for key, value in good(entry).items() if key != name}, name)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_unknown(server: Server, method: str) -> None:
+    refused(server, method, good(catalogue().methods[method]) | {"surprise": 1}, "surprise")
+    refused(server, method, good(catalogue().methods[method]) | {"\ud800": 1}, "\\ud800")
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("wrong", [{"a": 1}, 7.5, True, [None]])
+def test_wrong_type(server: Server, method: str, wrong: Any) -> None:
+    entry = catalogue().methods[method]
+    for name in entry.fields:
+        schema = entry.params["properties"][name]
+        types = {schema.get("type"), *(each.get("type") for each in schema.get("anyOf", []))}
+        if (isinstance(wrong, dict) and "object" in types) or (isinstance(wrong, bool) and "boolean" in types):
+            continue
+        if isinstance(wrong, list) and "array" in types:
+            continue  # its items are tested where they are declared
+        refused(server, method, good(entry) | {name: wrong}, name)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_text_that_is_no_text_or_too_long(server: Server, method: str) -> None:
+    entry = catalogue().methods[method]
+    for name in entry.fields:
+        schema = entry.params["properties"][name]
+        texts = [each for each in [schema, *schema.get("anyOf", [])] if each.get("type") == "string"]
+        if not texts:
+            continue
+        refused(server, method, good(entry) | {name: "a\ud800b"}, name)
+        if "enum" in texts[0]:
+            refused(server, method, good(entry) | {name: "nobody"}, name)
+        else:
+            refused(server, method, good(entry) | {name: "x" * (texts[0]["maxLength"] + 1)}, name)
+
+
+def test_content_is_limited_in_bytes(server: Server) -> None:
+    message = {"conversation_id": "chat_xxx", "role": "user", "content": "ờ" * (256 * 1024 // 3 + 1)}
+    refused(server, "memory-server/memory/add_message", message, "content")
+    refused(server, "memory-server/memory/add_message", message | {"content": ""}, "content")
+
+
+@pytest.mark.parametrize("conversation_id", ["", " ", "a b", "a\x00b", "a\nb", "\x7f", "x" * 201])
+def test_conversation_ids_that_are_none(server: Server, conversation_id: str) -> None:
+    refused(server, "memory-server/memory/get_context", {"conversation_id": conversation_id}, "conversation_id")
+
+
+@pytest.mark.parametrize("value", [0, -1, 2**31, 10**40])
+def test_numbers_out_of_bounds(server: Server, value: int) -> None:
+    asked = {"conversation_id": "chat_xxx", "max_messages": value}
+    refused(server, "memory-server/memory/get_context", asked, "max_messages")
+
+
+@pytest.mark.parametrize("params", [[1], "x", 1, None])
+def test_parameters_that_are_no_object(server: Server, params: Any) -> None:
+    response = server.post("/memory-server/memory/clear", json.dumps(params).encode())
+    assert response.status == 400
+    assert json.loads(response.data)["error"]["code"] == "INVALID_PARAMS"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b'{"conversation_id": "a"} x',
+        b'{"conversation_id": NaN}',
+        b'{"conversation_id": 1e999}',
+        b'{"conversation_id": ' + b"9" * 5000 + b"}",
+        b'{"conversation_id": "\xff"}',
+        b'\xef\xbb\xbf{"conversation_id": "a"}',
+        '{"conversation_id": "a"}'.encode("utf-16"),
+        b'{"x": ' + b"[" * 64 + b"]" * 64 + b"}",
+        b"[" * 200_000,
+        b'{"conversation_id": "a\x01"}',
+    ],
+)
+@pytest.mark.parametrize("path", ["/jsonrpc", "/memory-server/memory/clear"])
+def test_what_is_not_json(server: Server, path: str, body: bytes) -> None:
+    response = server.post(path, body)
+    answer = json.loads(response.data)
+    if path == "/jsonrpc":
+        assert (response.status, answer["error"]["code"], answer["id"]) == (200, -32700, None)
+    else:
+        assert (response.status, answer["error"]["code"]) == (400, "PARSE_ERROR")
+    assert not any(internal in response.data.decode() for internal in INTERNALS)
+
+
+def test_sixty_four_levels_are_read(server: Server) -> None:
+    body = b'{"x": ' + b"[" * 63 + b"]" * 63 + b"}"
+    assert json.loads(server.post("/memory-server/memory/clear", body).data)["error"]["code"] == "INVALID_PARAMS"
+
+
+@pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "application/xml", None])
+def test_a_content_type_that_pages_elsewhere_can_send(server: Server, content_type: str | None) -> None:
+    body = b'{"conversation_id": "chat_xxx"}'
+    response = server.post("/memory-server/memory/get_or_create", body, content_type)
+    error = json.loads(response.data)["error"]
+    assert (response.status, error["code"], error["details"][0]["field"]) == (400, "INVALID_REQUEST", "Content-Type")
+    rpc = b'{"jsonrpc": "2.0", "method": "memory-server/memory/get_or_create", "params": ["chat_xxx"], "id": 1}'
+    answer = json.loads(server.post("/jsonrpc", rpc, content_type).data)
+    assert (answer["error"]["code"], answer["id"]) == (-32600, None)
+
+
+def test_a_foreign_host_name_is_not_served_without_keys(server: Server) -> None:
+    assert server.get("/health", host="attacker.example:8001").status == 403
+    assert server.get("/health", host="localhost:8001").status == 200
+
+
+@pytest.mark.parametrize(("megabytes", "status"), [(5, 400), (7, 413), (11, 413)])
+def test_large_bodies(server: Server, megabytes: int, status: int) -> None:
+    body = json.dumps({"conversation_id": "x" * megabytes * 1024 * 1024}).encode()
+    assert server.post("/memory-server/memory/clear", body).status == status
+
+
+@pytest.mark.parametrize(
+    "uri", ["memory://conversation/", "memory://conversation/a b", "other://x", "memory://conversation/%00", "%"]
+)
+def test_resources_that_do_not_exist(server: Server, uri: str) -> None:
+    error = server.error("memory-server/resources/read", uri=uri)
+    assert (error["code"], error["data"]["code"]) == (-32001, "NOT_FOUND")
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/jsonrpc"), ("POST", "/nowhere"), ("PUT", "/health")])
+def test_routes_that_do_not_exist(server: Server, method: str, path: str) -> None:
+    response = server.http.request(method, server.address + path)
+    assert (response.status, json.loads(response.data)) == (404, {"message": "Not Found"})

@@ -1,0 +1,198 @@
+"""`kho serve`: how it starts, ends, keeps what it acknowledged, and what it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import urllib3
+
+from tests.e2e.server import Server
+
+KHO = str(Path(sys.executable).with_name("kho"))
+ADD = "memory-server/memory/add_message"
+GET = "memory-server/memory/get_all_messages"
+
+
+def refusal(*arguments: str, environment: dict[str, str] | None = None) -> str:
+    """What `kho serve` says as it refuses to start."""
+    done = subprocess.run(
+        [KHO, "serve", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=os.environ | {"KHO_PORT": "0"} | (environment or {}),
+    )
+    assert done.returncode == 1, done.stdout
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def test_first_lines_say_where_it_is_and_what_to_try(tmp_path: Path) -> None:
+    with Server(tmp_path / "data") as server:
+        lines = server.printed().splitlines()
+        assert server.address in lines[0]
+        assert str(tmp_path / "data") in lines[1]
+        curl = next(line.strip() for line in lines if "curl" in line)
+        answer = json.loads(subprocess.run(curl, shell=True, capture_output=True, check=True).stdout)
+        assert answer["result"]["conversation_id"].startswith("chat_")
+
+
+def test_interrupt_ends_it_cleanly_and_data_stays(tmp_path: Path) -> None:
+    with Server(tmp_path / "data") as server:
+        server.call(ADD, conversation_id="kept", role="user", content="still here")
+        assert server.interrupt() == 0
+        assert "Traceback" not in server.printed()
+        server.start()
+        assert server.call(GET, conversation_id="kept")["messages"] == [{"role": "user", "content": "still here"}]
+
+
+def test_a_taken_port_is_said(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        said = refusal("--data", str(tmp_path), "--port", str(port))
+        assert f"Port {port} is taken" in said
+        assert "--port" in said
+
+
+def test_a_taken_folder_is_said(tmp_path: Path) -> None:
+    with Server(tmp_path / "data"):
+        assert "another kho serve is using" in refusal("--data", str(tmp_path / "data"))
+
+
+def test_options_come_from_the_environment(tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {"KHO_PORT": str(port), "KHO_DATA": str(tmp_path / "from-environment")}
+    process = subprocess.Popen([KHO, "serve"], env=os.environ | environment, stdout=subprocess.DEVNULL)
+    try:
+        http = urllib3.PoolManager(retries=urllib3.Retry(total=40, backoff_factor=0.1, backoff_max=0.5))
+        assert http.request("GET", f"http://127.0.0.1:{port}/health").status == 200
+        assert (tmp_path / "from-environment" / "dynamodb.sqlite").exists()
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+
+
+def test_an_open_server_stays_on_loopback(tmp_path: Path) -> None:
+    assert "--auth required" in refusal("--data", str(tmp_path), "--host", "0.0.0.0")
+
+
+@pytest.mark.parametrize(("name", "value"), [("KEEP_RECENT_MESSAGES", "six"), ("AUTO_SUMMARY", "perhaps")])
+def test_a_wrong_setting_is_named(tmp_path: Path, name: str, value: str) -> None:
+    said = refusal("--data", str(tmp_path), environment={name: value})
+    assert name in said
+    assert value in said
+
+
+def test_settings_reach_the_functions(tmp_path: Path) -> None:
+    environment = {"KEEP_RECENT_MESSAGES": "2", "COMPRESS_AFTER_SUMMARY": "false"}
+    with Server(tmp_path / "data", environment=environment) as server:
+        for number in range(5):
+            server.call(ADD, conversation_id="set", role="user", content=str(number))
+        server.call("memory-server/memory/set_summary", conversation_id="set", summary="all")
+        recent = server.call("memory-server/memory/get_context", conversation_id="set", max_messages=5)["messages"]
+        old = server.call("memory-server/memory/get_old_messages", conversation_id="set")["messages"]
+        assert ([each["content"] for each in recent], [each["content"] for each in old]) == (
+            ["3", "4"],
+            ["0", "1", "2"],
+        )
+
+
+def test_sixteen_clients_through_the_door(server: Server) -> None:
+    """1,600 messages to one conversation: none lost, none twice, each client's own in its order."""
+
+    def write(client: int) -> None:
+        for number in range(100):
+            server.call(ADD, conversation_id="sixteen", role="user", content=f"{client}:{number}")
+
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(write, range(16)))
+    contents = [each["content"] for each in server.call(GET, conversation_id="sixteen")["messages"]]
+    assert len(contents) == len(set(contents)) == 1600
+    for client in range(16):
+        own = [content for content in contents if content.startswith(f"{client}:")]
+        assert own == [f"{client}:{number}" for number in range(100)]
+
+
+def test_what_was_acknowledged_survives_kill_9(tmp_path: Path) -> None:
+    acknowledged: list[list[str]] = [[] for _ in range(16)]
+    with Server(tmp_path / "data") as server:
+        started = threading.Barrier(17)
+
+        def write(client: int) -> None:
+            started.wait()
+            try:
+                for number in range(100_000):
+                    server.call(ADD, conversation_id="killed", role="user", content=f"{client}:{number}")
+                    acknowledged[client].append(f"{client}:{number}")
+            except urllib3.exceptions.HTTPError:
+                return  # the server is gone
+
+        threads = [threading.Thread(target=write, args=(client,)) for client in range(16)]
+        for thread in threads:
+            thread.start()
+        started.wait()
+        while sum(map(len, acknowledged)) < 300:
+            time.sleep(0.01)
+        server.kill()
+        for thread in threads:
+            thread.join()
+        server.start()
+        contents = [each["content"] for each in server.call(GET, conversation_id="killed")["messages"]]
+        assert len(contents) == len(set(contents))
+        for client in range(16):
+            own = [content for content in contents if content.startswith(f"{client}:")]
+            # What was under way when it died may be there besides.
+            assert own[: len(acknowledged[client])] == acknowledged[client]
+            assert len(own) <= len(acknowledged[client]) + 1
+        server.call(ADD, conversation_id="killed", role="user", content="after")
+        assert server.call(GET, conversation_id="killed")["messages"][-1]["content"] == "after"
+
+
+def test_a_cleared_conversation_is_purged_by_the_stream(tmp_path: Path) -> None:
+    from infra.local.dynamodb import connect
+    from infra.local.environment import prepare
+    from infra.local.folder import serving
+    from infra.local.template import load
+
+    prepare(load(), auth="open")
+    with Server(tmp_path / "data") as server:
+        for number in range(40):
+            server.call(ADD, conversation_id="purged", role="user", content=str(number))
+        server.call("memory-server/memory/delete", conversation_id="purged")
+        running = serving(server.data)
+        assert running
+        client = connect(running["store_url"])
+        deadline = time.monotonic() + 20
+        while True:
+            left = client.scan(TableName="kho-MemoryTable")["Items"]
+            if all(item["pk"]["S"].endswith("#purge") for item in left):
+                return
+            assert time.monotonic() < deadline, f"{len(left)} items left"
+            time.sleep(0.1)
+
+
+def test_the_log_tells_one_request_from_door_to_store(server: Server) -> None:
+    correlation_id = "trace-me-0123456789"
+    call = {"jsonrpc": "2.0", "method": ADD, "params": ["traced", "user", "never logged"], "id": 1}
+    response = server.post("/jsonrpc", json.dumps(call).encode(), **{"X-Correlation-Id": correlation_id})
+    assert response.headers["x-correlation-id"] == correlation_id
+    lines = [json.loads(line) for line in (server.data / "kho.log").read_text().splitlines()]
+    traced = {line["method"]: line for line in lines if line.get("correlation_id") == correlation_id}
+    assert set(traced) == {"doors/jsonrpc", ADD}
+    assert traced[ADD]["store_calls"] >= 2
+    assert "never logged" not in (server.data / "kho.log").read_text()
