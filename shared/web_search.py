@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import queue
-import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Any, Final, Protocol
+from urllib.parse import parse_qs, urljoin, urlsplit
 
 from shared.config import config
 from shared.rpc.errors import ToolFailed
 from shared.telemetry import logger
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-BUDGET_SECONDS: Final = 8.0
+BUDGET_SECONDS: Final = 8
+"""The whole of a search, from the connection to the last byte of the page."""
+_REFUSALS: Final = (202, 403, 429)
+"""202 comes with a challenge, for those whom DuckDuckGo takes for robots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,71 +41,83 @@ class DuckDuckGo:
 
     def search(self, query: str, count: int) -> list[WebResult]:
         """At most `count` pages, best first, or `ToolFailed` with what happened."""
-        outcome = _within(BUDGET_SECONDS, lambda: self._ask(query))
-        if isinstance(outcome, list):
-            return outcome[:count]
-        logger.warning("search", extra={"failure": type(outcome).__name__})
-        raise ToolFailed(
-            str(outcome) if isinstance(outcome, _Refused | _Slow) else "DuckDuckGo could not be reached.",
-            details={"tool": "duckduckgo_search"},
-            guidance="Try again in a minute, or answer without the web.",
-        )
+        page = self._page(query)
+        if _is_challenge(page):
+            raise _failed("DuckDuckGo asks to prove that a person is searching.")
+        results = _results(page)
+        if not results and not page.find_class("no-results"):
+            raise _failed("DuckDuckGo answered with a page that holds no search results.")
+        return results[:count]
 
-    def _ask(self, query: str) -> list[WebResult]:
+    def _page(self, query: str) -> Any:
+        """The page of results, as a tree of elements."""
         from ddgs.engines.duckduckgo import Duckduckgo
+        from ddgs.exceptions import DDGSException, TimeoutException
+        from lxml import etree, html  # type: ignore[import-untyped]
+        from primp import PrimpError
 
-        class Engine(Duckduckgo):
-            """The library's engine; what it takes for an empty list is told apart here."""
-
-            def request(self, method: str, url: str, data: dict[str, str]) -> str:
-                response = self.http_client.request(method, url, data=data)
-                if response.status_code != 200:
-                    # DuckDuckGo answers 202 with a challenge to those it takes for robots.
-                    raise _Refused(f"DuckDuckGo refuses to search for us now (HTTP {response.status_code}).")
-                page: str = response.text
-                if "anomaly-modal" in page:
-                    raise _Refused("DuckDuckGo asks to prove that a person is searching.")
-                if "result__" not in page and "no-results" not in page:
-                    raise _Refused("DuckDuckGo answered with a page that holds no search results.")
-                return page
-
-        from ddgs.exceptions import TimeoutException
-
-        engine = Engine(proxy=self._proxy, timeout=int(BUDGET_SECONDS), verify=self._verify)
         try:
-            found = engine.search(query, region="wt-wt")
+            # The library reads pages too, but loses results without a text, decodes links
+            # until they lead elsewhere, and takes a refusal for nothing found.
+            engine = Duckduckgo(proxy=self._proxy, timeout=BUDGET_SECONDS, verify=self._verify)
+            asked = engine.build_payload(query, region="wt-wt", safesearch="moderate", timelimit=None)
+            response = engine.http_client.request(engine.search_method, engine.search_url, data=asked)
         except TimeoutException:
-            raise _Slow from None
-        return [WebResult(result.title, result.body, result.href) for result in found or () if result.href]
-
-
-class _Refused(Exception):
-    pass
-
-
-class _Slow(Exception):
-    def __str__(self) -> str:
-        return f"DuckDuckGo did not answer within {BUDGET_SECONDS:.0f} s."
-
-
-def _within(seconds: float, ask: Callable[[], list[WebResult]]) -> list[WebResult] | Exception:
-    """What `ask` gives or raises; the library's own time-out does not end a page that trickles in."""
-    outcome: queue.SimpleQueue[list[WebResult] | Exception] = queue.SimpleQueue()
-
-    def run() -> None:
+            raise _failed(f"DuckDuckGo did not answer within {BUDGET_SECONDS} s.") from None
+        except DDGSException as error:
+            raise _failed("The connection to DuckDuckGo failed.", reason=str(error)) from None
+        except PrimpError as error:
+            raise _failed("The settings of the search's proxy cannot be used.", reason=str(error)) from None
+        if response.status_code != 200:
+            did = "refuses to search for us now" if response.status_code in _REFUSALS else "is failing"
+            raise _failed(f"DuckDuckGo {did} (HTTP {response.status_code}).")
         try:
-            outcome.put(ask())
-        except Exception as error:
-            outcome.put(error)
-
-    threading.Thread(target=run, name="web-search", daemon=True).start()
-    try:
-        return outcome.get(timeout=seconds)
-    except queue.Empty:
-        return _Slow()
+            return html.document_fromstring(response.content, parser=html.HTMLParser(encoding="utf-8"))
+        except etree.LxmlError:
+            raise _failed("DuckDuckGo answered with an empty page.") from None
 
 
 def web_search() -> WebSearch:
     """The search that the settings ask for."""
     settings = config()
     return DuckDuckGo(settings.search_proxy, settings.search_ca)
+
+
+def _failed(message: str, *, reason: str = "") -> ToolFailed:
+    logger.warning("search", extra={"failure": message, "reason": reason})
+    return ToolFailed(
+        message,
+        details={"tool": "duckduckgo_search"},
+        guidance="Try again in a minute, or answer without the web.",
+    )
+
+
+def _is_challenge(page: Any) -> bool:
+    return bool(page.xpath("//*[contains(@class, 'anomaly-modal')] | //form[@id='challenge-form']"))
+
+
+def _results(page: Any) -> list[WebResult]:
+    """What the page lists, without advertisements."""
+    found = []
+    for result in page.find_class("result"):
+        titles, contents = result.find_class("result__a"), result.find_class("result__snippet")
+        link = _target(titles[0].get("href", "")) if titles else ""
+        if link and "result--ad" not in result.get("class").split():
+            found.append(WebResult(_text(titles[0]), _text(contents[0]) if contents else "", link))
+    return found
+
+
+def _text(element: Any) -> str:
+    return " ".join(element.text_content().split())
+
+
+def _target(href: str) -> str:
+    """Where a result leads, out of DuckDuckGo's own redirection; nowhere for an advertisement."""
+    try:
+        url = urlsplit(urljoin("https://duckduckgo.com/", href))
+        if url.hostname == "duckduckgo.com" and url.path == "/l/":
+            url = urlsplit(parse_qs(url.query).get("uddg", [""])[0])
+    except ValueError:
+        return ""
+    is_advertisement = url.hostname == "duckduckgo.com" and url.path == "/y.js"
+    return url.geturl() if url.scheme in ("http", "https") and not is_advertisement else ""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
 from shared.rpc.errors import FieldProblem, InvalidParams
 from shared.rpc.text import encodable, require_text
@@ -26,6 +26,14 @@ class Params(BaseModel):
 OpenObject = dict[str, Any]
 """A JSON object whose fields the contract leaves open."""
 
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Integer = Annotated[int, BeforeValidator(_whole)]
+"""A whole number; JSON does not tell 7 from 7.0."""
+
 P = TypeVar("P", bound=Params)
 R = TypeVar("R")
 
@@ -41,19 +49,24 @@ class Method(Generic[P, R]):
     run: Callable[[P, Caller], R]
     result: TypeAdapter[R] = field(repr=False)
     errors: tuple[str, ...] = ()
+    anonymous: bool = False
 
     @classmethod
-    def of(cls, name: str, role: Role, errors: Sequence[str], run: Callable[[P, Caller], R]) -> Method[P, R]:
+    def of(
+        cls, name: str, role: Role, errors: Sequence[str], run: Callable[[P, Caller], R], *, anonymous: bool = False
+    ) -> Method[P, R]:
         """Describe `run`, whose annotations name the parameters and the result."""
         hints = get_type_hints(run, include_extras=True)
         params = hints[next(iter(inspect.signature(run).parameters))]
         module = inspect.getmodule(run)
         _, _, summary = (inspect.getdoc(module) or "").partition(": ")
-        return cls(name, summary.strip(), role, params, run, TypeAdapter(hints["return"]), tuple(errors))
+        result = TypeAdapter(hints["return"])
+        return cls(name, summary.strip(), role, params, run, result, tuple(errors), anonymous)
 
     def answer(self, raw: Any, caller: Caller) -> R:
         """Check the role and the parameters, and run."""
-        caller.require(self.role)
+        if not self.anonymous:
+            caller.require(self.role)
         return self.run(self.read(raw), caller)
 
     def read(self, raw: Any) -> P:
@@ -64,8 +77,7 @@ class Method(Generic[P, R]):
         try:
             return self.params.model_validate(raw)
         except ValidationError as error:
-            problems = error.errors(include_url=False, include_context=False, include_input=False)
-            raise InvalidParams(*(_problem(item["loc"], item["type"], item["msg"]) for item in problems)) from None
+            raise InvalidParams(*problems(error)) from None
 
     def as_json(self, result: R) -> str:
         """The result as JSON; what a result does not have is left out."""
@@ -74,6 +86,12 @@ class Method(Generic[P, R]):
     def as_object(self, result: R) -> Any:
         """The result as plain JSON values; what a result does not have is left out."""
         return self.result.dump_python(result, mode="json", exclude_none=True)
+
+
+def problems(error: ValidationError, *inside: str) -> list[FieldProblem]:
+    """What is wrong with each field, which lies `inside` another."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    return [_problem((*inside, *each["loc"]), each["type"], each["msg"]) for each in found]
 
 
 def _problem(location: tuple[int | str, ...], kind: str, message: str) -> FieldProblem:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from shared.rpc.errors import FieldProblem, InvalidParams, NotFound
+from shared.rpc.errors import InvalidParams, NotFound
+from shared.rpc.method import problems
 from shared.rpc.text import encodable
 
 if TYPE_CHECKING:
@@ -57,15 +58,7 @@ class Tool(Generic[A]):
         try:
             checked = self.arguments.model_validate(arguments)
         except ValidationError as error:
-            raise InvalidParams(
-                *(
-                    FieldProblem(
-                        field=encodable(".".join(["arguments", *map(str, problem["loc"])])),
-                        message="is required" if problem["type"] == "missing" else encodable(problem["msg"]),
-                    )
-                    for problem in error.errors(include_url=False, include_context=False, include_input=False)
-                )
-            ) from None
+            raise InvalidParams(*problems(error, "arguments")) from None
         return self.run(checked)
 
 

@@ -1,0 +1,141 @@
+"""Searching the web through ddgs's own transport: what each answer of DuckDuckGo, or the lack of one, becomes."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from shared.rpc.errors import ToolFailed
+from shared.web_search import DuckDuckGo, WebResult
+from tests.duckduckgo import DuckDuckGoProxy, duckduckgo, listener, refuse, reset, silent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FAILURES: Final = {
+    "challenge": "refuses to search for us now (HTTP 202)",
+    "challenge with status 200": "a person is searching",
+    "home page": "holds no search results",
+    "only advertisements": "holds no search results",
+    "403": "refuses to search for us now (HTTP 403)",
+    "429": "refuses to search for us now (HTTP 429)",
+    "500": "is failing (HTTP 500)",
+    "empty": "empty page",
+    "blank": "empty page",
+    "garbage": "holds no search results",
+    "not HTML": "holds no search results",
+    "not HTTP": "connection to DuckDuckGo failed",
+    "redirection to itself": "connection to DuckDuckGo failed",
+    "break off": "connection to DuckDuckGo failed",
+    "reset": "connection to DuckDuckGo failed",
+}
+SLOW: Final = ("silent", "trickle", "trickle head")
+
+
+@pytest.fixture(scope="module")
+def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[DuckDuckGoProxy, Path]]:
+    """DuckDuckGo on loopback, and the authority that vouches for it."""
+    with duckduckgo(tmp_path_factory.mktemp("duckduckgo")) as running:
+        yield running
+
+
+@pytest.fixture
+def search(proxy: tuple[DuckDuckGoProxy, Path]) -> DuckDuckGo:
+    """A search that goes through the proxy."""
+    return DuckDuckGo(proxy[0].address, str(proxy[1]))
+
+
+def failure(search: DuckDuckGo, query: str = "sâu răng") -> tuple[ToolFailed, float]:
+    """The failure of one search, and how long it took."""
+    started = time.monotonic()
+    with pytest.raises(ToolFailed) as raised:
+        search.search(query, 5)
+    return raised.value, time.monotonic() - started
+
+
+def test_results_as_the_page_shows_them(search: DuckDuckGo) -> None:
+    assert search.search("sâu răng nguyên nhân", 5) == [
+        WebResult(
+            "Sâu răng: Nguyên nhân, triệu chứng & cách điều trị",
+            "Sâu răng là tình trạng tổn thương mô cứng của răng do vi khuẩn. "
+            "Nguyên nhân gồm đường, mảng bám & vệ sinh kém…",
+            "https://www.vinmec.com/vi/bai-viet/sau-rang-nguyen-nhan-trieu-chung-vi",
+        ),
+        WebResult(
+            "Sâu răng – Wikipedia tiếng Việt",
+            "Streptococcus mutans & Lactobacilli sinh axít làm mòn men răng.",
+            "https://vi.wikipedia.org/wiki/S%C3%A2u_r%C4%83ng",
+        ),
+        # Without a text of its own, and with a link that must stay encoded to lead there.
+        WebResult("Chỉ số <DMFT> là gì?", "", "https://nhakhoa.example/tim?q=r%C4%83ng%26l%E1%BB%A3i%23s%C3%A2u%2F2"),
+        # Out of DuckDuckGo's own redirection.
+        WebResult(
+            "蛀牙（龋齿）- 维基百科",
+            "蛀牙是由细菌引起的牙齿硬组织疾病，𠮷祥。",
+            "https://zh.wikipedia.org/wiki/%E8%9B%80%E7%89%99",
+        ),
+        WebResult(
+            "Oral health",
+            "Dental caries results when plaque forms on the surface of a tooth.",
+            "https://www.who.int/news-room/fact-sheets/detail/oral-health",
+        ),
+    ]
+    assert [each.title for each in search.search("sâu răng", 100)][5:] == ["Kết quả thứ sáu"]
+
+
+@pytest.mark.parametrize(
+    "query", ["sâu răng nguyên nhân", "蛀牙的原因 龋齿", "a&b=c+d %41;\n\t\0 \u202e😀", "anomaly-modal", "no-results"]
+)
+def test_the_query_arrives_as_it_is(search: DuckDuckGo, proxy: tuple[DuckDuckGoProxy, Path], query: str) -> None:
+    assert len(search.search(query, 5)) == 5
+    assert query in proxy[0].queries
+    assert set(proxy[0].targets) == {"html.duckduckgo.com:443"}
+
+
+def test_nothing_found_is_a_success(search: DuckDuckGo) -> None:
+    assert search.search("nothing is found", 5) == []
+
+
+@pytest.mark.parametrize("query", FAILURES)
+def test_a_failure_says_what_happened(search: DuckDuckGo, query: str) -> None:
+    error, seconds = failure(search, query)
+    assert FAILURES[query] in error.message
+    assert seconds < 2
+    told = f"{error.message} {error.details} {error.guidance}".lower()
+    for internal in ("primp", "ddgs", "error(", "exception", "rustls", "lxml", "os error", "127.0.0.1", "traceback"):
+        assert internal not in told
+
+
+def test_failing_to_connect(proxy: tuple[DuckDuckGoProxy, Path], tmp_path: Path) -> None:
+    trusted = str(proxy[1])
+    with (
+        listener(refuse) as refusing,
+        listener(reset) as resetting,
+        duckduckgo(tmp_path, name="other.example") as other,
+    ):
+        for search in (
+            DuckDuckGo("http://127.0.0.1:1", trusted),
+            DuckDuckGo(refusing, trusted),
+            DuckDuckGo(resetting, trusted),
+            DuckDuckGo(proxy[0].address),  # signed by an authority that nobody trusts
+            DuckDuckGo(other[0].address, str(other[1])),  # a certificate for another name
+        ):
+            assert failure(search)[0].message == "The connection to DuckDuckGo failed."
+
+
+@pytest.mark.parametrize(("address", "ca_file"), [("nonsense", ""), ("http://", ""), ("", "/nowhere.pem")])
+def test_settings_that_cannot_be_used(address: str, ca_file: str) -> None:
+    assert failure(DuckDuckGo(address, ca_file))[0].message == "The settings of the search's proxy cannot be used."
+
+
+def test_slowness_ends_in_time(search: DuckDuckGo, proxy: tuple[DuckDuckGoProxy, Path]) -> None:
+    with listener(silent) as mute, ThreadPoolExecutor() as pool:
+        outcomes = [pool.submit(failure, search, query) for query in SLOW]
+        outcomes.append(pool.submit(failure, DuckDuckGo(mute, str(proxy[1]))))
+        for error, seconds in (outcome.result() for outcome in outcomes):
+            assert error.message == "DuckDuckGo did not answer within 8 s."
+            assert 7.5 < seconds < 9
