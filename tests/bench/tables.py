@@ -1,0 +1,73 @@
+"""What a bench module gives: tables, which `python -m tests.bench` prints and keeps.
+
+A module of this package that defines `def tables() -> list[Table]` is a bench. It measures in its own process and
+cleans up after itself; each pair that is compared is measured interleaved, in the same run.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under a title; `notes` say what was measured, and what follows from it."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+    notes: list[str] = field(default_factory=list)
+
+    def markdown(self) -> str:
+        """The table as Markdown."""
+        lines = [f"### {self.title}", "", _row(self.columns), _row(["---"] * len(self.columns))]
+        lines += [_row(cells) for cells in self.rows]
+        lines += ["", *self.notes] if self.notes else []
+        return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long one thing took, over many repetitions, in seconds."""
+
+    samples: list[float]
+
+    @property
+    def p50(self) -> float:
+        """The median."""
+        return statistics.median(self.samples)
+
+    @property
+    def p99(self) -> float:
+        """What 99 in 100 stay under."""
+        return sorted(self.samples)[min(len(self.samples) - 1, int(len(self.samples) * 0.99))]
+
+
+def interleaved(contenders: Mapping[str, Callable[[], object]], repetitions: int) -> dict[str, Timing]:
+    """Time each contender once a round, so that what disturbs the machine disturbs them all."""
+    samples: dict[str, list[float]] = {name: [] for name in contenders}
+    for run in contenders.values():
+        run()
+    gc.collect()
+    for _ in range(repetitions):
+        for name, run in contenders.items():
+            started = time.perf_counter()
+            run()
+            samples[name].append(time.perf_counter() - started)
+    return {name: Timing(each) for name, each in samples.items()}
+
+
+def ms(seconds: float) -> str:
+    """A time as tables show it."""
+    return f"{seconds * 1000:.2f} ms"
+
+
+def _row(cells: list[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
