@@ -33,28 +33,27 @@ _ID: Final = {"type": ["string", "number", "null"]}
 @door("openapi")
 def handler(_request: Request) -> Response:
     """Answer with the description of every HTTP door."""
-    return Response(HTTPStatus.OK, _document())
+    return Response(HTTPStatus.OK, compact(document()))
 
 
 @cache
-def _document() -> str:
+def document() -> dict[str, Any]:
+    """The description of every HTTP door, in OpenAPI 3.1."""
     methods = {f"/{entry.name}": {"post": _direct(entry)} for entry in catalogue().methods.values()}
-    return compact(
-        {
-            "openapi": "3.1.0",
-            "info": {
-                "title": "Kho",
-                "version": "0.1.0",
-                "description": "Documents, memory, experiences, knowledge and devices for AI agents.",
-            },
-            "security": [{"key": []}, {}],
-            "paths": _INFO_PATHS | {"/jsonrpc": {"post": _jsonrpc()}} | methods,
-            "components": {
-                "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
-                "schemas": _SCHEMAS,
-            },
-        }
-    )
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Kho",
+            "version": "0.1.0",
+            "description": "Documents, memory, experiences, knowledge and devices for AI agents.",
+        },
+        "security": [{"key": []}, {}],
+        "paths": _INFO_PATHS | {"/jsonrpc": {"post": _jsonrpc()}} | methods,
+        "components": {
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+            "schemas": _SCHEMAS,
+        },
+    }
 
 
 def _direct(entry: Entry) -> dict[str, Any]:

@@ -13,12 +13,13 @@ from shared.config import config
 from shared.memory.histories import History
 from shared.memory.models import Message
 from shared.rpc.errors import NotFound
+from shared.rpc.method import WHOLE
 
 
 class GetContext(InConversation):
     """How many messages at most; KEEP_RECENT_MESSAGES is the most there is."""
 
-    max_messages: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
+    max_messages: Annotated[int, Field(ge=1, le=2**31 - 1), WHOLE] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ from typing import Annotated
 from pydantic import Field
 
 from memory_server import InConversation
+from shared.rpc.method import WHOLE
 
-Limit = Annotated[int, Field(ge=1, le=1000)]
+Limit = Annotated[int, Field(ge=1, le=1000), WHOLE]
 Cursor = Annotated[str, Field(min_length=1, max_length=4096)]
 
 

@@ -71,11 +71,11 @@ class Template:
 
 def load(file: Path = FILE) -> Template:
     """Read the template."""
-    document = yaml.load(file.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a SafeLoader with the template's tags
+    document = yaml.load(file.read_text(encoding="utf-8"), TemplateLoader)  # noqa: S506 - a SafeLoader with the template's tags
     return _Reader(document).read()
 
 
-class _Loader(yaml.SafeLoader):
+class TemplateLoader(yaml.SafeLoader):
     """Reads the short forms of intrinsic functions as their long ones."""
 
 
@@ -90,7 +90,7 @@ def _intrinsic(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> dict[st
     return {name: loader.construct_mapping(node, deep=True)}
 
 
-_Loader.add_multi_constructor("!", _intrinsic)
+TemplateLoader.add_multi_constructor("!", _intrinsic)
 
 
 class _Reader:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
@@ -31,8 +31,8 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-Integer = Annotated[int, BeforeValidator(_whole)]
-"""A whole number; JSON does not tell 7 from 7.0."""
+WHOLE = BeforeValidator(_whole)
+"""Reads 7.0 as 7: JSON does not tell them apart."""
 
 P = TypeVar("P", bound=Params)
 R = TypeVar("R")

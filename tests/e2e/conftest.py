@@ -15,5 +15,6 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server that tests share; each uses conversations of its own."""
-    with Server(tmp_path_factory.mktemp("kho") / "data") as running:
+    nowhere = {"KHO_SEARCH_PROXY": "http://127.0.0.1:9"}
+    with Server(tmp_path_factory.mktemp("kho") / "data", environment=nowhere) as running:
         yield running

@@ -1,0 +1,116 @@
+"""Least privilege, measured: each function's policy allows the DynamoDB actions that its code makes, and no other."""
+
+from __future__ import annotations
+
+import importlib
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from infra.local.template import FILE, TemplateLoader
+from shared.config import config
+from shared.dynamodb import Table, client
+from shared.memory.conversations import Conversations
+from shared.rpc.caller import ROLES, Caller
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+RESOURCES: dict[str, dict[str, Any]] = yaml.load(FILE.read_text(), TemplateLoader)["Resources"]
+CHAT = {"conversation_id": "chat"}
+MESSAGE = CHAT | {"role": "user", "content": "x"}
+
+# What takes each function down every path of its code that reaches the store.
+SCENARIOS: dict[str, list[dict[str, Any]]] = {
+    "memory_server-add_message": [MESSAGE, MESSAGE],
+    "memory_server-get_or_create": [{}, CHAT, CHAT],
+    "memory_server-get_context": [CHAT],
+    "memory_server-get_all_messages": [CHAT],
+    "memory_server-get_old_messages": [CHAT],
+    "memory_server-get_or_create_summary": [CHAT],
+    "memory_server-get_summary": [CHAT],
+    "memory_server-set_summary": [CHAT | {"summary": "x"}],
+    "memory_server-clear": [CHAT, CHAT],
+    "memory_server-delete": [CHAT, CHAT],
+    "memory_server-resources_list": [{}],
+    "memory_server-resources_read": [{"uri": "memory://conversation/chat"}],
+    "tool_server-tools_list": [{}],
+    "tool_server-tools_call": [],
+}
+
+# Reached only where a language model is configured.
+WITH_A_MODEL = {
+    "memory_server-get_or_create_summary": {("dynamodb:PutItem", "MemoryTable"), ("dynamodb:Query", "MemoryTable")}
+}
+
+
+@pytest.fixture
+def made(store: str) -> Iterator[set[tuple[str, str]]]:
+    """The actions that are needed for what is asked of the store from now on, each with its table."""
+    found: set[tuple[str, str]] = set()
+
+    def note(params: dict[str, Any], model: Any, **_: Any) -> None:
+        if model.name == "TransactWriteItems":
+            for item in params["TransactItems"]:
+                for kind, write in item.items():
+                    found.add((f"dynamodb:{kind}Item", write["TableName"].removeprefix("kho-")))
+        elif model.name in ("BatchWriteItem", "BatchGetItem"):
+            found.update((f"dynamodb:{model.name}", table.removeprefix("kho-")) for table in params["RequestItems"])
+        else:
+            found.add((f"dynamodb:{model.name}", params["TableName"].removeprefix("kho-")))
+
+    events = client().meta.events
+    events.register("provide-client-params.dynamodb.*", note)
+    yield found
+    events.unregister("provide-client-params.dynamodb.*", note)
+
+
+def allowed(function: str) -> set[tuple[str, str]]:
+    """The DynamoDB actions that the template allows a function, each with its table."""
+    found: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    for resource in RESOURCES.values():
+        if resource["Type"] != "AWS::Serverless::Function":
+            continue
+        properties = resource["Properties"]
+        name = properties["FunctionName"]["Fn::Sub"].removeprefix("${AWS::StackName}-")
+        for policy in properties.get("Policies", []):
+            for statement in policy["Statement"]:
+                named = statement.get("Resource", {})
+                table = named["Fn::GetAtt"][0] if isinstance(named, dict) and "Fn::GetAtt" in named else ""
+                actions = statement.get("Action", [])
+                found[name] |= {(action, table) for action in actions if action.startswith("dynamodb:")}
+    return found[function]
+
+
+def run(function: str, calls: list[dict[str, Any]], tenant: str) -> None:
+    handler = importlib.import_module(function.replace("-", ".")).handler
+    caller = Caller("tester", frozenset(ROLES), tenant)
+    for params in calls:
+        answer = handler(
+            {"method": function, "params": params, "caller": caller.record(), "correlation_id": "policy-test"}, None
+        )
+        assert "result" in answer, answer
+
+
+@pytest.mark.parametrize("function", sorted(SCENARIOS))
+def test_a_policy_allows_what_is_done_and_nothing_else(function: str, tenant: str, made: set[tuple[str, str]]) -> None:
+    for _ in range(10):
+        run("memory_server-add_message", [MESSAGE], tenant)
+    made.clear()
+    run(function, SCENARIOS[function], tenant)
+    assert made | WITH_A_MODEL.get(function, set()) == allowed(function)
+
+
+def test_the_purging_worker(tenant: str, made: set[tuple[str, str]]) -> None:
+    from workers.purge_messages import handler
+
+    run("memory_server-add_message", [MESSAGE], tenant)
+    generation = Conversations(Table(config().memory_table), tenant).require("chat").generation
+    run("memory_server-clear", [CHAT], tenant)
+    made.clear()
+    keys = {"pk": {"S": f"{tenant}#purge"}, "sk": {"S": f"purge#{generation}"}}
+    record = {"eventID": "1", "eventName": "INSERT", "dynamodb": {"Keys": keys, "SequenceNumber": "1"}}
+    assert handler({"Records": [record]}, None) == {"batchItemFailures": []}
+    assert made == allowed("workers-purge_messages")

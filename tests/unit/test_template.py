@@ -1,0 +1,121 @@
+"""The template against the catalogue: no method without function, route, log and policy; no function without code."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from infra.local.template import FILE, TemplateLoader, load
+from shared.rpc.catalogue import catalogue
+
+FUNCTIONS = FILE.parent / "functions"
+RESOURCES: dict[str, dict[str, Any]] = yaml.load(FILE.read_text(), TemplateLoader)["Resources"]
+LAMBDAS = {name: each["Properties"] for name, each in RESOURCES.items() if each["Type"] == "AWS::Serverless::Function"}
+METHODS = sorted(catalogue().methods)
+
+
+def function_name(properties: dict[str, Any]) -> str:
+    pattern: str = properties["FunctionName"]["Fn::Sub"]
+    return pattern.removeprefix("${AWS::StackName}-")
+
+
+BY_NAME = {function_name(properties): (logical, properties) for logical, properties in LAMBDAS.items()}
+
+
+def statements(properties: dict[str, Any]) -> list[dict[str, Any]]:
+    """A function's statements, those that a condition adds included."""
+    found = [statement for policy in properties.get("Policies", []) for statement in policy["Statement"]]
+    return [each["Fn::If"][1] if "Fn::If" in each else each for each in found]
+
+
+def actions(statement: dict[str, Any]) -> list[str]:
+    action = statement["Action"]
+    return action if isinstance(action, list) else [action]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_each_method_is_a_function_with_a_route_of_its_own(method: str) -> None:
+    entry = catalogue().methods[method]
+    _, properties = BY_NAME[entry.function]
+    assert properties["Handler"] == f"{entry.function.replace('-', '.')}.handler"
+    routes = {
+        (event["Properties"]["Method"], event["Properties"]["Path"])
+        for event in properties["Events"].values()
+        if event["Type"] == "HttpApi"
+    }
+    assert routes == {("POST", f"/{method}")}
+
+
+def test_each_function_of_a_server_is_a_method() -> None:
+    servers = {name.replace("-", "_") for name in catalogue().servers}
+    deployed = {name for name in BY_NAME if name.partition("-")[0] in servers}
+    assert deployed == {entry.function for entry in catalogue().methods.values()}
+
+
+def test_each_handler_has_its_module_and_each_module_its_function() -> None:
+    handlers = {each["Handler"].removesuffix(".handler") for each in LAMBDAS.values()}
+    with_handler = {
+        ".".join(file.relative_to(FUNCTIONS).with_suffix("").parts)
+        for file in FUNCTIONS.rglob("*.py")
+        if "\ndef handler(" in file.read_text()
+    }
+    assert handlers == with_handler
+    assert all(importlib.util.find_spec(module) for module in handlers)
+
+
+@pytest.mark.parametrize("logical", sorted(LAMBDAS))
+def test_each_function_keeps_a_log_for_a_limited_time(logical: str) -> None:
+    name = LAMBDAS[logical]["LoggingConfig"]["LogGroup"]["Ref"]
+    assert RESOURCES[name]["Properties"]["RetentionInDays"] == {"Ref": "LogRetentionDays"}
+    assert RESOURCES[name]["Properties"]["LogGroupName"] == {
+        "Fn::Sub": f"/kho/${{AWS::StackName}}/{function_name(LAMBDAS[logical])}"
+    }
+
+
+@pytest.mark.parametrize("logical", sorted(LAMBDAS))
+def test_policies_name_actions_and_resources(logical: str) -> None:
+    for statement in statements(LAMBDAS[logical]):
+        assert not [action for action in actions(statement) if "*" in action]
+        named = statement["Resource"]
+        for resource in named if isinstance(named, list) else [named]:
+            assert "*" not in json.dumps(resource)
+
+
+def test_the_jsonrpc_door_may_call_every_method_and_nothing_else() -> None:
+    invoking = [each for each in statements(BY_NAME["doors-jsonrpc"][1]) if "lambda:InvokeFunction" in actions(each)]
+    allowed = {arn["Fn::GetAtt"][0] for statement in invoking for arn in statement["Resource"]}
+    assert allowed == {BY_NAME[entry.function][0] for entry in catalogue().methods.values()}
+
+
+def test_data_outlives_the_stack() -> None:
+    tables = [each for each in RESOURCES.values() if each["Type"] == "AWS::DynamoDB::Table"]
+    assert tables
+    for table in tables:
+        assert table["DeletionPolicy"] == table["UpdateReplacePolicy"] == "Retain"
+        assert table["Properties"]["BillingMode"] == "PAY_PER_REQUEST"
+        assert table["Properties"]["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"]
+        assert table["Properties"]["SSESpecification"]["SSEEnabled"]
+
+
+def test_only_public_routes_have_no_authorizer() -> None:
+    """Everything else stands behind the gateway's authorizer, or verifies credentials in the function."""
+    open_to_all = {route.path for route in load().routes if not route.authorized}
+    assert open_to_all <= {
+        "/health",
+        "/servers",
+        "/servers/{server_name}/capabilities",
+        "/openapi.json",
+        "/jsonrpc",
+        "/actions",
+    }
+
+
+def test_no_registry_is_named() -> None:
+    root = Path(FILE).parent
+    for lock in ("requirements.lock", "infra/local/dynoxide/package-lock.json", "infra/local/dynoxide/nodejs.lock"):
+        assert "://" not in (root / lock).read_text()
