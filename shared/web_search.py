@@ -102,7 +102,7 @@ def _results(page: Any) -> list[WebResult]:
     for result in page.find_class("result"):
         titles, contents = result.find_class("result__a"), result.find_class("result__snippet")
         link = _target(titles[0].get("href", "")) if titles else ""
-        if link and "result--ad" not in result.get("class").split():
+        if link:
             found.append(WebResult(_text(titles[0]), _text(contents[0]) if contents else "", link))
     return found
 

@@ -51,6 +51,7 @@ class DuckDuckGoProxy(socketserver.ThreadingTCPServer):
         super().__init__(("127.0.0.1", 0), _Conversation)
         self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.tls.load_cert_chain(certificate.chain)
+        self.authority = certificate.authority
         self.tls.set_alpn_protocols(["http/1.1"])
         self.targets: list[str] = []
         self.queries: list[str] = []
@@ -63,14 +64,14 @@ class DuckDuckGoProxy(socketserver.ThreadingTCPServer):
 
 
 @contextlib.contextmanager
-def duckduckgo(folder: Path, *, name: str = HOST) -> Iterator[tuple[DuckDuckGoProxy, Path]]:
-    """Serve until left; the proxy, and the file of the authority to trust."""
+def duckduckgo(folder: Path, *, name: str = HOST) -> Iterator[DuckDuckGoProxy]:
+    """Serve until left, with a certificate for `name`."""
     certificate = _certify(name, folder)
     with DuckDuckGoProxy(certificate) as proxy:
         thread = threading.Thread(target=proxy.serve_forever, name="duckduckgo", args=(0.02,))
         thread.start()
         try:
-            yield proxy, certificate.authority
+            yield proxy
         finally:
             proxy.ending.set()
             proxy.shutdown()

@@ -37,16 +37,16 @@ SLOW: Final = ("silent", "trickle", "trickle head")
 
 
 @pytest.fixture(scope="module")
-def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[DuckDuckGoProxy, Path]]:
-    """DuckDuckGo on loopback, and the authority that vouches for it."""
+def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DuckDuckGoProxy]:
+    """DuckDuckGo on loopback."""
     with duckduckgo(tmp_path_factory.mktemp("duckduckgo")) as running:
         yield running
 
 
 @pytest.fixture
-def search(proxy: tuple[DuckDuckGoProxy, Path]) -> DuckDuckGo:
+def search(proxy: DuckDuckGoProxy) -> DuckDuckGo:
     """A search that goes through the proxy."""
-    return DuckDuckGo(proxy[0].address, str(proxy[1]))
+    return DuckDuckGo(proxy.address, str(proxy.authority))
 
 
 def failure(search: DuckDuckGo, query: str = "sâu răng") -> tuple[ToolFailed, float]:
@@ -90,10 +90,10 @@ def test_results_as_the_page_shows_them(search: DuckDuckGo) -> None:
 @pytest.mark.parametrize(
     "query", ["sâu răng nguyên nhân", "蛀牙的原因 龋齿", "a&b=c+d %41;\n\t\0 \u202e😀", "anomaly-modal", "no-results"]
 )
-def test_the_query_arrives_as_it_is(search: DuckDuckGo, proxy: tuple[DuckDuckGoProxy, Path], query: str) -> None:
+def test_the_query_arrives_as_it_is(search: DuckDuckGo, proxy: DuckDuckGoProxy, query: str) -> None:
     assert len(search.search(query, 5)) == 5
-    assert query in proxy[0].queries
-    assert set(proxy[0].targets) == {"html.duckduckgo.com:443"}
+    assert query in proxy.queries
+    assert set(proxy.targets) == {"html.duckduckgo.com:443"}
 
 
 def test_nothing_found_is_a_success(search: DuckDuckGo) -> None:
@@ -110,8 +110,8 @@ def test_a_failure_says_what_happened(search: DuckDuckGo, query: str) -> None:
         assert internal not in told
 
 
-def test_failing_to_connect(proxy: tuple[DuckDuckGoProxy, Path], tmp_path: Path) -> None:
-    trusted = str(proxy[1])
+def test_failing_to_connect(proxy: DuckDuckGoProxy, tmp_path: Path) -> None:
+    trusted = str(proxy.authority)
     with (
         listener(refuse) as refusing,
         listener(reset) as resetting,
@@ -121,8 +121,8 @@ def test_failing_to_connect(proxy: tuple[DuckDuckGoProxy, Path], tmp_path: Path)
             DuckDuckGo("http://127.0.0.1:1", trusted),
             DuckDuckGo(refusing, trusted),
             DuckDuckGo(resetting, trusted),
-            DuckDuckGo(proxy[0].address),  # signed by an authority that nobody trusts
-            DuckDuckGo(other[0].address, str(other[1])),  # a certificate for another name
+            DuckDuckGo(proxy.address),  # signed by an authority that nobody trusts
+            DuckDuckGo(other.address, str(other.authority)),  # a certificate for another name
         ):
             assert failure(search)[0].message == "The connection to DuckDuckGo failed."
 
@@ -132,10 +132,10 @@ def test_settings_that_cannot_be_used(address: str, ca_file: str) -> None:
     assert failure(DuckDuckGo(address, ca_file))[0].message == "The settings of the search's proxy cannot be used."
 
 
-def test_slowness_ends_in_time(search: DuckDuckGo, proxy: tuple[DuckDuckGoProxy, Path]) -> None:
+def test_slowness_ends_in_time(search: DuckDuckGo, proxy: DuckDuckGoProxy) -> None:
     with listener(silent) as mute, ThreadPoolExecutor() as pool:
         outcomes = [pool.submit(failure, search, query) for query in SLOW]
-        outcomes.append(pool.submit(failure, DuckDuckGo(mute, str(proxy[1]))))
+        outcomes.append(pool.submit(failure, DuckDuckGo(mute, str(proxy.authority))))
         for error, seconds in (outcome.result() for outcome in outcomes):
             assert error.message == "DuckDuckGo did not answer within 8 s."
             assert 7.5 < seconds < 9
