@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from cyclopts import App
 from cyclopts.config import Env
 
+from infra.keys import keys
 from infra.local.dynamodb import DURABLE, Engine, EngineFailed
 from infra.local.environment import point_at_store, prepare
 from infra.local.folder import FolderTaken, Serving, announce, hold
@@ -27,6 +28,7 @@ app: Final = App(
     help="A storehouse for AI agents: documents, memory, experiences, knowledge and devices.",
     config=Env("KHO_", command=False),
 )
+app.command(keys)
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 

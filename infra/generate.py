@@ -77,6 +77,7 @@ def _entry(function: str, method: Method[Any, Any]) -> dict[str, Any]:
         "params": method.params.model_json_schema(schema_generator=_Untitled),
         "result": method.result.json_schema(mode="serialization", schema_generator=_Untitled),
         "errors": list(method.errors),
+        **({"anonymous": True} if method.anonymous else {}),
     }
 
 
@@ -103,7 +104,10 @@ def _readme() -> str:
 def _table() -> str:
     made = catalogue()
     rows = ["| method | needs | what it does |", "|---|---|---|"]
-    rows += [f"| `{each['name']}` | {each['role']} | {each['summary']} |" for each in made["methods"]]
+    rows += [
+        f"| `{each['name']}` | {'nothing' if each.get('anonymous') else each['role']} | {each['summary']} |"
+        for each in made["methods"]
+    ]
     return "\n".join(rows) + "\n"
 
 

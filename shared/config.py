@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal, TypeVar, get_args
+from urllib.parse import SplitResult, urlsplit
 
 Auth = Literal["open", "required"]
 ModelProvider = Literal["none", "bedrock", "openai"]
@@ -24,6 +25,11 @@ class Config:
     auth: Auth
     memory_table: str
     access_table: str
+    oidc_issuer: str
+    oidc_audience: str
+    oidc_jwks_url: str
+    oidc_tenant_claim: str
+    oidc_roles_claim: str
     function_prefix: str
     keep_recent_messages: int
     summarize_threshold: int
@@ -45,6 +51,11 @@ def config() -> Config:
         auth=_choice("KHO_AUTH", get_args(Auth), "required"),
         memory_table=os.environ.get("KHO_MEMORY_TABLE", ""),
         access_table=os.environ.get("KHO_ACCESS_TABLE", ""),
+        oidc_issuer=_url("KHO_OIDC_ISSUER"),
+        oidc_audience=_with("KHO_OIDC_ISSUER", "KHO_OIDC_AUDIENCE"),
+        oidc_jwks_url=_url("KHO_OIDC_JWKS_URL"),
+        oidc_tenant_claim=os.environ.get("KHO_OIDC_TENANT_CLAIM") or "tenant_id",
+        oidc_roles_claim=os.environ.get("KHO_OIDC_ROLES_CLAIM") or "roles",
         function_prefix=os.environ.get("KHO_FUNCTION_PREFIX", ""),
         keep_recent_messages=_integer("KEEP_RECENT_MESSAGES", 6, at_least=1),
         summarize_threshold=_integer("SUMMARIZE_THRESHOLD", 10, at_least=1),
@@ -57,6 +68,33 @@ def config() -> Config:
         search_proxy=os.environ.get("KHO_SEARCH_PROXY", ""),
         search_ca=os.environ.get("KHO_SEARCH_CA", ""),
     )
+
+
+def is_safe_url(url: str) -> bool:
+    """Whether what comes from `url` can be trusted to come from there."""
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and (parts.scheme == "https" or _is_loopback(parts))
+    except ValueError:
+        return False
+
+
+def _is_loopback(parts: SplitResult) -> bool:
+    return parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1")
+
+
+def _url(name: str) -> str:
+    value = os.environ.get(name, "")
+    if value and not is_safe_url(value):
+        raise ConfigurationError(f"{name} is '{value}'; it must begin with https:// (http:// on this machine alone)")
+    return value
+
+
+def _with(cause: str, name: str) -> str:
+    value = os.environ.get(name, "")
+    if os.environ.get(cause) and not value:
+        raise ConfigurationError(f"{name} must be set where {cause} is")
+    return value
 
 
 def _choice(name: str, choices: tuple[Choice, ...], default: Choice) -> Choice:

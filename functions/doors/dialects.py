@@ -58,7 +58,9 @@ def http_body(error: KhoError) -> dict[str, Any]:
 
 
 def http_headers(error: KhoError) -> dict[str, str]:
-    """When to call again, where that is known."""
+    """When to call again, or how to sign in, where that would help."""
+    if isinstance(error, errors.NotSignedIn):
+        return {"www-authenticate": "Bearer"}
     return {"retry-after": str(_RETRY_AFTER_SECONDS)} if error.retryable else {}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from doors.callers import caller_of
+from doors.callers import caller_of, caller_with
 from doors.http import MAX_EVENT_BYTES, Request, Response, respond
 from shared.rpc.caller import Caller
 from shared.rpc.errors import KhoError, TooLarge
@@ -39,7 +39,8 @@ class Handler(Generic[P, R]):
         return self._answer_call(cast("Call", event))
 
     def _answer_http(self, request: Request) -> Response:
-        caller = caller_of(request.authorizer)
+        anonymous = self.method.anonymous
+        caller = caller_with(request.headers) if anonymous else caller_of(request.authorizer)
         request.require_json()
         result = self.method.answer(parse(request.body), caller)
         return Response(HTTPStatus.OK, self.method.as_json(result))
@@ -57,12 +58,15 @@ class Handler(Generic[P, R]):
 
 
 def method(
-    name: str, *, role: Role, errors: tuple[type[KhoError], ...] = ()
+    name: str, *, role: Role, anonymous: bool = False, errors: tuple[type[KhoError], ...] = ()
 ) -> Callable[[Callable[[P, Caller], R]], Handler[P, R]]:
-    """Make the decorated function the method `name`, for callers who hold `role`; `errors` are its own."""
+    """Make the decorated function the method `name`, for callers who hold `role`; `errors` are its own.
+
+    An `anonymous` method serves everyone: its route has no authorizer, and who has credentials proves them to it.
+    """
 
     def decorate(run: Callable[[P, Caller], R]) -> Handler[P, R]:
-        return Handler(Method.of(name, role, [error.__name__ for error in errors], run))
+        return Handler(Method.of(name, role, [error.__name__ for error in errors], run, anonymous=anonymous))
 
     return decorate
 

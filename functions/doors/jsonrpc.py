@@ -8,11 +8,19 @@ from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-from doors.callers import caller_of
+from doors.callers import caller_with, require_known
 from doors.dialects import jsonrpc_error
 from doors.http import MAX_ANSWER_BYTES, Request, Response, door, event_bytes
 from shared.rpc.catalogue import catalogue
-from shared.rpc.errors import FieldProblem, InvalidParams, InvalidRequest, KhoError, ParseError, TooLarge, UnknownMethod
+from shared.rpc.errors import (
+    FieldProblem,
+    InvalidParams,
+    InvalidRequest,
+    KhoError,
+    ParseError,
+    TooLarge,
+    UnknownMethod,
+)
 from shared.rpc.invoke import invoke
 from shared.rpc.text import compact, is_encodable, parse
 
@@ -44,14 +52,17 @@ class _Single:
 @door("jsonrpc")
 def handler(request: Request) -> Response:
     """Answer one JSON-RPC request or a batch of them."""
-    caller = caller_of(request.authorizer)
+    caller = caller_with(request.headers)
     try:
         request.require_json()
         body = parse(request.body)
         if isinstance(body, list) and not 1 <= len(body) <= MAX_BATCH:
             raise InvalidRequest(details={"reason": f"a batch holds 1 to {MAX_BATCH} requests, this one {len(body)}"})
     except (ParseError, InvalidRequest) as error:
+        require_known(caller)
         return Response(HTTPStatus.OK, compact(_failure(None, error)))
+    if not any(_is_anonymous(item) for item in (body if isinstance(body, list) else [body])):
+        require_known(caller)
     answer = partial(_answer, caller=caller, correlation_id=request.correlation_id)
     if not isinstance(body, list):
         answers = _fitting([answer(body)])
@@ -76,6 +87,12 @@ def _answer(item: Any, *, caller: Caller, correlation_id: str) -> dict[str, Any]
     except KhoError as error:
         return None if single.id is _NOTIFICATION else _failure(single.id, error, server)
     return None if single.id is _NOTIFICATION else {"jsonrpc": "2.0", "result": result, "id": single.id}
+
+
+def _is_anonymous(item: Any) -> bool:
+    """Whether this asks for a method that is open to the anonymous; beside one, others are refused one by one."""
+    name = item.get("method") if isinstance(item, dict) else None
+    return isinstance(name, str) and name in catalogue().methods and catalogue().methods[name].anonymous
 
 
 def _fitting(answers: list[dict[str, Any] | None]) -> list[str]:

@@ -34,6 +34,8 @@ def hold(folder: Path) -> Iterator[None]:
         raise FolderTaken(f"{folder} is a file, not a folder") from None
     with (folder / "lock").open("w") as lock:
         _lock(lock.fileno(), folder)
+        # Left by a server that was killed, it would lead to what is no longer there.
+        (folder / _SERVING).unlink(missing_ok=True)
         try:
             yield
         finally:
@@ -51,7 +53,10 @@ def serving(folder: Path) -> Serving | None:
         with hold(folder):
             return None
     except FolderTaken:
-        found: Serving = json.loads((folder / _SERVING).read_text())
+        try:
+            found: Serving = json.loads((folder / _SERVING).read_text())
+        except FileNotFoundError:
+            raise FolderTaken(f"another command is starting in {folder}; try again in a moment") from None
         return found
 
 

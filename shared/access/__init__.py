@@ -1,0 +1,1 @@
+"""Who is calling: API keys, and tokens of an identity provider."""

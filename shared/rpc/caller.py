@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
-from shared.rpc.errors import NotAllowed
+from shared.rpc.errors import NotAllowed, NotSignedIn
 
 Role = Literal["reader", "writer", "operator", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)
+TENANT_ID: Final = r"[A-Za-z0-9](?:[A-Za-z0-9._@:-]{0,126}[A-Za-z0-9])?"
+"""What a tenant can be called. '#' parts the keys in every table: with it, 'a#b' could pass for a part of 'a'."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,8 @@ class Caller:
 
     def require(self, role: Role) -> None:
         """Refuse unless the caller holds `role` or one that includes it."""
+        if self == ANONYMOUS:
+            raise NotSignedIn
         needed = ROLES.index(role)
         if not any(ROLES.index(held) >= needed for held in self.roles):
             raise NotAllowed(
@@ -38,5 +42,7 @@ class Caller:
         return cls(record["sub"], frozenset(role for role in ROLES if role in record["roles"]), record["tenant_id"])
 
 
+ANONYMOUS = Caller("anonymous", frozenset(), "")
+"""Whoever comes without credentials: no tenant, no role, served only by methods that are open to the anonymous."""
 LOCAL = Caller("local", frozenset(ROLES), "local")
 """Everyone, where one machine is served without keys."""

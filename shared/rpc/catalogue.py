@@ -25,6 +25,7 @@ class Entry:
     params: dict[str, Any]
     result: dict[str, Any]
     errors: list[str]
+    anonymous: bool = False
 
     @property
     def server(self) -> str:

@@ -1,0 +1,134 @@
+"""API keys: made and shown once, held as a hash, verified, revoked."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final, Literal
+
+from shared.access import keys
+from shared.access.models import Identity
+from shared.dynamodb import ConditionFailed, Keys, Write
+from shared.rpc.caller import Caller
+from shared.rpc.errors import NotFound, NotSignedIn
+
+if TYPE_CHECKING:
+    from shared.access.models import Clock
+    from shared.dynamodb import Item, Table
+    from shared.rpc.caller import Role
+
+PREFIX: Final = "kho_"
+_TEXT: Final = re.compile(r"kho_([0-9a-f]{16})_([0-9a-f]{64})", re.ASCII)
+
+State = Literal["active", "expired", "revoked"]
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """What is known of a key; its secret is known to its holder alone."""
+
+    id: str
+    tenant_id: str
+    role: Role
+    name: str
+    created_at: str
+    expires_at: str | None
+    revoked_at: str | None
+
+    def state(self, now: float) -> State:
+        """Whether the key opens anything at `now`."""
+        if self.revoked_at:
+            return "revoked"
+        ends = self.ends
+        return "expired" if ends is not None and ends <= now else "active"
+
+    @property
+    def ends(self) -> float | None:
+        """When the key expires, in seconds since 1970."""
+        return datetime.fromisoformat(self.expires_at).timestamp() if self.expires_at else None
+
+
+class ApiKeys:
+    """Every tenant's keys."""
+
+    def __init__(self, table: Table, clock: Clock = time.time) -> None:
+        self._table = table
+        self._clock = clock
+
+    def create(
+        self, tenant_id: str, role: Role, *, name: str = "", expires_in: timedelta | None = None
+    ) -> tuple[ApiKey, str]:
+        """A new key, and its text, which is nowhere else; its `name` is its callers' `sub`."""
+        key_id, secret = secrets.token_hex(8), secrets.token_hex(32)
+        now = datetime.fromtimestamp(self._clock(), UTC)
+        item = {
+            "pk": keys.PARTITION,
+            "sk": key_id,
+            "tenant_id": tenant_id,
+            "role": role,
+            "name": name or f"key-{key_id}",
+            "secret_hash": _hash(secret),
+            "created_at": _iso(now),
+        }
+        if expires_in is not None:
+            item["expires_at"] = _iso(now + expires_in)
+        self._table.write(Write("Put", item, condition="attribute_not_exists(pk)"))
+        return _key(item), f"{PREFIX}{key_id}_{secret}"
+
+    def listed(self, tenant_id: str | None = None) -> list[ApiKey]:
+        """The keys of one tenant or of all, oldest first."""
+        pages = self._table.query(keys.PARTITION, Keys.after(" "))
+        found = [_key(item) for page in pages for item in page if tenant_id in (None, item["tenant_id"])]
+        return sorted(found, key=lambda key: (key.created_at, key.id))
+
+    def revoke(self, key_id: str) -> ApiKey:
+        """Let the key open nothing from now on; revoking again changes nothing."""
+        revoking = Write(
+            "Update",
+            {"pk": keys.PARTITION, "sk": key_id},
+            expression="SET revoked_at = if_not_exists(revoked_at, :now)",
+            condition="attribute_exists(pk)",
+            values={":now": _iso(datetime.fromtimestamp(self._clock(), UTC))},
+        )
+        try:
+            return _key(self._table.write(revoking))
+        except ConditionFailed:
+            raise NotFound(f"No key has the id '{key_id}'.", guidance="'kho keys list' shows the ids.") from None
+
+    def verify(self, text: str) -> Identity:
+        """Who holds the key with this text, or NotSignedIn."""
+        parts = _TEXT.fullmatch(text)
+        item = self._table.get(keys.PARTITION, parts[1]) if parts else None
+        # The secret is random and long: a plain hash cannot be turned back, nor guessed.
+        if parts is None or item is None or not hmac.compare_digest(item["secret_hash"], _hash(parts[2])):
+            raise NotSignedIn("This is not a valid key.")
+        key = _key(item)
+        state = key.state(self._clock())
+        if state != "active":
+            raise NotSignedIn(f"This key is {state}.")
+        return Identity(Caller(key.name, frozenset((key.role,)), key.tenant_id), key.ends)
+
+
+def _key(item: Item) -> ApiKey:
+    return ApiKey(
+        id=item["sk"],
+        tenant_id=item["tenant_id"],
+        role=item["role"],
+        name=item["name"],
+        created_at=item["created_at"],
+        expires_at=item.get("expires_at"),
+        revoked_at=item.get("revoked_at"),
+    )
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode("ascii")).hexdigest()
+
+
+def _iso(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

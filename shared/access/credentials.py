@@ -1,0 +1,83 @@
+"""What an Authorization header proves: the same code behind the gateway's authorizer and at doors of their own."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from shared.access.api_keys import PREFIX, ApiKeys
+from shared.config import config
+from shared.dynamodb import Table
+from shared.rpc.errors import NotSignedIn
+
+if TYPE_CHECKING:
+    from shared.access.models import Clock, Identity
+    from shared.access.tokens import Tokens
+
+CACHE_SECONDS: Final = 60
+"""How long a revoked key may live on at most."""
+_CACHED: Final = 1000
+_MAX_CREDENTIAL: Final = 8192
+
+
+class Verifier:
+    """Verifies keys, and tokens where an identity provider is configured."""
+
+    def __init__(self, table: Table, clock: Clock = time.time) -> None:
+        self._clock = clock
+        self._keys = ApiKeys(table, clock)
+        self._tokens: Tokens | None = None
+
+    def verify(self, authorization: str) -> Identity:
+        """Who the header says is calling, or NotSignedIn."""
+        scheme, _, credential = authorization.strip().partition(" ")
+        credential = credential.strip()
+        if scheme.lower() != "bearer" or not credential.isascii() or not 1 <= len(credential) <= _MAX_CREDENTIAL:
+            raise NotSignedIn("Authorization must be 'Bearer' and a key or a token.")
+        if credential.startswith(PREFIX):
+            return self._keys.verify(credential)
+        if not config().oidc_issuer:
+            raise NotSignedIn("This is not a valid key.")
+        if self._tokens is None:
+            from shared.access.tokens import Tokens  # brings cryptography, which keys do without
+
+            self._tokens = Tokens(config(), self._clock)
+        return self._tokens.verify(credential)
+
+
+class Cached:
+    """A verifier that remembers for a minute whom it has let in; whom it has refused, it asks again."""
+
+    def __init__(self, verifier: Verifier, clock: Clock = time.time) -> None:
+        self._verifier = verifier
+        self._clock = clock
+        self._known: dict[bytes, tuple[Identity, float]] = {}
+
+    def verify(self, authorization: str) -> Identity:
+        """Who the header says is calling, or NotSignedIn."""
+        now = self._clock()
+        digest = hashlib.sha256(authorization.encode("utf-8", "surrogatepass")).digest()
+        identity, until = self._known.get(digest, (None, 0.0))
+        if identity is None or now >= until:
+            identity = self._verifier.verify(authorization)
+            until = min(now + CACHE_SECONDS, identity.expires_at or float("inf"))
+            self._known.pop(digest, None)
+            self._known[digest] = (identity, until)
+            while len(self._known) > _CACHED:
+                # The oldest goes first; another thread may have taken it already.
+                self._known.pop(next(iter(self._known), b""), None)
+        return identity
+
+
+@cache
+def verifier() -> Verifier:
+    """This process's verifier, for the authorizer, whose answers the gateway caches."""
+    return Verifier(Table(config().access_table))
+
+
+@cache
+def cached_verifier() -> Cached:
+    """This process's verifier with a cache, for doors that the gateway does not guard."""
+    return Cached(verifier())

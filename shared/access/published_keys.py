@@ -1,0 +1,107 @@
+"""The public keys with which an identity provider's tokens are verified, as the provider publishes them."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import urllib3
+from joserfc.errors import JoseError
+from joserfc.jwk import KeySet, import_key
+
+from shared.config import is_safe_url
+from shared.rpc.errors import Unavailable
+from shared.telemetry import logger
+
+if TYPE_CHECKING:
+    from shared.access.models import Clock
+
+_FRESH_SECONDS: Final = 600
+_STALE_SECONDS: Final = 3600
+"""How long keys serve on where the provider does not answer."""
+_PAUSE_SECONDS: Final = 30
+"""Between two fetches, so that tokens with invented key ids cannot make us flood the provider."""
+_MAX_BYTES: Final = 256 * 1024
+
+
+class PublishedKeys:
+    """One provider's keys, fetched when they are needed."""
+
+    def __init__(self, issuer: str, url: str = "", clock: Clock = time.time) -> None:
+        self._issuer = issuer
+        self._url = url
+        self._clock = clock
+        # Redirects are not followed: they could lead away from what was configured.
+        self._http = urllib3.PoolManager(timeout=urllib3.Timeout(connect=2, read=3), retries=False)
+        self._lock = threading.Lock()
+        self._keys: KeySet | None = None
+        self._fetched_at = self._asked_at = float("-inf")
+
+    def current(self) -> KeySet:
+        """The keys as they were published at most ten minutes ago."""
+        return self._not_older_than(_FRESH_SECONDS)
+
+    def renewed(self) -> KeySet:
+        """The keys as they are published now, for a token whose key is not among those known."""
+        return self._not_older_than(_PAUSE_SECONDS)
+
+    def _not_older_than(self, seconds: float) -> KeySet:
+        with self._lock:
+            now = self._clock()
+            if now - self._fetched_at >= seconds and now - self._asked_at >= _PAUSE_SECONDS:
+                self._asked_at = now
+                try:
+                    self._keys = self._fetch()
+                except _NotPublished as error:
+                    logger.warning("identity provider", extra={"issuer": self._issuer, "failure": str(error)})
+                else:
+                    self._fetched_at = now
+            if self._keys is None or now - self._fetched_at > _STALE_SECONDS:
+                raise Unavailable("The identity provider is not answering.")
+            return self._keys
+
+    def _fetch(self) -> KeySet:
+        listed = self._get(self._url or self._discovered()).get("keys")
+        keys = []
+        for each in listed if isinstance(listed, list) else ():
+            try:
+                keys.append(import_key(each))
+            except (JoseError, ValueError, KeyError, TypeError):
+                continue  # a kind of key that is not known here must not hide the others
+        if not keys:
+            raise _NotPublished("no usable key")
+        return KeySet(keys)
+
+    def _discovered(self) -> str:
+        metadata = self._get(f"{self._issuer.rstrip('/')}/.well-known/openid-configuration")
+        if metadata.get("issuer") != self._issuer:
+            raise _NotPublished("the metadata is another issuer's")
+        url = metadata.get("jwks_uri")
+        if not isinstance(url, str) or not is_safe_url(url):
+            raise _NotPublished("no jwks_uri with https")
+        return url
+
+    def _get(self, url: str) -> dict[str, Any]:
+        try:
+            response = self._http.request("GET", url, preload_content=False)
+            try:
+                body = response.read(_MAX_BYTES + 1)
+            finally:
+                response.close()
+        except urllib3.exceptions.HTTPError as error:
+            raise _NotPublished(type(error).__name__) from None
+        if response.status != 200 or len(body) > _MAX_BYTES:
+            raise _NotPublished(f"status {response.status}, {len(body)} bytes")
+        try:
+            found = json.loads(body)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise _NotPublished("not a JSON object")
+        return found
+
+
+class _NotPublished(Exception):
+    pass
