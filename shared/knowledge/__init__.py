@@ -1,0 +1,1 @@
+"""Finding passages: by their meaning, by their words, by both."""

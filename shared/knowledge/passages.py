@@ -1,0 +1,75 @@
+"""What is indexed, and what a search gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal
+from uuid import UUID, uuid5
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ContentType = Literal["prose", "code_block", "table"]
+
+_IDS: Final = UUID("0c8a5c1e-6f0e-4a57-9d0c-5b1d0f7a3f52")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Whose document, in which collection, under which id."""
+
+    tenant_id: str
+    collection: str
+    document_id: str
+
+    @property
+    def id(self) -> str:
+        """The same for the same document, whoever asks and whenever."""
+        return str(uuid5(_IDS, "\0".join((self.tenant_id, self.collection, self.document_id))))
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of a document that can be found; `payload` is kept beside it and given back as it came."""
+
+    document: Document
+    ordinal: int
+    text: str
+    revision: int
+    title: str = ""
+    source: str = ""
+    heading_path: tuple[str, ...] = ()
+    content_type: ContentType = "prose"
+    tags: tuple[str, ...] = ()
+    payload: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """The same for the same place in the same document, at every revision."""
+        return str(uuid5(UUID(self.document.id), str(self.ordinal)))
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a tenant looks for, in which of its collections; `context` is what it is working on meanwhile."""
+
+    text: str
+    tenant_id: str
+    collections: tuple[str, ...]
+    top_k: int = 10
+    context: str = ""
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage that was found.
+
+    `score` is what hits are ordered by, in 0-1. `similarity` is the cosine of the meanings, `overlap` the share of
+    the query's words, weighed by their rarity, that the passage holds: both in 0-1, and comparable between queries.
+    """
+
+    passage: Passage
+    score: float
+    similarity: float
+    overlap: float
