@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from shared.rpc.caller import Role
 
 PREFIX: Final = "kho_"
+_ID: Final = re.compile(r"[0-9a-f]{16}", re.ASCII)
 _TEXT: Final = re.compile(r"kho_([0-9a-f]{16})_([0-9a-f]{64})", re.ASCII)
 
 State = Literal["active", "expired", "revoked"]
@@ -96,9 +97,11 @@ class ApiKeys:
             values={":now": _iso(datetime.fromtimestamp(self._clock(), UTC))},
         )
         try:
+            if not _ID.fullmatch(key_id):
+                raise ConditionFailed
             return _key(self._table.write(revoking))
         except ConditionFailed:
-            raise NotFound(f"No key has the id '{key_id}'.", guidance="'kho keys list' shows the ids.") from None
+            raise NotFound("No key has this id; 'kho keys list' shows the ids.") from None
 
     def verify(self, text: str) -> Identity:
         """Who holds the key with this text, or NotSignedIn."""

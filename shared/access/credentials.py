@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 CACHE_SECONDS: Final = 60
 """How long a revoked key may live on at most."""
-_CACHED: Final = 1000
 _MAX_CREDENTIAL: Final = 8192
 
 
@@ -50,9 +49,10 @@ class Verifier:
 class Cached:
     """A verifier that remembers for a minute whom it has let in; whom it has refused, it asks again."""
 
-    def __init__(self, verifier: Verifier, clock: Clock = time.time) -> None:
+    def __init__(self, verifier: Verifier, clock: Clock = time.time, *, capacity: int = 1000) -> None:
         self._verifier = verifier
         self._clock = clock
+        self._capacity = capacity
         self._known: dict[bytes, tuple[Identity, float]] = {}
 
     def verify(self, authorization: str) -> Identity:
@@ -65,7 +65,7 @@ class Cached:
             until = min(now + CACHE_SECONDS, identity.expires_at or float("inf"))
             self._known.pop(digest, None)
             self._known[digest] = (identity, until)
-            while len(self._known) > _CACHED:
+            while len(self._known) > self._capacity:
                 # The oldest goes first; another thread may have taken it already.
                 self._known.pop(next(iter(self._known), b""), None)
         return identity

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
@@ -18,6 +19,7 @@ from shared.telemetry import logger
 if TYPE_CHECKING:
     from shared.access.models import Clock
 
+_KINDS: Final = ("RSA", "EC")
 _FRESH_SECONDS: Final = 600
 _STALE_SECONDS: Final = 3600
 """How long keys serve on where the provider does not answer."""
@@ -66,10 +68,10 @@ class PublishedKeys:
         listed = self._get(self._url or self._discovered()).get("keys")
         keys = []
         for each in listed if isinstance(listed, list) else ():
-            try:
-                keys.append(import_key(each))
-            except (JoseError, ValueError, KeyError, TypeError):
-                continue  # a kind of key that is not known here must not hide the others
+            if isinstance(each, dict) and each.get("kty") in _KINDS:
+                # One key that cannot be read must not hide the others.
+                with contextlib.suppress(JoseError, ValueError, KeyError, TypeError):
+                    keys.append(import_key(each))
         if not keys:
             raise _NotPublished("no usable key")
         return KeySet(keys)

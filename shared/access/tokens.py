@@ -58,7 +58,7 @@ class Tokens:
             self._claims.validate(token.claims)
         except ExpiredTokenError:
             raise NotSignedIn("This token is expired.") from None
-        except (JoseError, ValueError) as error:
+        except (JoseError, ValueError, TypeError) as error:  # the last two by joserfc, of headers that are no JOSE
             logger.info("token refused", extra={"reason": str(error)})
             raise NotSignedIn("This is not a valid token.") from None
         if str(token.header.get("typ", "JWT")).lower() not in _TYPES:
