@@ -1,0 +1,238 @@
+"""The broker: sessions, subscriptions, retained messages, and what IoT Core does beside MQTT."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from infra.local.broker.connection import Connection
+from infra.local.broker.counts import Counts
+from infra.local.broker.direct import Invalid, NotAllowed, NotConnected, TooLarge, Unconfirmed
+from infra.local.broker.limits import Limits, fits
+from infra.local.broker.messages import Message
+from infra.local.broker.outbox import Flusher
+from infra.local.broker.presence import Leaving, Presence, Visit
+from infra.local.broker.sessions import Session
+from infra.local.broker.subscriptions import Subscriptions
+from infra.local.mqtt.reasons import Reason
+from infra.local.mqtt.topics import has_wildcard, is_topic
+
+if TYPE_CHECKING:
+    from infra.local.broker.access import Access, Client
+    from infra.local.broker.admission import Terms
+    from infra.local.broker.subscriptions import Subscriber
+    from infra.local.mqtt.packets import Connect, Request, Will
+
+SYSTEM: Final = "$aws"
+
+
+class Broker:
+    """Everything that happens between clients; to be used in its loop's thread alone."""
+
+    def __init__(self, access: Access, limits: Limits, loop: asyncio.AbstractEventLoop) -> None:
+        self.access = access
+        self.limits = limits
+        self.loop = loop
+        self.counts = Counts()
+        self.flusher = Flusher(loop)
+        self.presence = Presence(lambda topic, payload: self.publish(Message(topic, payload, sender=SYSTEM)))
+        self._subscriptions = Subscriptions()
+        self._sessions: dict[str, Session] = {}
+        self._connections: dict[str, Connection] = {}
+        self._open: set[Connection] = set()
+        self._retained: dict[str, Message] = {}
+
+    def accept(self) -> Connection:
+        """The protocol of a connection that was just made."""
+        return Connection(self)
+
+    def enter(self, connection: Connection) -> bool:
+        """Count a connection in, unless there are too many."""
+        if len(self._open) >= self.limits.connections:
+            return False
+        self._open.add(connection)
+        return True
+
+    def exit(self, connection: Connection) -> None:
+        """Count a connection out."""
+        self._open.discard(connection)
+
+    def new_client_id(self) -> str:
+        """An id for a client that brings none."""
+        return f"assigned-{secrets.token_hex(8)}"
+
+    async def admits(self, client: Client, will: Will | None) -> bool:
+        """Whether a client may connect, and leave this will behind."""
+        return await self.access.connect(client) and (will is None or self.access.publish(client, will.topic))
+
+    def open(self, connection: Connection, client_id: str, connect: Connect, terms: Terms) -> bool:
+        """Give a connection its session, ending whoever has it; whether the session was there before."""
+        other = self._connections.get(client_id)
+        if other:
+            other.end(Reason.SESSION_TAKEN_OVER, Leaving.DUPLICATE_CLIENTID)
+        session = self._sessions.get(client_id)
+        if session and connect.clean:
+            self._forget(session)
+            session = None
+        present = session is not None
+        if session is None:
+            session = self._sessions[client_id] = Session(client_id, self.loop, self.limits, self.counts)
+        if session.expiring:
+            session.expiring.cancel()
+            session.expiring = None
+        session.expiry_seconds = terms.session_expiry
+        connection.session = session
+        self._connections[client_id] = connection
+        transport = connection.transport
+        peer, local = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
+        connection.visit = Visit(
+            client_id, connect.clean, terms.keepalive, terms.session_expiry, peer[:2] if peer else ("", 0), local[:2]
+        )
+        self.presence.arrive(connection.visit)
+        return present
+
+    def leave(self, connection: Connection, leaving: Leaving) -> None:
+        """Let a client go: its session stays as long as was agreed, its will is published."""
+        session = connection.session
+        session.detach()
+        del self._connections[session.client_id]
+        kept = sum(1 for each in self._sessions.values() if each.expiring) if session.expiry_seconds else 0
+        if session.expiry_seconds and kept < self.limits.sessions_kept:
+            session.expiring = self.loop.call_later(session.expiry_seconds, self._forget, session)
+        else:
+            self._forget(session)
+        self.presence.leave(connection.visit, leaving)
+        will = connection.will
+        if will and leaving is not Leaving.SERVER_INITIATED_DISCONNECT:
+            self.publish(
+                Message(will.topic, will.payload, will.qos, will.retain, will.properties, sender=session.client_id)
+            )
+
+    def publish(self, message: Message) -> None:
+        """Bring a message to all who want it, and keep it where it is to be retained."""
+        self.counts.received += 1
+        properties = message.properties
+        if properties:
+            if properties.will_delay is not None:
+                properties.will_delay = None
+            if properties.message_expiry is not None:
+                seconds = min(max(properties.message_expiry, 1), self.limits.message_expiry_seconds)
+                message.expires_at = self.loop.time() + seconds
+        if message.retain:
+            self._retain(message)
+        for subscriber, request in self._subscriptions.match(message.topic):
+            subscriber.receive(message, request)
+
+    def subscribe(self, session: Session, request: Request) -> None:
+        """Have a client receive what its filter matches."""
+        session.subscriptions[request.topic_filter] = request
+        self._subscriptions.add(session, request)
+
+    def unsubscribe(self, session: Session, topic_filter: str) -> bool:
+        """Undo it; whether there was anything to undo."""
+        if session.subscriptions.pop(topic_filter, None) is None:
+            return False
+        self._subscriptions.remove(session, topic_filter)
+        return True
+
+    def listen(self, subscriber: Subscriber, request: Request) -> None:
+        """Have a part of this process receive what a filter matches."""
+        self._subscriptions.add(subscriber, request)
+
+    def unlisten(self, subscriber: Subscriber, topic_filter: str) -> None:
+        """Undo it."""
+        self._subscriptions.remove(subscriber, topic_filter)
+
+    def send_retained(self, session: Session, request: Request) -> None:
+        """Send what is retained under a filter's own name; a wildcard finds nothing, as with IoT Core."""
+        if has_wildcard(request.topic_filter):
+            return
+        message = self._retained.get(request.topic_filter)
+        if message and message.expired(self.loop.time()):
+            del self._retained[message.topic]
+        elif message:
+            session.send_retained(message, request.qos)
+
+    def send_direct(self, client_id: str, message: Message) -> None:
+        """Send one client a message at QoS 0, whether or not it has subscribed."""
+        self._direct_session(client_id, message).send_direct(message)
+
+    async def confirm_direct(self, client_id: str, message: Message, seconds: float) -> None:
+        """Send one client a message at QoS 1, and wait for its acknowledgement."""
+        confirmation = self._direct_session(client_id, message).confirm_direct(replace(message, qos=1))
+        try:
+            await asyncio.wait_for(confirmation, seconds)
+        except TimeoutError:
+            raise Unconfirmed(f"No acknowledgement within {seconds:g} s") from None
+
+    def end_connection(self, client_id: str, *, clean_session: bool = False, prevent_will: bool = False) -> None:
+        """Disconnect a client, as DeleteConnection does."""
+        connection, session = self._connections.get(client_id), self._sessions.get(client_id)
+        if session is None:
+            raise NotConnected("There is no such client")
+        if clean_session:
+            session.expiry_seconds = 0
+        if connection is None:
+            if clean_session:
+                self._forget(session)
+            return
+        if prevent_will:
+            connection.will = None
+        connection.end(Reason.ADMINISTRATIVE_ACTION, Leaving.API_INITIATED_DISCONNECT)
+
+    def visit(self, client_id: str) -> Visit | None:
+        """What is known of a client's connection."""
+        return self.presence.visit(client_id, self.limits.remembered_seconds)
+
+    def subscriptions(self, client_id: str) -> list[Request] | None:
+        """What a client has subscribed to, None where it has no session."""
+        session = self._sessions.get(client_id)
+        return None if session is None else list(session.subscriptions.values())
+
+    def retained(self, topic: str) -> Message | None:
+        """The message retained on a topic."""
+        return self._retained.get(topic)
+
+    @property
+    def connected(self) -> int:
+        """How many clients are connected."""
+        return len(self._connections)
+
+    def close(self) -> None:
+        """End all connections."""
+        for connection in list(self._open):
+            connection.end(Reason.SERVER_SHUTTING_DOWN, Leaving.SERVER_INITIATED_DISCONNECT)
+
+    def _direct_session(self, client_id: str, message: Message) -> Session:
+        if not is_topic(message.topic) or message.topic.startswith("$") or not fits(self.limits, message.topic):
+            raise Invalid("The topic is not valid")
+        if not client_id or client_id.startswith("$") or len(client_id) > self.limits.client_id_bytes:
+            raise Invalid("The client id is not valid")
+        if len(message.payload) > self.limits.payload_bytes:
+            raise TooLarge("The payload exceeds the maximum size allowed")
+        connection, session = self._connections.get(client_id), self._sessions.get(client_id)
+        if session is None:
+            raise NotConnected("The target client ID is not connected")
+        if connection is None:
+            raise NotConnected("The target client ID is not connected, but it has an active persistent session")
+        if not self.access.receive(connection.client, message.topic):
+            raise NotAllowed("The receiver may not receive on the topic")
+        return session
+
+    def _retain(self, message: Message) -> None:
+        if not message.payload:
+            self._retained.pop(message.topic, None)
+        elif message.topic in self._retained or len(self._retained) < self.limits.retained_messages:
+            self._retained[message.topic] = message
+
+    def _forget(self, session: Session) -> None:
+        for topic_filter in session.subscriptions:
+            self._subscriptions.remove(session, topic_filter)
+        session.subscriptions.clear()
+        if session.expiring:
+            session.expiring.cancel()
+            session.expiring = None
+        if self._sessions.get(session.client_id) is session:
+            del self._sessions[session.client_id]

@@ -1,0 +1,178 @@
+"""What a client that was let in may say, and what it is answered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+from infra.local.broker.limits import fits
+from infra.local.broker.messages import Message
+from infra.local.broker.presence import Leaving
+from infra.local.broker.rate import Rate
+from infra.local.mqtt.packets import (
+    MQTT_5,
+    Disconnect,
+    Packet,
+    Pingreq,
+    Pingresp,
+    Puback,
+    Publish,
+    Suback,
+    Subscribe,
+    Unsuback,
+    Unsubscribe,
+)
+from infra.local.mqtt.reasons import SUBACK_3_FAILURE, Malformed, Reason
+
+if TYPE_CHECKING:
+    from infra.local.broker.access import Client
+    from infra.local.broker.broker import Broker
+    from infra.local.broker.sessions import Session
+    from infra.local.mqtt.packets import Request
+
+_TOPICS_REMEMBERED: Final = 32
+
+
+class Answering(Protocol):
+    """The connection, as the dialogue needs it."""
+
+    client: Client
+    session: Session
+    level: int
+
+    def send(self, packet: Packet) -> None:
+        """Answer."""
+
+    def end(self, reason: Reason, leaving: Leaving) -> None:
+        """End the connection from this side."""
+
+    def close(self, *, with_will: bool) -> None:
+        """End the connection as the client wishes."""
+
+
+class Dialogue:
+    """One client's packets, after its CONNECT."""
+
+    def __init__(self, broker: Broker, connection: Answering, now: float) -> None:
+        self._broker = broker
+        self._limits = broker.limits
+        self._connection = connection
+        self._client = connection.client
+        self._session = connection.session
+        self._level = connection.level
+        self._rate = Rate(broker.limits.publishes_per_second, now)
+        self._allowed: set[str] = set()
+        self._aliases: dict[int, str] = {}
+
+    def handle(self, packet: Packet, now: float) -> None:
+        """Do what a packet asks for."""
+        match packet:
+            case Publish():
+                self._publish(packet, now)
+            case Puback():
+                self._session.acknowledge(packet.packet_id)
+            case Pingreq():
+                self._connection.send(Pingresp())
+            case Subscribe():
+                self._subscribe(packet)
+            case Unsubscribe():
+                had = [self._broker.unsubscribe(self._session, each) for each in packet.topic_filters]
+                reasons: list[int] = [0 if each else Reason.NO_SUBSCRIPTION_EXISTED for each in had]
+                self._connection.send(Unsuback(packet.packet_id, reasons if self._level == MQTT_5 else []))
+            case Disconnect():
+                self._disconnect(packet)
+            case _:
+                raise Malformed("a client does not send this packet here", Reason.PROTOCOL_ERROR)
+
+    def _publish(self, packet: Publish, now: float) -> None:
+        properties = packet.properties
+        topic = packet.topic
+        if properties:
+            if properties.subscription_identifier is not None:
+                raise Malformed("a client gives no subscription identifier", Reason.PROTOCOL_ERROR)
+            topic = self._named(topic, properties.topic_alias)
+            properties.topic_alias = None
+        if packet.qos == 2:
+            self._connection.end(Reason.QOS_NOT_SUPPORTED, Leaving.CLIENT_ERROR)
+            return
+        if len(packet.payload) > self._limits.payload_bytes:
+            raise Malformed("a payload is too large", Reason.PACKET_TOO_LARGE)
+        if topic not in self._allowed and not self._allows(topic):
+            return
+        if not self._rate.take(now):
+            self._broker.counts.dropped_rate += 1
+            if packet.qos and self._level == MQTT_5:
+                self._connection.send(Puback(packet.packet_id, Reason.QUOTA_EXCEEDED))
+            return
+        client_id = self._client.client_id
+        self._broker.publish(Message(topic, packet.payload, packet.qos, packet.retain, properties, client_id))
+        if packet.qos:
+            self._connection.send(Puback(packet.packet_id))
+
+    def _named(self, topic: str, alias: int | None) -> str:
+        if alias is None:
+            return topic
+        if not 0 < alias <= self._limits.topic_aliases:
+            raise Malformed("a topic alias is out of range", Reason.TOPIC_ALIAS_INVALID)
+        if topic:
+            self._aliases[alias] = topic
+        elif alias not in self._aliases:
+            raise Malformed("a topic alias is not known", Reason.PROTOCOL_ERROR)
+        return self._aliases[alias]
+
+    def _allows(self, topic: str) -> bool:
+        """Whether the client may publish there; else the connection ends, as IoT Core ends it."""
+        if not fits(self._limits, topic):
+            self._connection.end(Reason.TOPIC_NAME_INVALID, Leaving.CLIENT_ERROR)
+            return False
+        if not self._broker.access.publish(self._client, topic):
+            self._broker.counts.refused += 1
+            self._connection.end(Reason.NOT_AUTHORIZED, Leaving.AUTH_ERROR)
+            return False
+        if len(self._allowed) >= _TOPICS_REMEMBERED:
+            self._allowed.clear()
+        self._allowed.add(topic)
+        return True
+
+    def _subscribe(self, packet: Subscribe) -> None:
+        if packet.properties and packet.properties.subscription_identifier is not None:
+            reason = Reason.SUBSCRIPTION_IDENTIFIERS_NOT_SUPPORTED
+            raise Malformed("subscription identifiers are not known here", reason)
+        if len(packet.requests) > self._limits.filters_per_subscribe:
+            self._connection.end(Reason.QUOTA_EXCEEDED, Leaving.CLIENT_ERROR)
+            return
+        if any(request.qos == 2 for request in packet.requests):
+            self._connection.end(Reason.QOS_NOT_SUPPORTED, Leaving.CLIENT_ERROR)
+            return
+        known = set(self._session.subscriptions)
+        reasons = [self._subscribed(request) for request in packet.requests]
+        self._connection.send(Suback(packet.packet_id, reasons))
+        for request, said in zip(packet.requests, reasons, strict=True):
+            new = request.topic_filter not in known
+            if said < Reason.UNSPECIFIED and (request.retain_handling == 0 or (request.retain_handling == 1 and new)):
+                self._broker.send_retained(self._session, request)
+
+    def _subscribed(self, request: Request) -> int:
+        """Subscribe; what SUBACK says of it."""
+        refused: Reason | None = None
+        full = len(self._session.subscriptions) >= self._limits.subscriptions
+        if request.topic_filter.startswith("$share/"):
+            refused = Reason.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED
+        elif not fits(self._limits, request.topic_filter):
+            refused = Reason.TOPIC_FILTER_INVALID
+        elif not self._broker.access.subscribe(self._client, request.topic_filter):
+            self._broker.counts.refused += 1
+            refused = Reason.NOT_AUTHORIZED
+        elif full and request.topic_filter not in self._session.subscriptions:
+            refused = Reason.QUOTA_EXCEEDED
+        if refused is not None:
+            return refused if self._level == MQTT_5 else SUBACK_3_FAILURE
+        self._broker.subscribe(self._session, request)
+        return request.qos
+
+    def _disconnect(self, packet: Disconnect) -> None:
+        expiry = packet.properties.session_expiry if packet.properties else None
+        if expiry is not None:
+            if expiry and not self._session.expiry_seconds:
+                raise Malformed("a session that was to end is not to be kept now", Reason.PROTOCOL_ERROR)
+            self._session.expiry_seconds = min(expiry, self._limits.session_seconds)
+        self._connection.close(with_will=packet.reason == Reason.DISCONNECT_WITH_WILL)

@@ -1,0 +1,54 @@
+"""A message on its way through the broker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from infra.local.mqtt.encoding import publish
+from infra.local.mqtt.packets import MQTT_5, Publish
+
+if TYPE_CHECKING:
+    from infra.local.mqtt.properties import Properties
+
+
+@dataclass(slots=True)
+class Message:
+    """What was published, and until when it is worth anything."""
+
+    topic: str
+    payload: bytes
+    qos: int = 0
+    retain: bool = False
+    properties: Properties | None = None
+    sender: str = ""
+    expires_at: float | None = None
+    _plain: dict[int, bytes] = field(default_factory=dict)
+
+    def expired(self, now: float) -> bool:
+        """Whether it comes too late."""
+        return self.expires_at is not None and now >= self.expires_at
+
+    def packet(self, level: int, now: float, *, qos: int = 0, packet_id: int = 0, retain: bool = False) -> bytes:
+        """The message as one client is sent it; the same for all who take it at QoS 0 is made once."""
+        if qos or retain or self.expires_at is not None:
+            return publish(
+                Publish(
+                    self.topic,
+                    self.payload,
+                    qos,
+                    retain=retain,
+                    packet_id=packet_id,
+                    properties=self._remaining(now) if level == MQTT_5 else None,
+                ),
+                level,
+            )
+        made = self._plain.get(level)
+        if made is None:
+            made = self._plain[level] = publish(Publish(self.topic, self.payload, properties=self.properties), level)
+        return made
+
+    def _remaining(self, now: float) -> Properties | None:
+        if self.expires_at is None or self.properties is None:
+            return self.properties
+        return replace(self.properties, message_expiry=max(0, int(self.expires_at - now)))

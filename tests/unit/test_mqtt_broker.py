@@ -1,0 +1,123 @@
+"""The broker's rules that need no network: who gets what, and who may do what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from infra.local.broker.access import BACKEND_PREFIX, Client, FleetAccess, everyone, nobody
+from infra.local.broker.rate import Rate
+from infra.local.broker.subscriptions import Subscriptions
+from infra.local.mqtt.packets import Request
+from infra.local.mqtt.topics import matches
+
+if TYPE_CHECKING:
+    from infra.local.broker.messages import Message
+
+levels = st.sampled_from(["a", "b", "+", "", "$c"])
+filters = st.lists(levels, min_size=1, max_size=4).flatmap(
+    lambda parts: st.sampled_from(["/".join(parts) or "a", "/".join([*parts, "#"])])
+)
+names = st.lists(st.sampled_from(["a", "b", "", "$c"]), min_size=1, max_size=4).map("/".join).filter(bool)
+
+
+@dataclass(eq=False)
+class Someone:
+    """A subscriber that only takes."""
+
+    taken: list[Message] = field(default_factory=list)
+
+    def receive(self, message: Message, request: Request) -> None:  # noqa: ARG002 - a subscriber's
+        """Take it."""
+        self.taken.append(message)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), filters, st.integers(0, 1), st.booleans()), max_size=20),
+    st.lists(names, max_size=5),
+)
+def test_a_topic_reaches_exactly_those_whose_filters_match(
+    changes: list[tuple[int, str, int, bool]], topics: list[str]
+) -> None:
+    people = [Someone() for _ in range(4)]
+    tree, held = Subscriptions(), dict[tuple[int, str], int]()
+    for who, topic_filter, qos, away in changes:
+        if away:
+            tree.remove(people[who], topic_filter)
+            held.pop((who, topic_filter), None)
+        else:
+            tree.add(people[who], Request(topic_filter, qos))
+            held[who, topic_filter] = qos
+        for topic in topics:
+            expected: dict[Someone, int] = {}
+            for (person, wanted), granted in held.items():
+                if matches(wanted, topic):
+                    expected[people[person]] = max(granted, expected.get(people[person], 0))
+            assert {subscriber: request.qos for subscriber, request in tree.match(topic)} == expected
+
+
+def test_nothing_stays_behind_of_filters_that_come_and_go() -> None:
+    tree, person = Subscriptions(), Someone()
+    for number in range(100):
+        for topic_filter in (f"a/{number}", f"+/{number}/#"):
+            tree.add(person, Request(topic_filter))
+            tree.remove(person, topic_filter)
+    assert not tree._exact
+    assert not tree._root.below
+
+
+access = FleetAccess("secret", everyone)
+
+
+def connects(rules: FleetAccess, client: Client) -> bool:
+    """What the rules say at once: an event loop would need a socket."""
+    with pytest.raises(StopIteration) as said:
+        rules.connect(client).send(None)
+    return bool(said.value.value)
+
+
+@pytest.mark.parametrize("client_id", ["+", "#", "a/b", "a+", "$aws", "", f"{BACKEND_PREFIX}x"])
+def test_no_device_is_called_so_that_its_topics_are_anothers(client_id: str) -> None:
+    assert not connects(access, Client(client_id))
+
+
+def test_the_backend_is_who_knows_the_token() -> None:
+    assert connects(access, Client(f"{BACKEND_PREFIX}1", "kho", b"secret"))
+    assert not connects(access, Client(f"{BACKEND_PREFIX}1", "kho", b"secre"))
+    assert not connects(access, Client(f"{BACKEND_PREFIX}1"))
+    assert connects(FleetAccess("secret", nobody), Client(f"{BACKEND_PREFIX}1", "kho", b"secret"))
+    assert not connects(FleetAccess("secret", nobody), Client("lamp-1", "kho", b"secret"))
+
+
+@given(st.text(min_size=1, max_size=20), st.text(max_size=30))
+def test_a_device_touches_its_own_two_topics(client_id: str, other: str) -> None:
+    client = Client(client_id)
+    if not connects(access, client):
+        return
+    assert access.publish(client, f"devices/{client_id}/up")
+    assert access.subscribe(client, f"devices/{client_id}/down")
+    assert access.receive(client, f"devices/{client_id}/down")
+    for topic in (other, f"devices/{other}/up", f"devices/{other}/down", f"devices/{client_id}/down", "devices/+/down"):
+        assert not access.publish(client, topic) or topic == f"devices/{client_id}/up"
+        assert not access.subscribe(client, topic) or topic == f"devices/{client_id}/down"
+
+
+def test_the_backend_touches_the_devices_topics_and_their_presence() -> None:
+    backend = Client(f"{BACKEND_PREFIX}1")
+    assert access.publish(backend, "devices/lamp-1/down")
+    assert access.subscribe(backend, "devices/+/up")
+    assert access.subscribe(backend, "$aws/events/presence/#")
+    assert not access.publish(backend, "$aws/events/presence/connected/lamp-1")
+    assert not access.subscribe(backend, "#")
+
+
+def test_a_rate_lets_a_seconds_worth_through_and_then_so_many_a_second() -> None:
+    rate = Rate(100, 0.0)
+    assert sum(rate.take(0.0) for _ in range(300)) == 100
+    assert sum(rate.take(0.5) for _ in range(300)) == 50
+    assert sum(rate.take(60.0) for _ in range(300)) == 100
+    assert all(Rate(None, 0.0).take(0.0) for _ in range(300))
