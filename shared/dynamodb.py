@@ -30,6 +30,7 @@ Item = dict[str, Any]
 
 _CONFLICT_ATTEMPTS: Final = 10
 _BATCH: Final = 25
+_BATCH_OF_READS: Final = 100
 
 
 class ConditionFailed(Exception):
@@ -82,6 +83,11 @@ class Keys:
         return cls("sk > :bound", {":bound": bound})
 
     @classmethod
+    def before(cls, bound: str) -> Keys:
+        """Those smaller than `bound`."""
+        return cls("sk < :bound", {":bound": bound})
+
+    @classmethod
     def between(cls, first: str, last: str) -> Keys:
         """Those from `first` to `last`, both included."""
         return cls("sk BETWEEN :first AND :last", {":first": first, ":last": last})
@@ -108,6 +114,24 @@ class Table:
         with self._asking("GetItem"):
             found = self._client.get_item(TableName=self.name, Key=marshal(_key(pk, sk)), ConsistentRead=True)
         return unmarshal(found["Item"]) if "Item" in found else None
+
+    def get_all(self, keys: Iterable[tuple[str, str]]) -> Iterator[Item]:
+        """The items under those of the keys that have one, in any order."""
+        left: list[Any] = [marshal(_key(pk, sk)) for pk, sk in keys]
+        attempt = 0
+        while left:
+            asked: Any = {self.name: {"Keys": left[:_BATCH_OF_READS], "ConsistentRead": True}}
+            with self._asking("BatchGetItem"):
+                answer = self._client.batch_get_item(RequestItems=asked)
+            found = answer["Responses"].get(self.name, [])
+            yield from (unmarshal(item) for item in found)
+            unprocessed: list[Any] = [*answer.get("UnprocessedKeys", {}).get(self.name, {}).get("Keys", [])]
+            # An answer ends at 16 MB: what did not fit is asked for again, and at once.
+            attempt = 0 if found or not unprocessed else attempt + 1
+            if attempt > _CONFLICT_ATTEMPTS:
+                raise Unavailable("The store takes no more reads.")
+            time.sleep(0.02 * 2**attempt if attempt else 0)
+            left = unprocessed + left[_BATCH_OF_READS:]
 
     def write(self, write: Write) -> Item:
         """Carry out one write; an update answers with the item as it is then."""
@@ -218,10 +242,10 @@ def _key(pk: str, sk: str) -> Item:
 @cache
 def client() -> DynamoDBClient:
     """The one client of this process, made at the first use."""
-    # Three tries of at most five seconds stay within the time a request has.
+    # Three tries of three seconds, begun within shared.telemetry's budget, end within the time a request has.
     settings = Config(
         connect_timeout=2,
-        read_timeout=5,
+        read_timeout=3,
         retries={"mode": "standard", "total_max_attempts": 3},
         max_pool_connections=100,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import secrets
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
-from shared.rpc.errors import Internal, KhoError
+from shared.rpc.errors import Internal, KhoError, OutOfTime
 
 if TYPE_CHECKING:
     import logging
@@ -32,6 +33,9 @@ def _handler() -> logging.Handler | None:
 logger = Logger(service="kho", logger_handler=_handler())
 _cold = [True]
 
+REQUEST_SECONDS: Final = 15.0
+"""Within which a request may begin calls to stores: each may take ten more, and every request ends by 28."""
+
 
 @dataclass(slots=True)
 class Observation:
@@ -39,6 +43,7 @@ class Observation:
 
     method: str
     correlation_id: str
+    budget: float = math.inf
     outcome: str = "OK"
     store_calls: int = 0
     store_ms: float = 0.0
@@ -62,9 +67,9 @@ def current_correlation_id() -> str:
 
 
 @contextmanager
-def observe(method: str, correlation_id: str) -> Iterator[Observation]:
+def observe(method: str, correlation_id: str, *, budget: float = REQUEST_SECONDS) -> Iterator[Observation]:
     """Log and count one call to `method`; what it did not foresee leaves as an internal error, its trace in the log."""
-    observation = Observation(method, correlation_id)
+    observation = Observation(method, correlation_id, budget)
     token = _current.set(observation)
     logger.thread_safe_append_keys(correlation_id=correlation_id, method=method)
     cold, _cold[0] = _cold[0], False
@@ -86,13 +91,15 @@ def observe(method: str, correlation_id: str) -> Iterator[Observation]:
 
 @contextmanager
 def store_call(operation: str, table: str) -> Iterator[None]:
-    """Time one call to a store, under the correlation id of whoever caused it."""
+    """Time one call to a store for whoever caused it, unless its time is over."""
     started = time.perf_counter()
+    observation = _current.get()
+    if observation and started - observation.started > observation.budget:
+        raise OutOfTime
     try:
         yield
     finally:
         elapsed = (time.perf_counter() - started) * 1000
-        observation = _current.get()
         if observation:
             observation.store_calls += 1
             observation.store_ms += elapsed

@@ -6,6 +6,7 @@ to live, deletes what a writer that was still under way has put there since.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
@@ -27,5 +28,5 @@ def handler(event: dict[str, Any], context: Any) -> Any:
 def _purge(record: Any) -> None:
     tenant_id = record.dynamodb.keys["pk"].removesuffix(keys.purges(""))
     generation = record.dynamodb.keys["sk"].removeprefix(keys.PURGE)
-    with observe("workers/purge_messages", correlation_id_from(record.event_id)):
+    with observe("workers/purge_messages", correlation_id_from(record.event_id), budget=math.inf):
         Conversations(Table(config().memory_table), tenant_id).purge(generation)

@@ -8,8 +8,8 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _DYNOXIDE: Final = Path(sys.prefix) / "share" / "dynoxide" / "node_modules" / "@dynoxide" / "linux-x64" / "dynoxide"
 DURABLE: Final = _DYNOXIDE.exists()
 _START_SECONDS: Final = 20
+_RESTART_SECONDS: Final = 0.2
 _PR_SET_PDEATHSIG: Final = 1
 
 
@@ -40,31 +41,45 @@ class Engine:
     def __init__(self, file: Path, log: Path) -> None:
         port = _free_port()
         self.url = f"http://127.0.0.1:{port}"
-        with ExitStack() as stack:
-            output = stack.enter_context(log.open("ab"))
-            self._process = subprocess.Popen(  # noqa: S603 - our own words only
-                _command(port, file) if DURABLE else _moto(port),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                # Not stopped by the terminal's Ctrl-C: requests that are under way still need it.
-                start_new_session=True,
-                preexec_fn=_end_with_parent if platform.system() == "Linux" else None,  # noqa: PLW1509
-            )
+        self._command = _dynoxide(port, file) if DURABLE else _moto(port)
+        self._log = log
+        self._closing = threading.Event()
+        self._process = self._start()
         try:
             self._await_answer()
         except EngineFailed:
             self.close()
             raise
+        threading.Thread(target=self._keep_running, name="store", daemon=True).start()
 
     def close(self) -> None:
         """End the engine; what it has acknowledged is on disk."""
+        self._closing.set()
         self._process.terminate()
         try:
             self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        with self._log.open("ab") as output:
+            return subprocess.Popen(  # noqa: S603 - our own words only
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                # Not stopped by the terminal's Ctrl-C: requests that are under way still need it.
+                start_new_session=True,
+                preexec_fn=_end_with_parent if platform.system() == "Linux" else None,  # noqa: PLW1509 - one system call
+            )
+
+    def _keep_running(self) -> None:
+        """Start the engine again should it die: what it has acknowledged is on disk."""
+        while not self._closing.is_set():
+            self._process.wait()
+            if not self._closing.wait(_RESTART_SECONDS):
+                self._process = self._start()
 
     def _await_answer(self) -> None:
         deadline = time.monotonic() + _START_SECONDS
@@ -95,7 +110,7 @@ def create_tables(client: DynamoDBClient, tables: Iterable[TableDefinition]) -> 
             client.create_table(TableName=table.name, **table.creation)
 
 
-def _command(port: int, file: Path) -> list[str]:
+def _dynoxide(port: int, file: Path) -> list[str]:
     return [str(_DYNOXIDE), "serve", "--port", str(port), "--db-path", str(file)]
 
 

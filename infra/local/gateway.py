@@ -48,7 +48,7 @@ class Gateway:
     """An ASGI application that behaves as the deployed HTTP API does."""
 
     def __init__(
-        self, template: Template, functions: Functions, *, authorizing: bool, access_log: AccessLog, threads: int = 64
+        self, template: Template, functions: Functions, *, authorizing: bool, access_log: AccessLog, threads: int = 200
     ) -> None:
         self._routes = [(_pattern(route.path), route) for route in template.routes]
         self._authorizer = template.authorizer
@@ -81,7 +81,10 @@ class Gateway:
         self._access_log(scope["method"], scope["path"], answer.status, time.perf_counter() - started)
 
     def _answer(self, scope: Scope, body: bytes) -> _Answer:
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        headers: dict[str, str] = {}
+        for raw_name, raw_value in scope["headers"]:
+            name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+            headers[name] = f"{headers[name]},{value}" if name in headers else value
         if not self._authorizing and _host(headers) not in _LOOPBACK_NAMES:
             # Without keys, a page elsewhere whose name was made to lead here must not be served.
             return _Answer.own(HTTPStatus.FORBIDDEN, "Forbidden")

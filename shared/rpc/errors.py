@@ -179,7 +179,7 @@ class Unavailable(KhoError):
 
     code = "UNAVAILABLE"
     summary = "Temporarily unavailable"
-    advice = "Call again in a moment."
+    advice = "Call again in a moment; look first where doing it twice would matter."
     retryable = True
 
 
