@@ -1,0 +1,112 @@
+"""The seam as it is deployed: doors call functions by Lambda's API, here spoken by a server on loopback."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from shared.config import config
+from shared.rpc import invoke
+from shared.rpc.caller import LOCAL
+from shared.rpc.errors import Conflict, Internal, KhoError, OutOfTime, TooManyRequests, Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class FakeLambda(BaseHTTPRequestHandler):
+    """Answers invocations by the name of the function."""
+
+    seen: list[tuple[str, Any]]
+
+    def do_POST(self) -> None:
+        name = self.path.split("/")[3]
+        call = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.seen.append((name, call))
+        match name.removeprefix("stack-"):
+            case "echo":
+                self.answer(200, {"result": call["params"]})
+            case "refusing":
+                self.answer(200, {"error": Conflict("Taken.", code="ALREADY_EXISTS", details={"id": 1}).record()})
+            case "crashing":
+                self.answer(200, {"errorMessage": "secret trace"}, **{"X-Amz-Function-Error": "Unhandled"})
+            case "throttled":
+                self.answer(429, {"message": "Rate"}, **{"x-amzn-errortype": "TooManyRequestsException"})
+            case "broken":
+                self.answer(500, {"message": "down"}, **{"x-amzn-errortype": "ServiceException"})
+            case "slow":
+                time.sleep(1)
+                self.answer(200, {"result": None})
+
+    def answer(self, status: int, body: Any, **headers: str) -> None:
+        content = json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in {"content-length": str(len(content)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, Any]]]:
+    """The invocations that reach Lambda, while doors call by it."""
+    FakeLambda.seen = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), FakeLambda)
+    threading.Thread(target=server.serve_forever).start()
+    monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setenv("KHO_FUNCTION_PREFIX", "stack")
+    monkeypatch.setattr(invoke, "TIME_LIMIT", 0.3)
+    monkeypatch.setattr(invoke, "_transport", [])
+    config.cache_clear()
+    invoke._lambda.cache_clear()
+    yield FakeLambda.seen
+    server.shutdown()
+    server.server_close()
+    config.cache_clear()
+    invoke._lambda.cache_clear()
+
+
+def call(function: str, params: Any = None) -> Any:
+    return invoke.invoke(function, "server/method", params or {}, LOCAL, "correlation-1")
+
+
+def test_a_call_reaches_the_function_of_its_name_with_its_caller(seen: list[tuple[str, Any]]) -> None:
+    assert call("echo", {"text": "Xin chào \x00"}) == {"text": "Xin chào \x00"}
+    assert seen == [
+        (
+            "stack-echo",
+            {
+                "method": "server/method",
+                "params": {"text": "Xin chào \x00"},
+                "caller": LOCAL.record(),
+                "correlation_id": "correlation-1",
+            },
+        )
+    ]
+
+
+def test_a_named_error_comes_back_as_it_was(seen: list[tuple[str, Any]]) -> None:
+    with pytest.raises(Conflict) as caught:
+        call("refusing")
+    assert (caught.value.name, caught.value.message, caught.value.details) == ("ALREADY_EXISTS", "Taken.", {"id": 1})
+
+
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [("crashing", Internal), ("throttled", TooManyRequests), ("broken", Unavailable), ("slow", OutOfTime)],
+)
+def test_failures_of_lambda_are_named_and_never_sent_twice(
+    seen: list[tuple[str, Any]], function: str, kind: type[KhoError]
+) -> None:
+    with pytest.raises(kind) as caught:
+        call(function)
+    assert "secret" not in str(caught.value.record())
+    assert len(seen) == 1
