@@ -70,19 +70,23 @@ class StreamReader(threading.Thread):
         iterator = self._client.get_shard_iterator(**asked)["ShardIterator"]
         records = self._client.get_records(ShardIterator=iterator, Limit=1000)["Records"]
         wanted = [record for record in records if self._passes(record)]
-        for start_index in range(0, len(wanted), self._trigger.batch_size):
-            self._bring(wanted[start_index : start_index + self._trigger.batch_size])
-            if self._stopping.is_set():
+        for first in range(0, len(wanted), self._trigger.batch_size):
+            batch = wanted[first : first + self._trigger.batch_size]
+            if self._stopping.is_set() or not self._bring(batch):
                 return True
+            self._remember(positions, f"{arn}/{shard}", batch[-1])
         if records:
-            positions[f"{arn}/{shard}"] = records[-1]["dynamodb"]["SequenceNumber"]
-            remembered = self._position_file.with_suffix(".new")
-            remembered.write_text(json.dumps(positions))
-            remembered.replace(self._position_file)
+            self._remember(positions, f"{arn}/{shard}", records[-1])
         return bool(records)
 
-    def _bring(self, batch: list[dict[str, Any]]) -> None:
-        """Invoke the function until each record is done, or has failed too often."""
+    def _remember(self, positions: dict[str, str], shard: str, record: dict[str, Any]) -> None:
+        positions[shard] = record["dynamodb"]["SequenceNumber"]
+        remembered = self._position_file.with_suffix(".new")
+        remembered.write_text(json.dumps(positions))
+        remembered.replace(self._position_file)
+
+    def _bring(self, batch: list[dict[str, Any]]) -> bool:
+        """Invoke the function until each record is done or has failed too often; False where told to stop before."""
         for _ in range(_ATTEMPTS):
             payload = json.dumps({"Records": batch}, default=_as_event).encode()
             try:
@@ -91,12 +95,15 @@ class StreamReader(threading.Thread):
                 failed = {record["dynamodb"]["SequenceNumber"] for record in batch}
             else:
                 failed = {failure["itemIdentifier"] for failure in answer["batchItemFailures"]}
+            if not failed:
+                return True
             # As Lambda does: from the first failure on, everything is delivered again.
-            while batch and batch[0]["dynamodb"]["SequenceNumber"] not in failed:
+            while batch[0]["dynamodb"]["SequenceNumber"] not in failed:
                 batch = batch[1:]
-            if not failed or self._stopping.wait(_RETRY_SECONDS):
-                return
+            if self._stopping.wait(_RETRY_SECONDS):
+                return False
         logger.error("dead letters", extra={"function": self._trigger.function, "records": len(batch)})
+        return True
 
     def _passes(self, record: dict[str, Any]) -> bool:
         filters = self._trigger.filters
