@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
 import boto3
-from boto3.dynamodb.types import Binary
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -135,6 +135,6 @@ def _meets(rule: Any, value: dict[str, Any], name: str) -> bool:
 
 
 def _as_event(value: Any) -> Any:
-    if isinstance(value, Binary | bytes):
-        return str(value)
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
     return value.timestamp()
