@@ -8,7 +8,8 @@ import socket
 def listen(host: str, port: int) -> socket.socket:
     """Take the port, or raise OSError where somebody else has it."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # Only where the protocol is named does asyncio switch Nagle's algorithm off, which holds answers back for 40 ms.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
