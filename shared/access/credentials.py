@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Final
 
 from shared.access.api_keys import PREFIX, ApiKeys
@@ -24,10 +24,9 @@ _MAX_CREDENTIAL: Final = 8192
 class Verifier:
     """Verifies keys, and tokens where an identity provider is configured."""
 
-    def __init__(self, table: Table, clock: Clock = time.time) -> None:
+    def __init__(self, table: str, clock: Clock = time.time) -> None:
+        self._table = table
         self._clock = clock
-        self._keys = ApiKeys(table, clock)
-        self._tokens: Tokens | None = None
 
     def verify(self, authorization: str) -> Identity:
         """Who the header says is calling, or NotSignedIn."""
@@ -39,11 +38,17 @@ class Verifier:
             return self._keys.verify(credential)
         if not config().oidc_issuer:
             raise NotSignedIn("This is not a valid key.")
-        if self._tokens is None:
-            from shared.access.tokens import Tokens  # brings cryptography, which keys do without
-
-            self._tokens = Tokens(config(), self._clock)
         return self._tokens.verify(credential)
+
+    @cached_property
+    def _keys(self) -> ApiKeys:
+        return ApiKeys(Table(self._table), self._clock)
+
+    @cached_property
+    def _tokens(self) -> Tokens:
+        from shared.access.tokens import Tokens  # brings cryptography, which keys do without
+
+        return Tokens(config(), self._clock)
 
 
 class Cached:
@@ -74,7 +79,7 @@ class Cached:
 @cache
 def verifier() -> Verifier:
     """This process's verifier, for the authorizer, whose answers the gateway caches."""
-    return Verifier(Table(config().access_table))
+    return Verifier(config().access_table)
 
 
 @cache

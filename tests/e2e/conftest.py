@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.server import Server
+from tests.identity_provider import AUDIENCE, IdentityProvider, identity_provider
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,4 +18,20 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server that tests share; each uses conversations of its own."""
     nowhere = {"KHO_SEARCH_PROXY": "http://127.0.0.1:9"}
     with Server(tmp_path_factory.mktemp("kho") / "data", environment=nowhere) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def provider() -> Iterator[IdentityProvider]:
+    """The identity provider that the guarded server trusts."""
+    with identity_provider() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def guarded(tmp_path_factory: pytest.TempPathFactory, provider: IdentityProvider) -> Iterator[Server]:
+    """A server that asks for credentials; each test uses tenants of its own."""
+    trusting = {"KHO_OIDC_ISSUER": provider.issuer, "KHO_OIDC_AUDIENCE": AUDIENCE}
+    data = tmp_path_factory.mktemp("guarded") / "data"
+    with Server(data, "--auth", "required", environment=trusting) as running:
         yield running

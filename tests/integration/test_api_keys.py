@@ -140,7 +140,7 @@ def test_keys_are_listed_by_tenant_oldest_first(keys: ApiKeys, clock: HandClock,
 
 
 def test_a_revoked_key_lives_a_minute_at_most(keys: ApiKeys, clock: HandClock, tenant: str) -> None:
-    cached = Cached(Verifier(access_table(), clock), clock)
+    cached = Cached(Verifier(config().access_table, clock), clock)
     key, text = keys.create(tenant, "reader")
     header = f"Bearer {text}"
     assert cached.verify(header).caller.tenant_id == tenant
@@ -154,7 +154,7 @@ def test_a_revoked_key_lives_a_minute_at_most(keys: ApiKeys, clock: HandClock, t
 
 
 def test_the_cache_lets_no_expired_key_in(keys: ApiKeys, clock: HandClock, tenant: str) -> None:
-    cached = Cached(Verifier(access_table(), clock), clock)
+    cached = Cached(Verifier(config().access_table, clock), clock)
     _, text = keys.create(tenant, "reader", expires_in=timedelta(seconds=10))
     cached.verify(f"Bearer {text}")
     clock.now += 10
@@ -164,7 +164,7 @@ def test_the_cache_lets_no_expired_key_in(keys: ApiKeys, clock: HandClock, tenan
 
 def test_many_callers_at_once_are_each_themselves(keys: ApiKeys, clock: HandClock, tenant: str) -> None:
     made = {f"Bearer {text}": key for key, text in (keys.create(tenant, "reader") for _ in range(20))}
-    cached = Cached(Verifier(access_table(), clock), clock, capacity=5)
+    cached = Cached(Verifier(config().access_table, clock), clock, capacity=5)
     with ThreadPoolExecutor(16) as pool:
         for header, identity in pool.map(lambda header: (header, cached.verify(header)), [*made] * 20):
             assert identity.caller.sub == made[header].name
@@ -178,7 +178,7 @@ def test_the_cache_is_bounded(keys: ApiKeys, clock: HandClock, tenant: str) -> N
             verified.append(authorization)
             return super().verify(authorization)
 
-    cached = Cached(Noting(access_table(), clock), clock, capacity=2)
+    cached = Cached(Noting(config().access_table, clock), clock, capacity=2)
     headers = [f"Bearer {keys.create(tenant, 'reader')[1]}" for _ in range(3)]
     for header in [*headers, headers[2], headers[1], headers[0]]:
         cached.verify(header)
@@ -190,13 +190,13 @@ def test_the_cache_is_bounded(keys: ApiKeys, clock: HandClock, tenant: str) -> N
 )
 def test_other_headers_prove_nothing(header: str) -> None:
     with pytest.raises(NotSignedIn):
-        Verifier(access_table()).verify(header)
+        Verifier(config().access_table).verify(header)
 
 
 def test_the_scheme_is_read_in_any_case(keys: ApiKeys, tenant: str, clock: HandClock) -> None:
     _, text = keys.create(tenant, "reader")
     for header in (f"bearer {text}", f"BEARER  {text} "):
-        assert Verifier(access_table(), clock).verify(header).caller.tenant_id == tenant
+        assert Verifier(config().access_table, clock).verify(header).caller.tenant_id == tenant
 
 
 def test_a_key_is_verified_without_cryptography(keys: ApiKeys, tenant: str, store: str) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import dataclasses
-import hmac
 import json
 import time
 from typing import TYPE_CHECKING, Any
@@ -19,7 +17,16 @@ from shared.access.tokens import Tokens
 from shared.config import config
 from shared.rpc.caller import Caller
 from shared.rpc.errors import NotSignedIn, Unavailable
-from tests.identity_provider import AUDIENCE, SIGNING, IdentityProvider, ec_key, identity_provider, rsa_key
+from tests.identity_provider import (
+    AUDIENCE,
+    SIGNING,
+    IdentityProvider,
+    ec_key,
+    encoded,
+    identity_provider,
+    rsa_key,
+    unsigned,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -65,20 +72,6 @@ def refusal(tokens: Tokens, text: str) -> str:
     with pytest.raises(NotSignedIn) as refused:
         tokens.verify(text)
     return refused.value.message
-
-
-def unsigned(
-    header: dict[str, Any], claims: dict[str, Any], signature: bytes = b"", *, secret: bytes | None = None
-) -> str:
-    """A token that nobody's key has signed, or one with a MAC under `secret`."""
-    content = f"{encoded(json.dumps(header).encode())}.{encoded(json.dumps(claims).encode())}"
-    if secret is not None:
-        signature = hmac.digest(secret, content.encode(), "sha256")
-    return f"{content}.{encoded(signature)}"
-
-
-def encoded(part: bytes) -> str:
-    return base64.urlsafe_b64encode(part).decode().rstrip("=")
 
 
 @pytest.mark.parametrize(("kid", "alg"), [("rsa", "RS256"), ("rsa", "PS256"), ("ec", "ES256")])

@@ -1,0 +1,66 @@
+"""Callers of a server that asks for credentials, and the command that makes their keys."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from tests.e2e.server import Server
+
+KHO: Final = str(Path(sys.executable).with_name("kho"))
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One caller, whose credentials are a key, a token, or none."""
+
+    server: Server
+    credential: str | None
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What proves who is calling."""
+        return {} if self.credential is None else {"authorization": f"Bearer {self.credential}"}
+
+    def direct(self, method: str, /, **params: Any) -> tuple[int, Any]:
+        """Status and body of a call to the method's own route."""
+        response = self.server.post(f"/{method}", json.dumps(params).encode(), **self.headers)
+        return response.status, json.loads(response.data)
+
+    def jsonrpc(self, method: str, /, **params: Any) -> tuple[int, Any]:
+        """Status and body of a call through the JSON-RPC door."""
+        body = {"jsonrpc": "2.0", "method": method, "params": params, "id": 1}
+        response = self.server.post("/jsonrpc", json.dumps(body).encode(), **self.headers)
+        return response.status, json.loads(response.data)
+
+    def result(self, method: str, /, **params: Any) -> Any:
+        """The result of a call that succeeds."""
+        status, body = self.direct(method, **params)
+        assert status == 200, body
+        return body
+
+
+def kho(*arguments: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the `kho` command to its end."""
+    return subprocess.run(
+        [KHO, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=os.environ | {"COLUMNS": "200"} | (environment or {}),
+    )
+
+
+def make_key(data: Path, tenant: str, role: str, *options: str) -> dict[str, Any]:
+    """A new key, as `kho keys create --json` tells it."""
+    done = kho("keys", "create", "--data", str(data), "--tenant", tenant, "--role", role, "--json", *options)
+    assert done.returncode == 0, done.stderr
+    key: dict[str, Any] = json.loads(done.stdout)
+    return key
