@@ -1,0 +1,60 @@
+"""Splitting documents into chunks that an embedder takes whole: Markdown, HTML, paged text, source code, plain text."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final, Literal
+
+from shared.knowledge.splitting.chunks import Chunk, Split
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Format = Literal["markdown", "html", "pages", "code", "text"]
+
+_CODE: Final = (
+    "bash bat c cc clj cpp cs css cxx dart elm erl ex exs fish fs go gradle groovy h hcl hpp hs ini ino java jl js "
+    "json jsonc jsx kt kts less lua m mjs ml mm nix php pl pm proto ps1 py pyi r rb rs sass scala scss sh sql swift tf "
+    "toml ts tsx vb vue xml yaml yml zig"
+)
+_FORMATS: Final[Mapping[str, Format]] = {
+    **dict.fromkeys(("md", "markdown", "mdown", "mkd", "mdx"), "markdown"),
+    **dict.fromkeys(("html", "htm", "xhtml"), "html"),
+    **dict.fromkeys(_CODE.split(), "code"),
+    "pdf": "pages",
+}
+
+
+def format_of(path: str) -> Format:
+    """What a document of this name is read as."""
+    return _FORMATS.get(PurePosixPath(path).suffix.lower().removeprefix("."), "text")
+
+
+def split(path: str, text: str, *, read_as: Format | None = None) -> Split:
+    """Split the document `path`, whose chunks together hold every word of `text`."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
+    name = PurePosixPath(path).name or path
+    match read_as or format_of(path):
+        case "markdown":
+            from shared.knowledge.splitting.markdown import split_markdown
+
+            return split_markdown(text, name)
+        case "html":
+            from shared.knowledge.splitting.html import split_html
+
+            return split_html(text, name)
+        case "code":
+            from shared.knowledge.splitting.code import split_code
+
+            return split_code(text, name)
+        case "pages":
+            from shared.knowledge.splitting.text import split_pages
+
+            return split_pages(text, name)
+        case "text":
+            from shared.knowledge.splitting.text import split_text
+
+            return split_text(text, name)
+
+
+__all__ = ["Chunk", "Format", "Split", "format_of", "split"]
