@@ -13,6 +13,7 @@ from cyclopts import App
 from cyclopts.config import Env
 
 from infra.keys import keys
+from infra.local.broker.limits import Limits
 from infra.local.dynamodb import DURABLE, Engine, EngineFailed
 from infra.local.environment import point_at_store, prepare
 from infra.local.folder import FolderTaken, Serving, announce, hold
@@ -37,7 +38,8 @@ def serve(  # noqa: PLR0913 - one argument an option
     *,
     host: str = "127.0.0.1",
     port: int = 8001,
-    mqtt_port: int = 1883,  # noqa: ARG001 - the devices' broker comes with device-server
+    mqtt_port: int = 1883,
+    mqtt_rate: int = 100,
     data: Path = Path(".kho"),
     auth: Auth = "open",
     aws_endpoint: str = "",
@@ -51,7 +53,9 @@ def serve(  # noqa: PLR0913 - one argument an option
     port
         The port of HTTP; 0 takes a free one.
     mqtt_port
-        The port of the devices' MQTT broker (nothing listens there until device-server exists).
+        The port of the devices' MQTT broker; 0 takes a free one.
+    mqtt_rate
+        How many messages a second one connection may publish, as with IoT Core; 0 lifts the limit.
     data
         The folder that keeps all data.
     auth
@@ -70,8 +74,10 @@ def serve(  # noqa: PLR0913 - one argument an option
             _end(f"{error}. Stop it, or choose another folder with --data.")
         except OSError as error:
             _end(f"{data} cannot be used: {error.strerror}. Choose another folder with --data.")
-        listener = _listen(host, port)
+        listener = _listen(host, port, "--port (KHO_PORT)")
         stack.callback(listener.close)
+        mqtt_listener = _listen(host, mqtt_port, "--mqtt-port (KHO_MQTT_PORT)")
+        stack.callback(mqtt_listener.close)
         prepare(template, auth=auth, log_file=data / "kho.log")
         store_url = aws_endpoint or _start_store(stack, data)
         point_at_store(store_url)
@@ -83,10 +89,22 @@ def serve(  # noqa: PLR0913 - one argument an option
             config()
         except ConfigurationError as error:
             _end(str(error))
-        address = address_of(listener)
-        announce(data, Serving(pid=os.getpid(), address=address, store_url=store_url))
+        serving = Serving(
+            pid=os.getpid(),
+            address=address_of(listener),
+            store_url=store_url,
+            mqtt_url=address_of(mqtt_listener, "mqtt"),
+        )
+        announce(data, serving)
         machine.run(
-            template, listener, data, store_url, authorizing=auth == "required", durable=bool(aws_endpoint) or DURABLE
+            template,
+            listener,
+            mqtt_listener,
+            data,
+            store_url,
+            authorizing=auth == "required",
+            durable=bool(aws_endpoint) or DURABLE,
+            limits=Limits(publishes_per_second=mqtt_rate or None),
         )
 
 
@@ -106,12 +124,12 @@ def generate(*, check: bool = False) -> None:
         _end(f"Not what the functions say: {', '.join(stale)}. Run 'make generate'.")
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int, option: str) -> socket.socket:
     try:
         return listen(host, port)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            _end(f"Port {port} is taken. Stop what listens there, or choose another with --port (KHO_PORT).")
+            _end(f"Port {port} is taken. Stop what listens there, or choose another with {option}.")
         _end(f"Cannot listen on {host}, port {port}: {error.strerror}.")
 
 

@@ -19,6 +19,7 @@ class Serving(TypedDict):
     pid: int
     address: str
     store_url: str
+    mqtt_url: str
 
 
 class FolderTaken(Exception):

@@ -16,7 +16,9 @@ from infra.local.dynamodb import connect, create_tables
 from infra.local.expiry import Expiry
 from infra.local.functions import Functions
 from infra.local.gateway import Gateway
+from infra.local.iot import iot, point_at
 from infra.local.listening import address_of
+from infra.local.rules.feeding import RuleFeeder
 from infra.local.streams import StreamReader
 from shared.rpc import invoke
 
@@ -24,11 +26,20 @@ if TYPE_CHECKING:
     import socket
     from pathlib import Path
 
+    from infra.local.broker.limits import Limits
     from infra.local.template import Template
 
 
 def run(  # noqa: PLR0913 - each is a part of the machine
-    template: Template, listener: socket.socket, data: Path, store_url: str, *, authorizing: bool, durable: bool
+    template: Template,
+    listener: socket.socket,
+    mqtt_listener: socket.socket,
+    data: Path,
+    store_url: str,
+    *,
+    authorizing: bool,
+    durable: bool,
+    limits: Limits,
 ) -> None:
     """Serve until told to end."""
     with ExitStack() as stack:
@@ -36,6 +47,10 @@ def run(  # noqa: PLR0913 - each is a part of the machine
         functions = Functions(template.functions)
         stack.callback(functions.close)
         invoke.use(functions)
+        served = stack.enter_context(iot(mqtt_listener, limits, authorizing=authorizing))
+        point_at(served)
+        rules = RuleFeeder(template.rules, served.broker, functions)
+        stack.callback(rules.close)
         gateway = Gateway(template, functions, authorizing=authorizing, access_log=_print_access)
         stack.callback(gateway.close)
         readers = [StreamReader(trigger, store_url, functions, data) for trigger in template.streams]
@@ -44,7 +59,7 @@ def run(  # noqa: PLR0913 - each is a part of the machine
             thread.start()
             stack.callback(thread.join, 5)
             stack.callback(thread.stop)
-        _greet(listener, data, durable=durable)
+        _greet(listener, mqtt_listener, data, durable=durable)
         _serve(gateway, listener)
     print("Ended.", flush=True)
 
@@ -63,11 +78,12 @@ def _serve(gateway: Gateway, listener: socket.socket) -> None:
         asyncio.run(uvicorn.Server(settings).serve(sockets=[listener]))
 
 
-def _greet(listener: socket.socket, data: Path, *, durable: bool) -> None:
+def _greet(listener: socket.socket, mqtt_listener: socket.socket, data: Path, *, durable: bool) -> None:
     address = address_of(listener)
     call = {"jsonrpc": "2.0", "method": "memory-server/memory/get_or_create", "params": {}, "id": 1}
     print(f"Kho listens on {address}")
     print(f"Data is kept in {data}" if durable else "Data is NOT kept: this platform has no durable local store.")
+    print(f"Devices connect to {address_of(mqtt_listener, 'mqtt')}")
     print("Try:")
     print(f"  curl -X POST {address}/jsonrpc -H 'Content-Type: application/json' -d '{json.dumps(call)}'")
     print("Ctrl-C ends it.", flush=True)

@@ -40,6 +40,14 @@ class StreamTrigger:
 
 
 @dataclass(frozen=True, slots=True)
+class RuleTrigger:
+    """An IoT rule, and the function that is sent what it selects."""
+
+    sql: str
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
 class Function:
     """One Lambda function."""
 
@@ -65,6 +73,7 @@ class Template:
     functions: dict[str, Function] = field(default_factory=dict)
     routes: list[Route] = field(default_factory=list)
     streams: list[StreamTrigger] = field(default_factory=list)
+    rules: list[RuleTrigger] = field(default_factory=list)
     tables: list[TableDefinition] = field(default_factory=list)
     environment: dict[str, str] = field(default_factory=dict)
 
@@ -136,6 +145,8 @@ class _Reader:
                             filters=[json.loads(each["Pattern"]) for each in filters],
                         )
                     )
+                case "IoTRule":
+                    template.rules.append(RuleTrigger(str(self._value(details["Sql"])), name))
                 case unknown:
                     raise ValueError(f"{name}: one machine does not know events of type {unknown}")
 

@@ -27,7 +27,7 @@ class Server:
     def __init__(self, data: Path, *options: str, environment: dict[str, str] | None = None) -> None:
         self.data = data
         self._output = data.parent / f"{data.name}.out"
-        self._command = [str(_KHO), "serve", "--data", str(data), "--port", "0", *options]
+        self._command = [str(_KHO), "serve", "--data", str(data), "--port", "0", "--mqtt-port", "0", *options]
         self._environment = os.environ | {"PYTHONUNBUFFERED": "1"} | (environment or {})
         self.http = urllib3.PoolManager(maxsize=64, retries=False, timeout=60)
         self.start()

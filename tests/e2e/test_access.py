@@ -201,7 +201,7 @@ def test_wrong_arguments_are_said(tmp_path: Path, arguments: list[str], said: st
     ],
 )
 def test_wrong_settings_are_named(tmp_path: Path, environment: dict[str, str], named: str) -> None:
-    done = kho("serve", "--port", "0", "--data", str(tmp_path), environment=environment)
+    done = kho("serve", "--port", "0", "--mqtt-port", "0", "--data", str(tmp_path), environment=environment)
     assert done.returncode == 1
     assert named in done.stderr
     assert "Traceback" not in done.stderr

@@ -31,7 +31,7 @@ def refusal(*arguments: str, environment: dict[str, str] | None = None) -> str:
         text=True,
         timeout=60,
         check=False,
-        env=os.environ | {"KHO_PORT": "0"} | (environment or {}),
+        env=os.environ | {"KHO_PORT": "0", "KHO_MQTT_PORT": "0"} | (environment or {}),
     )
     assert done.returncode == 1, done.stdout
     assert "Traceback" not in done.stderr
@@ -43,6 +43,7 @@ def test_first_lines_say_where_it_is_and_what_to_try(tmp_path: Path) -> None:
         lines = server.printed().splitlines()
         assert server.address in lines[0]
         assert str(tmp_path / "data") in lines[1]
+        assert "mqtt://127.0.0.1:" in lines[2]
         curl = next(line.strip() for line in lines if "curl" in line)
         answer = json.loads(subprocess.run(curl, shell=True, capture_output=True, check=True).stdout)
         assert answer["result"]["conversation_id"].startswith("chat_")
@@ -57,14 +58,15 @@ def test_interrupt_ends_it_cleanly_and_data_stays(tmp_path: Path) -> None:
         assert server.call(GET, conversation_id="kept")["messages"] == [{"role": "user", "content": "still here"}]
 
 
-def test_a_taken_port_is_said(tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", ["--port", "--mqtt-port"])
+def test_a_taken_port_is_said(tmp_path: Path, option: str) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        said = refusal("--data", str(tmp_path), "--port", str(port))
+        said = refusal("--data", str(tmp_path), option, str(port))
         assert f"Port {port} is taken" in said
-        assert "--port" in said
+        assert f"with {option} (KHO_" in said
 
 
 def test_a_taken_folder_is_said(tmp_path: Path) -> None:
@@ -76,7 +78,7 @@ def test_options_come_from_the_environment(tmp_path: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    environment = {"KHO_PORT": str(port), "KHO_DATA": str(tmp_path / "from-environment")}
+    environment = {"KHO_PORT": str(port), "KHO_MQTT_PORT": "0", "KHO_DATA": str(tmp_path / "from-environment")}
     process = subprocess.Popen([KHO, "serve"], env=os.environ | environment, stdout=subprocess.DEVNULL)
     try:
         http = urllib3.PoolManager(retries=urllib3.Retry(total=40, backoff_factor=0.1, backoff_max=0.5))

@@ -1,0 +1,85 @@
+"""IoT Core on one machine: the broker, its data plane, and the rules that bring messages to functions."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from infra.local.broker.access import FleetAccess, everyone, nobody
+from infra.local.broker.data_plane import DataPlane
+from infra.local.broker.local import LocalBroker
+from infra.local.listening import address_of, listen
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Iterator
+
+    from infra.local.broker.broker import Broker
+    from infra.local.broker.limits import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Iot:
+    """Where the broker of this machine is reached, and the word that its backend is known by."""
+
+    broker: LocalBroker
+    mqtt_url: str
+    token: str
+    data_plane_url: str
+
+
+@contextmanager
+def iot(listener: socket.socket, limits: Limits, *, authorizing: bool) -> Iterator[Iot]:
+    """Serve MQTT on a port that was taken, and the data plane on loopback, until the end."""
+    raise_open_files()
+    token = secrets.token_urlsafe(32)
+    # No device is registered before there is a registry.
+    broker = LocalBroker(listener, FleetAccess(token, nobody if authorizing else everyone), limits)
+    plane = listen("127.0.0.1", 0)
+    server: list[uvicorn.Server] = []
+
+    async def serve(served: Broker) -> None:
+        settings = uvicorn.Config(
+            DataPlane(served, token),
+            lifespan="off",
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=65,
+        )
+        server.append(uvicorn.Server(settings))
+        await server[0].serve(sockets=[plane])
+
+    serving = broker.run(serve)
+    try:
+        yield Iot(broker, address_of(listener, "mqtt"), token, f"http://127.0.0.1:{plane.getsockname()[1]}/{token}")
+    finally:
+        for each in server:
+            each.should_exit = each.force_exit = True
+        serving.result(5)
+        broker.close()
+
+
+def point_at(served: Iot) -> None:
+    """Have every function of this process use this broker, whatever else is configured."""
+    os.environ["AWS_ENDPOINT_URL_IOT_DATA_PLANE"] = served.data_plane_url
+    os.environ["AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"] = "false"
+    os.environ["KHO_MQTT_URL"] = served.mqtt_url
+    os.environ["KHO_MQTT_TOKEN"] = served.token
+
+
+def raise_open_files() -> None:
+    """Allow this process as many open files as the system lets it: each device is one."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -1,0 +1,136 @@
+"""IoT rules: which messages they take, and what the function is sent."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from infra.local.rules.language import Incoming, RuleNotUnderstood, read
+from infra.local.template import RuleTrigger, load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+INBOX = (
+    "SELECT encode(*, 'base64') AS payload, topic(2) AS device_id, timestamp() AS received_at FROM 'devices/+/up' "
+    "WHERE isUndefined(payload.id) OR NOT (type = 'mcp' AND isUndefined(payload.method))"
+)
+
+
+def incoming(payload: bytes, topic: str = "devices/lamp-1/up") -> Incoming:
+    return Incoming(topic, payload, "lamp-1", 1_700_000_000_000)
+
+
+def test_a_payload_reaches_the_function_byte_for_byte() -> None:
+    rule = read(INBOX)
+    assert rule.topic_filter == "devices/+/up"
+    event = rule.event(incoming(b'{"error": {"message": "a "quote""}}\xff'))
+    assert event is not None
+    assert base64.b64decode(event["payload"]) == b'{"error": {"message": "a "quote""}}\xff'
+    assert (event["device_id"], event["received_at"]) == ("lamp-1", 1_700_000_000_000)
+
+
+@pytest.mark.parametrize(
+    ("message", "taken"),
+    [
+        ({"type": "hello", "version": 3}, True),
+        ({"type": "mcp", "payload": {"jsonrpc": "2.0", "method": "notifications/x"}}, True),
+        ({"type": "mcp", "payload": {"jsonrpc": "2.0", "id": 1, "result": {}}}, False),
+        ({"type": "mcp", "payload": {"jsonrpc": "2.0", "id": 1, "method": "x"}}, True),
+        ({"type": "goodbye", "payload": {"id": 1}}, True),
+        ([1, 2], True),
+    ],
+)
+def test_a_condition_tells_replies_from_the_rest(message: object, *, taken: bool) -> None:
+    assert (read(INBOX).event(incoming(json.dumps(message).encode())) is not None) is taken
+
+
+@given(st.binary(max_size=200))
+def test_no_payload_is_too_strange(payload: bytes) -> None:
+    event = read(INBOX).event(incoming(payload))
+    assert event is None or base64.b64decode(event["payload"]) == payload
+
+
+def test_a_payload_that_is_nested_without_end_is_not_read() -> None:
+    assert read("SELECT * FROM 'a'").event(incoming(b"[" * 100_000)) is None
+    assert read(INBOX).event(incoming(b'{"payload":' * 100_000)) is not None
+
+
+def test_fields_and_functions() -> None:
+    sql = (
+        "SELECT *, a.b, c AS d, missing, clientid() AS who, topic() AS topic, 'x''y' AS text, 1.5 AS n FROM 'devices/#'"
+    )
+    event = read(sql).event(incoming(b'{"a": {"b": 1}, "c": null}'))
+    assert event == {
+        "a": {"b": 1},
+        "c": None,
+        "b": 1,
+        "d": None,
+        "who": "lamp-1",
+        "topic": "devices/lamp-1/up",
+        "text": "x'y",
+        "n": 1.5,
+    }
+
+
+@pytest.mark.parametrize(
+    ("condition", "met"),
+    [
+        ("eventType = 'connected'", True),
+        ("eventType <> 'connected'", False),
+        ("missing = 'x'", False),
+        ("missing <> 'x'", False),
+        ("NOT missing = 'x'", False),
+        ("isNull(nothing)", True),
+        ("one = 1 AND yes = true", True),
+        ("yes = 1", False),
+        ("one = 2 OR (one = 1 AND NOT yes = false)", True),
+        ("yes", True),
+    ],
+)
+def test_what_is_undefined_meets_no_condition(condition: str, *, met: bool) -> None:
+    payload = b'{"eventType": "connected", "nothing": null, "one": 1, "yes": true}'
+    assert (read(f"SELECT * FROM 'a' WHERE {condition}").event(incoming(payload)) is not None) is met
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "",
+        "SELECT",
+        "SELECT * FROM devices",
+        "SELECT * FROM 'a' WHERE",
+        "SELECT topic(2) FROM 'a'",
+        "SELECT encode(*, 'hex') AS x FROM 'a'",
+        "SELECT aws_lambda('x', *) AS x FROM 'a'",
+        "SELECT * FROM 'a' WHERE a = 1 b",
+        "SELECT a[0] AS x FROM 'a'",
+    ],
+)
+def test_a_rule_that_is_not_understood_is_not_guessed_at(sql: str) -> None:
+    with pytest.raises(RuleNotUnderstood):
+        read(sql)
+
+
+def test_the_template_names_rules(tmp_path: Path) -> None:
+    file = tmp_path / "template.yaml"
+    file.write_text(
+        f"""
+Parameters: {{}}
+Globals: {{Function: {{Timeout: 10, Environment: {{Variables: {{}}}}}}}}
+Resources:
+  Inbox:
+    Type: AWS::Serverless::Function
+    Properties:
+      FunctionName: !Sub ${{AWS::StackName}}-inbox
+      Handler: workers.device_inbox.handler
+      Events:
+        Up: {{Type: IoTRule, Properties: {{AwsIotSqlVersion: "2016-03-23", Sql: {json.dumps(INBOX)}}}}}
+"""
+    )
+    assert load(file).rules == [RuleTrigger(INBOX, "inbox")]
