@@ -1,0 +1,238 @@
+"""Reading the caller's files: what is left out, what cannot be read, and no way out of the allowed roots."""
+
+from __future__ import annotations
+
+import os
+import time
+import zlib
+from pathlib import Path
+
+import pytest
+
+from infra.reading.failures import Absent, OutsideRoots, Unreadable
+from infra.reading.files import MAX_TEXT_BYTES, read
+from infra.reading.folders import scan
+from infra.reading.roots import Roots
+from shared.knowledge.splitting import split
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "root"
+    folder.mkdir()
+    (tmp_path / "secret.txt").write_text("outside")
+    return folder
+
+
+def write(root: Path, *names: str, text: str = "x") -> None:
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+
+
+def names(root: Path, path: str = ".", *, recursive: bool = True) -> list[str]:
+    return [each.name for each in scan(Roots([root]), path, recursive=recursive).files]
+
+
+def pdf(*pages: bytes, compressed: bool = False) -> bytes:
+    """A PDF whose pages have these content streams."""
+    count = len(pages)
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Count %d /Kids [%s] >>" % (count, b" ".join(b"%d 0 R" % (4 + 2 * n) for n in range(count))),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    for n, stream in enumerate(pages):
+        content = zlib.compress(stream, 9) if compressed else stream
+        how = b"/Filter /FlateDecode " if compressed else b""
+        objects += [
+            b"<< /Type /Page /Parent 2 0 R /Contents %d 0 R /Resources << /Font << /F 3 0 R >> >> >>"
+            % (5 + 2 * number),
+            b"<< %s/Length %d >>\nstream\n%s\nendstream" % (how, len(content), content),
+        ]
+    made, offsets = bytearray(b"%PDF-1.4\n"), []
+    for number, each in enumerate(objects, start=1):
+        offsets.append(len(made))
+        made += b"%d 0 obj\n%s\nendobj\n" % (number, each)
+    start = len(made)
+    made += b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
+    made += b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    made += b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, start)
+    return bytes(made)
+
+
+def shown(text: bytes) -> bytes:
+    return b"BT /F 12 Tf 72 720 Td (%s) Tj ET" % text
+
+
+def test_a_folder_is_read_recursively_only_where_wanted(root: Path) -> None:
+    write(root, "b.md", "a.md", "deep/c.md", "deep/er/d.py")
+    assert names(root) == ["a.md", "b.md", "deep/c.md", "deep/er/d.py"]
+    assert names(root, recursive=False) == ["a.md", "b.md"]
+    assert names(root, "deep") == ["deep/c.md", "deep/er/d.py"]
+    assert names(root, str(root / "deep"), recursive=False) == ["deep/c.md"]
+    assert names(root, "deep/c.md") == ["deep/c.md"]
+
+
+def test_hidden_and_ignored_files_are_left_out_as_git_does(root: Path) -> None:
+    write(root, ".env", ".git/config", "keep.md", "x.log", "important.log", "build/out.md", "sub/x.tmp", "sub/keep.log")
+    write(root, "sub/build/seen.md", "sub/inner/x.tmp")
+    write(root, ".gitignore", text="*.log\n!important.log\n/build/\n# a comment\n")
+    write(root, "sub/.gitignore", text="*.tmp\n!keep.log\n!inner/x.tmp\n")
+    expected = ["important.log", "keep.md", "sub/build/seen.md", "sub/inner/x.tmp", "sub/keep.log"]
+    assert names(root) == expected
+    assert names(root, "sub") == [name for name in expected if name.startswith("sub/")]
+
+
+@pytest.mark.parametrize("path", ["../secret.txt", "..", "link", "linked/secret.txt", "/etc/passwd", "~root/x", "/"])
+def test_no_path_leads_out(root: Path, path: str) -> None:
+    (root / "link").symlink_to(root.parent / "secret.txt")
+    (root / "linked").symlink_to(root.parent)
+    with pytest.raises((OutsideRoots, Absent)):
+        scan(Roots([root]), path, recursive=True)
+
+
+@pytest.mark.parametrize("path", ["", "nothing.md", "nothing/at/all", "a.md/inside", "x\0y", "n" * 5000])
+def test_what_is_not_there_is_said_to_be_so(root: Path, path: str) -> None:
+    write(root, "a.md")
+    with pytest.raises(Unreadable):
+        scan(Roots([root]), path, recursive=True)
+
+
+def test_links_in_a_folder(root: Path) -> None:
+    write(root, "docs/a.md", "other/b.md")
+    (root / "docs/out.md").symlink_to(root.parent / "secret.txt")
+    (root / "docs/same.md").symlink_to("a.md")
+    (root / "docs/b.md").symlink_to("../other/b.md")
+    (root / "docs/folder").symlink_to("../other")
+    (root / "docs/loop").symlink_to("loop")
+    (root / "docs/dangling").symlink_to("nowhere")
+    found = scan(Roots([root]), "docs", recursive=True)
+    assert [each.name for each in found.files] == ["docs/a.md", "docs/b.md"]
+    assert {each.path: each.reason.partition(":")[0] for each in found.failures} == {
+        "docs/out.md": "leads outside the allowed roots",
+        "docs/folder": "is a link to a folder, which is not followed",
+        "docs/loop": "cannot be resolved",
+        "docs/dangling": "does not exist under the allowed roots",
+    }
+
+
+def test_a_link_that_appears_meanwhile_is_not_followed(root: Path) -> None:
+    write(root, "a/x.md", "b.md")
+    places = scan(Roots([root]), ".", recursive=True).files
+    (root / "a/x.md").unlink()
+    (root / "a").rmdir()
+    (root / "a").symlink_to(root.parent)
+    (root.parent / "x.md").write_text("outside")
+    (root / "b.md").unlink()
+    (root / "b.md").symlink_to(root.parent / "secret.txt")
+    for place in places:
+        with pytest.raises(Unreadable):
+            read(place)
+
+
+def test_what_is_no_regular_file_is_not_waited_for(root: Path) -> None:
+    os.mkfifo(root / "fifo.md")
+    for allowed, name in ((root, "fifo.md"), (Path("/dev"), "zero")):
+        (place,) = scan(Roots([allowed]), name, recursive=False).files
+        with pytest.raises(Unreadable, match="not a regular file"):
+            read(place)
+
+
+@pytest.mark.parametrize("name", ["huge.md", "huge.pdf"])
+def test_a_huge_sparse_file_is_refused_unread(root: Path, name: str) -> None:
+    with (root / name).open("wb") as file:
+        file.truncate(10 << 30)
+    started = time.monotonic()
+    (place,) = scan(Roots([root]), name, recursive=False).files
+    with pytest.raises(Unreadable, match="is larger than"):
+        read(place)
+    assert time.monotonic() - started < 1
+
+
+def test_text_in_its_encodings(root: Path) -> None:
+    said = "Tiếng Việt, 漢字"
+    for name, content in {
+        "a.md": said.encode(),
+        "b.md": b"\xef\xbb\xbf" + said.encode(),
+        "c.md": said.encode("utf-16"),
+    }.items():
+        (root / name).write_bytes(content)
+    assert [read(each).text() for each in scan(Roots([root]), ".", recursive=False).files] == [said] * 3
+
+
+@pytest.mark.parametrize("content", [b"\x89PNG\r\n\0\0", b"caf\xe9", b"\xff\xfe\x00\xd8"])
+def test_what_is_not_text_is_refused(root: Path, content: bytes) -> None:
+    (root / "x.md").write_bytes(content)
+    (place,) = scan(Roots([root]), "x.md", recursive=False).files
+    with pytest.raises(Unreadable, match="is not"):
+        read(place).text()
+
+
+def test_the_hash_follows_the_content_alone(root: Path) -> None:
+    write(root, "a.md", "b.md")
+    first, second = (read(each).hash for each in scan(Roots([root]), ".", recursive=False).files)
+    assert first == second
+    write(root, "b.md", text="y")
+    assert read(scan(Roots([root]), "b.md", recursive=False).files[0]).hash != first
+
+
+def test_what_a_scan_has_spoken_for(root: Path) -> None:
+    write(root, "docs/deep/a.md")
+    flat, deep = (scan(Roots([root]), "docs", recursive=each) for each in (False, True))
+    whole = scan(Roots([root]), ".", recursive=True)
+    single = scan(Roots([root]), "docs/deep/a.md", recursive=True)
+    assert [each.covers("docs/gone.md") for each in (flat, deep, whole, single)] == [True, True, True, False]
+    assert [each.covers("docs/deep/gone.md") for each in (flat, deep, whole, single)] == [False, True, True, False]
+    assert not deep.covers("docs2/gone.md")
+
+
+def test_several_roots_are_named(root: Path) -> None:
+    other = root.parent / "other"
+    other.mkdir()
+    write(root, "a.md")
+    write(other, "a.md")
+    roots = Roots([root, other])
+    assert [roots.place(root / "a.md").name, roots.place(other / "a.md").name] == ["root/a.md", "other/a.md"]
+
+
+def test_a_pdf_is_read_page_by_page(root: Path) -> None:
+    (root / "x.pdf").write_bytes(pdf(shown(b"first page"), shown(b"second page"), compressed=True))
+    (place,) = scan(Roots([root]), "x.pdf", recursive=False).files
+    chunks = split(place.name, read(place).text()).chunks
+    assert [(chunk.heading_path, chunk.text) for chunk in chunks] == [
+        (("Page 1",), "first page"),
+        (("Page 2",), "second page"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"%PDF-1.4 and then nothing", "is not a PDF"),
+        (b"", "is not a PDF"),
+        (pdf(b""), "holds no text"),
+        (pdf(shown(b"x" * 1000) * 5000, compressed=True), "unpacks to more"),
+    ],
+    ids=["broken", "empty", "pictures", "much text"],
+)
+def test_a_pdf_that_cannot_be_read_says_why(root: Path, content: bytes, said: str) -> None:
+    (root / "x.pdf").write_bytes(content)
+    (place,) = scan(Roots([root]), "x.pdf", recursive=False).files
+    with pytest.raises(Unreadable, match=said):
+        read(place).text()
+
+
+def test_a_bomb_of_a_pdf_ends_in_time(root: Path) -> None:
+    compressor = zlib.compressobj(9)
+    packed = b"".join(compressor.compress(bytes(1 << 20)) for _ in range(400)) + compressor.flush()
+    bomb = (
+        pdf(b"@@").replace(b"/Length 2 >>", b"/Filter /FlateDecode /Length %d >>" % len(packed)).replace(b"@@", packed)
+    )
+    (root / "x.pdf").write_bytes(bomb)
+    assert len(bomb) < MAX_TEXT_BYTES
+    (place,) = scan(Roots([root]), "x.pdf", recursive=False).files
+    started = time.monotonic()
+    with pytest.raises(Unreadable):
+        read(place).text()
+    assert time.monotonic() - started < 25
