@@ -46,8 +46,7 @@ def pdf(*pages: bytes, compressed: bool = False) -> bytes:
         content = zlib.compress(stream, 9) if compressed else stream
         how = b"/Filter /FlateDecode " if compressed else b""
         objects += [
-            b"<< /Type /Page /Parent 2 0 R /Contents %d 0 R /Resources << /Font << /F 3 0 R >> >> >>"
-            % (5 + 2 * number),
+            b"<< /Type /Page /Parent 2 0 R /Contents %d 0 R /Resources << /Font << /F 3 0 R >> >> >>" % (5 + 2 * n),
             b"<< %s/Length %d >>\nstream\n%s\nendstream" % (how, len(content), content),
         ]
     made, offsets = bytearray(b"%PDF-1.4\n"), []
