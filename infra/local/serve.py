@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import shlex
 import sys
 import time
 from contextlib import ExitStack
@@ -59,7 +60,7 @@ def run(  # noqa: PLR0913 - each is a part of the machine
             thread.start()
             stack.callback(thread.join, 5)
             stack.callback(thread.stop)
-        _greet(listener, mqtt_listener, data, durable=durable)
+        _greet(listener, mqtt_listener, data, authorizing=authorizing, durable=durable)
         _serve(gateway, listener)
     print("Ended.", flush=True)
 
@@ -78,14 +79,19 @@ def _serve(gateway: Gateway, listener: socket.socket) -> None:
         asyncio.run(uvicorn.Server(settings).serve(sockets=[listener]))
 
 
-def _greet(listener: socket.socket, mqtt_listener: socket.socket, data: Path, *, durable: bool) -> None:
+def _greet(
+    listener: socket.socket, mqtt_listener: socket.socket, data: Path, *, authorizing: bool, durable: bool
+) -> None:
     address = address_of(listener)
     call = {"jsonrpc": "2.0", "method": "memory-server/memory/get_or_create", "params": {}, "id": 1}
     print(f"Kho listens on {address}")
     print(f"Data is kept in {data}" if durable else "Data is NOT kept: this platform has no durable local store.")
     print(f"Devices connect to {address_of(mqtt_listener, 'mqtt')}")
+    if authorizing:
+        print(f"Callers need a key: kho keys create --data {shlex.quote(str(data))} --tenant <name> --role writer")
+    key = "-H 'Authorization: Bearer <key>' " if authorizing else ""
     print("Try:")
-    print(f"  curl -X POST {address}/jsonrpc -H 'Content-Type: application/json' -d '{json.dumps(call)}'")
+    print(f"  curl -X POST {address}/jsonrpc {key}-H 'Content-Type: application/json' -d '{json.dumps(call)}'")
     print("Ctrl-C ends it.", flush=True)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -205,6 +207,16 @@ def test_wrong_settings_are_named(tmp_path: Path, environment: dict[str, str], n
     assert done.returncode == 1
     assert named in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_first_lines_lead_to_a_call_that_works(guarded: Server) -> None:
+    printed = guarded.printed().splitlines()
+    making = next(line.partition("kho keys ")[2] for line in printed if "kho keys create" in line)
+    made = kho("keys", *shlex.split(making.replace("<name>", "newcomer")))
+    key = next(line.strip() for line in made.stdout.splitlines() if line.startswith("  kho_"))
+    curl = next(line.strip() for line in printed if line.strip().startswith("curl "))
+    done = subprocess.run(curl.replace("<key>", key), shell=True, capture_output=True, check=True)
+    assert json.loads(done.stdout)["result"]["conversation_id"].startswith("chat_")
 
 
 def test_with_keys_the_host_name_does_not_matter(guarded: Server) -> None:

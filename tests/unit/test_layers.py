@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from infra.local.template import FILE
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LAYERS = FILE.parent / "infra" / "layers"
 SETS = sorted(file.stem for file in LAYERS.glob("*.in"))
