@@ -16,6 +16,7 @@ from shared.access.models import Identity
 from shared.dynamodb import ConditionFailed, Keys, Write
 from shared.rpc.caller import Caller
 from shared.rpc.errors import NotFound, NotSignedIn
+from shared.telemetry import logger
 
 if TYPE_CHECKING:
     from shared.access.models import Clock
@@ -113,6 +114,7 @@ class ApiKeys:
         key = _key(item)
         state = key.state(self._clock())
         if state != "active":
+            logger.info("key refused", extra={"key_id": key.id, "reason": state})
             raise NotSignedIn(f"This key is {state}.")
         return Identity(Caller(key.name, frozenset((key.role,)), key.tenant_id), key.ends)
 

@@ -103,6 +103,19 @@ def test_a_policy_allows_what_is_done_and_nothing_else(function: str, tenant: st
     assert made | WITH_A_MODEL.get(function, set()) == allowed(function)
 
 
+@pytest.mark.parametrize("function", ["doors-authorizer", "doors-jsonrpc"])
+def test_who_verifies_a_key_may_read_it_and_nothing_else(
+    function: str, tenant: str, made: set[tuple[str, str]]
+) -> None:
+    from shared.access.api_keys import ApiKeys
+    from shared.access.credentials import Verifier
+
+    _, text = ApiKeys(Table(config().access_table)).create(tenant, "reader")
+    made.clear()
+    assert Verifier(config().access_table).verify(f"Bearer {text}").caller.tenant_id == tenant
+    assert made == allowed(function)
+
+
 def test_the_purging_worker(tenant: str, made: set[tuple[str, str]]) -> None:
     from workers.purge_messages import handler
 

@@ -293,27 +293,43 @@ def test_a_provider_that_is_down_is_asked_now_and_then(provider: IdentityProvide
 
 
 @pytest.mark.parametrize(
-    ("path", "page"),
+    "metadata",
     [
-        (
-            "/.well-known/openid-configuration",
-            {"issuer": "https://evil.example", "jwks_uri": "https://evil.example/keys"},
-        ),
-        ("/.well-known/openid-configuration", {"issuer": "{issuer}", "jwks_uri": "http://kho.example/keys"}),
-        ("/.well-known/openid-configuration", {"issuer": "{issuer}", "jwks_uri": "file:///etc/passwd"}),
-        ("/.well-known/openid-configuration", {"issuer": "{issuer}", "jwks_uri": 5}),
-        ("/.well-known/openid-configuration", ["{issuer}"]),
-        ("/keys", {"keys": []}),
-        ("/keys", {"keys": "none"}),
-        ("/keys", {"keys": [5, "key", {"kty": "RSA"}, {"kty": "new"}]}),
-        ("/keys", {"keys": [{"kty": "RSA", "n": "A" * 300_000, "e": "AQAB"}]}),
+        {"issuer": "https://evil.example", "jwks_uri": "{issuer}/keys"},
+        {"jwks_uri": "{issuer}/keys"},
+        {"issuer": "{issuer}", "jwks_uri": "{roundabout}/keys"},
+        {"issuer": "{issuer}", "jwks_uri": "file:///etc/passwd"},
+        {"issuer": "{issuer}", "jwks_uri": 5},
+        ["{issuer}"],
     ],
 )
-def test_what_is_not_the_issuers_is_not_trusted(provider: IdentityProvider, path: str, page: Any) -> None:
+def test_metadata_of_others_lead_to_no_keys(provider: IdentityProvider, metadata: Any) -> None:
     token = provider.token()
-    provider.serve(path, json.loads(json.dumps(page).replace("{issuer}", provider.issuer)))
+    # The same server, under a name that nobody vouches for.
+    roundabout = provider.issuer.replace("127.0.0.1", "127.1")
+    text = json.dumps(metadata).replace("{issuer}", provider.issuer).replace("{roundabout}", roundabout)
+    provider.serve("/.well-known/openid-configuration", json.loads(text))
     with pytest.raises(Unavailable):
         trusting(provider).verify(token)
+    assert "/keys" not in provider.asked
+
+
+@pytest.mark.parametrize(
+    "page", [[], {}, {"keys": []}, {"keys": "none"}, {"keys": [5, "key", {"kty": "RSA"}, {"kty": "new"}]}]
+)
+def test_pages_without_a_usable_key_are_said_to_be_no_answer(provider: IdentityProvider, page: Any) -> None:
+    provider.serve("/keys", page)
+    with pytest.raises(Unavailable):
+        trusting(provider).verify(provider.token())
+
+
+def test_pages_without_end_are_not_read(provider: IdentityProvider) -> None:
+    keys = json.loads(provider.pages["/keys"][2])
+    provider.serve("/keys", keys | {"padding": "x" * 200_000})
+    assert trusting(provider).verify(provider.token()).caller.sub == "user-1"
+    provider.serve("/keys", keys | {"padding": "x" * 300_000})
+    with pytest.raises(Unavailable):
+        trusting(provider).verify(provider.token())
 
 
 def test_redirections_are_not_followed(provider: IdentityProvider) -> None:
