@@ -7,6 +7,7 @@ cleans up after itself; each pair that is compared is measured interleaved, in t
 from __future__ import annotations
 
 import gc
+import random
 import statistics
 import time
 from dataclasses import dataclass, field
@@ -51,13 +52,15 @@ class Timing:
 
 
 def interleaved(contenders: Mapping[str, Callable[[], object]], repetitions: int) -> dict[str, Timing]:
-    """Time each contender once a round, so that what disturbs the machine disturbs them all."""
+    """Time each contender once a round, in a new order, so that what disturbs the machine disturbs them all."""
     samples: dict[str, list[float]] = {name: [] for name in contenders}
     for run in contenders.values():
         run()
     gc.collect()
+    shuffled, order = random.Random(0), list(contenders.items())  # noqa: S311 - an order, no secret
     for _ in range(repetitions):
-        for name, run in contenders.items():
+        shuffled.shuffle(order)
+        for name, run in order:
             started = time.perf_counter()
             run()
             samples[name].append(time.perf_counter() - started)

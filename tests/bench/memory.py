@@ -1,0 +1,248 @@
+"""Conversations: what a message and a context cost as a conversation grows, beside LangChain's DynamoDB history."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
+
+import boto3
+from botocore.exceptions import ClientError
+
+from infra.local.environment import point_at_store, prepare
+from infra.local.folder import serving
+from infra.local.template import load
+from shared.config import config
+from shared.dynamodb import Keys, Table, Write, client
+from shared.memory import keys
+from shared.memory.conversations import Conversations
+from shared.memory.histories import History
+from tests.bench import tables as bench
+from tests.e2e.server import Server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.bench.tables import Timing
+
+TEXT: Final = "Răng của tôi đau khi uống nước lạnh; tôi nên làm gì trước khi đến gặp nha sĩ? " * 2
+TENANT: Final = "local"
+LONG: Final = 20_000
+TRANSACTION: Final = 100
+ROUNDS: Final = 100
+PEER_ROUNDS: Final = 20
+WRITERS, EACH = 8, 40
+
+
+def tables() -> list[bench.Table]:
+    """Measure through the doors of a running server and at its store, LangChain's history on the same store."""
+    with tempfile.TemporaryDirectory(prefix="kho-bench-") as folder, Server(Path(folder) / "data") as server:
+        running = serving(server.data)
+        assert running
+        prepare(load(), auth="open")
+        point_at_store(running["store_url"])
+        ours = Ours()
+        return [_growth(server, ours), _beside(ours, Peer())]
+
+
+class Ours:
+    """Our conversations at store level."""
+
+    def __init__(self) -> None:
+        self.conversations = Conversations(Table(config().memory_table), TENANT)
+
+    def conversation(self, length: int) -> str:
+        """A new conversation of `length` messages, which are written in bulk as `append` would have."""
+        conversation_id = self.conversations.get_or_create(None)
+        self.conversations.append(conversation_id, "user", TEXT)
+        generation = self.conversations.require(conversation_id).generation
+        table, partition = self.conversations.table, keys.messages(TENANT, generation)
+        (message,) = next(table.query(partition, Keys.beginning(keys.MESSAGE)))
+        for start in range(2, length + 1, TRANSACTION):
+            numbers = range(start, min(start + TRANSACTION, length + 1))
+            table.transact(*(Write("Put", message | {"sk": keys.message(number)}) for number in numbers))
+        header = {"pk": keys.conversation(TENANT, conversation_id), "sk": keys.HEADER}
+        table.write(Write("Update", header, expression="SET last_number = :length", values={":length": length}))
+        return conversation_id
+
+    def short(self) -> Iterator[str]:
+        """Conversations that a bench can write to without making one longer than fifteen messages."""
+        made = [self.conversation(10) for _ in range(ROUNDS // 5 + 1)]
+        return (each for each in made for _ in range(5))
+
+    def add(self, conversation_id: str) -> None:
+        """Append one message."""
+        self.conversations.append(conversation_id, "user", TEXT)
+
+    def context(self, conversation_id: str) -> None:
+        """Read the last six messages."""
+        assert len(History(self.conversations, conversation_id).recent(6)) == 6
+
+
+class Peer:
+    """LangChain's history, in a table of its own in the same store."""
+
+    TABLE: Final = "langchain"
+
+    def __init__(self) -> None:
+        from langchain_community.chat_message_histories import (  # type: ignore[import-not-found]
+            DynamoDBChatMessageHistory,
+        )
+        from langchain_core.messages import HumanMessage  # type: ignore[import-not-found]
+
+        client().create_table(
+            TableName=self.TABLE,
+            AttributeDefinitions=[{"AttributeName": "SessionId", "AttributeType": "S"}],
+            KeySchema=[{"AttributeName": "SessionId", "KeyType": "HASH"}],
+            BillingMode="PAY_PER_REQUEST",
+        )
+        session = boto3.Session()
+        self.message = HumanMessage(TEXT)
+        self._history: Callable[[str], Any] = lambda session_id: DynamoDBChatMessageHistory(
+            self.TABLE, session_id, boto3_session=session
+        )
+
+    def history(self, length: int, session_id: str | None = None) -> Any:
+        """A history of `length` messages."""
+        made = self._history(session_id or uuid4().hex)
+        if length:
+            made.add_messages([self.message] * length)
+        return made
+
+    def add(self, history: Any) -> None:
+        """Append one message."""
+        history.add_message(self.message)
+
+
+def _growth(server: Server, ours: Ours) -> bench.Table:
+    """What a call costs at ten messages and at twenty thousand, through each door and at the store."""
+    long = ours.conversation(LONG)
+
+    def direct(method: str, conversation_id: str, **params: str) -> None:
+        body = json.dumps({"conversation_id": conversation_id, **params}).encode()
+        assert server.post(f"/memory-server/memory/{method}", body).status == 200
+
+    def jsonrpc(method: str, conversation_id: str, **params: str) -> None:
+        server.call(f"memory-server/memory/{method}", conversation_id=conversation_id, **params)
+
+    message = {"role": "user", "content": TEXT}
+    through: dict[tuple[str, str], Callable[[str], None]] = {
+        ("add_message", "the store alone"): ours.add,
+        ("add_message", "its own route"): lambda each: direct("add_message", each, **message),
+        ("add_message", "`/jsonrpc`"): lambda each: jsonrpc("add_message", each, **message),
+        ("get_context", "the store alone"): ours.context,
+        ("get_context", "its own route"): lambda each: direct("get_context", each),
+        ("get_context", "`/jsonrpc`"): lambda each: jsonrpc("get_context", each),
+    }
+    contenders: dict[str, Callable[[], object]] = {}
+    for (method, door), call in through.items():
+        few = ours.short() if method == "add_message" else itertools.repeat(ours.conversation(10))
+        contenders[f"{method} {door} 10"] = partial(_call_next, call, few)
+        contenders[f"{method} {door} {LONG}"] = partial(call, long)
+    timings = bench.interleaved(contenders, ROUNDS)
+    rows = [
+        [method, door, *_compared(timings[f"{method} {door} 10"], timings[f"{method} {door} {LONG}"])]
+        for method, door in through
+    ]
+    columns = ["method", "through", "p50 at 10", f"p50 at {LONG:,}", "ratio", "p99 at 10", f"p99 at {LONG:,}"]
+    notes = [f"{ROUNDS} rounds, each of every row's two calls. The promise: a ratio under 1.5."]
+    return bench.Table("A conversation's length, and what a call costs", columns, rows, notes)
+
+
+def _call_next(call: Callable[[str], None], conversation_ids: Iterator[str]) -> None:
+    call(next(conversation_ids))
+
+
+def _beside(ours: Ours, peer: Peer) -> bench.Table:
+    """The same work by LangChain's history: one item, read and written as a whole."""
+    few, short, middle = ours.short(), ours.conversation(10), ours.conversation(999)
+    histories = iter([peer.history(10) for _ in range(PEER_ROUNDS + 1)])
+    little, large = peer.history(10), peer.history(999)
+    with _consumed() as our_capacity:
+        ours.add(middle)
+    with _consumed(large.table.meta.client) as their_capacity:
+        peer.add(large)
+    timings = bench.interleaved(
+        {
+            "our add 10": lambda: ours.add(next(few)),
+            "our add 1000": lambda: ours.add(middle),
+            "our read 10": lambda: ours.context(short),
+            "our read 1000": lambda: ours.context(middle),
+            "their add 10": lambda: peer.add(next(histories)),
+            "their add 1000": lambda: peer.add(large),
+            "their read 10": lambda: little.messages,
+            "their read 1000": lambda: large.messages,
+        },
+        PEER_ROUNDS,
+    )
+    rows = []
+    for name, whose, capacity, kept, end in (
+        ("Kho", "our", our_capacity, _our_kept(ours), "none"),
+        ("LangChain", "their", their_capacity, _their_kept(peer), f"{_their_end(peer, large):,} messages"),
+    ):
+        medians = [bench.ms(timings[f"{whose} {what}"].p50) for what in ("add 10", "add 1000", "read 10", "read 1000")]
+        rows.append([name, *medians, f"{sum(capacity):.0f}", f"{kept} of {WRITERS * EACH}", end])
+    columns = ["", "add at 10", "add at 1,000", "read at 10", "read at 1,000"]
+    columns += ["write units of message 1,000", f"kept of {WRITERS} writers", "upper limit"]
+    notes = [
+        f"Medians of {PEER_ROUNDS} rounds at the store; messages of {len(TEXT.encode())} bytes. We read the last six "
+        "messages, LangChain's `DynamoDBChatMessageHistory` can read all of them only."
+    ]
+    return bench.Table("Beside LangChain's DynamoDB history, on the same local store", columns, rows, notes)
+
+
+def _our_kept(ours: Ours) -> int:
+    conversation_id = ours.conversation(1)
+    with ThreadPoolExecutor(WRITERS) as pool:
+        list(pool.map(ours.add, [conversation_id] * WRITERS * EACH))
+    return len(History(ours.conversations, conversation_id).page(None, None).messages) - 1
+
+
+def _their_kept(peer: Peer) -> int:
+    session_id = uuid4().hex
+    histories = [peer.history(0, session_id) for _ in range(WRITERS)]
+    with ThreadPoolExecutor(WRITERS) as pool:
+        list(pool.map(peer.add, histories * EACH))
+    return len(histories[0].messages)
+
+
+def _their_end(peer: Peer, large: Any) -> int:
+    """How many messages a history held when one more was refused."""
+    for step in (100, 10, 1):
+        with suppress(ClientError):
+            while True:
+                large.add_messages([peer.message] * step)
+    return len(large.messages)
+
+
+@contextmanager
+def _consumed(store: Any = None) -> Iterator[list[float]]:
+    """The write units of each call that is made meanwhile."""
+    events = (store or client()).meta.events
+    units: list[float] = []
+
+    def ask(params: dict[str, Any], **_: Any) -> None:
+        params["ReturnConsumedCapacity"] = "TOTAL"
+
+    def note(parsed: dict[str, Any], model: Any, **_: Any) -> None:
+        if model.name in ("PutItem", "UpdateItem"):
+            units.append(parsed["ConsumedCapacity"]["CapacityUnits"])
+
+    events.register("before-parameter-build.dynamodb", ask)
+    events.register("after-call.dynamodb", note)
+    try:
+        yield units
+    finally:
+        events.unregister("before-parameter-build.dynamodb", ask)
+        events.unregister("after-call.dynamodb", note)
+
+
+def _compared(small: Timing, large: Timing) -> list[str]:
+    ratio = f"{large.p50 / small.p50:.2f}"
+    return [bench.ms(small.p50), bench.ms(large.p50), ratio, bench.ms(small.p99), bench.ms(large.p99)]
