@@ -57,7 +57,7 @@ def interleaved(contenders: Mapping[str, Callable[[], object]], repetitions: int
     for run in contenders.values():
         run()
     gc.collect()
-    shuffled, order = random.Random(0), list(contenders.items())  # noqa: S311 - an order, no secret
+    shuffled, order = random.Random(0), list(contenders.items())
     for _ in range(repetitions):
         shuffled.shuffle(order)
         for name, run in order:
