@@ -24,6 +24,7 @@ class Config:
 
     auth: Auth
     memory_table: str
+    knowledge_table: str
     access_table: str
     oidc_issuer: str
     oidc_audience: str
@@ -50,6 +51,7 @@ def config() -> Config:
         # Closed unless the machine's own server opens it: a forgotten setting must not open a deployment.
         auth=_choice("KHO_AUTH", get_args(Auth), "required"),
         memory_table=os.environ.get("KHO_MEMORY_TABLE", ""),
+        knowledge_table=os.environ.get("KHO_KNOWLEDGE_TABLE", ""),
         access_table=os.environ.get("KHO_ACCESS_TABLE", ""),
         oidc_issuer=_url("KHO_OIDC_ISSUER"),
         oidc_audience=_with("KHO_OIDC_ISSUER", "KHO_OIDC_AUDIENCE"),

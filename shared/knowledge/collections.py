@@ -1,0 +1,105 @@
+"""The collections of one tenant: created, listed, deleted."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from shared.dynamodb import ConditionFailed, Keys, Write
+from shared.knowledge import keys
+from shared.knowledge.models import Collection, Space, now
+from shared.knowledge.refusals import collection_exists, no_collection, nothing_to_search, other_embedding
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shared.dynamodb import Item, Table
+    from shared.knowledge.models import CollectionType
+
+_PURGED_AGAIN_AFTER_SECONDS: Final = 1800
+"""Longer than any worker lives: by then, nothing is still on its way into the collection."""
+
+
+class Collections:
+    """The collections of one tenant."""
+
+    def __init__(self, table: Table, tenant_id: str) -> None:
+        self.table = table
+        self.tenant_id = tenant_id
+        self._partition = keys.collections(tenant_id)
+
+    def create(self, name: str, kind: CollectionType, space: Space) -> Collection:
+        """Make a collection whose passages are embedded in `space`."""
+        collection = Collection(secrets.token_hex(12), name, kind, space, now())
+        try:
+            self.table.write(Write("Put", self._item(collection), condition="attribute_not_exists(pk)"))
+        except ConditionFailed:
+            raise collection_exists(name) from None
+        return collection
+
+    def find(self, name: str) -> Collection | None:
+        """The collection of this name, if it exists."""
+        item = self.table.get(self._partition, name)
+        return _collection(item) if item else None
+
+    def require(self, name: str, space: Space | None = None) -> Collection:
+        """The collection of this name, which must exist, and be embedded in `space` where one is given."""
+        collection = self.find(name)
+        if collection is None:
+            raise no_collection(name)
+        if space is not None and collection.space != space:
+            raise other_embedding(name, str(collection.space), str(space))
+        return collection
+
+    def searched(self, names: Sequence[str], space: Space) -> list[Collection]:
+        """The collections of these names, or all where none is named."""
+        if names:
+            return [self.require(name, space) for name in dict.fromkeys(names)]
+        found = [each for each in self.listed() if each.space == space]
+        if not found:
+            raise nothing_to_search()
+        return found
+
+    def listed(self) -> list[Collection]:
+        """All collections, by name."""
+        return [_collection(item) for page in self.table.query(self._partition, Keys.after(" ")) for item in page]
+
+    def delete(self, name: str) -> Collection:
+        """Let the collection and everything in it be gone."""
+        collection = self.require(name)
+        purge = {
+            "pk": keys.work(self.tenant_id),
+            "sk": f"{keys.PURGE}{collection.id}",
+            "expires_at": int(time.time()) + _PURGED_AGAIN_AFTER_SECONDS,
+        }
+        key = {"pk": self._partition, "sk": name}
+        ending = Write("Delete", key, condition="id = :id", values={":id": collection.id})
+        try:
+            self.table.transact(ending, Write("Put", purge))
+        except ConditionFailed:
+            raise no_collection(name) from None  # somebody else deleted it just now
+        return collection
+
+    def purge(self, collection_id: str) -> None:
+        """Delete what lay in a collection that is gone."""
+        for partition in (keys.documents, keys.texts):
+            for page in self.table.query(partition(self.tenant_id, collection_id), Keys.after("\0")):
+                self.table.delete_all((item["pk"], item["sk"]) for item in page)
+
+    def _item(self, collection: Collection) -> dict[str, Any]:
+        return {
+            "pk": self._partition,
+            "sk": collection.name,
+            "id": collection.id,
+            "type": collection.type,
+            "model": collection.space.model,
+            "dimensions": collection.space.dimensions,
+            "prefix": collection.space.prefix,
+            "created_at": collection.created_at,
+        }
+
+
+def _collection(item: Item) -> Collection:
+    space = Space(item["model"], int(item["dimensions"]), item["prefix"])
+    return Collection(item["id"], item["sk"], item["type"], space, item["created_at"])
