@@ -1,17 +1,15 @@
-"""Run every bench, or those named; print their tables, and keep them in README.md."""
+"""Run every bench, or the one named; print their tables, and keep them in README.md."""
 
 from __future__ import annotations
 
 import datetime
 import importlib
 import os
-import pkgutil
 import platform
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-
-import tests.bench
 
 if TYPE_CHECKING:
     from tests.bench.tables import Table
@@ -19,16 +17,16 @@ if TYPE_CHECKING:
 README: Final = Path(__file__).with_name("README.md")
 
 
-def main(names: list[str]) -> None:
-    """Run the benches `names`, else all; each keeps its own part of the README."""
-    for found in pkgutil.iter_modules(tests.bench.__path__):
-        if found.name.startswith("_") or (names and found.name not in names):
-            continue
-        module = importlib.import_module(f"tests.bench.{found.name}")
-        if hasattr(module, "tables"):
-            made = _part(module.tables())
-            print(made, flush=True)
-            _keep(found.name, made)
+def main(name: str | None) -> None:
+    """Run the bench `name`, else each in a process of its own."""
+    if name:
+        made = _part(importlib.import_module(f"tests.bench.{name}").tables())
+        print(made, flush=True)
+        _keep(name, made)
+        return
+    for file in sorted(README.parent.glob("*.py")):
+        if "\ndef tables(" in file.read_text(encoding="utf-8"):
+            subprocess.run([sys.executable, "-m", "tests.bench", file.stem], check=True)
 
 
 def _part(tables: list[Table]) -> str:
@@ -47,4 +45,4 @@ def _keep(name: str, made: str) -> None:
     README.write_text(f"{before}{begin}\n{made}{end}{after}", encoding="utf-8")
 
 
-main(sys.argv[1:])
+main(sys.argv[1] if len(sys.argv) > 1 else None)

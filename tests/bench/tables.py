@@ -1,6 +1,6 @@
 """What a bench module gives: tables, which `python -m tests.bench` prints and keeps.
 
-A module of this package that defines `def tables() -> list[Table]` is a bench. It measures in its own process and
+A module of this package that defines `def tables() -> list[Table]` is a bench. It runs in a process of its own and
 cleans up after itself; each pair that is compared is measured interleaved, in the same run.
 """
 
