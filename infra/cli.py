@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from cyclopts import App
 from cyclopts.config import Env
 
+from infra.devices import devices
 from infra.keys import keys
 from infra.local.broker.limits import Limits
 from infra.local.dynamodb import DURABLE, Engine, EngineFailed
@@ -30,6 +31,7 @@ app: Final = App(
     config=Env("KHO_", command=False),
 )
 app.command(keys)
+app.command(devices)
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 

@@ -14,6 +14,7 @@ from infra.local.broker.access import FleetAccess, everyone, nobody
 from infra.local.broker.data_plane import DataPlane
 from infra.local.broker.local import LocalBroker
 from infra.local.listening import address_of, listen
+from infra.local.open_files import raise_open_files
 
 if TYPE_CHECKING:
     import socket
@@ -71,15 +72,3 @@ def point_at(served: Iot) -> None:
     os.environ["AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"] = "false"
     os.environ["KHO_MQTT_URL"] = served.mqtt_url
     os.environ["KHO_MQTT_TOKEN"] = served.token
-
-
-def raise_open_files() -> None:
-    """Allow this process as many open files as the system lets it: each device is one."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limit
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -1,0 +1,127 @@
+"""`kho devices`: a fleet to try things on."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final, NoReturn
+from urllib.parse import urlsplit
+
+from cyclopts import App, Parameter
+from cyclopts.validators import Number
+
+from infra.local.folder import serving
+from infra.local.simulator.device import Model
+from infra.local.simulator.fleet import Fleet
+from infra.local.simulator.quirks import FIRMWARE, Quirk
+
+devices: Final = App(name="devices", help="Devices: ESP32 boards whose tools agents call.")
+
+_EVERY_SECONDS: Final = 5.0
+_USUAL_PORT: Final = 1883
+
+
+@Parameter(name="*", negative=())
+@dataclass(frozen=True, slots=True)
+class Fleets:
+    """How many devices, and of what kind.
+
+    Parameters
+    ----------
+    number
+        How many devices.
+    prefix
+        How their ids begin; a number follows.
+    quirk
+        One more thing that is odd about them; may be given several times.
+    plain
+        Leave out what is odd about the firmware: devices do what the protocol's description says.
+    reconnect
+        After how many seconds they come back once they are lost: the shortest and the longest.
+    keepalive
+        After how many seconds of silence they show that they are alive.
+    user
+        Their user name.
+    password
+        Their password.
+    """
+
+    number: Annotated[int, Parameter(name=("--number", "-n"), validator=Number(gte=1, lte=20_000))] = 1
+    prefix: str = "sim-"
+    quirk: tuple[Quirk, ...] = ()
+    plain: bool = False
+    reconnect: tuple[float, float] = (10.0, 60.0)
+    keepalive: int = 240
+    user: str = ""
+    password: str = ""
+
+    def model(self) -> Model:
+        """The model of each device."""
+        return Model(
+            quirks=frozenset(self.quirk) | (frozenset() if self.plain else FIRMWARE),
+            reconnect_seconds=self.reconnect,
+            keepalive=self.keepalive,
+            user_name=self.user or None,
+            password=self.password.encode("utf-8") or None,
+        )
+
+    def ids(self) -> list[str]:
+        """The id of each device."""
+        return [f"{self.prefix}{number}" for number in range(1, self.number + 1)]
+
+
+_ONE: Final = Fleets()
+
+
+@devices.command
+def simulate(fleet: Fleets = _ONE, *, mqtt_url: str = "", data: Path = Path(".kho")) -> None:
+    """Simulate devices until Ctrl-C: each connects, answers calls, and comes back after it was lost.
+
+    Parameters
+    ----------
+    mqtt_url
+        The broker, such as mqtt://127.0.0.1:1883; by default that of the 'kho serve' that uses the data folder.
+    data
+        The data folder of 'kho serve'.
+    """
+    host, port = _broker(mqtt_url, data)
+    with Fleet(host, port, fleet.ids(), fleet.model()) as running:
+        running.start()
+        if not running.connected:
+            _end(f"no device is let in at {host}, port {port}. Is 'kho serve' running, and does it know the devices?")
+        print(f"{running.connected} of {fleet.number} devices are connected to {host}, port {port}.")
+        print("Ctrl-C ends them.", flush=True)
+        pause = threading.Event()
+        try:
+            while not pause.wait(_EVERY_SECONDS):
+                _report(running)
+        except KeyboardInterrupt:
+            _report(running)
+
+
+def _report(running: Fleet) -> None:
+    tallies = [device.tally for device in running.devices]
+    received, sent = sum(tally.received for tally in tallies), sum(tally.sent for tally in tallies)
+    runs = sum(len(device.firmware.runs) for device in running.devices)
+    print(f"{running.connected} connected; {received} messages received, {runs} calls run, {sent} sent", flush=True)
+
+
+def _broker(mqtt_url: str, data: Path) -> tuple[str, int]:
+    if not mqtt_url:
+        # Where nothing was ever served, asking would make the folder.
+        found = serving(data.resolve()) if (data / "serving.json").exists() else None
+        mqtt_url = found["mqtt_url"] if found else f"mqtt://127.0.0.1:{_USUAL_PORT}"
+    parts = urlsplit(mqtt_url)
+    try:
+        port = parts.port or _USUAL_PORT
+    except ValueError:
+        port = 0
+    if parts.scheme != "mqtt" or not parts.hostname or not port:
+        _end(f"'{mqtt_url}' is no broker's address; one is mqtt://127.0.0.1:1883.")
+    return parts.hostname, port
+
+
+def _end(message: str) -> NoReturn:
+    sys.exit(f"kho: {message}")

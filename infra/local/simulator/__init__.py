@@ -1,0 +1,1 @@
+"""Simulated ESP32 devices, with every quirk of the real ones."""

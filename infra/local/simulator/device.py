@@ -1,0 +1,271 @@
+"""One simulated device: the envelope, the hello, and what may go wrong with its replies."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from infra.local.mqtt.client import Client, Refused
+from infra.local.mqtt.packets import Connect
+from infra.local.simulator.firmware import Call, Firmware, Reply
+from infra.local.simulator.garbage import garbage
+from infra.local.simulator.quirks import FIRMWARE, Quirk
+from infra.local.simulator.tools import big_tool, colliding_tools, standard_tools
+
+if TYPE_CHECKING:
+    from infra.local.simulator.tools import Tool
+
+_CONNECT_SECONDS: Final = 10.0
+_HELLO_SECONDS: Final = 10.0
+_REORDER_SECONDS: Final = 0.05
+_FLOOD_EACH: Final = 0.01
+_FLOOD_COUNT: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What the devices of a fleet have in common."""
+
+    quirks: frozenset[Quirk] = FIRMWARE
+    board: str = "simulated-esp32"
+    version: str = "2.4.0"
+    tools: list[Tool] | None = None
+    keepalive: int = 240
+    reconnect_seconds: tuple[float, float] = (10.0, 60.0)
+    late_seconds: float = 30.0
+    user_name: str | None = None
+    password: bytes | None = None
+
+    def made_tools(self) -> list[Tool]:
+        """The tools of one device."""
+        if self.tools is not None:
+            return list(self.tools)
+        large, oversize = Quirk.LARGE_IMAGES in self.quirks, Quirk.OVERSIZE_IMAGES in self.quirks
+        tools = standard_tools(photo_bytes=140_000 if oversize else 110_000 if large else 4_000)
+        if Quirk.COLLIDING_NAMES in self.quirks:
+            tools += colliding_tools()
+        if Quirk.BIG_TOOL in self.quirks:
+            tools.insert(10, big_tool())
+        return tools
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a device has seen and done."""
+
+    connections: int = 0
+    received: int = 0
+    dropped: int = 0
+    """Received and not understood, or dropped without a word."""
+    sent: int = 0
+    hellos_accepted: int = 0
+    hellos_ignored: int = 0
+
+
+@dataclass(eq=False)
+class Device:
+    """A device that connects, answers, and comes back after it was lost."""
+
+    device_id: str
+    model: Model = field(default_factory=Model)
+
+    def __post_init__(self) -> None:
+        self.quirks = set(self.model.quirks)
+        self.firmware = Firmware(self.model.board, self.model.version, self.model.made_tools(), self.quirks)
+        self.tally = Tally()
+        self.session_id = ""
+        self._loop = asyncio.get_running_loop()
+        self._up = f"devices/{self.device_id}/up"
+        self._client: Client | None = None
+        self._waiting: deque[Call] = deque()
+        self._running = False
+        self._held: list[str] = []
+        self._stalled_until = 0.0
+        self._stopped = False
+        self._lost = asyncio.Event()
+
+    @property
+    def connected(self) -> bool:
+        """Whether the broker has let it in."""
+        return self._client is not None and self._client.connected
+
+    async def connect(self, host: str, port: int) -> None:
+        """Connect once; raises OSError, TimeoutError or Refused."""
+        model = self.model
+        packet = Connect(self.device_id, keepalive=model.keepalive, user_name=model.user_name, password=model.password)
+        self._lost.clear()
+        _, client = await self._loop.create_connection(lambda: Client(packet, self._take, self._gone), host, port)
+        self._client = client
+        await client.admitted(_CONNECT_SECONDS)
+        self.tally.connections += 1
+        self._begin(client)
+
+    async def live(self, host: str, port: int) -> None:
+        """Stay connected until stopped; after a loss come back as late as real devices do."""
+        while not self._stopped:
+            if self.connected:
+                await self._lost.wait()
+            if not self._stopped:
+                await asyncio.sleep(random.uniform(*self.model.reconnect_seconds))  # noqa: S311 - no secret
+            try:
+                await self.connect(host, port)
+            except (OSError, TimeoutError, Refused):
+                continue
+
+    def stop(self) -> None:
+        """Leave for good."""
+        self._stopped = True
+        self._lost.set()
+        if self._client:
+            self._client.disconnect()
+
+    def vanish(self) -> None:
+        """Lose the connection without a word."""
+        if self._client:
+            self._client.abort()
+
+    def notify(self, method: str, **params: Any) -> None:
+        """Send a notification."""
+        self._send(json.dumps({"jsonrpc": "2.0", "method": method, "params": params}))
+
+    def hello(self) -> None:
+        """Open an audio channel."""
+        opened = {
+            "type": "hello",
+            "version": 3,
+            "features": {"mcp": True},
+            "transport": "udp",
+            "audio_params": {"format": "opus", "sample_rate": 16000, "channels": 1, "frame_duration": 60},
+        }
+        self._stalled_until = self._loop.time() + _HELLO_SECONDS
+        self._publish(json.dumps(opened).encode())
+
+    def _begin(self, client: Client) -> None:
+        if Quirk.SUBSCRIBES in self.quirks:
+            client.subscribe(f"devices/{self.device_id}/down")
+        if Quirk.HELLO in self.quirks:
+            self.hello()
+        if Quirk.TRESPASSES in self.quirks:
+            client.publish(f"devices/not-{self.device_id}/up", b"{}")
+        if Quirk.FLOOD in self.quirks:
+            self._flood(client)
+        if Quirk.NOTIFIES in self.quirks:
+            self._notify_each_second(client)
+
+    def _gone(self) -> None:
+        self._waiting.clear()
+        self._held.clear()
+        self._lost.set()
+
+    def _take(self, _topic: str, payload: bytes) -> None:
+        self.tally.received += 1
+        try:
+            message = json.loads(payload)
+        except (ValueError, RecursionError):
+            message = None
+        if not isinstance(message, dict):
+            self.tally.dropped += 1
+        elif message.get("type") == "hello":
+            self._take_hello(message)
+        elif message.get("type") == "mcp":
+            self._take_mcp(message.get("payload"))
+        else:
+            self.tally.dropped += 1
+
+    def _take_hello(self, message: dict[str, Any]) -> None:
+        udp, session_id = message.get("udp"), message.get("session_id")
+        fields = [udp.get(name) for name in ("server", "port", "key", "nonce")] if isinstance(udp, dict) else [None]
+        if message.get("transport") != "udp" or not isinstance(session_id, str) or None in fields:
+            self.tally.hellos_ignored += 1
+            return
+        self.tally.hellos_accepted += 1
+        self.session_id = session_id
+        self._stalled_until = 0.0
+
+    def _take_mcp(self, payload: Any) -> None:
+        outcome = self.firmware.take(payload)
+        match outcome:
+            case Reply():
+                self._reply(outcome.text)
+            case Call() if Quirk.VANISH in self.quirks:
+                self.vanish()
+            case Call() if Quirk.ONE_AT_A_TIME in self.quirks:
+                self._waiting.append(outcome)
+                self._next()
+            case Call():
+                self._loop.call_later(outcome.tool.seconds(outcome.arguments), self._finish, outcome)
+            case None:
+                self.tally.dropped += 1
+
+    def _next(self) -> None:
+        """Run the calls that wait, one after the other."""
+        while self._waiting and not self._running:
+            call = self._waiting.popleft()
+            seconds = call.tool.seconds(call.arguments)
+            if seconds:
+                self._running = True
+                self._loop.call_later(seconds, self._finish, call)
+                return
+            self._finish(call)
+
+    def _finish(self, call: Call) -> None:
+        self._running = False
+        reply = self.firmware.run(call).text
+        if Quirk.NEVER not in self.quirks:
+            self._reply(reply)
+        self._next()
+
+    def _reply(self, text: str) -> None:
+        """Send a reply, as well as the device is able to."""
+        if Quirk.NEVER_AT_ALL in self.quirks:
+            return
+        if Quirk.STRANGE_IDS in self.quirks:
+            text = text.replace('"id":', '"id":7', 1)
+        if Quirk.BROKEN_JSON in self.quirks:
+            text = text[: len(text) // 2]
+        if Quirk.LATE in self.quirks:
+            self._loop.call_later(self.model.late_seconds, self._send, text)
+        elif Quirk.OUT_OF_ORDER in self.quirks:
+            if not self._held:
+                self._loop.call_later(_REORDER_SECONDS, self._release)
+            self._held.append(text)
+        else:
+            self._send(text)
+        if Quirk.DOUBLED in self.quirks:
+            self._send(text)
+
+    def _release(self) -> None:
+        held, self._held = self._held, []
+        for text in reversed(held):
+            self._send(text)
+
+    def _send(self, payload: str) -> None:
+        session = "" if Quirk.EMPTY_SESSION in self.quirks else self.session_id
+        envelope = f'{{"session_id":{json.dumps(session)},"type":"mcp","payload":{payload}}}'.encode()
+        stall = self._stalled_until - self._loop.time()
+        if stall > 0:
+            self._loop.call_later(stall, self._publish, envelope)
+        else:
+            self._publish(envelope)
+
+    def _publish(self, payload: bytes) -> None:
+        if self._client and self._client.connected:
+            self.tally.sent += 1
+            self._client.publish(self._up, payload)
+
+    def _flood(self, client: Client) -> None:
+        if client is not self._client or not client.connected:
+            return
+        for _ in range(_FLOOD_COUNT):
+            self._publish(garbage())
+        self._loop.call_later(_FLOOD_EACH, self._flood, client)
+
+    def _notify_each_second(self, client: Client) -> None:
+        if client is not self._client or not client.connected:
+            return
+        self.notify("notifications/state_changed", newState="idle", oldState="connecting")
+        self._loop.call_later(1.0, self._notify_each_second, client)

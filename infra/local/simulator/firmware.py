@@ -1,0 +1,197 @@
+"""What a device makes of a JSON-RPC message, as the firmware's own code does it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from infra.local.simulator.quirks import Quirk
+from infra.local.simulator.tools import Image, ToolFailed, page
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from infra.local.simulator.tools import Argument, State, Tool, Value
+
+_INT32: Final = (-(2**31), 2**31 - 1)
+_UNKNOWN_TOOL: Final = -32601
+_WRONG_ARGUMENTS: Final = -32602
+_FAILED: Final = -32603
+
+
+class _Wrong(Exception):
+    """A request that is answered with an error."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that is to be run."""
+
+    request_id: Any
+    tool: Tool
+    arguments: dict[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A JSON-RPC message to be sent, as text: the firmware glues it together."""
+
+    text: str
+
+
+@dataclass(slots=True)
+class Firmware:
+    """The device's side of MCP."""
+
+    board: str
+    version: str
+    tools: list[Tool]
+    quirks: AbstractSet[Quirk]
+    state: State = field(default_factory=dict)
+    vision: dict[str, Any] = field(default_factory=dict)
+    runs: list[tuple[str, dict[str, Value]]] = field(default_factory=list)
+    """Every call that was run, in order."""
+
+    def take(self, request: Any) -> Reply | Call | None:
+        """What comes of a message; None where the firmware drops it without a word."""
+        if not isinstance(request, dict) or request.get("jsonrpc") != "2.0":
+            return None
+        method, params = request.get("method"), request.get("params", {})
+        if not isinstance(method, str) or method.startswith("notifications"):
+            return None
+        request_id = request.get("id")
+        if Quirk.NUMBERS_ONLY in self.quirks and (not isinstance(params, dict) or not _is_number(request_id)):
+            return None
+        if request_id is None:
+            return None
+        if Quirk.INT32_IDS in self.quirks and _is_number(request_id):
+            request_id = _int32(request_id)
+        try:
+            return self._do(method, params if isinstance(params, dict) else {}, request_id)
+        except _Wrong as error:
+            return self.error(request_id, error.code, str(error))
+
+    def run(self, call: Call) -> Reply:
+        """Run a call to its end."""
+        self.runs.append((call.tool.name, call.arguments))
+        try:
+            value = call.tool.run(self.state, call.arguments)
+        except ToolFailed as error:
+            return self.error(call.request_id, _FAILED, str(error))
+        result = json.dumps({"content": [self._content(value)], "isError": False}, separators=(",", ":"))
+        return _result(call.request_id, result)
+
+    def error(self, request_id: Any, code: int, message: str) -> Reply:
+        """An error reply."""
+        if Quirk.BARE_ERRORS in self.quirks:
+            said = f'{{"message":"{message}"}}'
+        else:
+            said = json.dumps({"code": code, "message": message})
+        return Reply(f'{{"jsonrpc":"2.0","id":{json.dumps(request_id)},"error":{said}}}')
+
+    def _do(self, method: str, params: dict[str, Any], request_id: Any) -> Reply | Call:
+        match method:
+            case "initialize":
+                return self._initialize(params, request_id)
+            case "tools/list":
+                return self._list(params, request_id)
+            case "tools/call":
+                return self._call(params, request_id)
+        raise _Wrong(_UNKNOWN_TOOL, f"Method not implemented: {method}")
+
+    def _initialize(self, params: dict[str, Any], request_id: Any) -> Reply:
+        capabilities = params.get("capabilities")
+        vision = capabilities.get("vision") if isinstance(capabilities, dict) else None
+        if isinstance(vision, dict):
+            self.vision = vision
+        about = {
+            "protocolVersion": "2024-11-05",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": self.board, "version": self.version},
+        }
+        return _result(request_id, json.dumps(about, separators=(",", ":")))
+
+    def _list(self, params: dict[str, Any], request_id: Any) -> Reply:
+        cursor = params.get("cursor")
+        try:
+            listed = page(
+                self.tools,
+                cursor if isinstance(cursor, str) else "",
+                with_user_tools=params.get("withUserTools") is True,
+            )
+        except ToolFailed as error:
+            raise _Wrong(_FAILED, str(error)) from None
+        if Quirk.REPEATING_CURSOR in self.quirks and cursor:
+            listed = json.dumps(json.loads(listed) | {"nextCursor": cursor}, separators=(",", ":"))
+        return _result(request_id, listed)
+
+    def _call(self, params: dict[str, Any], request_id: Any) -> Call:
+        name = params.get("name")
+        if not isinstance(name, str):
+            raise _Wrong(_WRONG_ARGUMENTS, "Missing name")
+        given = params.get("arguments", {})
+        if not isinstance(given, dict):
+            raise _Wrong(_WRONG_ARGUMENTS, "Invalid arguments")
+        tool = next((tool for tool in self.tools if tool.name == name), None)
+        if tool is None:
+            raise _Wrong(_UNKNOWN_TOOL, f"Unknown tool: {name}")
+        return Call(request_id, tool, {argument.name: self._value(argument, given) for argument in tool.arguments})
+
+    def _value(self, argument: Argument, given: dict[str, Any]) -> Value:
+        lenient = Quirk.LENIENT_ARGUMENTS in self.quirks
+        found = given.get(argument.name)
+        if found is None and lenient:
+            found = next((value for name, value in given.items() if name.lower() == argument.name.lower()), None)
+        value = _typed(argument.kind, found, lenient=lenient)
+        if value is None:
+            if argument.default is None or (found is not None and not lenient):
+                raise _Wrong(_WRONG_ARGUMENTS, f"Missing valid argument: {argument.name}")
+            return argument.default
+        if argument.minimum is not None and int(value) < argument.minimum:
+            raise _Wrong(_WRONG_ARGUMENTS, f"Value is below minimum allowed: {argument.minimum}")
+        if argument.maximum is not None and int(value) > argument.maximum:
+            raise _Wrong(_WRONG_ARGUMENTS, f"Value exceeds maximum allowed: {argument.maximum}")
+        return value
+
+    def _content(self, value: Value | Image | dict[str, Any]) -> dict[str, Any]:
+        match value:
+            case Image() if Quirk.IMAGE_STRINGS in self.quirks:
+                image = {"type": "image", "mimeType": value.mime_type, "data": value.data}
+                return {"type": "image", "image": json.dumps(image, separators=(",", ":"))}
+            case Image():
+                return {"type": "image", "mimeType": value.mime_type, "data": value.data}
+            case bool() | dict():
+                return {"type": "text", "text": json.dumps(value, separators=(",", ":"))}
+        return {"type": "text", "text": str(value)}
+
+
+def _result(request_id: Any, result: str) -> Reply:
+    return Reply(f'{{"jsonrpc":"2.0","id":{json.dumps(request_id)},"result":{result}}}')
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _int32(value: float) -> int:
+    low, high = _INT32
+    return int(min(max(value, low), high))
+
+
+def _typed(kind: str, value: Any, *, lenient: bool) -> Value | None:
+    """The value where it has the type, else None."""
+    match kind:
+        case "boolean":
+            return value if isinstance(value, bool) else None
+        case "integer" if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        case "integer":
+            return _int32(value) if lenient else (value if isinstance(value, int) else None)
+    if not isinstance(value, str):
+        return None
+    return value.partition("\0")[0] if lenient else value

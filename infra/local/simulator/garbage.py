@@ -1,0 +1,34 @@
+"""What a device that is broken, or means ill, publishes."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Final
+
+_PIECES: Final = (
+    b"",
+    b"null",
+    b"[]",
+    b'"text"',
+    b"{",
+    b"\xff\xfe\x00",
+    b"[" * 2_000,
+    b'{"type":"mcp"}',
+    b'{"type":"mcp","payload":null}',
+    b'{"type":"mcp","payload":{"jsonrpc":"2.0","id":1e999,"result":{}}}',
+    b'{"type":"mcp","payload":{"jsonrpc":"2.0","id":{},"result":{}}}',
+    b'{"type":"mcp","payload":{"jsonrpc":"2.0","method":"notifications/\\ud800","params":[]}}',
+    b'{"type":"hello"}',
+    b'{"type":"hello","version":"\\u0000","features":7}',
+    b'{"type":"goodbye","session_id":[]}',
+    b"x" * 4_000,
+)
+
+
+def garbage() -> bytes:
+    """One payload: not JSON, not an envelope, or the reply to something that nobody has asked."""
+    if random.random() < 0.3:  # noqa: S311 - no secret
+        reply = {"jsonrpc": "2.0", "id": random.randrange(2**31), "result": {"content": []}}  # noqa: S311 - no secret
+        return json.dumps({"session_id": "", "type": "mcp", "payload": reply}).encode()
+    return random.choice(_PIECES)  # noqa: S311 - no secret

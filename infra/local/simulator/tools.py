@@ -1,0 +1,216 @@
+"""The tools of a simulated device, described and paged as the firmware does it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Value = bool | int | str
+    State = dict[str, Any]
+
+_PAGE_BYTES: Final = 8_000
+_PAGE_MARGIN: Final = 30
+
+
+class ToolFailed(Exception):
+    """A tool ends with an error of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """What a camera has seen."""
+
+    mime_type: str
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a tool."""
+
+    name: str
+    kind: str
+    default: Value | None = None
+    minimum: int | None = None
+    maximum: int | None = None
+
+    def schema(self) -> dict[str, Any]:
+        """What the device says of it."""
+        limits = {"default": self.default, "minimum": self.minimum, "maximum": self.maximum}
+        return {"type": self.kind} | {name: value for name, value in limits.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool, and what calling it does; `seconds` is how long that takes."""
+
+    name: str
+    description: str
+    run: Callable[[State, dict[str, Value]], Value | Image | dict[str, Any]]
+    arguments: tuple[Argument, ...] = ()
+    user_only: bool = False
+    seconds: Callable[[dict[str, Value]], float] = field(default=lambda _: 0.0)
+
+    def described(self) -> str:
+        """The tool's JSON."""
+        schema: dict[str, Any] = {
+            "type": "object",
+            "properties": {argument.name: argument.schema() for argument in self.arguments},
+        }
+        required = [argument.name for argument in self.arguments if argument.default is None]
+        if required:
+            schema["required"] = required
+        return json.dumps(
+            {"name": self.name, "description": self.description, "inputSchema": schema}, separators=(",", ":")
+        )
+
+
+def page(tools: Sequence[Tool], cursor: str, *, with_user_tools: bool) -> str:
+    """One page of the list, from the tool that the cursor names; raises ToolFailed where not one fits."""
+    parts: list[str] = []
+    size, following = 10, ""
+    found = not cursor
+    for tool in tools:
+        found = found or tool.name == cursor
+        if not found or (tool.user_only and not with_user_tools):
+            continue
+        described = tool.described()
+        if size + len(described.encode("utf-8")) + _PAGE_MARGIN > _PAGE_BYTES:
+            following = tool.name
+            break
+        parts.append(described)
+        size += len(described.encode("utf-8")) + 1
+    if not parts and tools:
+        raise ToolFailed(f"Failed to add tool {following} because of payload size limit")
+    after = f',"nextCursor":{json.dumps(following)}' if following else ""
+    return f'{{"tools":[{",".join(parts)}]{after}}}'
+
+
+def _set(name: str) -> Callable[[State, dict[str, Value]], Value]:
+    def run(state: State, arguments: dict[str, Value]) -> Value:
+        state[name] = dict(arguments)
+        return True
+
+    return run
+
+
+def _status(state: State, _: dict[str, Value]) -> dict[str, Any]:
+    volume = state.get("self.audio_speaker.set_volume", {}).get("volume", 70)
+    return {"audio_speaker": {"volume": volume}, "battery": {"level": 80, "charging": False}}
+
+
+def _echo(_: State, arguments: dict[str, Value]) -> Value:
+    return arguments["text"]
+
+
+def _sleep(_: State, arguments: dict[str, Value]) -> Value:
+    return arguments["milliseconds"]
+
+
+def _fail(_: State, arguments: dict[str, Value]) -> Value:
+    raise ToolFailed(str(arguments["message"]))
+
+
+def _photo(size: int) -> Callable[[State, dict[str, Value]], Image]:
+    return lambda _state, _arguments: Image("image/jpeg", "/9j/" + "A" * (size // 4 * 4))
+
+
+def standard_tools(*, photo_bytes: int = 4_000) -> list[Tool]:
+    """51 tools, which make five pages, and two more for the device's owner alone."""
+    first = [
+        Tool(
+            "self.get_device_status",
+            "The real-time state of the device: speaker, screen, battery, network. Use it before changing anything.",
+            _status,
+        ),
+        Tool(
+            "self.audio_speaker.set_volume",
+            "Set the volume of the speaker. If the present volume is not known, call `self.get_device_status` first.",
+            _set("self.audio_speaker.set_volume"),
+            (_percent("volume"),),
+        ),
+        Tool(
+            "self.screen.set_brightness",
+            "Set the brightness of the screen.",
+            _set("self.screen.set_brightness"),
+            (_percent("brightness"),),
+        ),
+        Tool(
+            "self.screen.set_theme",
+            "Set the theme of the screen: `light` or `dark`.",
+            _set("self.screen.set_theme"),
+            (Argument("theme", "string"),),
+        ),
+        Tool(
+            "self.camera.take_photo",
+            "Take a photo and answer with it.",
+            _photo(photo_bytes),
+            (Argument("question", "string", default=""),),
+        ),
+        Tool("self.test.echo", "Answer with the text that is given.", _echo, (Argument("text", "string"),)),
+        Tool(
+            "self.test.sleep",
+            "Answer after some milliseconds with their number.",
+            _sleep,
+            (Argument("milliseconds", "integer", default=1500, minimum=0, maximum=60_000),),
+            seconds=lambda arguments: int(arguments["milliseconds"]) / 1000,
+        ),
+        Tool(
+            "self.test.fail",
+            "Fail with the message that is given.",
+            _fail,
+            (Argument("message", "string", default='the sensor says "no"\nand nothing else'),),
+        ),
+    ]
+    relays = [_relay(number) for number in range(1, 52 - len(first))]
+    owner = [
+        Tool("self.reboot", "Restart the device.", _set("self.reboot"), user_only=True),
+        Tool(
+            "self.upgrade_firmware",
+            "Install the firmware that is found at the URL.",
+            _set("self.upgrade_firmware"),
+            (Argument("url", "string"),),
+            user_only=True,
+        ),
+    ]
+    return [*first, *relays, *owner]
+
+
+def _percent(name: str) -> Argument:
+    return Argument(name, "integer", minimum=0, maximum=100)
+
+
+def _relay(number: int) -> Tool:
+    name = f"self.relay_{number:02}.set"
+    about = (
+        f"Switch relay {number} of the board on or off, at once or after a delay, for good or for a time. "
+        "The relay keeps its state over a restart unless `keep` is false. Use it for lamps, fans, pumps and locks that "
+        "the user has named to be on this relay; ask back where the user has not. Never switch a lock without being "
+        "told to by the user in the present conversation. Answers true once the relay has switched. "
+    )
+    return Tool(
+        name,
+        about,
+        _set(name),
+        (
+            Argument("on", "boolean"),
+            Argument("delay_seconds", "integer", default=0, minimum=0, maximum=86_400),
+            Argument("for_seconds", "integer", default=0, minimum=0, maximum=86_400),
+            Argument("keep", "boolean", default=True),
+        ),
+    )
+
+
+def big_tool() -> Tool:
+    """A tool that fits on no page."""
+    return Tool("self.manual.read", "The manual of the device. " * 350, _set("self.manual.read"))
+
+
+def colliding_tools() -> list[Tool]:
+    """Tools whose names differ only in what other protocols do not allow in names."""
+    names = ("self.light.turn_on", "self.light-turn_on", "self_light_turn_on", "self.light.turn on")
+    return [Tool(name, f"Turn the light on, by way of {name}.", _set(name)) for name in names]
