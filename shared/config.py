@@ -10,6 +10,8 @@ from urllib.parse import SplitResult, urlsplit
 
 Auth = Literal["open", "required"]
 ModelProvider = Literal["none", "bedrock", "openai"]
+EmbedderKind = Literal["embedded", "qdrant", "bedrock"]
+RerankerKind = Literal["late-interaction", "bedrock", "none"]
 
 Choice = TypeVar("Choice", bound=str)
 
@@ -24,6 +26,7 @@ class Config:
 
     auth: Auth
     memory_table: str
+    documents_table: str
     knowledge_table: str
     access_table: str
     oidc_issuer: str
@@ -40,6 +43,14 @@ class Config:
     model: str
     model_url: str
     model_key: str
+    embedder: EmbedderKind
+    embedding_model: str
+    reranker: RerankerKind
+    rerank_model: str
+    qdrant_url: str
+    qdrant_key: str
+    qdrant_collection: str
+    qdrant_folder: str
     search_proxy: str
     search_ca: str
 
@@ -51,6 +62,7 @@ def config() -> Config:
         # Closed unless the machine's own server opens it: a forgotten setting must not open a deployment.
         auth=_choice("KHO_AUTH", get_args(Auth), "required"),
         memory_table=os.environ.get("KHO_MEMORY_TABLE", ""),
+        documents_table=os.environ.get("KHO_DOCUMENTS_TABLE", ""),
         knowledge_table=os.environ.get("KHO_KNOWLEDGE_TABLE", ""),
         access_table=os.environ.get("KHO_ACCESS_TABLE", ""),
         oidc_issuer=_url("KHO_OIDC_ISSUER"),
@@ -67,6 +79,14 @@ def config() -> Config:
         model=os.environ.get("KHO_MODEL", ""),
         model_url=os.environ.get("KHO_MODEL_URL", ""),
         model_key=os.environ.get("KHO_MODEL_KEY", ""),
+        embedder=_choice("KHO_EMBEDDER", get_args(EmbedderKind), "embedded"),
+        embedding_model=os.environ.get("KHO_EMBEDDING_MODEL", ""),
+        reranker=_choice("KHO_RERANKER", get_args(RerankerKind), "late-interaction"),
+        rerank_model=os.environ.get("KHO_RERANK_MODEL", ""),
+        qdrant_url=_url("KHO_QDRANT_URL"),
+        qdrant_key=os.environ.get("KHO_QDRANT_KEY", ""),
+        qdrant_collection=os.environ.get("KHO_QDRANT_COLLECTION") or "kho",
+        qdrant_folder=os.environ.get("KHO_QDRANT_FOLDER", ""),
         search_proxy=os.environ.get("KHO_SEARCH_PROXY", ""),
         search_ca=os.environ.get("KHO_SEARCH_CA", ""),
     )

@@ -125,7 +125,8 @@ class Table:
                 answer = self._client.batch_get_item(RequestItems=asked)
             found = answer["Responses"].get(self.name, [])
             yield from (unmarshal(item) for item in found)
-            unprocessed: list[Any] = [*answer.get("UnprocessedKeys", {}).get(self.name, {}).get("Keys", [])]
+            missed = answer.get("UnprocessedKeys", {}).get(self.name)
+            unprocessed = list(missed["Keys"]) if missed else []
             # An answer ends at 16 MB: what did not fit is asked for again, and at once.
             attempt = 0 if found or not unprocessed else attempt + 1
             if attempt > _CONFLICT_ATTEMPTS:

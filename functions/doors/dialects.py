@@ -33,6 +33,7 @@ _SERVERS: dict[str, dict[type[KhoError], int]] = {
 }
 
 _RETRY_AFTER_SECONDS = 1
+_RETRYABLE_CODES = frozenset({"IN_PROGRESS"})
 
 
 def status_of(kind: type[KhoError]) -> HTTPStatus:
@@ -57,11 +58,18 @@ def http_body(error: KhoError) -> dict[str, Any]:
     }
 
 
+def agent_data_body(error: KhoError, request_id: str | None) -> dict[str, Any]:
+    """The body with which seed 000's doors answer `error`."""
+    said = {"error": {"code": error.name, "message": error.message, "details": error.details}}
+    return said if request_id is None else said | {"request_id": request_id}
+
+
 def http_headers(error: KhoError) -> dict[str, str]:
     """When to call again, or how to sign in, where that would help."""
     if isinstance(error, errors.NotSignedIn):
         return {"www-authenticate": "Bearer"}
-    return {"retry-after": str(_RETRY_AFTER_SECONDS)} if error.retryable else {}
+    retryable = error.retryable or error.name in _RETRYABLE_CODES
+    return {"retry-after": str(_RETRY_AFTER_SECONDS)} if retryable else {}
 
 
 def jsonrpc_error(error: KhoError, server: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from doors.callers import caller_of, caller_with
-from doors.http import MAX_EVENT_BYTES, Request, Response, respond
+from doors.http import MAX_EVENT_BYTES, Request, Response, failed, failed_in_agent_data, respond
 from shared.rpc.caller import Caller
 from shared.rpc.errors import KhoError, TooLarge
 from shared.rpc.invoke import Answer, Call
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from shared.rpc.caller import Role
+    from shared.rpc.offers import Tool
 
 R = TypeVar("R")
+
+_FAILURES = {"agent-data": failed_in_agent_data}
 
 
 class Handler(Generic[P, R]):
@@ -35,7 +38,8 @@ class Handler(Generic[P, R]):
     def __call__(self, event: dict[str, Any], _context: Any) -> Any:
         """Answer the gateway's event or another door's call."""
         if "requestContext" in event:
-            return respond(self.method.name, event, self._answer_http)
+            failure = _FAILURES.get(self.method.name.partition("/")[0], failed)
+            return respond(self.method.name, event, self._answer_http, failure)
         return self._answer_call(cast("Call", event))
 
     def _answer_http(self, request: Request) -> Response:
@@ -50,6 +54,8 @@ class Handler(Generic[P, R]):
             with observe(self.method.name, call["correlation_id"]):
                 result = self.method.answer(call["params"], Caller.from_record(call["caller"]))
                 answer = Answer(result=self.method.as_object(result))
+                if call.get("to_read") and self.method.tool and self.method.tool.text:
+                    answer["text"] = self.method.tool.text(result)
                 if len(compact(answer).encode("utf-8")) > MAX_EVENT_BYTES:
                     raise TooLarge("The answer would pass 6 MB.")
                 return answer
@@ -58,15 +64,22 @@ class Handler(Generic[P, R]):
 
 
 def method(
-    name: str, *, role: Role, anonymous: bool = False, errors: tuple[type[KhoError], ...] = ()
+    name: str,
+    *,
+    role: Role,
+    anonymous: bool = False,
+    errors: tuple[type[KhoError], ...] = (),
+    tool: Tool | None = None,
 ) -> Callable[[Callable[[P, Caller], R]], Handler[P, R]]:
     """Make the decorated function the method `name`, for callers who hold `role`; `errors` are its own.
 
     An `anonymous` method serves everyone: its route has no authorizer, and who has credentials proves them to it.
+    What is a `tool` is offered to models at the MCP doors.
     """
 
     def decorate(run: Callable[[P, Caller], R]) -> Handler[P, R]:
-        return Handler(Method.of(name, role, [error.__name__ for error in errors], run, anonymous=anonymous))
+        names = [error.__name__ for error in errors]
+        return Handler(Method.of(name, role, names, run, anonymous=anonymous, tool=tool))
 
     return decorate
 

@@ -9,8 +9,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from doors import dialects
-from shared.rpc.errors import InvalidRequest, KhoError, TooLarge
-from shared.rpc.text import compact
+from shared.rpc.errors import InvalidRequest, KhoError, ParseError, TooLarge
+from shared.rpc.text import compact, is_encodable, parse
 from shared.telemetry import correlation_id_from, observe
 
 if TYPE_CHECKING:
@@ -49,6 +49,15 @@ class Request:
             correlation_id=correlation_id_from(headers.get("x-correlation-id") or context.get("requestId")),
         )
 
+    def request_id(self) -> str | None:
+        """What the body calls this request, whatever else may be wrong with it."""
+        try:
+            body = parse(self.body)
+        except ParseError:
+            return None
+        found = body.get("request_id") if isinstance(body, dict) else None
+        return found if isinstance(found, str) and is_encodable(found) else None
+
     def require_json(self) -> None:
         """Refuse what is not declared as JSON: browsers may send anything else across sites unasked."""
         content_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -69,9 +78,10 @@ class Response:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def error(cls, error: KhoError) -> Response:
-        """`error` in the dialect of HTTP."""
-        return cls(dialects.http_status(error), compact(dialects.http_body(error)), dialects.http_headers(error))
+    def error(cls, error: KhoError, body: dict[str, Any] | None = None) -> Response:
+        """`error` in the dialect of HTTP, or with a body in another."""
+        said = dialects.http_body(error) if body is None else body
+        return cls(dialects.http_status(error), compact(said), dialects.http_headers(error))
 
     def event(self, correlation_id: str) -> dict[str, Any]:
         """The answer as the gateway takes it, unless it is too large."""
@@ -94,22 +104,39 @@ def event_bytes(body: str) -> int:
     return len(json.dumps(body, ensure_ascii=False).encode("utf-8"))
 
 
-def respond(name: str, event: Mapping[str, Any], answer: Callable[[Request], Response]) -> dict[str, Any]:
+def failed(_request: Request, error: KhoError) -> Response:
+    """`error` as most doors answer it."""
+    return Response.error(error)
+
+
+def failed_in_agent_data(request: Request, error: KhoError) -> Response:
+    """`error` as seed 000's doors answer it."""
+    return Response.error(error, dialects.agent_data_body(error, request.request_id()))
+
+
+def respond(
+    name: str,
+    event: Mapping[str, Any],
+    answer: Callable[[Request], Response],
+    failure: Callable[[Request, KhoError], Response] = failed,
+) -> dict[str, Any]:
     """Answer the gateway's `event` under the name `name`, every failure in the contract's words."""
     request = Request.of(event)
     try:
         with observe(name, request.correlation_id):
             return answer(request).event(request.correlation_id)
     except KhoError as error:
-        return Response.error(error).event(request.correlation_id)
+        return failure(request, error).event(request.correlation_id)
 
 
-def door(name: str) -> Callable[[Callable[[Request], Response]], Callable[[dict[str, Any], Any], dict[str, Any]]]:
+def door(
+    name: str, failure: Callable[[Request, KhoError], Response] = failed
+) -> Callable[[Callable[[Request], Response]], Callable[[dict[str, Any], Any], dict[str, Any]]]:
     """Make a function from requests to responses the Lambda handler of the door `name`."""
 
     def decorate(answer: Callable[[Request], Response]) -> Callable[[dict[str, Any], Any], dict[str, Any]]:
         def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
-            return respond(f"doors/{name}", event, answer)
+            return respond(f"doors/{name}", event, answer, failure)
 
         return handler
 

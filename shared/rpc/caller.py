@@ -20,13 +20,18 @@ class Caller:
     sub: str
     roles: frozenset[Role]
     tenant_id: str
+    labels: tuple[str, ...] = ()
+    """What the caller says of itself, for logs alone: it grants nothing."""
+
+    def holds(self, role: Role) -> bool:
+        """Whether the caller holds `role` or one that includes it."""
+        return any(ROLES.index(held) >= ROLES.index(role) for held in self.roles)
 
     def require(self, role: Role) -> None:
         """Refuse unless the caller holds `role` or one that includes it."""
         if self == ANONYMOUS:
             raise NotSignedIn
-        needed = ROLES.index(role)
-        if not any(ROLES.index(held) >= needed for held in self.roles):
+        if not self.holds(role):
             raise NotAllowed(
                 f"This method needs the role '{role}'.",
                 details={"needed": role, "held": sorted(self.roles)},
@@ -34,12 +39,18 @@ class Caller:
 
     def record(self) -> dict[str, Any]:
         """This caller as it travels from a door to a function."""
-        return {"sub": self.sub, "roles": sorted(self.roles), "tenant_id": self.tenant_id}
+        return {
+            "sub": self.sub,
+            "roles": sorted(self.roles),
+            "tenant_id": self.tenant_id,
+            "labels": list(self.labels),
+        }
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Caller:
         """The caller that a door has sent along."""
-        return cls(record["sub"], frozenset(role for role in ROLES if role in record["roles"]), record["tenant_id"])
+        roles = frozenset(role for role in ROLES if role in record["roles"])
+        return cls(record["sub"], roles, record["tenant_id"], tuple(record.get("labels", ())))
 
 
 ANONYMOUS = Caller("anonymous", frozenset(), "")

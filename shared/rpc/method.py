@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, get_type_hints
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from shared.rpc.errors import FieldProblem, InvalidParams
 from shared.rpc.text import encodable, require_text
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from shared.rpc.caller import Caller, Role
+    from shared.rpc.offers import Tool
 
 
 class Params(BaseModel):
@@ -33,6 +34,10 @@ def _whole(value: Any) -> Any:
 
 WHOLE = BeforeValidator(_whole)
 """Reads 7.0 as 7: JSON does not tell them apart."""
+RequestId = Annotated[
+    str, Field(min_length=1, max_length=128, pattern=r"^[!-~]+$", examples=["3f0c1a52-8a77-4ab1-9d35-6f1f3b1e0c11"])
+]
+"""What a caller calls a request, so that sending it again does not do it again."""
 
 P = TypeVar("P", bound=Params)
 R = TypeVar("R")
@@ -50,10 +55,18 @@ class Method(Generic[P, R]):
     result: TypeAdapter[R] = field(repr=False)
     errors: tuple[str, ...] = ()
     anonymous: bool = False
+    tool: Tool | None = None
 
     @classmethod
-    def of(
-        cls, name: str, role: Role, errors: Sequence[str], run: Callable[[P, Caller], R], *, anonymous: bool = False
+    def of(  # noqa: PLR0913 - each is a fact of the method
+        cls,
+        name: str,
+        role: Role,
+        errors: Sequence[str],
+        run: Callable[[P, Caller], R],
+        *,
+        anonymous: bool = False,
+        tool: Tool | None = None,
     ) -> Method[P, R]:
         """Describe `run`, whose annotations name the parameters and the result."""
         hints = get_type_hints(run, include_extras=True)
@@ -61,7 +74,7 @@ class Method(Generic[P, R]):
         module = inspect.getmodule(run)
         _, _, summary = (inspect.getdoc(module) or "").partition(": ")
         result = TypeAdapter(hints["return"])
-        return cls(name, summary.strip(), role, params, run, result, tuple(errors), anonymous)
+        return cls(name, summary.strip(), role, params, run, result, tuple(errors), anonymous, tool)
 
     def answer(self, raw: Any, caller: Caller) -> R:
         """Check the role and the parameters, and run."""
@@ -71,13 +84,7 @@ class Method(Generic[P, R]):
 
     def read(self, raw: Any) -> P:
         """The typed parameters, or an error that names each field that is wrong."""
-        if not isinstance(raw, dict):
-            raise InvalidParams(FieldProblem(field="params", message="must be a JSON object"))
-        require_text(raw)
-        try:
-            return self.params.model_validate(raw)
-        except ValidationError as error:
-            raise InvalidParams(*problems(error)) from None
+        return read(self.params, raw)
 
     def as_json(self, result: R) -> str:
         """The result as JSON; what a result does not have is left out."""
@@ -86,6 +93,17 @@ class Method(Generic[P, R]):
     def as_object(self, result: R) -> Any:
         """The result as plain JSON values; what a result does not have is left out."""
         return self.result.dump_python(result, mode="json", exclude_none=True)
+
+
+def read(model: type[P], raw: Any) -> P:
+    """`raw` as typed parameters, or an error that names each field that is wrong."""
+    if not isinstance(raw, dict):
+        raise InvalidParams(FieldProblem(field="params", message="must be a JSON object"))
+    require_text(raw)
+    try:
+        return model.model_validate(raw)
+    except ValidationError as error:
+        raise InvalidParams(*problems(error)) from None
 
 
 def problems(error: ValidationError, *inside: str) -> list[FieldProblem]:

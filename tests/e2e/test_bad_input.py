@@ -25,6 +25,10 @@ GOOD_VALUES: dict[str, Any] = {
     "role": "user",
     "name": "duckduckgo_search",
     "arguments": {"query": "x"},
+    "parent_id": "root",
+    "new_parent_id": "root",
+    "agent-data:content": {"body": "x"},
+    "patch": {"content": {"body": "x"}},
 }
 
 
@@ -52,7 +56,10 @@ def _store_unchanged(server: Server) -> Iterator[None]:
 
 def good(entry: Entry) -> dict[str, Any]:
     """Parameters of the right form for the method."""
-    return {name: GOOD_VALUES.get(name, "chat_xxx") for name in entry.params.get("required", [])}
+    return {
+        name: GOOD_VALUES.get(f"{entry.server}:{name}", GOOD_VALUES.get(name, "chat_xxx"))
+        for name in entry.params.get("required", [])
+    }
 
 
 def refused(server: Server, method: str, params: Any, *fields: str) -> None:
@@ -89,7 +96,8 @@ def test_wrong_type(server: Server, method: str, wrong: Any) -> None:
     entry = catalogue().methods[method]
     for name in entry.fields:
         schema = entry.params["properties"][name]
-        types = {schema.get("type"), *(each.get("type") for each in schema.get("anyOf", []))}
+        kinds = [schema, *schema.get("anyOf", [])]
+        types = {"object" if "$ref" in each else each.get("type") for each in kinds}
         if (isinstance(wrong, dict) and "object" in types) or (isinstance(wrong, bool) and "boolean" in types):
             continue
         if isinstance(wrong, list) and "array" in types:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import random
+import string
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +24,28 @@ RESOURCES: dict[str, dict[str, Any]] = yaml.load(FILE.read_text(), TemplateLoade
 CHAT = {"conversation_id": "chat"}
 MESSAGE = CHAT | {"role": "user", "content": "x"}
 
+LARGE = {"body": "".join(random.Random(1).choices(string.printable, k=200_000))}
+TREE = [
+    {"document_id": document_id, "parent_id": parent_id, "content": {"body": "x"}}
+    for parent_id, document_id in (("root", "top"), ("top", "mid"), ("mid", "leaf"), ("mid", "twig"), ("mid", "gone"))
+]
+
 # What takes each function down every path of its code that reaches the store.
 SCENARIOS: dict[str, list[dict[str, Any]]] = {
+    "agent_data-create_document": [{"document_id": "new", "parent_id": "mid", "content": LARGE, "request_id": "r"}],
+    "agent_data-update_document": [{"document_id": "top", "patch": {"content": {"body": "y"}}, "request_id": "r"}],
+    "agent_data-move_document": [
+        {"document_id": "leaf", "new_parent_id": "mid", "position": {"before": "twig"}, "request_id": "r"},
+        {"document_id": "twig", "new_parent_id": "root", "position": {"ordering": 0}},
+    ],
+    "agent_data-delete_document": [
+        {"document_id": "leaf", "delete_at": "2999-01-01T00:00:00Z"},
+        {"document_id": "top", "recursive": True, "request_id": "r"},
+    ],
+    "agent_data-restore_document": [{"document_id": "gone"}, {"document_id": "gone", "recursive": True}],
+    "agent_data-get_document": [{"document_id": "large"}, {"document_id": "large", "revision": 1}],
+    "agent_data-list_children": [{"parent_id": "top"}],
+    "agent_data-document_history": [{"document_id": "top"}],
     "memory_server-add_message": [MESSAGE, MESSAGE],
     "memory_server-get_or_create": [{}, CHAT, CHAT],
     "memory_server-get_context": [CHAT],
@@ -96,14 +118,16 @@ def run(function: str, calls: list[dict[str, Any]], tenant: str) -> None:
 
 @pytest.mark.parametrize("function", sorted(SCENARIOS))
 def test_a_policy_allows_what_is_done_and_nothing_else(function: str, tenant: str, made: set[tuple[str, str]]) -> None:
-    for _ in range(10):
-        run("memory_server-add_message", [MESSAGE], tenant)
+    run("memory_server-add_message", [MESSAGE] * 10, tenant)
+    if function.startswith("agent_data-"):
+        run("agent_data-create_document", [*TREE, {**TREE[0], "document_id": "large", "content": LARGE}], tenant)
+        run("agent_data-delete_document", [{"document_id": "gone"}], tenant)
     made.clear()
     run(function, SCENARIOS[function], tenant)
     assert made | WITH_A_MODEL.get(function, set()) == allowed(function)
 
 
-@pytest.mark.parametrize("function", ["doors-authorizer", "doors-jsonrpc"])
+@pytest.mark.parametrize("function", ["doors-authorizer", "doors-jsonrpc", "doors-actions"])
 def test_who_verifies_a_key_may_read_it_and_nothing_else(
     function: str, tenant: str, made: set[tuple[str, str]]
 ) -> None:

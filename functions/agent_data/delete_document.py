@@ -1,0 +1,30 @@
+"""agent-data/delete_document: delete a document, softly, now or at a moment to come."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from agent_data import ChangeOfDocument, changes
+from doors.direct import Caller, method
+from shared.documents import deleting
+from shared.documents.models import Written
+from shared.documents.moments import Moment
+from shared.rpc.errors import Conflict, NotFound
+
+
+class DeleteDocument(ChangeOfDocument):
+    """Which document, when and why; `recursive` takes everything below it along."""
+
+    reason: Annotated[str, Field(max_length=2048)] | None = None
+    deleted_by: Annotated[str, Field(max_length=256)] | None = None
+    delete_at: Moment | None = None
+    recursive: bool = False
+
+
+@method("agent-data/delete_document", role="writer", errors=(NotFound, Conflict))
+def handler(params: DeleteDocument, caller: Caller) -> Written:
+    """Hide the document from that moment on; its history stays, and it can be restored."""
+    deletion = deleting.Deletion(params.delete_at, params.reason, params.deleted_by, params.recursive)
+    return deleting.delete(changes(caller), params.request("delete_document", caller), params.document_id, deletion)

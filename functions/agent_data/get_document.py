@@ -1,0 +1,25 @@
+"""agent-data/get_document: one document, as it is or as it was at a revision."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from agent_data import OfDocument, reading
+from doors.direct import Caller, method
+from shared.documents.models import Document
+from shared.rpc.errors import NotFound
+from shared.rpc.method import WHOLE
+
+
+class GetDocument(OfDocument):
+    """Which document, and at which revision if not the current one."""
+
+    revision: Annotated[int, Field(ge=1, le=999_999_999_999), WHOLE] | None = None
+
+
+@method("agent-data/get_document", role="reader", errors=(NotFound,))
+def handler(params: GetDocument, caller: Caller) -> Document:
+    """Get a document that is not deleted."""
+    return reading(caller).document(params.document_id, params.revision)

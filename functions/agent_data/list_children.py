@@ -1,0 +1,21 @@
+"""agent-data/list_children: the documents below a parent, in order."""
+
+from __future__ import annotations
+
+from agent_data import reading
+from agent_data.paging import Paged
+from doors.direct import Caller, method
+from shared.documents.models import Children, ParentId
+from shared.rpc.errors import NotFound
+
+
+class ListChildren(Paged):
+    """Below which parent; 'root' is the top of the tree."""
+
+    parent_id: ParentId = "root"
+
+
+@method("agent-data/list_children", role="reader", errors=(NotFound,))
+def handler(params: ListChildren, caller: Caller) -> Children:
+    """List the children that are not deleted, without their bodies."""
+    return reading(caller).children(params.parent_id, params.limit, params.cursor)

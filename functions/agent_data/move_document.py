@@ -1,0 +1,37 @@
+"""agent-data/move_document: bring a document, and all below it, to another place in the tree."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from agent_data import ChangeOfDocument, changes
+from doors.direct import Caller, Params, method
+from shared.documents import moving
+from shared.documents.models import DocumentId, ParentId, Written
+from shared.documents.places import Place
+from shared.rpc.errors import Conflict, NotFound
+from shared.rpc.method import WHOLE
+
+
+class GivenPosition(Params):
+    """Before which sibling, or at which number from 0 on where no sibling is named; else last."""
+
+    ordering: Annotated[int, Field(ge=0, le=2**53), WHOLE] | None = None
+    before: DocumentId | None = None
+
+
+class MoveDocument(ChangeOfDocument):
+    """Which document, under which parent, and where among its children."""
+
+    new_parent_id: ParentId
+    position: GivenPosition = GivenPosition()
+
+
+@method("agent-data/move_document", role="writer", errors=(NotFound, Conflict))
+def handler(params: MoveDocument, caller: Caller) -> Written:
+    """Move the document; the tree stays a tree, whoever else is moving."""
+    place = Place(params.position.before, params.position.ordering)
+    request = params.request("move_document", caller)
+    return moving.move(changes(caller), request, params.document_id, params.new_parent_id, place)

@@ -1,0 +1,22 @@
+"""agent-data/restore_document: bring a deleted document back, or call off a deletion to come."""
+
+from __future__ import annotations
+
+from agent_data import ChangeOfDocument, changes
+from doors.direct import Caller, method
+from shared.documents import deleting
+from shared.documents.models import Written
+from shared.rpc.errors import Conflict, NotFound
+
+
+class RestoreDocument(ChangeOfDocument):
+    """Which document; `recursive` brings back what was deleted together with it."""
+
+    recursive: bool = False
+
+
+@method("agent-data/restore_document", role="writer", errors=(NotFound, Conflict))
+def handler(params: RestoreDocument, caller: Caller) -> Written:
+    """Restore the document to the place that it had."""
+    request = params.request("restore_document", caller)
+    return deleting.restore(changes(caller), request, params.document_id, recursive=params.recursive)

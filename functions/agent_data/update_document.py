@@ -1,0 +1,52 @@
+"""agent-data/update_document: change a document's content, metadata or display flag."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from agent_data import ChangeOfDocument, changes
+from doors.direct import Caller, Params, method
+from shared.documents import writing
+from shared.documents.models import Body, Metadata, MimeType, PatchField, Written
+from shared.rpc.errors import Conflict, NotFound
+from shared.rpc.method import WHOLE
+
+
+class NewContent(Params):
+    """The new text; without `mime_type` it stays the kind of text that it was."""
+
+    mime_type: MimeType | None = None
+    body: Body
+
+
+class PatchedFields(Params):
+    """What each field that is given is to become."""
+
+    content: NewContent | None = None
+    metadata: Metadata | None = None
+    is_human_readable: bool | None = None
+
+
+class UpdateDocument(ChangeOfDocument):
+    """The patch; without `update_mask` every field in it is applied, with `last_known_revision` only to that one."""
+
+    patch: PatchedFields
+    update_mask: Annotated[list[PatchField], Field(min_length=1, max_length=3)] | None = None
+    last_known_revision: Annotated[int, Field(ge=1, le=2**53), WHOLE] | None = None
+
+
+@method("agent-data/update_document", role="writer", errors=(NotFound, Conflict))
+def handler(params: UpdateDocument, caller: Caller) -> Written:
+    """Apply the patch, unless somebody else has written since the caller read."""
+    content = params.patch.content
+    patch = writing.Patch(
+        mime_type=content.mime_type if content else None,
+        body=content.body if content else None,
+        metadata=params.patch.metadata,
+        is_human_readable=params.patch.is_human_readable,
+        mask=params.update_mask,
+    )
+    request = params.request("update_document", caller)
+    return writing.update(changes(caller), request, params.document_id, patch, params.last_known_revision)

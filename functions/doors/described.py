@@ -1,0 +1,177 @@
+"""What OpenAPI tells of the doors that are not methods, and how it tells of any."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+_ID: Final = {"type": ["string", "number", "null"]}
+
+
+def described(description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """An answer in JSON."""
+    return {"description": description, "content": as_json(schema)}
+
+
+def as_json(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}
+
+
+def inlined(schema: dict[str, Any]) -> dict[str, Any]:
+    """`schema` with its own definitions in place of references to them, for it stands inside another document."""
+    definitions = schema.get("$defs", {})
+
+    def resolved(node: Any) -> Any:
+        if isinstance(node, dict):
+            if "$ref" in node:
+                return resolved(definitions[node["$ref"].removeprefix("#/$defs/")])
+            return {key: resolved(value) for key, value in node.items() if key != "$defs"}
+        return [resolved(item) for item in node] if isinstance(node, list) else node
+
+    made: dict[str, Any] = resolved(schema)
+    return made
+
+
+_CAPABILITIES: Final = {
+    "type": "object",
+    "properties": {name: {"type": "array", "items": {"type": "object"}} for name in ("tools", "resources", "prompts")},
+    "required": ["tools", "resources", "prompts"],
+}
+
+SCHEMAS: Final = {
+    "Failure": {
+        "type": "object",
+        "properties": {
+            "error": {
+                "type": "object",
+                "properties": {
+                    "code": {"type": "string"},
+                    "message": {"type": "string"},
+                    "details": {"type": ["object", "array"]},
+                    "guidance": {"type": "string"},
+                },
+                "required": ["code", "message", "details", "guidance"],
+            }
+        },
+        "required": ["error"],
+    },
+    "ActionFailure": {
+        "type": "object",
+        "properties": {
+            "error": {
+                "type": "object",
+                "properties": {
+                    "code": {"type": "string"},
+                    "message": {"type": "string"},
+                    "details": {"type": ["object", "array"]},
+                },
+                "required": ["code", "message", "details"],
+                "additionalProperties": False,
+            },
+            "request_id": {"type": "string"},
+        },
+        "required": ["error"],
+    },
+    "Request": {
+        "type": "object",
+        "properties": {
+            "jsonrpc": {"const": "2.0"},
+            "method": {"type": "string"},
+            "params": {"type": ["object", "array"]},
+            "id": _ID,
+        },
+        "required": ["jsonrpc", "method"],
+    },
+    "Response": {
+        "type": "object",
+        "properties": {
+            "jsonrpc": {"const": "2.0"},
+            "result": {},
+            "error": {
+                "type": "object",
+                "properties": {"code": {"type": "integer"}, "message": {"type": "string"}, "data": {"type": "object"}},
+                "required": ["code", "message", "data"],
+            },
+            "id": _ID,
+        },
+        "required": ["jsonrpc", "id"],
+        "oneOf": [{"required": ["result"]}, {"required": ["error"]}],
+    },
+}
+
+_NAMED_SERVER: Final = {"name": "server_name", "in": "path", "required": True, "schema": {"type": "string"}}
+
+INFO_PATHS: Final = {
+    "/health": {
+        "get": {
+            "operationId": "health",
+            "summary": "That the system answers, and which servers it has.",
+            "security": [],
+            "responses": {
+                "200": described(
+                    "Healthy.",
+                    {
+                        "type": "object",
+                        "properties": {
+                            "status": {"const": "healthy"},
+                            "servers": {"type": "array", "items": {"type": "string"}},
+                        },
+                        "required": ["status", "servers"],
+                    },
+                )
+            },
+        }
+    },
+    "/servers": {
+        "get": {
+            "operationId": "servers",
+            "summary": "Every server and what it can do.",
+            "security": [],
+            "responses": {
+                "200": described(
+                    "The servers.",
+                    {
+                        "type": "object",
+                        "properties": {
+                            "servers": {
+                                "type": "array",
+                                "items": {
+                                    "type": "object",
+                                    "properties": {"name": {"type": "string"}, "capabilities": _CAPABILITIES},
+                                    "required": ["name", "capabilities"],
+                                },
+                            }
+                        },
+                        "required": ["servers"],
+                    },
+                )
+            },
+        }
+    },
+    "/servers/{server_name}/capabilities": {
+        "get": {
+            "operationId": "capabilities",
+            "summary": "What one server can do.",
+            "security": [],
+            "parameters": [_NAMED_SERVER],
+            "responses": {
+                "200": described(
+                    "Its capabilities.",
+                    {
+                        "type": "object",
+                        "properties": {"server_name": {"type": "string"}, "capabilities": _CAPABILITIES},
+                        "required": ["server_name", "capabilities"],
+                    },
+                ),
+                "404": described("Unknown server.", {"$ref": "#/components/schemas/Failure"}),
+            },
+        }
+    },
+    "/openapi.json": {
+        "get": {
+            "operationId": "openapi",
+            "summary": "This document.",
+            "security": [],
+            "responses": {"200": described("OpenAPI 3.1.", {"type": "object"})},
+        }
+    },
+}

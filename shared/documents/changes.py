@@ -1,0 +1,228 @@
+"""How a document changes: each write is one transaction over the document, its audit entry and its request's answer."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from shared.documents import keys, moments, refusals
+from shared.documents.models import Written
+from shared.documents.requests import Request, Requests
+from shared.documents.tree import ALIVE, Position, Tree
+from shared.dynamodb import ConditionFailed, Write
+from shared.rpc.errors import KhoError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from shared.documents.models import MimeType
+    from shared.dynamodb import Item, Table
+
+_ATTEMPTS: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A document as it is now, without its body."""
+
+    document_id: str
+    parent_id: str
+    revision: int
+    content_revision: int
+    mime_type: MimeType
+    metadata: str
+    is_human_readable: bool
+    created_at: int
+    updated_at: int
+    delete_at: int | None = None
+
+    @classmethod
+    def of(cls, item: Item) -> Head:
+        """The head that an item holds."""
+        return cls(
+            document_id=item["document_id"],
+            parent_id=item["parent_id"],
+            revision=int(item["revision"]),
+            content_revision=int(item["content_revision"]),
+            mime_type=item["mime_type"],
+            metadata=item["metadata"],
+            is_human_readable=item["is_human_readable"],
+            created_at=int(item["created_at"]),
+            updated_at=int(item["updated_at"]),
+            delete_at=int(item["delete_at"]) if "delete_at" in item else None,
+        )
+
+    def as_item(self) -> Item:
+        """The head as an item holds it."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    def deleted(self, now: int) -> bool:
+        """Whether it is deleted at that moment."""
+        return self.delete_at is not None and self.delete_at <= now
+
+    def written(self, *, deleted: bool | None = None) -> Written:
+        """What a write that made this answers."""
+        return Written(
+            document_id=self.document_id,
+            revision=self.revision,
+            updated_at=moments.shown(self.updated_at),
+            parent_id=self.parent_id,
+            deleted=deleted,
+            delete_at=None if self.delete_at is None else moments.shown(self.delete_at),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A document, and where it stands."""
+
+    head: Head
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The writes of one change, and what it answers when they are done."""
+
+    writes: list[Write]
+    answer: Written
+
+
+@dataclass(slots=True)
+class Changes:
+    """What changes the documents of one tenant."""
+
+    table: Table
+    tenant_id: str
+    tree: Tree = field(init=False)
+    requests: Requests = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tree = Tree(self.table, self.tenant_id)
+        self.requests = Requests(self.table, self.tenant_id)
+
+    def carry_out(self, request: Request, document_id: str, prepare: Callable[[int], Plan]) -> Written:
+        """Plan a change on what there is now and write it; where that has changed meanwhile, plan it again."""
+        return self._write_plan(request, document_id, prepare, self.requests.answered)
+
+    def carry_through(
+        self, request: Request, document_id: str, prepare: Callable[[int], Plan], follow: Callable[[], None]
+    ) -> Written:
+        """Carry out a change of which one transaction is only the beginning, and `follow` all that comes after."""
+        answer = self._write_plan(request, document_id, prepare, lambda request, _: self.requests.claimed(request))
+        if answer.replayed:
+            return answer
+        try:
+            follow()
+        except KhoError:
+            self.requests.release(request)
+            raise
+        self.requests.finish(request, answer)
+        return answer
+
+    def _write_plan(
+        self,
+        request: Request,
+        document_id: str,
+        prepare: Callable[[int], Plan],
+        recorded: Callable[[Request, Written], list[Write]],
+    ) -> Written:
+        for attempt in range(_ATTEMPTS):
+            earlier = self.requests.answer(request)
+            if earlier:
+                return earlier
+            try:
+                plan = prepare(moments.now())
+                answer = replace(plan.answer, request_id=request.request_id)
+                self.write(*plan.writes, *recorded(request, answer))
+            except ConditionFailed:
+                pause(attempt)
+            except KhoError:
+                # What refuses this one may be what the first of the same id has done.
+                earlier = self.requests.answer(request)
+                if earlier:
+                    return earlier
+                raise
+            else:
+                return answer
+        raise refusals.too_busy(document_id)
+
+    def write(self, *writes: Write) -> None:
+        """Carry out all writes or none, if there are any."""
+        if writes:
+            self.table.transact(*writes)
+
+    def nodes(self, document_ids: Iterable[str]) -> dict[str, Node]:
+        """Documents and their positions, deleted or not."""
+        partitions = [keys.document(self.tenant_id, each) for each in document_ids]
+        items = self.table.get_all((pk, sk) for pk in partitions for sk in (keys.DOCUMENT, keys.POSITION))
+        found: dict[str, dict[str, Item]] = {}
+        for item in items:
+            found.setdefault(item["document_id"], {})[item["sk"]] = item
+        return {
+            document_id: Node(Head.of(parts[keys.DOCUMENT]), Position.of(parts[keys.POSITION]))
+            for document_id, parts in found.items()
+        }
+
+    def find(self, document_id: str) -> Node:
+        """A document and its position, deleted or not."""
+        found = self.nodes([document_id]).get(document_id)
+        if found is None:
+            raise refusals.no_document(document_id)
+        return found
+
+    def living(self, document_id: str, now: int) -> Node:
+        """A document that is not deleted, and its position."""
+        found = self.find(document_id)
+        if found.head.deleted(now) or found.position.deleted(now):
+            raise refusals.no_document(document_id)
+        return found
+
+    def key(self, document_id: str) -> Item:
+        """The key of a document."""
+        return {"pk": keys.document(self.tenant_id, document_id), "sk": keys.DOCUMENT}
+
+    def revised(self, old: Head, new: Head, now: int, condition: str = ALIVE) -> Write:
+        """What makes `new` of `old`, unless somebody else has written since."""
+        values: dict[str, Any] = {":revision": old.revision}
+        before, after = old.as_item(), new.as_item()
+        changed = [name for name, value in after.items() if value != before.get(name)]
+        removed = [name for name in before if name not in after]
+        values |= {f":new_{name}": after[name] for name in changed}
+        if condition == ALIVE:
+            values[":now"] = now
+        return Write(
+            "Update",
+            self.key(old.document_id),
+            expression=f"SET {', '.join(f'{name} = :new_{name}' for name in changed)}"
+            + (f" REMOVE {', '.join(removed)}" if removed else ""),
+            condition=" AND ".join(each for each in ("revision = :revision", condition) if each),
+            values=values,
+        )
+
+    def logged(self, request: Request, head: Head, now: int, **details: Any) -> Write:
+        """The entry in the audit log of the change that made `head`."""
+        entry = {
+            "pk": keys.document(self.tenant_id, head.document_id),
+            "sk": keys.history(head.revision),
+            "revision": head.revision,
+            "content_revision": head.content_revision,
+            "parent_id": head.parent_id,
+            "action": request.action,
+            "at": now,
+            "sub": request.caller.sub,
+            "labels": list(request.caller.labels),
+            "correlation_id": request.correlation_id,
+            "request_id": request.request_id,
+            "delete_at": head.delete_at,
+            **details,
+        }
+        item = {name: value for name, value in entry.items() if value is not None}
+        return Write("Put", item, condition="attribute_not_exists(pk)")
+
+
+def pause(attempt: int) -> None:
+    """Wait a little, each time longer, so that those who met do not meet again."""
+    time.sleep(random.uniform(0, 0.005 * 2 ** min(attempt, 6)))  # noqa: S311 - spreads retries, no secret

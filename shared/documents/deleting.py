@@ -1,0 +1,219 @@
+"""Deleting and restoring documents: softly, at a moment, alone or with all that is below.
+
+No child outlives its parent. What is deleted with its descendants is marked from the top down: from the first mark
+on nothing can come below it, so that the walk, which lists the children of each after marking it, meets them all.
+They bear the name of their deletion, so that restoring brings back what it took and nothing else. Either walk that
+breaks off is finished by asking again.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from shared.documents import keys, moments, refusals
+from shared.documents.changes import Node, Plan, pause
+from shared.documents.places import listed
+from shared.dynamodb import ConditionFailed, Write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shared.documents.changes import Changes
+    from shared.documents.models import Written
+    from shared.documents.requests import Request
+    from shared.documents.tree import Position
+
+_BATCH: Final = 19
+"""Each document takes four writes of a transaction's hundred, and its parent may take one."""
+_ATTEMPTS: Final = 12
+_QUERIES: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """When a document is to be deleted, why, and on whose word."""
+
+    delete_at: int | None = None
+    reason: str | None = None
+    deleted_by: str | None = None
+    recursive: bool = False
+
+
+def delete(changes: Changes, request: Request, document_id: str, deletion: Deletion) -> Written:
+    """Delete a document at a moment; one that is deleted already stays as it is."""
+    said = {"reason": deletion.reason, "deleted_by": deletion.deleted_by}
+
+    def prepare(now: int) -> Plan:
+        node = changes.find(document_id)
+        if node.head.deleted(now):
+            return Plan([], node.head.written(deleted=True))
+        moment, checks = _moment(changes, node, now if deletion.delete_at is None else deletion.delete_at, now)
+        if not deletion.recursive and changes.tree.has_children_beyond(document_id, moment):
+            raise refusals.has_children(document_id)
+        if node.head.delete_at == moment:
+            return Plan([], node.head.written(deleted=False))
+        # A deletion that is put off or brought forward is the same one to what it has marked below.
+        name = secrets.token_hex(8) if node.head.delete_at is None else node.position.deletion
+        marked = _marked(node, moment, name, now)
+        writes = [*_remarked(changes, request, node, marked, now, **said), *checks]
+        return Plan(writes, marked.head.written(deleted=moment <= now))
+
+    if not deletion.recursive:
+        return changes.carry_out(request, document_id, prepare)
+    return changes.carry_through(
+        request, document_id, prepare, lambda: _delete_below(changes, request, document_id, said)
+    )
+
+
+def restore(changes: Changes, request: Request, document_id: str, *, recursive: bool = False) -> Written:
+    """Bring a deleted document back to its place, or call off a deletion to come."""
+
+    def prepare(now: int) -> Plan:
+        node = changes.find(document_id)
+        if node.head.delete_at is None:
+            return Plan([], node.head.written(deleted=False))
+        chain = changes.tree.chain(node.position.parent_id, now)
+        moment = chain[0].delete_at if chain else None
+        if node.head.delete_at == moment:
+            return Plan([], node.head.written(deleted=False))
+        marked = _marked(node, moment, node.position.deletion, now)
+        checks = changes.tree.attachment(chain, node.position.height, now)
+        return Plan([*_remarked(changes, request, node, marked, now), *checks], marked.head.written(deleted=False))
+
+    if not recursive:
+        return changes.carry_out(request, document_id, prepare)
+    return changes.carry_through(request, document_id, prepare, lambda: _restore_below(changes, request, document_id))
+
+
+def _moment(changes: Changes, node: Node, wished: int, now: int) -> tuple[int, list[Write]]:
+    """When a document is to be deleted, at the latest with its parent; and what checks that where it is to come."""
+    parent_id = node.position.parent_id
+    if wished <= now or parent_id == keys.ROOT:
+        return wished, []
+    parent = changes.tree.find(parent_id)
+    assert parent is not None
+    if parent.delete_at is None:
+        return wished, [_checked(changes, parent, "attribute_not_exists(delete_at)", {})]
+    check = _checked(changes, parent, "delete_at = :delete_at", {":delete_at": parent.delete_at})
+    return min(wished, parent.delete_at), [check]
+
+
+def _checked(changes: Changes, parent: Position, condition: str, values: dict[str, Any]) -> Write:
+    """What lets a child's deletion be put off: its parent ends when it was read to, and knows that the child stays."""
+    return Write(
+        "Update",
+        changes.tree.key(parent.document_id),
+        expression="ADD arrivals :one",
+        condition=condition,
+        values={":one": 1, **values},
+    )
+
+
+def _marked(node: Node, moment: int | None, deletion: str | None, now: int) -> Node:
+    head = replace(node.head, revision=node.head.revision + 1, updated_at=now, delete_at=moment)
+    return Node(head, replace(node.position, delete_at=moment, deletion=deletion))
+
+
+def _remarked(changes: Changes, request: Request, old: Node, new: Node, now: int, **details: Any) -> list[Write]:
+    """What marks a document as deleted at a moment, or as not deleted, unless it or what is below it has changed."""
+    values: dict[str, Any] = {
+        ":version": old.position.version,
+        ":arrivals": old.position.arrivals,
+        ":one": 1,
+        ":deletion": new.position.deletion,
+    }
+    expression = "SET version = version + :one, deletion = :deletion"
+    if new.position.delete_at is None:
+        expression += " REMOVE delete_at"
+    else:
+        expression += ", delete_at = :delete_at"
+        values[":delete_at"] = new.position.delete_at
+    position = Write(
+        "Update",
+        changes.tree.key(old.position.document_id),
+        expression=expression,
+        condition="version = :version AND arrivals = :arrivals",
+        values=values,
+    )
+    return [
+        changes.revised(old.head, new.head, now, condition=""),
+        position,
+        listed(changes.tree, new.position),
+        changes.logged(request, new.head, now, from_revision=old.head.revision, **details),
+    ]
+
+
+def _delete_below(changes: Changes, request: Request, document_id: str, said: dict[str, Any]) -> None:
+    """Mark everything below a document as it is marked itself, but for what ends before it."""
+    top = changes.find(document_id).position
+    moment = top.delete_at
+
+    def plan(nodes: list[Node], now: int) -> list[Write]:
+        if moment is None:
+            return []
+        marked = [(node, _marked(node, moment, top.deletion, now)) for node in nodes if node.position.outlives(moment)]
+        details = {**said, "together_with": document_id}
+        return [write for old, new in marked for write in _remarked(changes, request, old, new, now, **details)]
+
+    _descend(changes, document_id, plan, lambda _: True)
+
+
+def _restore_below(changes: Changes, request: Request, document_id: str) -> None:
+    """Bring back what the last deletion of a document took with it."""
+    deletion = changes.find(document_id).position.deletion
+
+    def is_back(node: Node) -> bool:
+        return node.position.deletion == deletion or node.position.delete_at is None
+
+    def plan(nodes: list[Node], now: int) -> list[Write]:
+        returning = [node for node in nodes if node.position.delete_at is not None and is_back(node)]
+        writes = []
+        for parent_id in dict.fromkeys(node.position.parent_id for node in returning):
+            parent = changes.tree.find(parent_id)
+            if parent is None or parent.deleted(now):
+                raise refusals.deleted_parent(parent_id)
+            back = [node for node in returning if node.position.parent_id == parent_id]
+            back = [node for node in back if node.position.delete_at != parent.delete_at]
+            if back:
+                writes += changes.tree.attachment([parent], max(node.position.height for node in back), now)
+            for node in back:
+                new = _marked(node, parent.delete_at, deletion, now)
+                writes += _remarked(changes, request, node, new, now, together_with=document_id)
+        return writes
+
+    _descend(changes, document_id, plan, is_back)
+
+
+def _descend(
+    changes: Changes,
+    document_id: str,
+    plan: Callable[[list[Node], int], list[Write]],
+    follows: Callable[[Node], bool],
+) -> None:
+    """Carry out what is planned for the documents below one, level by level, below those that `follows` says."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    def settle(parents: dict[str, str]) -> list[str]:
+        for attempt in range(_ATTEMPTS):
+            found = changes.nodes(parents).items()
+            nodes = [node for child, node in found if node.position.parent_id == parents[child]]
+            try:
+                changes.write(*plan(nodes, moments.now()))
+            except ConditionFailed:
+                pause(attempt)
+            else:
+                return [node.head.document_id for node in nodes if not node.position.childless and follows(node)]
+        raise refusals.too_busy(document_id)
+
+    def listed_below(parent_id: str) -> list[tuple[str, str]]:
+        return [(child["document_id"], parent_id) for child in changes.tree.children(parent_id)]
+
+    level = [document_id]
+    with ThreadPoolExecutor(_QUERIES) as pool:
+        while level:
+            below = [pair for pairs in pool.map(listed_below, level) for pair in pairs]
+            level = []
+            for start in range(0, len(below), _BATCH):
+                level += settle(dict(below[start : start + _BATCH]))

@@ -1,0 +1,152 @@
+"""What a document is made of, and what is told of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, Field, WithJsonSchema
+
+from shared.documents import keys
+from shared.rpc.text import compact
+
+MAX_BODY_BYTES: Final = 2 * 1024 * 1024
+MAX_METADATA_BYTES: Final = 64 * 1024
+
+
+def _within_body_bytes(text: str) -> str:
+    size = len(text.encode("utf-8"))
+    if size > MAX_BODY_BYTES:
+        raise ValueError(f"should have at most {MAX_BODY_BYTES} bytes of UTF-8, and has {size}")
+    return text
+
+
+def _not_root(document_id: str) -> str:
+    if document_id == keys.ROOT:
+        raise ValueError("'root' is the top of the tree, and no document")
+    return document_id
+
+
+def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    size = len(compact(metadata).encode("utf-8"))
+    if size > MAX_METADATA_BYTES:
+        raise ValueError(f"should have at most {MAX_METADATA_BYTES} bytes as JSON, and has {size}")
+    title, tags = metadata.get("title", ""), metadata.get("tags", [])
+    if not (isinstance(title, str) and isinstance(tags, list) and all(isinstance(tag, str) for tag in tags)):
+        raise ValueError("should have a string as 'title' and a list of strings as 'tags', if any")
+    return metadata
+
+
+DocumentId = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._:-]+$", examples=["doc-pf-032"])]
+NewDocumentId = Annotated[DocumentId, AfterValidator(_not_root)]
+ParentId = Annotated[DocumentId, Field(examples=["root"])]
+MimeType = Literal["text/markdown", "text/plain", "application/json"]
+Body = Annotated[str, Field(max_length=MAX_BODY_BYTES), AfterValidator(_within_body_bytes)]
+Metadata = Annotated[
+    dict[str, Any],
+    AfterValidator(_metadata),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "properties": {"title": {"type": "string"}, "tags": {"type": "array", "items": {"type": "string"}}},
+            "additionalProperties": True,
+            "examples": [{"title": "Onboarding", "tags": ["onboarding", "ops"], "source": "cursor"}],
+        }
+    ),
+]
+PatchField = Literal["content", "metadata", "is_human_readable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Text, and what kind of text it is."""
+
+    mime_type: MimeType
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document as it is, or as it was at a revision; `delete_at` where it is to be deleted then."""
+
+    document_id: str
+    parent_id: str
+    content: Content
+    metadata: dict[str, Any]
+    is_human_readable: bool
+    revision: int
+    created_at: str
+    updated_at: str
+    delete_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """What a list tells of a document: everything but its body."""
+
+    document_id: str
+    parent_id: str
+    mime_type: MimeType
+    metadata: dict[str, Any]
+    is_human_readable: bool
+    revision: int
+    created_at: str
+    updated_at: str
+    delete_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Children:
+    """Children in order; `next_cursor` where more follow."""
+
+    children: list[Child]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a write has made of the document; `replayed` where it was made by an earlier request of this id."""
+
+    document_id: str
+    revision: int
+    updated_at: str
+    parent_id: str
+    deleted: bool | None = None
+    delete_at: str | None = None
+    request_id: str | None = None
+    replayed: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class By:
+    """Who made a change; `labels` are what they said of themselves."""
+
+    sub: str
+    labels: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One change in the audit log; what does not apply to it is left out."""
+
+    revision: int
+    from_revision: int
+    action: str
+    at: str
+    by: By
+    correlation_id: str
+    request_id: str | None = None
+    fields: list[str] | None = None
+    parent_id: str | None = None
+    delete_at: str | None = None
+    deleted_by: str | None = None
+    reason: str | None = None
+    together_with: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Changes of a document, oldest first; `next_cursor` where more follow."""
+
+    history: list[Entry]
+    next_cursor: str | None = None

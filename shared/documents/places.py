@@ -1,0 +1,182 @@
+"""The places of siblings: a key for a document among the children of its parent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from shared.documents import keys, order, refusals
+from shared.documents.tree import Position, Tree
+from shared.dynamodb import ConditionFailed, Keys, Write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from shared.dynamodb import Item
+
+_MOST_CROWDED: Final = 500
+_BATCH: Final = 30
+"""Each document that gets another key takes three writes of a transaction's hundred."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where among its siblings a document is to stand: before one, or at a number from 0 on; else last."""
+
+    before: str | None = None
+    ordering: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Sibling:
+    key: str
+    document_id: str
+
+    @classmethod
+    def of(cls, item: Item) -> _Sibling:
+        return cls(item["sk"].partition("#")[0], item["document_id"])
+
+    @property
+    def sk(self) -> str:
+        return keys.child(self.key, self.document_id)
+
+
+class Places:
+    """The places below one parent, for one document that is to stand there."""
+
+    def __init__(self, tree: Tree, parent_id: str, document_id: str) -> None:
+        self._tree = tree
+        self._parent_id = parent_id
+        self._document_id = document_id
+        self._partition = keys.children(tree.tenant_id, parent_id)
+
+    def key(self, place: Place, now: int) -> str:
+        """A key that brings the document to its place; makes room first where siblings stand too close."""
+        left, right = self._neighbours(place, now)
+        key = _between(left, right)
+        if key is None or len(key) > order.LONGEST:
+            self._make_room(left, right)
+            left, right = self._neighbours(place, now)
+            key = _between(left, right)
+        if key is None:
+            raise refusals.too_busy(self._document_id)
+        return key
+
+    def _neighbours(self, place: Place, now: int) -> tuple[_Sibling | None, _Sibling | None]:
+        if place.before is not None:
+            right = self._sibling(place.before, now)
+            return self._last_before(right.sk), right
+        if place.ordering is not None:
+            number = 0
+            left = None
+            for item in self._following(" "):
+                sibling = _Sibling.of(item)
+                if item.get("delete_at") is None or item["delete_at"] > now:
+                    if number == place.ordering:
+                        return left, sibling
+                    number += 1
+                left = sibling
+            return left, None
+        return self._last_before("~"), None
+
+    def _sibling(self, document_id: str, now: int) -> _Sibling:
+        position = self._tree.find(document_id)
+        if position is None or position.deleted(now) or position.parent_id != self._parent_id:
+            raise refusals.no_document(document_id, "before")
+        return _Sibling(position.order_key, document_id)
+
+    def _following(self, sk: str) -> Iterator[Item]:
+        """The siblings that come after `sk`, nearest first."""
+        pages = self._tree.table.query(self._partition, Keys.after(sk))
+        return (item for page in pages for item in page if item["document_id"] != self._document_id)
+
+    def _preceding(self, sk: str, limit: int | None = None) -> Iterator[Item]:
+        """The siblings that come before `sk`, nearest first."""
+        pages = self._tree.table.query(self._partition, Keys.before(sk), descending=True, limit=limit)
+        return (item for page in pages for item in page if item["document_id"] != self._document_id)
+
+    def _last_before(self, sk: str) -> _Sibling | None:
+        found = next(self._preceding(sk, limit=2), None)
+        return _Sibling.of(found) if found else None
+
+    def _make_room(self, left: _Sibling | None, right: _Sibling | None) -> None:
+        """Give new keys to those who stand too close to each other about a place, and to nobody else.
+
+        They go one after another to the wider gap at either end of them, the nearest to it first, so that the order
+        is right at every moment.
+        """
+        tied = left.key if left and right and left.key == right.key else None
+
+        def crowded(sibling: _Sibling) -> bool:
+            return len(sibling.key) > order.LONG or sibling.key == tied
+
+        before, low = _crowd(left, self._preceding(left.sk) if left else iter(()), crowded)
+        after, high = _crowd(right, self._following(right.sk) if right else iter(()), crowded)
+        moving = [*reversed(before), *after]
+        pairs = _new_keys(moving, low, high) if moving else []
+        for start in range(0, len(pairs), _BATCH):
+            self._rekey(pairs[start : start + _BATCH])
+
+    def _rekey(self, pairs: list[tuple[_Sibling, str]]) -> None:
+        keyed = [(keys.document(self._tree.tenant_id, sibling.document_id), keys.POSITION) for sibling, _ in pairs]
+        positions = {each.document_id: each for each in map(Position.of, self._tree.table.get_all(keyed))}
+        writes = []
+        for sibling, key in pairs:
+            position = positions[sibling.document_id]
+            if (position.parent_id, position.order_key) != (self._parent_id, sibling.key):
+                raise ConditionFailed
+            writes += self._rekeyed(position, key)
+        self._tree.table.transact(*writes)
+
+    def _rekeyed(self, position: Position, key: str) -> list[Write]:
+        return [
+            Write(
+                "Update",
+                self._tree.key(position.document_id),
+                expression="SET order_key = :key, version = version + :one",
+                condition="version = :version",
+                values={":key": key, ":one": 1, ":version": position.version},
+            ),
+            *relisted(self._tree, position, replace(position, order_key=key)),
+        ]
+
+
+def relisted(tree: Tree, old: Position, new: Position) -> list[Write]:
+    """What takes a document from its place among the children of a parent to another place."""
+    kept = tree.child_key(old) == tree.child_key(new)
+    return [*([] if kept else [Write("Delete", tree.child_key(old))]), listed(tree, new)]
+
+
+def listed(tree: Tree, position: Position) -> Write:
+    """What lists a document among the children of its parent."""
+    item = tree.child_key(position) | {"document_id": position.document_id}
+    return Write("Put", item if position.delete_at is None else item | {"delete_at": position.delete_at})
+
+
+def _between(left: _Sibling | None, right: _Sibling | None) -> str | None:
+    return order.between(left.key if left else None, right.key if right else None)
+
+
+def _crowd(
+    nearest: _Sibling | None, others: Iterator[Item], is_crowded: Callable[[_Sibling], bool]
+) -> tuple[list[_Sibling], _Sibling | None]:
+    """Those who stand too close, the nearest first, and the first who does not."""
+    crowd: list[_Sibling] = []
+    sibling = nearest
+    while sibling and is_crowded(sibling) and len(crowd) < _MOST_CROWDED:
+        crowd.append(sibling)
+        following = next(others, None)
+        sibling = _Sibling.of(following) if following else None
+    return crowd, sibling
+
+
+def _new_keys(moving: list[_Sibling], low: _Sibling | None, high: _Sibling | None) -> list[tuple[_Sibling, str]]:
+    """New keys in the wider gap at either end, for the nearest to it first."""
+    choices = []
+    if low is None or low.key < moving[0].key:
+        made = order.spread(low.key if low else None, moving[0].key, len(moving))
+        choices.append(list(zip(moving, made, strict=True)))
+    if high is None or moving[-1].key < high.key:
+        made = order.spread(moving[-1].key, high.key if high else None, len(moving))
+        choices.append(list(zip(reversed(moving), reversed(made), strict=True)))
+    return min(choices, key=lambda pairs: max(len(key) for _, key in pairs), default=[])
