@@ -39,6 +39,15 @@ class Client:
         response = self.server.post("/jsonrpc", json.dumps(body).encode(), **self.headers)
         return response.status, json.loads(response.data)
 
+    def action(self, method: str, /, **params: Any) -> tuple[int, Any]:
+        """Status and body of a call of an agent-data method through seed 000's door."""
+        return self.act({"action": method.rpartition("/")[2], "payload": params})
+
+    def act(self, envelope: dict[str, Any]) -> tuple[int, Any]:
+        """Status and body of seed 000's door."""
+        response = self.server.post("/actions", json.dumps(envelope).encode(), **self.headers)
+        return response.status, json.loads(response.data)
+
     def result(self, method: str, /, **params: Any) -> Any:
         """The result of a call that succeeds."""
         status, body = self.direct(method, **params)

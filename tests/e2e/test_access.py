@@ -65,6 +65,22 @@ def test_no_method_serves_those_without_credentials(guarded: Server, method: str
     assert (status, body["error"]["code"]) == (401, "NOT_SIGNED_IN")
 
 
+@pytest.fixture(scope="module")
+def reader(guarded: Server) -> Client:
+    return Client(guarded, make_key(guarded.data, "reading", "reader")["key"])
+
+
+@pytest.mark.parametrize(
+    "method", sorted(entry.name for entry in catalogue().methods.values() if entry.role != "reader")
+)
+def test_a_readers_key_changes_nothing(reader: Client, method: str) -> None:
+    """Its role is looked at before its parameters are."""
+    status, body = reader.direct(method)
+    assert (status, body["error"]["code"]) == (403, "NOT_ALLOWED")
+    status, body = reader.jsonrpc(method)
+    assert (status, body["error"]["code"]) == (200, 403)
+
+
 @pytest.mark.parametrize("body", [b"{", b"[]", b"[1]", b'{"jsonrpc": "2.0", "method": "no/such"}', b"\xff"])
 def test_the_jsonrpc_door_answers_nothing_to_the_unknown(guarded: Server, body: bytes) -> None:
     response = guarded.post("/jsonrpc", body)
@@ -146,6 +162,56 @@ def test_wrong_tokens_are_refused(guarded: Server, provider: IdentityProvider) -
         assert_refused(with_name)
 
 
+@pytest.fixture(scope="module")
+def cursor(guarded: Server) -> Client:
+    """Seed 000's service account."""
+    made = make_key(guarded.data, "tenant-asia-01", "reader", "--name", "service-account@example.com")
+    return Client(guarded, made["key"])
+
+
+@pytest.mark.parametrize(
+    "principal",
+    [
+        {"sub": "service-account@example.com", "roles": ["cursor", "codex"], "tenant_id": "tenant-asia-01"},
+        {"sub": "service-account@example.com"},
+        {"tenant_id": "tenant-asia-01"},
+        {"roles": []},
+        {},
+    ],
+)
+def test_a_principal_may_say_what_the_key_says(cursor: Client, principal: dict[str, Any]) -> None:
+    status, body = cursor.act({"action": "list_children", "principal": principal, "payload": {}})
+    assert (status, body) == (200, {"children": []})
+
+
+@pytest.mark.parametrize(
+    "principal",
+    [
+        {"sub": "service-account@example.com", "tenant_id": "tenant-asia-02"},
+        {"sub": "somebody-else@example.com", "tenant_id": "tenant-asia-01"},
+        {"sub": "somebody-else@example.com"},
+        {"tenant_id": "local"},
+    ],
+)
+def test_a_principal_of_another_is_refused(cursor: Client, principal: dict[str, Any]) -> None:
+    status, body = cursor.act({"action": "list_children", "principal": principal, "payload": {}})
+    assert (status, body["error"]["code"]) == (403, "NOT_ALLOWED")
+
+
+def test_a_principals_roles_grant_nothing(cursor: Client) -> None:
+    payload = {"document_id": "d", "parent_id": "root", "content": {"body": "x"}}
+    principal = {"roles": ["admin", "writer"]}
+    status, body = cursor.act({"action": "create_document", "principal": principal, "payload": payload})
+    assert (status, body["error"]["details"]) == (403, {"needed": "writer", "held": ["reader"]})
+
+
+@pytest.mark.parametrize("credential", [None, "nonsense"])
+def test_a_principal_proves_nothing(guarded: Server, credential: str | None) -> None:
+    envelope = {"action": "list_children", "principal": {"tenant_id": "tenant-asia-01"}, "payload": {}}
+    status, body = Client(guarded, credential).act(envelope)
+    assert (status, body["error"]["code"]) == (401, "NOT_SIGNED_IN")
+
+
 def test_keys_are_made_listed_and_revoked_with_and_without_a_server(tmp_path: Path) -> None:
     data = tmp_path / "data"
     before = make_key(data, "t-1", "writer", "--name", "robot", "--expires-in-days", "30")
@@ -171,6 +237,29 @@ def test_keys_are_made_listed_and_revoked_with_and_without_a_server(tmp_path: Pa
     assert "is revoked since" in kho("keys", "revoke", before["id"], "--data", str(data)).stdout
     assert "revoked" in kho("keys", "list", "--data", str(data), "--tenant", "t-1").stdout
     assert all(before["key"].rpartition("_")[2] not in file.read_text("latin-1") for file in data.iterdir())
+
+
+def test_keys_of_a_deployed_table_take_ones_own_credentials(guarded: Server) -> None:
+    running = serving(guarded.data)
+    assert running
+    nobody = {"AWS_EC2_METADATA_DISABLED": "true", "AWS_SHARED_CREDENTIALS_FILE": "/nowhere", "AWS_REGION": "us-east-1"}
+    signed_in = nobody | {
+        "AWS_ACCESS_KEY_ID": "local",
+        "AWS_SECRET_ACCESS_KEY": "local",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL_DYNAMODB": running["store_url"],
+    }
+    deployed = ["keys", "create", "--table", "kho-AccessTable", "--tenant", "deployed", "--role", "reader", "--json"]
+    made = kho(*deployed, environment=signed_in)
+    assert made.returncode == 0, made.stderr
+    assert Client(guarded, json.loads(made.stdout)["key"]).direct(LIST)[0] == 200
+    missing = kho("keys", "list", "--table", "no-such-table", environment=signed_in)
+    assert missing.returncode == 1
+    assert "ResourceNotFoundException" in missing.stderr
+    unknown = kho(*deployed, environment=nobody)
+    assert unknown.returncode == 1
+    assert "No AWS credentials" in unknown.stderr
+    assert "Traceback" not in missing.stderr + unknown.stderr
 
 
 @pytest.mark.parametrize(
