@@ -3,57 +3,128 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
+
+from shared.config import config
+from shared.knowledge.embedding import Embedder, embedder
+from shared.knowledge.lexical import passage_terms
+from shared.knowledge.reranking import reranker
+from shared.knowledge.searching import Searcher
+from shared.knowledge.store import Point, Scope, VectorStore, vector_store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from shared.knowledge.passages import Document, Hit, Passage, Question
 
+_AT_ONCE: Final = 64
+
 
 class Index:
-    """Passages of all tenants, each seen by its own alone."""
+    """Passages of all tenants, each seen by its own alone.
+
+    Each document has a record of its version: twice its revision, one more where it was deleted at that revision.
+    Whatever is older than the record gives way to it, in whichever order writers come.
+    """
+
+    def __init__(self, embedder: Embedder, store: VectorStore, searcher: Searcher | None = None) -> None:
+        self._embedder = embedder
+        self._store = store
+        self._searcher = searcher or Searcher(embedder, store)
 
     def replace(self, document: Document, revision: int, passages: Sequence[Passage]) -> bool:
         """Let `passages` be all that is found of `document`, unless a newer revision is there already (False).
 
         Repeating it changes nothing; a reader between the two may see passages of both revisions.
         """
-        raise NotImplementedError
+        version = 2 * revision
+        if self._version(document) > version:
+            return self._swept(document) == version
+        for start in range(0, len(passages), _AT_ONCE):
+            batch = passages[start : start + _AT_ONCE]
+            embeddings = self._embedder.passages([passage.searchable for passage in batch])
+            points = [
+                Point(
+                    passage.id,
+                    _payload(passage, version),
+                    embedding.vector,
+                    embedding.tokens,
+                    passage_terms(passage.searchable),
+                )
+                for passage, embedding in zip(batch, embeddings, strict=True)
+            ]
+            self._store.write(points, version)
+        self._record(document, version)
+        return self._swept(document) == version
 
     def delete(self, document: Document, revision: int) -> bool:
         """Let nothing be found of `document`, unless a revision newer than `revision` is there already (False).
 
         What is written afterwards under `revision` or an older one stays out.
         """
-        raise NotImplementedError
+        version = 2 * revision + 1
+        self._record(document, version)
+        return self._swept(document) == version
 
     def delete_collection(self, tenant_id: str, collection: str) -> None:
         """Forget everything of a collection."""
-        raise NotImplementedError
+        self._store.erase(Scope(tenant_id, (collection,)))
 
     def delete_tenant(self, tenant_id: str) -> None:
         """Forget everything of a tenant."""
-        raise NotImplementedError
+        self._store.erase(Scope(tenant_id))
 
     def revision(self, document: Document) -> int:
         """The revision at which `document` was last replaced or deleted here; 0 where it never was."""
-        raise NotImplementedError
+        return self._version(document) // 2
 
     def count(self, tenant_id: str, collection: str | None = None) -> int:
         """How many passages a tenant, or one of its collections, has."""
-        raise NotImplementedError
+        collections = None if collection is None else (collection,)
+        return self._store.count(Scope(tenant_id, collections, kind="passage"))
 
     def search(self, question: Question) -> list[Hit]:
         """The passages that answer `question` best, best first."""
-        raise NotImplementedError
+        return self._searcher.search(question)
 
     def close(self) -> None:
         """Let go of the store; whatever was written is kept."""
-        raise NotImplementedError
+        self._store.close()
+
+    def _version(self, document: Document) -> int:
+        record = self._store.read([document.id]).get(document.id)
+        return int(record["version"]) if record else 0
+
+    def _record(self, document: Document, version: int) -> None:
+        self._store.write([Point(document.id, _filtered(document, "document", version))], version)
+
+    def _swept(self, document: Document) -> int:
+        """Forget what is older than the document's record; its version."""
+        version = self._version(document)
+        self._store.erase(
+            Scope(document.tenant_id, (document.collection,), document.id, kind="passage", before=version)
+        )
+        return version
 
 
 @cache
 def knowledge_index() -> Index:
     """The index that the settings name; one a process, for the embedded store belongs to one."""
-    return Index()
+    chosen = embedder()
+    store = vector_store(chosen.space)
+    parts = config().reranker == "late-interaction" and chosen.space.tokens
+    return Index(chosen, store, Searcher(chosen, store, parts=parts, reranker=reranker()))
+
+
+def _filtered(document: Document, kind: str, version: int) -> dict[str, Any]:
+    return {
+        "tenant": document.tenant_id,
+        "collection": document.collection,
+        "document": document.id,
+        "kind": kind,
+        "version": version,
+    }
+
+
+def _payload(passage: Passage, version: int) -> dict[str, Any]:
+    return _filtered(passage.document, "passage", version) | {"tags": list(passage.tags), "passage": passage.record()}

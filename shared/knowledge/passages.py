@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 from uuid import UUID, uuid5
 
@@ -48,6 +48,22 @@ class Passage:
         """The same for the same place in the same document, at every revision."""
         return str(uuid5(UUID(self.document.id), str(self.ordinal)))
 
+    def record(self) -> dict[str, Any]:
+        """This passage as the store keeps it."""
+        return asdict(self)
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> Passage:
+        """The passage that the store has kept."""
+        kept = record | {name: tuple(record[name]) for name in ("heading_path", "tags")}
+        return cls(**kept | {"document": Document(**record["document"])})
+
+    @property
+    def searchable(self) -> str:
+        """What it is found by: its text under its title and headings."""
+        above = dict.fromkeys((self.title, *self.heading_path))
+        return "\n".join([heading for heading in above if heading] + [self.text])
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -59,6 +75,7 @@ class Question:
     top_k: int = 10
     context: str = ""
     tags: tuple[str, ...] = ()
+    rerank: bool = True
 
 
 @dataclass(frozen=True, slots=True)

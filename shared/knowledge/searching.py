@@ -1,0 +1,91 @@
+"""Searching a tenant's collections: the index proposes, the documents as they are now decide."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from shared.knowledge.index import knowledge_index
+from shared.knowledge.passages import Question
+from shared.knowledge.refinement import QueryRefinement, RelevanceLabel, label_of, refine
+from shared.knowledge.refusals import not_searchable, query_invalid
+from shared.knowledge.space import current_space
+from shared.rpc.errors import Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from shared.knowledge.collections import Collections
+    from shared.knowledge.documents import Documents
+    from shared.knowledge.models import Collection
+    from shared.knowledge.passages import Hit
+
+MAX_QUERY: Final = 2048
+_SPARE: Final = 5
+"""How many more are asked for than are wanted: some may be of documents that have changed meanwhile."""
+_DECIMALS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found, where, and how the query could be better."""
+
+    hits: list[Hit]
+    collections: list[str]
+    refinement: QueryRefinement
+
+    def score(self, hit: Hit) -> float:
+        """How relevant a passage is, in 0-1."""
+        return round(min(1.0, max(0.0, hit.score)), _DECIMALS)
+
+    def label(self, hit: Hit) -> RelevanceLabel:
+        """How relevant a passage is, in words."""
+        return label_of(self.score(hit))
+
+
+class Search:
+    """Searches of one tenant."""
+
+    def __init__(self, tenant_id: str, collections: Collections, documents: Callable[[Collection], Documents]) -> None:
+        self._tenant_id = tenant_id
+        self._collections = collections
+        self._documents = documents
+
+    def run(self, query: str, names: Sequence[str], top_k: int, context: str) -> Found:
+        """The best passages for `query` in the collections of these names, or in all."""
+        _require_query(query)
+        chosen = {each.id: each for each in self._collections.searched(names, current_space())}
+        question = Question(query, self._tenant_id, tuple(chosen), top_k + _SPARE, context)
+        try:
+            proposed = knowledge_index().search(question)
+        except Unavailable:
+            raise not_searchable() from None
+        hits = self._current(proposed, chosen)[:top_k]
+        return Found(hits, [each.name for each in chosen.values()], refine(query, hits))
+
+    def _current(self, hits: Sequence[Hit], chosen: dict[str, Collection]) -> list[Hit]:
+        """Those whose documents are what they were when they were indexed."""
+        asked: defaultdict[str, set[str]] = defaultdict(set)
+        for hit in hits:
+            asked[hit.passage.document.collection].add(hit.passage.document.document_id)
+        revisions = {
+            (collection_id, path): stored.revision
+            for collection_id, paths in asked.items()
+            for path, stored in self._documents(chosen[collection_id]).found(paths).items()
+        }
+        return [
+            hit
+            for hit in hits
+            if revisions.get((hit.passage.document.collection, hit.passage.document.document_id))
+            == hit.passage.revision
+        ]
+
+
+def _require_query(query: str) -> None:
+    if not query.strip():
+        raise query_invalid("is empty")
+    if len(query) > MAX_QUERY:
+        raise query_invalid(f"has {len(query)} characters; at most {MAX_QUERY:,} are searched for")
+    if not any(character.isalnum() for character in query):
+        raise query_invalid("holds no word")

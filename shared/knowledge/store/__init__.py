@@ -1,0 +1,98 @@
+"""Vectors of passages behind one small interface: a Qdrant server or Cloud, or Qdrant's engine in this process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+
+from shared.config import ConfigurationError, config
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shared.knowledge.embedding import RemoteText, Space, Vector
+    from shared.knowledge.lexical import Terms
+
+Kind = Literal["document", "passage"]
+
+MEANING: Final = "meaning"
+PARTS: Final = "parts"
+TERMS: Final = "terms"
+KEYWORDS: Final = ("collection", "document", "kind", "tags")
+"""What points are filtered by, beside the tenant; a payload's other fields are never searched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One thing in the store; a passage has vectors, the record of a document's version has none."""
+
+    id: str
+    payload: dict[str, Any]
+    meaning: Vector | RemoteText | None = None
+    parts: list[Vector] | None = None
+    terms: Terms | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which points are meant: never more than one tenant's."""
+
+    tenant_id: str
+    collections: tuple[str, ...] | None = None
+    document: str | None = None
+    kind: Kind | None = None
+    tags: tuple[str, ...] = ()
+    ids: tuple[str, ...] | None = None
+    before: int | None = None
+    """Those of a version before this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One search: the points of `scope` nearest to a meaning, its parts, or terms by their rarity `among`."""
+
+    near: Vector | RemoteText | list[Vector] | Terms
+    scope: Scope
+    limit: int
+    among: Scope | None = None
+
+
+class VectorStore(Protocol):
+    """Keeps points of one space."""
+
+    def write(self, points: Sequence[Point], version: int) -> None:
+        """Keep `points`, which are all of `version`, but for those that are there in a newer one."""
+
+    def erase(self, scope: Scope) -> None:
+        """Forget the points of `scope`."""
+
+    def read(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """The payloads of those of `ids` that are there."""
+
+    def terms(self, ids: Sequence[str]) -> dict[str, dict[int, float]]:
+        """The weights of the terms of those of `ids` that are there."""
+
+    def count(self, scope: Scope) -> int:
+        """How many points `scope` has."""
+
+    def search(self, asks: Sequence[Ask]) -> list[dict[str, float]]:
+        """For each of `asks` the ids found, best first, with their scores."""
+
+    def close(self) -> None:
+        """Let go of the store; what was written is kept."""
+
+
+def vector_store(space: Space) -> VectorStore:
+    """The store that the settings name, for vectors of `space`."""
+    settings = config()
+    if settings.qdrant_url:
+        from shared.knowledge.store.server import connect
+
+        return connect(space, settings.qdrant_url, settings.qdrant_key, settings.qdrant_collection)
+    if not settings.qdrant_folder:
+        raise ConfigurationError(
+            "KHO_QDRANT_URL must name a Qdrant server, or KHO_QDRANT_FOLDER a folder of this machine"
+        )
+    from shared.knowledge.store.embedded import Embedded
+
+    return Embedded(space, settings.qdrant_folder)

@@ -1,0 +1,224 @@
+"""Qdrant's engine in this process, its data in one folder, which belongs to one process at a time."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from qdrant_edge import (
+    CountRequest,
+    Distance,
+    EdgeConfig,
+    EdgeShard,
+    EdgeSparseVectorParams,
+    EdgeVectorParams,
+    FieldCondition,
+    Filter,
+    HasIdCondition,
+    HnswIndexConfig,
+    IdfParams,
+    KeywordIndexParams,
+    MatchAny,
+    MatchValue,
+    Memory,
+    Modifier,
+    MultiVectorComparator,
+    MultiVectorConfig,
+    PayloadSchemaType,
+    Query,
+    QueryBatchRequest,
+    QueryRequest,
+    RangeFloat,
+    SearchParams,
+    SparseVector,
+    UpdateOperation,
+    VectorStorageDatatype,
+)
+from qdrant_edge import Point as EdgePoint
+
+from shared.knowledge.embedding import RemoteText
+from shared.knowledge.lexical import Terms
+from shared.knowledge.store import KEYWORDS, MEANING, PARTS, TERMS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from io import TextIOWrapper
+
+    from shared.knowledge.embedding import Space, Vector
+    from shared.knowledge.store import Ask, Point, Scope
+
+_LINKS: Final = 16
+_SETTLE_AFTER: Final = 5_000
+
+
+class FolderTaken(Exception):
+    """Another process has this folder's index open."""
+
+
+class Embedded:
+    """The store of one folder."""
+
+    def __init__(self, space: Space, folder: str) -> None:
+        path = Path(folder)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._lock = _locked(path)
+        _remember(space, path / "space.json")
+        self._shard = _opened(space, path / "shard")
+        self._settling = threading.Lock()
+        self._unsettled = 0
+
+    def write(self, points: Sequence[Point], version: int) -> None:
+        """Keep `points`, which are all of `version`, but for those that are there in a newer one."""
+        not_newer = Filter(must=[FieldCondition("version", range=RangeFloat(lte=version))])
+        self._shard.update(UpdateOperation.upsert_points([_edge_point(point) for point in points], not_newer))
+        self._settle(len(points))
+
+    def erase(self, scope: Scope) -> None:
+        """Forget the points of `scope`."""
+        self._shard.update(UpdateOperation.delete_points_by_filter(_filter(scope)))
+
+    def read(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """The payloads of those of `ids` that are there."""
+        found = self._shard.retrieve(list(ids), with_payload=True, with_vector=False)
+        return {str(record.id): record.payload or {} for record in found}
+
+    def terms(self, ids: Sequence[str]) -> dict[str, dict[int, float]]:
+        """The weights of the terms of those of `ids` that are there."""
+        weights = {}
+        for record in self._shard.retrieve(list(ids), with_payload=False, with_vector=[TERMS]):
+            vectors: Any = record.vector or {}
+            if TERMS in vectors:
+                weights[str(record.id)] = dict(zip(vectors[TERMS].indices, vectors[TERMS].values, strict=True))
+        return weights
+
+    def count(self, scope: Scope) -> int:
+        """How many points `scope` has."""
+        return self._shard.count(CountRequest(filter=_filter(scope), exact=True))
+
+    def search(self, asks: Sequence[Ask]) -> list[dict[str, float]]:
+        """For each of `asks` the ids found, best first, with their scores."""
+        found = self._shard.query_batch(QueryBatchRequest([_request(ask) for ask in asks]))
+        return [{str(point.id): point.score for point in points} for points in found]
+
+    def close(self) -> None:
+        """Let go of the store; what was written is kept."""
+        with self._settling:
+            self._shard.flush()
+            self._shard.close()
+        self._lock.close()
+
+    def _settle(self, written: int) -> None:
+        """Index what was written once it is worth it; whoever else writes or asks meanwhile is not held up."""
+        self._unsettled += written
+        if self._unsettled >= _SETTLE_AFTER and self._settling.acquire(blocking=False):
+            try:
+                self._unsettled = 0
+                self._shard.flush()
+                self._shard.optimize()
+            finally:
+                self._settling.release()
+
+
+def _locked(folder: Path) -> TextIOWrapper:
+    lock = (folder / "lock").open("w")
+    try:
+        import fcntl
+    except ImportError:  # Windows: the engine's own lock must do
+        return lock
+    try:
+        fcntl.flock(lock.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        raise FolderTaken(f"another process has the index in {folder} open; ask it, or stop it first") from None
+    return lock
+
+
+def _remember(space: Space, file: Path) -> None:
+    if file.exists():
+        space.require(json.loads(file.read_text(encoding="utf-8")))
+        return
+    unfinished = file.with_suffix(".new")
+    unfinished.write_text(json.dumps(space.record()), encoding="utf-8")
+    unfinished.rename(file)
+
+
+def _opened(space: Space, folder: Path) -> EdgeShard:
+    if folder.exists():
+        return EdgeShard.load(str(folder))
+    # Made aside, so that whoever is killed on the way leaves nothing that looks like an index.
+    unfinished = folder.with_name(f"{folder.name}.new")
+    _empty(unfinished)
+    shard = EdgeShard.create(str(unfinished), _config(space))
+    shard.update(UpdateOperation.create_field_index("tenant", KeywordIndexParams(is_tenant=True)))
+    for field in KEYWORDS:
+        shard.update(UpdateOperation.create_field_index(field, PayloadSchemaType.Keyword))
+    shard.update(UpdateOperation.create_field_index("version", PayloadSchemaType.Integer))
+    shard.flush()
+    shard.close()
+    unfinished.rename(folder)
+    return EdgeShard.load(str(folder))
+
+
+def _empty(folder: Path) -> None:
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+
+
+def _config(space: Space) -> EdgeConfig:
+    # Every search is one tenant's: links lead to the tenant's own points (payload_m), none across (m).
+    own = HnswIndexConfig(m=0, ef_construct=100, full_scan_threshold=10_000, payload_m=_LINKS)
+    unlinked = HnswIndexConfig(m=0, ef_construct=4, full_scan_threshold=10_000)
+    parts = EdgeVectorParams(
+        space.dimensions,
+        Distance.Cosine,
+        multivector_config=MultiVectorConfig(MultiVectorComparator.MaxSim),
+        datatype=VectorStorageDatatype.Turbo8,
+        hnsw_config=unlinked,
+        memory=Memory.Cold,
+    )
+    vectors = {MEANING: EdgeVectorParams(space.dimensions, Distance.Cosine, hnsw_config=own)}
+    return EdgeConfig(
+        vectors=vectors | ({PARTS: parts} if space.tokens else {}),
+        sparse_vectors={TERMS: EdgeSparseVectorParams(modifier=Modifier.Idf)},
+    )
+
+
+def _edge_point(point: Point) -> EdgePoint:
+    vectors: dict[str, Any] = {MEANING: point.meaning, PARTS: point.parts}
+    if point.terms and point.terms.numbers:
+        vectors[TERMS] = SparseVector(point.terms.numbers, point.terms.weights)
+    return EdgePoint(point.id, {name: value for name, value in vectors.items() if value}, point.payload)
+
+
+def _request(ask: Ask) -> QueryRequest:
+    params = SearchParams(idf=IdfParams(_filter(ask.among))) if ask.among else None
+    return QueryRequest(limit=ask.limit, query=_query(ask.near), filter=_filter(ask.scope), params=params)
+
+
+def _query(near: Vector | RemoteText | list[Vector] | Terms) -> Query:
+    if isinstance(near, RemoteText):
+        raise TypeError("the engine in this process embeds no texts")
+    if isinstance(near, Terms):
+        return Query.Nearest(SparseVector(near.numbers, near.weights), TERMS)
+    # One vector, or one for each part: the engine tells them apart as we do.
+    return Query.Nearest(near, PARTS if isinstance(near[0], list) else MEANING)
+
+
+def _filter(scope: Scope) -> Filter:
+    must: list[Any] = [FieldCondition("tenant", match=MatchValue(scope.tenant_id))]
+    if scope.collections is not None:
+        must.append(FieldCondition("collection", match=MatchAny(list(scope.collections))))
+    if scope.document is not None:
+        must.append(FieldCondition("document", match=MatchValue(scope.document)))
+    if scope.kind is not None:
+        must.append(FieldCondition("kind", match=MatchValue(scope.kind)))
+    must += [FieldCondition("tags", match=MatchValue(tag)) for tag in scope.tags]
+    if scope.ids is not None:
+        must.append(HasIdCondition(set(scope.ids)))
+    if scope.before is not None:
+        must.append(FieldCondition("version", range=RangeFloat(lt=scope.before)))
+    return Filter(must=must)
