@@ -32,6 +32,7 @@ app: Final = App(
 )
 app.command(keys)
 app.command(devices)
+_MQTT_PORT: Final = 1883
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
@@ -40,7 +41,7 @@ def serve(  # noqa: PLR0913 - one argument an option
     *,
     host: str = "127.0.0.1",
     port: int = 8001,
-    mqtt_port: int = 1883,
+    mqtt_port: int | None = None,
     mqtt_rate: int = 100,
     data: Path = Path(".kho"),
     auth: Auth = "open",
@@ -55,7 +56,7 @@ def serve(  # noqa: PLR0913 - one argument an option
     port
         The port of HTTP; 0 takes a free one.
     mqtt_port
-        The port of the devices' MQTT broker; 0 takes a free one.
+        The port of the devices' MQTT broker: 1883, or a free one where that is taken; 0 takes a free one.
     mqtt_rate
         How many messages a second one connection may publish, as with IoT Core; 0 lifts the limit.
     data
@@ -78,7 +79,7 @@ def serve(  # noqa: PLR0913 - one argument an option
             _end(f"{data} cannot be used: {error.strerror}. Choose another folder with --data.")
         listener = _listen(host, port, "--port (KHO_PORT)")
         stack.callback(listener.close)
-        mqtt_listener = _listen(host, mqtt_port, "--mqtt-port (KHO_MQTT_PORT)")
+        mqtt_listener = _listen_for_devices(host, mqtt_port)
         stack.callback(mqtt_listener.close)
         prepare(template, auth=auth, log_file=data / "kho.log")
         store_url = aws_endpoint or _start_store(stack, data)
@@ -133,6 +134,17 @@ def _listen(host: str, port: int, option: str) -> socket.socket:
         if error.errno == errno.EADDRINUSE:
             _end(f"Port {port} is taken. Stop what listens there, or choose another with {option}.")
         _end(f"Cannot listen on {host}, port {port}: {error.strerror}.")
+    except OverflowError:
+        _end(f"{port} is no port: {option} takes 0 to 65535.")
+
+
+def _listen_for_devices(host: str, port: int | None) -> socket.socket:
+    if port is not None:
+        return _listen(host, port, "--mqtt-port (KHO_MQTT_PORT)")
+    try:
+        return listen(host, _MQTT_PORT)
+    except OSError:  # nobody asked for this port: another broker on the machine must not keep everything from starting
+        return _listen(host, 0, "--mqtt-port (KHO_MQTT_PORT)")
 
 
 def _start_store(stack: ExitStack, data: Path) -> str:

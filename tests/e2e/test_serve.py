@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -56,6 +57,24 @@ def test_interrupt_ends_it_cleanly_and_data_stays(tmp_path: Path) -> None:
         assert "Traceback" not in server.printed()
         server.start()
         assert server.call(GET, conversation_id="kept")["messages"] == [{"role": "user", "content": "still here"}]
+
+
+def test_the_devices_port_gives_way_where_nobody_asked_for_it(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with contextlib.suppress(OSError):  # then somebody else has it, which is as good
+            taken.bind(("127.0.0.1", 1883))
+            taken.listen()
+        environment = os.environ | {"KHO_PORT": "0", "KHO_DATA": str(tmp_path / "data"), "PYTHONUNBUFFERED": "1"}
+        process = subprocess.Popen([KHO, "serve"], env=environment, stdout=subprocess.PIPE, text=True)
+        try:
+            assert process.stdout
+            said = next(line for line in process.stdout if "Devices connect to" in line)
+            assert "mqtt://127.0.0.1:" in said
+            assert ":1883" not in said
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=30)
 
 
 @pytest.mark.parametrize("option", ["--port", "--mqtt-port"])
