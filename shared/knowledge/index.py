@@ -9,7 +9,7 @@ from shared.config import config
 from shared.knowledge.embedding import Embedder, embedder
 from shared.knowledge.lexical import passage_terms
 from shared.knowledge.reranking import reranker
-from shared.knowledge.searching import Searcher
+from shared.knowledge.retrieval import Retriever
 from shared.knowledge.store import Point, Scope, VectorStore, vector_store
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ class Index:
     Whatever is older than the record gives way to it, in whichever order writers come.
     """
 
-    def __init__(self, embedder: Embedder, store: VectorStore, searcher: Searcher | None = None) -> None:
+    def __init__(self, embedder: Embedder, store: VectorStore, retriever: Retriever | None = None) -> None:
         self._embedder = embedder
         self._store = store
-        self._searcher = searcher or Searcher(embedder, store)
+        self._retriever = retriever or Retriever(embedder, store)
 
     def replace(self, document: Document, revision: int, passages: Sequence[Passage]) -> bool:
         """Let `passages` be all that is found of `document`, unless a newer revision is there already (False).
@@ -85,7 +85,7 @@ class Index:
 
     def search(self, question: Question) -> list[Hit]:
         """The passages that answer `question` best, best first."""
-        return self._searcher.search(question)
+        return self._retriever.search(question)
 
     def close(self) -> None:
         """Let go of the store; whatever was written is kept."""
@@ -113,7 +113,7 @@ def knowledge_index() -> Index:
     chosen = embedder()
     store = vector_store(chosen.space)
     parts = config().reranker == "late-interaction" and chosen.space.tokens
-    return Index(chosen, store, Searcher(chosen, store, parts=parts, reranker=reranker()))
+    return Index(chosen, store, Retriever(chosen, store, parts=parts, reranker=reranker()))
 
 
 def _filtered(document: Document, kind: str, version: int) -> dict[str, Any]:
