@@ -1,4 +1,4 @@
-"""What is made from the functions: the catalogue that doors read, and the README's table of methods."""
+"""What is made from the functions: the catalogue and the offers that doors read, and the README's table of methods."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ import importlib
 import inspect
 import json
 import pkgutil
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
+from doors.described import inlined
 from doors.direct import Handler
+from shared.rpc import offers
 from shared.rpc.catalogue import FILE
 
 if TYPE_CHECKING:
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from shared.rpc.method import Method
+    from shared.tools import Tool
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 README: Final = ROOT / "README.md"
@@ -29,7 +34,7 @@ _END: Final = "<!-- /methods -->"
 
 def generate_all(*, write: bool) -> list[str]:
     """Make every file that is made; the names of those that were not what they should be."""
-    made = {FILE: json.dumps(catalogue(), indent=1, ensure_ascii=False) + "\n", README: _readme()}
+    made = {FILE: _json(catalogue()), offers.FILE: _json(offered()), README: _readme()}
     stale = [file for file, text in made.items() if not file.exists() or file.read_text(encoding="utf-8") != text]
     if write:
         for file in stale:
@@ -51,6 +56,55 @@ def catalogue() -> dict[str, Any]:
         )
         methods.extend(_entry(function, handler.method) for function, handler in handlers(package))
     return {"servers": servers, "methods": methods}
+
+
+def offered() -> dict[str, Any]:
+    """What MCP clients are offered, from the functions themselves."""
+    tools: list[dict[str, Any]] = []
+    resources: list[dict[str, Any]] = []
+    prompts: list[dict[str, Any]] = []
+    for package in _packages():
+        tools += [_tool(handler.method) for _, handler in handlers(package) if handler.method.tool]
+        tools += [_tool_by_name(package, tool) for tool in getattr(package, "MCP_TOOLS", [])]
+        resources += [asdict(each) for each in getattr(package, "MCP_RESOURCES", [])]
+        prompts += [asdict(each) for each in getattr(package, "MCP_PROMPTS", [])]
+    for kind in (tools, prompts):
+        names = [each.get("name") or each["described"]["name"] for each in kind]
+        taken = {name for name in names if names.count(name) > 1}
+        if taken:
+            raise ValueError(f"MCP clients would be offered twice: {', '.join(sorted(taken))}")
+    return {"tools": tools, "resources": resources, "prompts": prompts}
+
+
+def _tool(method: Method[Any, Any]) -> dict[str, Any]:
+    tool = method.tool
+    assert tool
+    return {
+        "described": {
+            # Models' interfaces take no other characters than these in a tool's name.
+            "name": tool.name or method.name.partition("/")[2].replace("/", "_"),
+            "title": tool.title,
+            "description": tool.description,
+            "inputSchema": inlined(method.params.model_json_schema(schema_generator=_Untitled)),
+            "outputSchema": inlined(method.result.json_schema(mode="serialization", schema_generator=_Untitled)),
+            "annotations": offers.hints(tool.effect, open_world=tool.open_world),
+        },
+        "method": method.name,
+        "role": method.role,
+        "anonymous": method.anonymous,
+    }
+
+
+def _tool_by_name(package: ModuleType, tool: Tool[Any]) -> dict[str, Any]:
+    """A tool that its server runs by name."""
+    caller = next(each.method for _, each in handlers(package) if each.method.name.endswith("/tools/call"))
+    data = TypeAdapter(tool.data).json_schema(mode="serialization", schema_generator=_Untitled)
+    described = tool.described() | {
+        "title": tool.title or tool.name,
+        "outputSchema": inlined(data),
+        "annotations": offers.hints(tool.effect, open_world=True),
+    }
+    return {"described": described, "method": caller.name, "role": caller.role, "by_name": True}
 
 
 def handlers(package: ModuleType) -> Iterator[tuple[str, Handler[Any, Any]]]:
@@ -109,6 +163,10 @@ def _table() -> str:
         for each in made["methods"]
     ]
     return "\n".join(rows) + "\n"
+
+
+def _json(made: dict[str, Any]) -> str:
+    return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
 
 
 def _summary(module: ModuleType) -> str:

@@ -74,19 +74,28 @@ def observe(method: str, correlation_id: str, *, budget: float = REQUEST_SECONDS
     logger.thread_safe_append_keys(correlation_id=correlation_id, method=method)
     cold, _cold[0] = _cold[0], False
     try:
-        yield observation
+        with foreseen(correlation_id):
+            yield observation
     except KhoError as error:
         observation.outcome = error.name
         raise
-    except Exception:
-        observation.outcome = Internal.code
-        logger.exception("crashed")
-        raise Internal(correlation_id) from None
     finally:
         elapsed = (time.perf_counter() - observation.started) * 1000
         _record(observation, elapsed, cold=cold)
         logger.thread_safe_clear_keys()
         _current.reset(token)
+
+
+@contextmanager
+def foreseen(correlation_id: str) -> Iterator[None]:
+    """Let what was not foreseen leave as an internal error, its trace in the log."""
+    try:
+        yield
+    except KhoError:
+        raise
+    except Exception:
+        logger.exception("crashed")
+        raise Internal(correlation_id) from None
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from shared.config import config
 from shared.documents.changes import Changes
@@ -13,10 +13,22 @@ from shared.documents.reading import Reading
 from shared.documents.requests import Request
 from shared.dynamodb import Table
 from shared.rpc.method import Params, RequestId
+from shared.rpc.offers import Resource
 from shared.telemetry import current_correlation_id
 
 if TYPE_CHECKING:
     from shared.rpc.caller import Caller
+
+
+MCP_RESOURCES: Final = [
+    Resource(
+        uri="agent-data://document/{document_id}",
+        name="document",
+        title="Document",
+        description="A shared document by its id: its text, metadata, place and revision, as JSON.",
+        read="agent-data/get_document",
+    )
+]
 
 
 class OfDocument(Params):

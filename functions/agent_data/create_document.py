@@ -12,6 +12,7 @@ from shared.documents import writing
 from shared.documents.models import Body, Metadata, MimeType, NewDocumentId, ParentId, Written
 from shared.documents.moments import Moment
 from shared.rpc.errors import Conflict, NotFound
+from shared.rpc.offers import Tool
 
 
 class GivenContent(Params):
@@ -32,7 +33,17 @@ class CreateDocument(Change):
     created_at: Moment | None = None
 
 
-@method("agent-data/create_document", role="writer", errors=(NotFound, Conflict))
+@method(
+    "agent-data/create_document",
+    role="writer",
+    errors=(NotFound, Conflict),
+    tool=Tool(
+        "Create a document",
+        "adds",
+        "Create a document below a parent in the tree of shared documents ('root' is the top), as its last "
+        "child. Choose a document_id that nobody has taken; a taken one gets ALREADY_EXISTS.",
+    ),
+)
 def handler(params: CreateDocument, caller: Caller) -> Written:
     """Create a document as the last child of its parent."""
     new = writing.NewDocument(

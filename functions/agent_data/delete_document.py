@@ -12,6 +12,7 @@ from shared.documents import deleting
 from shared.documents.models import Written
 from shared.documents.moments import Moment
 from shared.rpc.errors import Conflict, NotFound
+from shared.rpc.offers import Tool
 
 
 class DeleteDocument(ChangeOfDocument):
@@ -23,7 +24,17 @@ class DeleteDocument(ChangeOfDocument):
     recursive: bool = False
 
 
-@method("agent-data/delete_document", role="writer", errors=(NotFound, Conflict))
+@method(
+    "agent-data/delete_document",
+    role="writer",
+    errors=(NotFound, Conflict),
+    tool=Tool(
+        "Delete a document",
+        "removes",
+        "Delete a document, now or at delete_at. It can be restored. One with children needs recursive: true, "
+        "which deletes them too.",
+    ),
+)
 def handler(params: DeleteDocument, caller: Caller) -> Written:
     """Hide the document from that moment on; its history stays, and it can be restored."""
     deletion = deleting.Deletion(params.delete_at, params.reason, params.deleted_by, params.recursive)

@@ -7,6 +7,7 @@ from agent_data.paging import Paged
 from doors.direct import Caller, method
 from shared.documents.models import DocumentId, History
 from shared.rpc.errors import NotFound
+from shared.rpc.offers import Tool
 
 
 class DocumentHistory(Paged):
@@ -15,7 +16,16 @@ class DocumentHistory(Paged):
     document_id: DocumentId
 
 
-@method("agent-data/document_history", role="reader", errors=(NotFound,))
+@method(
+    "agent-data/document_history",
+    role="reader",
+    errors=(NotFound,),
+    tool=Tool(
+        "Read a document's history",
+        "reads",
+        "List who changed a document, when and how, oldest first, also where it is deleted.",
+    ),
+)
 def handler(params: DocumentHistory, caller: Caller) -> History:
     """List the changes, oldest first."""
     return reading(caller).history(params.document_id, params.limit, params.cursor)

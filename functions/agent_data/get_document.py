@@ -11,6 +11,7 @@ from doors.direct import Caller, method
 from shared.documents.models import Document
 from shared.rpc.errors import NotFound
 from shared.rpc.method import WHOLE
+from shared.rpc.offers import Tool
 
 
 class GetDocument(OfDocument):
@@ -19,7 +20,16 @@ class GetDocument(OfDocument):
     revision: Annotated[int, Field(ge=1, le=999_999_999_999), WHOLE] | None = None
 
 
-@method("agent-data/get_document", role="reader", errors=(NotFound,))
+@method(
+    "agent-data/get_document",
+    role="reader",
+    errors=(NotFound,),
+    tool=Tool(
+        "Read a document",
+        "reads",
+        "Read one document by its id: its text, metadata, place and revision; with 'revision', as it was then.",
+    ),
+)
 def handler(params: GetDocument, caller: Caller) -> Document:
     """Get a document that is not deleted."""
     return reading(caller).document(params.document_id, params.revision)

@@ -7,6 +7,7 @@ from agent_data.paging import Paged
 from doors.direct import Caller, method
 from shared.documents.models import Children, ParentId
 from shared.rpc.errors import NotFound
+from shared.rpc.offers import Tool
 
 
 class ListChildren(Paged):
@@ -15,7 +16,17 @@ class ListChildren(Paged):
     parent_id: ParentId = "root"
 
 
-@method("agent-data/list_children", role="reader", errors=(NotFound,))
+@method(
+    "agent-data/list_children",
+    role="reader",
+    errors=(NotFound,),
+    tool=Tool(
+        "List documents",
+        "reads",
+        "List the documents below a parent ('root' is the top of the tree), in order, without their texts. "
+        "Where 'next_cursor' comes back, call again with it as 'cursor'.",
+    ),
+)
 def handler(params: ListChildren, caller: Caller) -> Children:
     """List the children that are not deleted, without their bodies."""
     return reading(caller).children(params.parent_id, params.limit, params.cursor)

@@ -13,6 +13,7 @@ from shared.documents.models import DocumentId, ParentId, Written
 from shared.documents.places import Place
 from shared.rpc.errors import Conflict, NotFound
 from shared.rpc.method import WHOLE
+from shared.rpc.offers import Tool
 
 
 class GivenPosition(Params):
@@ -29,7 +30,17 @@ class MoveDocument(ChangeOfDocument):
     position: GivenPosition = GivenPosition()
 
 
-@method("agent-data/move_document", role="writer", errors=(NotFound, Conflict))
+@method(
+    "agent-data/move_document",
+    role="writer",
+    errors=(NotFound, Conflict),
+    tool=Tool(
+        "Move a document",
+        "sets",
+        "Move a document, and all below it, under another parent: before a sibling (position.before), at a "
+        "number from 0 on (position.ordering), or last.",
+    ),
+)
 def handler(params: MoveDocument, caller: Caller) -> Written:
     """Move the document; the tree stays a tree, whoever else is moving."""
     place = Place(params.position.before, params.position.ordering)

@@ -7,6 +7,7 @@ from doors.direct import Caller, method
 from shared.documents import deleting
 from shared.documents.models import Written
 from shared.rpc.errors import Conflict, NotFound
+from shared.rpc.offers import Tool
 
 
 class RestoreDocument(ChangeOfDocument):
@@ -15,7 +16,17 @@ class RestoreDocument(ChangeOfDocument):
     recursive: bool = False
 
 
-@method("agent-data/restore_document", role="writer", errors=(NotFound, Conflict))
+@method(
+    "agent-data/restore_document",
+    role="writer",
+    errors=(NotFound, Conflict),
+    tool=Tool(
+        "Restore a document",
+        "sets",
+        "Bring back a deleted document to its place, or call off a deletion to come. recursive: true brings "
+        "back what was deleted with it.",
+    ),
+)
 def handler(params: RestoreDocument, caller: Caller) -> Written:
     """Restore the document to the place that it had."""
     request = params.request("restore_document", caller)

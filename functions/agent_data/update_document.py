@@ -12,6 +12,7 @@ from shared.documents import writing
 from shared.documents.models import Body, Metadata, MimeType, PatchField, Written
 from shared.rpc.errors import Conflict, NotFound
 from shared.rpc.method import WHOLE
+from shared.rpc.offers import Tool
 
 
 class NewContent(Params):
@@ -37,7 +38,18 @@ class UpdateDocument(ChangeOfDocument):
     last_known_revision: Annotated[int, Field(ge=1, le=2**53), WHOLE] | None = None
 
 
-@method("agent-data/update_document", role="writer", errors=(NotFound, Conflict))
+@method(
+    "agent-data/update_document",
+    role="writer",
+    errors=(NotFound, Conflict),
+    tool=Tool(
+        "Update a document",
+        "replaces",
+        "Replace a document's text, metadata or display flag with those in 'patch'. Give the revision that "
+        "you read as last_known_revision: if somebody has written since, it fails with CONFLICT and changes "
+        "nothing; then read again.",
+    ),
+)
 def handler(params: UpdateDocument, caller: Caller) -> Written:
     """Apply the patch, unless somebody else has written since the caller read."""
     content = params.patch.content

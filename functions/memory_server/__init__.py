@@ -9,6 +9,7 @@ from shared.dynamodb import Table
 from shared.memory.conversations import Conversations
 from shared.memory.models import ConversationId
 from shared.rpc.method import Params
+from shared.rpc.offers import Argument, Prompt, Resource
 
 if TYPE_CHECKING:
     from shared.rpc.caller import Caller
@@ -22,6 +23,35 @@ RESOURCES: Final = [
         "description": "Conversation history for {conversation_id}",
         "mimeType": "application/json",
     }
+]
+
+MCP_RESOURCES: Final = [
+    Resource(
+        uri=f"{URI}{{conversation_id}}",
+        name="conversation",
+        title="Conversation",
+        description="A conversation's messages, oldest first, and its summary, as JSON.",
+        read="memory-server/resources/read",
+        listing="memory-server/resources/list",
+    )
+]
+MCP_PROMPTS: Final = [
+    Prompt(
+        name="summarize_conversation",
+        title="Summarise a conversation",
+        description="Write the summary that stands for a conversation's older messages.",
+        text=(
+            "Summarise the conversation below so that it can go on without its older messages: who wants what, what "
+            "was found, decided and promised, and what is still open. Build on the summary that it has, if any. Write "
+            "in the language with the code '{language}', in at most 200 words, and nothing but the summary. Then store "
+            "it with memory_set_summary, for the conversation '{conversation_id}'."
+        ),
+        arguments=[
+            Argument("conversation_id", "The conversation to summarise.", required=True),
+            Argument("language", "The code of the language to write in: vi or en.", default="vi"),
+        ],
+        resource=f"{URI}{{conversation_id}}",
+    )
 ]
 
 

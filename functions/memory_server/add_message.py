@@ -6,6 +6,7 @@ from doors.direct import Caller, method
 from memory_server import InConversation, conversations
 from memory_server.results import Done
 from shared.memory.models import Content, Role
+from shared.rpc.offers import Tool
 
 
 class AddMessage(InConversation):
@@ -15,7 +16,16 @@ class AddMessage(InConversation):
     content: Content
 
 
-@method("memory-server/memory/add_message", role="writer")
+@method(
+    "memory-server/memory/add_message",
+    role="writer",
+    tool=Tool(
+        "Add a message",
+        "adds",
+        "Append one message to the end of a conversation; one that does not exist is created. Calling twice "
+        "adds it twice.",
+    ),
+)
 def handler(params: AddMessage, caller: Caller) -> Done:
     """Append one message; a conversation that does not exist is created."""
     conversations(caller).append(params.conversation_id, params.role, params.content)

@@ -14,6 +14,7 @@ from shared.memory.histories import History
 from shared.memory.models import Message
 from shared.rpc.errors import NotFound
 from shared.rpc.method import WHOLE
+from shared.rpc.offers import Tool
 
 
 class GetContext(InConversation):
@@ -29,7 +30,17 @@ class Context:
     messages: list[Message]
 
 
-@method("memory-server/memory/get_context", role="reader", errors=(NotFound,))
+@method(
+    "memory-server/memory/get_context",
+    role="reader",
+    errors=(NotFound,),
+    tool=Tool(
+        "Read recent messages",
+        "reads",
+        "Read the last few messages of a conversation, oldest first: what you need to answer its next turn. "
+        "Older ones are in its summary (memory_get_summary).",
+    ),
+)
 def handler(params: GetContext, caller: Caller) -> Context:
     """Get the last messages of a conversation, oldest first."""
     keep_recent = config().keep_recent_messages

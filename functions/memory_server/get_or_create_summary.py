@@ -15,6 +15,7 @@ from shared.memory.histories import History
 from shared.memory.models import Content, Language, Message, Role
 from shared.memory.summarizing import summarize
 from shared.rpc.errors import NotFound, Unavailable
+from shared.rpc.offers import Tool
 
 
 class OldMessage(Params):
@@ -31,7 +32,17 @@ class GetOrCreateSummary(InConversation):
     language: Language = "vi"
 
 
-@method("memory-server/memory/get_or_create_summary", role="writer", errors=(NotFound, Unavailable))
+@method(
+    "memory-server/memory/get_or_create_summary",
+    role="writer",
+    errors=(NotFound, Unavailable),
+    tool=Tool(
+        "Get or make a summary",
+        "sets",
+        "Get the stored summary of a conversation, or have one made where the server has a model for it. An "
+        "empty summary means: write one yourself and store it with memory_set_summary.",
+    ),
+)
 def handler(params: GetOrCreateSummary, caller: Caller) -> SummaryOf:
     """Get the stored summary; with AUTO_SUMMARY on, make one where there is none."""
     settings = config()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 from urllib.parse import quote
+
+from pydantic import Field
 
 from doors.direct import Caller, Params, method
 from memory_server import URI, conversations
@@ -11,10 +14,11 @@ from memory_server.paging import Cursor, Limit
 
 
 class ListResources(Params):
-    """Which part of the list."""
+    """Which part of the list; with `prefix`, only ids that begin so."""
 
     limit: Limit = 100
     cursor: Cursor | None = None
+    prefix: Annotated[str, Field(max_length=200)] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ class Resources:
 @method("memory-server/resources/list", role="reader")
 def handler(params: ListResources, caller: Caller) -> Resources:
     """List conversations as resources."""
-    ids, more = conversations(caller).listed(params.limit, params.cursor)
+    ids, more = conversations(caller).listed(params.limit, params.cursor, params.prefix)
     resources = [
         Resource(URI + quote(each, safe=":@"), f"Conversation {each}", f"Conversation history for {each}")
         for each in ids

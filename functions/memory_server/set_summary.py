@@ -8,6 +8,7 @@ from memory_server.results import Done
 from shared.memory.histories import History
 from shared.memory.models import SummaryText
 from shared.rpc.errors import NotFound
+from shared.rpc.offers import Tool
 
 
 class SetSummary(InConversation):
@@ -17,7 +18,17 @@ class SetSummary(InConversation):
     compress: bool | None = None
 
 
-@method("memory-server/memory/set_summary", role="writer", errors=(NotFound,))
+@method(
+    "memory-server/memory/set_summary",
+    role="writer",
+    errors=(NotFound,),
+    tool=Tool(
+        "Store a summary",
+        "replaces",
+        "Store the summary of everything said so far in a conversation, in place of the one before. The "
+        "messages themselves stay.",
+    ),
+)
 def handler(params: SetSummary, caller: Caller) -> Done:
     """Store the summary; the full history is kept."""
     history = History(conversations(caller), params.conversation_id)

@@ -4,4 +4,5 @@ from __future__ import annotations
 
 from shared.tools import tools
 
-TOOLS = [each.described() for each in tools().values()]
+MCP_TOOLS = list(tools().values())
+TOOLS = [each.described() for each in MCP_TOOLS]

@@ -6,6 +6,7 @@ import secrets
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from shared.dynamodb import ConditionFailed, Keys, Table, Write
@@ -92,13 +93,15 @@ class Conversations:
             ],
         )
 
-    def listed(self, limit: int, cursor: str | None) -> tuple[list[str], str | None]:
-        """The ids of the tenant's conversations in order, and a cursor where more follow."""
+    def listed(self, limit: int, cursor: str | None, prefix: str = "") -> tuple[list[str], str | None]:
+        """The ids of the tenant's conversations that begin with `prefix`, in order, and a cursor where more follow."""
         after = cursors.decode(cursor, str)[0] if cursor else " "
         if not _is_key(after):
             raise cursors.stale()
-        pages = self.table.query(keys.conversations(self.tenant_id), Keys.after(after), limit=limit + 1)
-        ids = [item["sk"] for page in pages for item in page]
+        wanted = Keys.beginning(prefix) if prefix and not cursor else Keys.after(after)
+        pages = self.table.query(keys.conversations(self.tenant_id), wanted, limit=limit + 1)
+        found = (item["sk"] for page in pages for item in page)
+        ids = list(takewhile(lambda each: each.startswith(prefix), found))
         return ids[:limit], cursors.encode(ids[limit - 1]) if len(ids) > limit else None
 
     def find(self, conversation_id: str) -> Header | None:

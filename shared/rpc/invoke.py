@@ -25,12 +25,14 @@ class Call(TypedDict):
     params: Any
     caller: dict[str, Any]
     correlation_id: str
+    to_read: NotRequired[bool]
 
 
 class Answer(TypedDict):
-    """What a method's function sends back: one of the two."""
+    """What a method's function sends back: a result or an error; where it was asked for, text for a model to read."""
 
     result: NotRequired[Any]
+    text: NotRequired[str]
     error: NotRequired[ErrorRecord]
 
 
@@ -56,7 +58,21 @@ def use(transport: Transport) -> None:
 def invoke(function: str, method: str, params: Any, caller: Caller, correlation_id: str) -> Any:
     """Call the method that lives in `function`; its result, or its error raised."""
     call = Call(method=method, params=params, caller=caller.record(), correlation_id=correlation_id)
-    require_text(params)
+    return _ask(function, call)["result"]
+
+
+def invoke_to_read(
+    function: str, method: str, params: Any, caller: Caller, correlation_id: str
+) -> tuple[Any, str | None]:
+    """Call the method as `invoke` does; its result, and the same for a model to read where the method says it so."""
+    call = Call(method=method, params=params, caller=caller.record(), correlation_id=correlation_id, to_read=True)
+    answer = _ask(function, call)
+    return answer["result"], answer.get("text")
+
+
+def _ask(function: str, call: Call) -> Answer:
+    correlation_id = call["correlation_id"]
+    require_text(call["params"])
     payload = compact(call).encode("utf-8")
     transport = _transport[0] if _transport else _lambda()
     try:
@@ -67,7 +83,7 @@ def invoke(function: str, method: str, params: Any, caller: Caller, correlation_
         raise Internal(correlation_id) from None
     if "error" in answer:
         raise KhoError.from_record(answer["error"])
-    return answer["result"]
+    return answer
 
 
 @cache

@@ -17,6 +17,8 @@ from shared.rpc.text import encodable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from shared.rpc.offers import Effect
+
 
 class Arguments(BaseModel):
     """The base of every tool's arguments: strict types; fields that a tool does not know are ignored."""
@@ -43,6 +45,10 @@ class Tool(Generic[A]):
     description: str
     arguments: type[A]
     run: Callable[[A], Outcome]
+    title: str = ""
+    effect: Effect = "reads"
+    data: type = dict
+    """What an outcome's data is."""
 
     def described(self) -> dict[str, Any]:
         """The tool as lists show it."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 
 from shared.tools import Arguments, Outcome, Tool
-from shared.web_search import web_search
+from shared.web_search import WebResult, web_search
 
 _MAX_RESULTS: Final = 5
 _MAX_QUERY: Final = 1_000
@@ -31,18 +31,28 @@ class Search(Arguments):
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The pages that were found, best first."""
+
+    results: list[WebResult]
+
+
 def _run(arguments: Search) -> Outcome:
     results = web_search().search(arguments.query, _MAX_RESULTS)
     parts = (f"Title: {each.title}\nContent: {each.content}\nLink: {each.link}\n---" for each in results)
-    return Outcome("\n".join(parts) or "No results found.", {"results": [asdict(each) for each in results]})
+    return Outcome("\n".join(parts) or "No results found.", asdict(Found(results)))
 
 
 TOOL = Tool(
     name="duckduckgo_search",
+    title="Search the web",
     description=(
         "Search using DuckDuckGo (free, unlimited, privacy-focused). Returns up to 5 relevant search results "
         "with titles, content snippets, and links."
     ),
     arguments=Search,
+    effect="reads",
+    data=Found,
     run=_run,
 )

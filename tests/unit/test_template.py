@@ -5,13 +5,18 @@ from __future__ import annotations
 import importlib.util
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
+from doors.resource_metadata import MCP, WELL_KNOWN
 from infra.local.template import FILE, TemplateLoader, load
 from shared.rpc.catalogue import catalogue
+from shared.rpc.offers import offers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 FUNCTIONS = FILE.parent / "functions"
 RESOURCES: dict[str, dict[str, Any]] = yaml.load(FILE.read_text(), TemplateLoader)["Resources"]
@@ -86,10 +91,31 @@ def test_policies_name_actions_and_resources(logical: str) -> None:
             assert "*" not in json.dumps(resource)
 
 
+def callable_from(function: str) -> set[str]:
+    """The functions that `function` may call."""
+    invoking = [each for each in statements(BY_NAME[function][1]) if "lambda:InvokeFunction" in actions(each)]
+    return {arn["Fn::GetAtt"][0] for statement in invoking for arn in statement["Resource"]}
+
+
+def functions_of(methods: Iterable[str]) -> set[str]:
+    return {BY_NAME[catalogue().methods[name].function][0] for name in methods}
+
+
 def test_the_jsonrpc_door_may_call_every_method_and_nothing_else() -> None:
-    invoking = [each for each in statements(BY_NAME["doors-jsonrpc"][1]) if "lambda:InvokeFunction" in actions(each)]
-    allowed = {arn["Fn::GetAtt"][0] for statement in invoking for arn in statement["Resource"]}
-    assert allowed == {BY_NAME[entry.function][0] for entry in catalogue().methods.values()}
+    assert callable_from("doors-jsonrpc") == functions_of(METHODS)
+
+
+def test_the_mcp_door_may_call_what_it_offers_and_nothing_else() -> None:
+    reached = {tool.method for tool in offers().tools}
+    reached |= {method for each in offers().resources for method in (each.read, each.listing) if method}
+    assert callable_from("doors-mcp") == functions_of(reached)
+
+
+def test_the_mcp_door_answers_what_clients_may_try() -> None:
+    routes = {(route.method, route.path) for route in load().routes if route.function == "doors-mcp"}
+    assert routes == {("POST", "/mcp"), ("GET", "/mcp"), ("DELETE", "/mcp")}
+    told = {route.path for route in load().routes if route.function == "doors-resource_metadata"}
+    assert told == {WELL_KNOWN, WELL_KNOWN + MCP}
 
 
 def test_data_outlives_the_stack() -> None:
@@ -112,6 +138,9 @@ def test_only_public_routes_have_no_authorizer() -> None:
         "/openapi.json",
         "/jsonrpc",
         "/actions",
+        "/mcp",
+        WELL_KNOWN,
+        WELL_KNOWN + MCP,
     }
 
 

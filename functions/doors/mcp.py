@@ -1,0 +1,128 @@
+"""POST /mcp: MCP over Streamable HTTP, stateless: every tool, resource and prompt.
+
+The official SDK speaks the protocol. Before it, this door checks what the SDK would let through or answer with an
+exception's text: Host and Origin, credentials, and that the body is one message.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache, partial
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from mcp_types.jsonrpc import jsonrpc_message_adapter
+from pydantic import ValidationError
+
+from doors.callers import caller_with, require_known
+from doors.dialects import http_body, jsonrpc_error
+from doors.http import Request, Response, respond
+from doors.mcp_server import server_of
+from doors.mcp_transport import Transport, Visit
+from doors.resource_metadata import challenge
+from shared.config import config
+from shared.rpc.errors import InvalidParams, InvalidRequest, KhoError, NotAllowed, NotSignedIn, ParseError
+from shared.rpc.offers import offers
+from shared.rpc.text import compact, is_encodable, parse, require_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from shared.rpc.caller import Caller
+
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+_ONLY_POST: Final = {
+    "error": {
+        "code": "METHOD_NOT_ALLOWED",
+        "message": "This door takes POST alone: it keeps no sessions and opens no streams.",
+        "details": {},
+        "guidance": "Send each MCP message as the body of a POST.",
+    }
+}
+
+
+def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
+    """Answer one MCP message."""
+    return answer(event, _transport())
+
+
+def answer(event: dict[str, Any], transport: Transport) -> dict[str, Any]:
+    """Answer the gateway's event with what the MCP server behind `transport` says."""
+    return respond("doors/mcp", event, partial(_answer, event=event, transport=transport))
+
+
+@cache
+def _transport() -> Transport:
+    return Transport(server_of(offers()))
+
+
+def _answer(request: Request, *, event: dict[str, Any], transport: Transport) -> Response:
+    if event["requestContext"]["http"]["method"] != "POST":
+        return Response(HTTPStatus.METHOD_NOT_ALLOWED, compact(_ONLY_POST), {"allow": "POST"})
+    _refuse_foreign(request.headers)
+    try:
+        caller = _caller(request.headers)
+    except NotSignedIn as error:
+        headers = {"www-authenticate": challenge(request.headers)}
+        return Response(HTTPStatus.UNAUTHORIZED, compact(http_body(error)), headers)
+    message: Any = None
+    try:
+        request.require_json()
+        message = parse(request.body)
+        _require_one_message(message)
+    except (ParseError, InvalidRequest, InvalidParams) as error:
+        return _refusal(message, error)
+    said = transport.answer(_for_the_sdk(event), Visit(caller, request.correlation_id))
+    return Response(HTTPStatus(said["statusCode"]), said["body"] or None, said["headers"])
+
+
+def _refuse_foreign(headers: Mapping[str, str]) -> None:
+    """Refuse pages elsewhere, which a browser here may have been led to: by their origin, or a name that leads here."""
+    host = headers.get("host", "").lower()
+    is_open = config().auth == "open"
+    if is_open and re.sub(r":\d*$", "", host).strip("[]") not in _LOOPBACK:
+        raise NotAllowed("This host name is not served without keys.", guidance="Call it by a loopback address.")
+    origin = headers.get("origin")
+    if origin is None:
+        return
+    try:
+        parts = urlsplit(origin.lower())
+        if parts.netloc == host or (is_open and parts.hostname in _LOOPBACK):
+            return
+    except ValueError:
+        pass  # no address at all
+    raise NotAllowed("Pages of this origin are not served.", guidance="Call from a program, or from a page here.")
+
+
+def _caller(headers: Mapping[str, str]) -> Caller:
+    caller = caller_with(headers)
+    require_known(caller)
+    return caller
+
+
+def _require_one_message(message: Any) -> None:
+    if isinstance(message, list):
+        raise InvalidRequest(details={"reason": "batches are no part of MCP: send one message a request"})
+    if not is_encodable(message):
+        require_text(message)
+    try:
+        jsonrpc_message_adapter.validate_python(message, by_name=False)
+    except ValidationError:
+        raise InvalidRequest(details={"reason": "the body is not one JSON-RPC message"}) from None
+
+
+def _refusal(message: Any, error: KhoError) -> Response:
+    id_ = message.get("id") if isinstance(message, dict) else None
+    echoed = id_ if isinstance(id_, int | str) and not isinstance(id_, bool) and is_encodable(id_) else None
+    body = {"jsonrpc": "2.0", "id": echoed, "error": jsonrpc_error(error, "")}
+    return Response(HTTPStatus.BAD_REQUEST, compact(body))
+
+
+def _for_the_sdk(event: dict[str, Any]) -> dict[str, Any]:
+    """The event with those headers alone that are MCP's business: of others, Mangum trips over some."""
+    headers = event.get("headers") or {}
+    kept = {
+        name: value for name, value in headers.items() if name in ("accept", "content-type") or name.startswith("mcp-")
+    }
+    return event | {"headers": kept}

@@ -1,0 +1,102 @@
+"""Kho as an MCP server: tools, resources, prompts and completions, made from what the functions offer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+from mcp.server.caching import CacheableMethod, CacheHint
+from mcp.server.context import ServerMiddleware
+from mcp.server.lowlevel.server import Server
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    CallToolRequestParams,
+    CompleteRequestParams,
+    GetPromptRequestParams,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+)
+from pydantic import ValidationError
+
+from doors.mcp_errors import protocol_error
+from doors.mcp_resources import Resources
+from doors.mcp_tools import Tools
+from shared.rpc.errors import InvalidParams, KhoError
+from shared.rpc.method import problems
+from shared.telemetry import foreseen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+    from pydantic import BaseModel
+
+    from doors.mcp_transport import Visit
+    from shared.rpc.offers import Offers
+
+    Answer = Callable[[Any, Visit, str], dict[str, Any]]
+    Context = ServerRequestContext[Any, Any]
+
+VERSION: Final = "0.1.0"
+_INSTRUCTIONS: Final = (
+    "A storehouse for agents. Tools named memory_… keep conversations; the others say what they do. Ids that tools "
+    "take come from other tools' results or from the resources. What fails says in 'guidance' what to do about it."
+)
+_CACHED: Final = CacheHint(ttl_ms=60_000, scope="private")
+_FRESH: Final = CacheHint(ttl_ms=0, scope="private")
+_UNCHANGING: Final = ("server/discover", "tools/list", "prompts/list", "resources/templates/list")
+
+
+def server_of(offers: Offers) -> Server[Any]:
+    """The MCP server that offers `offers`."""
+    hints: dict[CacheableMethod, CacheHint] = {
+        method: _CACHED if method in _UNCHANGING else _FRESH for method in get_args(CacheableMethod)
+    }
+    server: Server[Any] = Server("kho", title="Kho", version=VERSION, instructions=_INSTRUCTIONS, cache_hints=hints)
+    # In place of the SDK's own, which traces for whoever collects traces.
+    server.middleware = [_SayErrors()]
+    tools, resources = Tools(offers.tools), Resources(offers.resources, offers.prompts)
+    answers: list[tuple[str, type[BaseModel], Answer]] = [
+        ("tools/list", PaginatedRequestParams, tools.list_tools),
+        ("tools/call", CallToolRequestParams, tools.call_tool),
+        ("resources/list", PaginatedRequestParams, resources.list_resources),
+        ("resources/templates/list", PaginatedRequestParams, resources.list_templates),
+        ("resources/read", ReadResourceRequestParams, resources.read_resource),
+        ("prompts/list", PaginatedRequestParams, resources.list_prompts),
+        ("prompts/get", GetPromptRequestParams, resources.get_prompt),
+        ("completion/complete", CompleteRequestParams, resources.complete),
+    ]
+    for method, params, answer in answers:
+        _add(server, method, params, answer)
+    return server
+
+
+def visit_of(context: Context) -> Visit:
+    """Who calls, and under which correlation id."""
+    assert context.request is not None
+    visit: Visit = context.request.scope["state"]["visit"]
+    return visit
+
+
+def _add(server: Server[Any], method: str, params: type[BaseModel], answer: Answer) -> None:
+    async def handle(context: Context, read: BaseModel) -> dict[str, Any]:
+        # The loop serves this one call, so what waits here keeps nobody waiting.
+        return {"resultType": "complete"} | answer(read, visit_of(context), context.protocol_version)
+
+    server.add_request_handler(method, params, handle)
+
+
+class _SayErrors(ServerMiddleware[Any]):
+    """Lets nothing leave but errors of the contract and of the protocol: no text of an exception."""
+
+    async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        try:
+            with foreseen(visit_of(ctx).correlation_id):
+                try:
+                    return await call_next(ctx)
+                except ValidationError as error:
+                    raise InvalidParams(*problems(error)) from None
+                except MCPError as error:
+                    said = error
+        except KhoError as error:
+            said = protocol_error(error, "", ctx.protocol_version)
+        raise said from None

@@ -1,0 +1,80 @@
+"""MCP's tools: what a caller may call, and the calls."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from doors.http import MAX_ANSWER_BYTES
+from doors.mcp_errors import is_handshake, protocol_error, tool_error
+from shared.rpc.catalogue import catalogue
+from shared.rpc.errors import FieldProblem, InvalidParams, KhoError, TooLarge
+from shared.rpc.invoke import invoke_to_read
+from shared.rpc.text import compact, encodable
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolRequestParams, PaginatedRequestParams
+
+    from doors.mcp_transport import Visit
+    from shared.rpc.offers import OfferedTool
+
+_SURELY_SMALL: Final = 256 * 1024
+_ELSEWHERE: Final = "The result is in structuredContent alone: it is too long to be said twice."
+
+
+class Tools:
+    """The tools that are offered, by their names."""
+
+    def __init__(self, tools: list[OfferedTool]) -> None:
+        self._tools = {each.name: each for each in tools}
+        # Seeds write some names with a slash, which models' interfaces do not take; whoever knows them may say so.
+        self._spelt = {each.method.partition("/")[2]: each for each in tools if not each.by_name}
+
+    def list_tools(self, params: PaginatedRequestParams, visit: Visit, _revision: str) -> dict[str, Any]:
+        """The tools that the caller's role allows."""
+        require_first_page(params)
+        allowed = [each for each in self._tools.values() if each.anonymous or visit.caller.holds(each.role)]
+        return {"tools": [each.described for each in allowed]}
+
+    def call_tool(self, params: CallToolRequestParams, visit: Visit, revision: str) -> dict[str, Any]:
+        """The result of a tool; its failure as the revision says it."""
+        tool = self._tools.get(params.name) or self._spelt.get(params.name)
+        if tool is None:
+            said = f"'{encodable(params.name)}' is not a tool; tools/list names them"
+            raise InvalidParams(FieldProblem(field="name", message=said))
+        entry = catalogue().methods[tool.method]
+        try:
+            return _run(tool, entry.function, params.arguments or {}, visit)
+        except KhoError as error:
+            if is_handshake(revision):
+                raise protocol_error(error, entry.server, revision) from None
+            return tool_error(error)
+
+
+def _run(tool: OfferedTool, function: str, arguments: dict[str, Any], visit: Visit) -> dict[str, Any]:
+    given = {"name": tool.name, "arguments": arguments} if tool.by_name else arguments
+    result, text = invoke_to_read(function, tool.method, given, visit.caller, visit.correlation_id)
+    if tool.by_name:
+        return fitting(result)
+    said = compact(result) if text is None else text
+    if len(said) > _SURELY_SMALL and carried_bytes(result) + carried_bytes(said) > MAX_ANSWER_BYTES:
+        said = _ELSEWHERE
+    return fitting({"content": [{"type": "text", "text": said}], "structuredContent": result})
+
+
+def require_first_page(params: PaginatedRequestParams) -> None:
+    """Refuse a cursor where a list has one page only, and so gave none."""
+    if params.cursor is not None:
+        raise InvalidParams(FieldProblem(field="cursor", message="is not a cursor of this list, which has one page"))
+
+
+def fitting(result: dict[str, Any]) -> dict[str, Any]:
+    """`result`, unless it would not fit through the door."""
+    if carried_bytes(result) > MAX_ANSWER_BYTES:
+        raise TooLarge("The answer would pass 6 MB.")
+    return result
+
+
+def carried_bytes(value: Any) -> int:
+    """What `value` costs in the door's answer: the SDK writes ASCII, and the event carries that as a string."""
+    return len(json.dumps(json.dumps(value)))

@@ -1,0 +1,103 @@
+"""MCP's Streamable HTTP under Mangum: the gateway's event in, the SDK's answer out, nothing kept between two calls."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from dataclasses import dataclass
+from queue import Empty, LifoQueue
+from typing import TYPE_CHECKING, Any, cast
+
+from mangum import Mangum
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+from doors.http import MAX_EVENT_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mangum.types import LambdaContext
+    from mcp.server.lowlevel.server import Server
+    from starlette.types import Receive, Scope, Send
+
+    from shared.rpc.caller import Caller
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """Who calls in one request, and under which correlation id."""
+
+    caller: Caller
+    correlation_id: str
+
+
+class Transport:
+    """Serves one MCP server, however many calls come at once."""
+
+    def __init__(self, server: Server[Any]) -> None:
+        self._server = server
+        # Lambda sends one call at a time, and so one seat is made there. One machine makes as many as it needs.
+        self._free: LifoQueue[_Seat] = LifoQueue()
+
+    def answer(self, event: dict[str, Any], visit: Visit) -> dict[str, Any]:
+        """What the SDK answers to the gateway's event."""
+        try:
+            seat = self._free.get_nowait()
+        except Empty:
+            seat = _Seat(self._server)
+        try:
+            return seat.answer(event, visit)
+        finally:
+            self._free.put(seat)
+
+    def close(self) -> None:
+        """End what is not under way."""
+        while not self._free.empty():
+            self._free.get_nowait().close()
+
+
+class _Seat:
+    """An event loop of its own with the SDK's session manager in it, for one call at a time.
+
+    The manager must be entered once and left running: entered anew for each event it refuses the second, and what one
+    task has entered no other may leave. So a task of its own holds it, and sleeps while the loop does.
+    """
+
+    def __init__(self, server: Server[Any]) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=MAX_EVENT_BYTES)
+        self._visit: Visit | None = None
+        self._over = asyncio.Event()
+        running = asyncio.Event()
+        self._kept = self._loop.create_task(self._keep(running))
+        self._loop.run_until_complete(running.wait())
+        with self._current():
+            self._mangum = Mangum(self._serve, lifespan="off")
+
+    def answer(self, event: dict[str, Any], visit: Visit) -> dict[str, Any]:
+        self._visit = visit
+        with self._current():
+            return self._mangum(event, cast("LambdaContext", None))
+
+    def close(self) -> None:
+        self._over.set()
+        self._loop.run_until_complete(self._kept)
+        self._loop.close()
+
+    @contextmanager
+    def _current(self) -> Iterator[None]:
+        # Mangum asks for the thread's own loop.
+        asyncio.set_event_loop(self._loop)
+        try:
+            yield
+        finally:
+            asyncio.set_event_loop(None)
+
+    async def _keep(self, running: asyncio.Event) -> None:
+        async with self._manager.run():
+            running.set()
+            await self._over.wait()
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["state"] = {"visit": self._visit}
+        await self._manager.handle_request(scope, receive, send)
