@@ -17,7 +17,7 @@ from shared.knowledge.lexical import SATURATION, Terms
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shared.knowledge.embedding import Space
+    from shared.knowledge.embedding.spaces import Space
 
 CONTEXT: Final = 0.25
 """What nearness to the asker's own document counts beside nearness to the question."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from shared.knowledge.passages import Document, Hit, Passage, Question
 
 _AT_ONCE: Final = 64
+_opening: Final = threading.Lock()
 
 
 class Index:
@@ -107,9 +109,14 @@ class Index:
         return version
 
 
-@cache
 def knowledge_index() -> Index:
     """The index that the settings name; one a process, for the embedded store belongs to one."""
+    with _opening:  # two first callers must not open it twice
+        return _opened()
+
+
+@cache
+def _opened() -> Index:
     chosen = embedder()
     store = vector_store(chosen.space)
     parts = config().reranker == "late-interaction" and chosen.space.tokens

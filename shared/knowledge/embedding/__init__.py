@@ -2,45 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
-from shared.config import ConfigurationError, config
+from shared.config import config
+from shared.knowledge.embedding.spaces import current_space
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+
+    from shared.knowledge.embedding.spaces import Space
 
 Vector = list[float]
-
-
-@dataclass(frozen=True, slots=True)
-class Space:
-    """Where a model puts texts: vectors of one space alone can be compared.
-
-    Cosines of unrelated texts lie around `floor`, those of the closest `reach` above it.
-    """
-
-    model: str
-    dimensions: int
-    question_prefix: str
-    passage_prefix: str
-    floor: float
-    reach: float
-    tokens: bool = False
-
-    def record(self) -> dict[str, Any]:
-        """What a collection remembers of the space of its vectors."""
-        remembered = asdict(self)
-        return {name: remembered[name] for name in ("model", "dimensions", "question_prefix", "passage_prefix")}
-
-    def require(self, recorded: Mapping[str, Any]) -> None:
-        """Refuse what was recorded in another space."""
-        different = {name: recorded.get(name) for name, value in self.record().items() if recorded.get(name) != value}
-        if different:
-            named = ", ".join(f"{name} {was!r} instead of {self.record()[name]!r}" for name, was in different.items())
-            raise ConfigurationError(
-                f"the knowledge index was made with {named}; set the embedding model back, or use an empty index"
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +48,16 @@ class Embedder(Protocol):
 
 def embedder() -> Embedder:
     """The embedder that the settings name."""
-    settings = config()
-    if settings.embedder == "embedded":
+    space = current_space()
+    kind = config().embedder
+    if kind == "embedded":
         from shared.knowledge.embedding.e5 import E5
 
         return E5()
-    if settings.embedder == "qdrant":
+    if kind == "qdrant":
         from shared.knowledge.embedding.remote import InferredByStore
 
-        return InferredByStore(settings.embedding_model)
-    from shared.knowledge.embedding.bedrock import bedrock_embedder
+        return InferredByStore(space)
+    from shared.knowledge.embedding.bedrock import Cohere, Titan
 
-    return bedrock_embedder(settings.embedding_model)
+    return Cohere(space) if "cohere" in space.model else Titan(space)

@@ -11,13 +11,14 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from shared.config import ConfigurationError
-from shared.knowledge.embedding import Embedding, Space, Vector
+from shared.knowledge.embedding import Embedding, Vector
 from shared.rpc.errors import Unavailable
 from shared.telemetry import logger
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from shared.knowledge.embedding.spaces import Space
 
 _AT_ONCE: Final = 8
 _COHERE_BATCH: Final = 96
@@ -28,10 +29,8 @@ _TITAN_CHARACTERS: Final = 30_000
 class _Bedrock(ABC):
     """What both families share: a model is asked with JSON, over HTTPS."""
 
-    space: Space
-
-    def __init__(self, model: str) -> None:
-        self._model = model
+    def __init__(self, space: Space) -> None:
+        self.space = space
         settings = Config(connect_timeout=2, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 3})
         self._client = boto3.client("bedrock-runtime", config=settings)
 
@@ -45,7 +44,7 @@ class _Bedrock(ABC):
 
     def _ask(self, body: dict[str, Any]) -> dict[str, Any]:
         try:
-            answer = self._client.invoke_model(modelId=self._model, body=json.dumps(body))
+            answer = self._client.invoke_model(modelId=self.space.model, body=json.dumps(body))
             read: dict[str, Any] = json.loads(answer["body"].read())
         except (BotoCoreError, ClientError) as error:
             logger.warning("embedding", extra={"failure": type(error).__name__})
@@ -55,10 +54,6 @@ class _Bedrock(ABC):
 
 class Cohere(_Bedrock):
     """Cohere Embed, multilingual: told by a type what a text is, where others have a prefix."""
-
-    def __init__(self, model: str) -> None:
-        super().__init__(model)
-        self.space = Space(model, 1024, "search_query", "search_document", floor=0.2, reach=0.6)
 
     def passages(self, texts: Sequence[str]) -> list[Embedding]:
         """The vectors of passages, or `Unavailable`."""
@@ -80,10 +75,6 @@ class Cohere(_Bedrock):
 class Titan(_Bedrock):
     """Titan Text Embeddings 2: one text a call, no word on what it is."""
 
-    def __init__(self, model: str) -> None:
-        super().__init__(model)
-        self.space = Space(model, 1024, "", "", floor=0.0, reach=0.7)
-
     def passages(self, texts: Sequence[str]) -> list[Embedding]:
         """The vectors of passages, or `Unavailable`."""
         with ThreadPoolExecutor(_AT_ONCE) as threads:
@@ -94,15 +85,3 @@ class Titan(_Bedrock):
         body = {"inputText": text[:_TITAN_CHARACTERS] or " ", "dimensions": self.space.dimensions, "normalize": True}
         vector: Vector = self._ask(body)["embedding"]
         return Embedding(vector)
-
-
-def bedrock_embedder(model: str) -> Cohere | Titan:
-    """The embedder for a model of Bedrock."""
-    if "cohere.embed-multilingual-v3" in model:
-        return Cohere(model)
-    if "amazon.titan-embed-text-v2" in model:
-        return Titan(model)
-    raise ConfigurationError(
-        f"KHO_EMBEDDING_MODEL is '{model}'; with KHO_EMBEDDER=bedrock it can be cohere.embed-multilingual-v3 or "
-        "amazon.titan-embed-text-v2:0, or an inference profile of theirs"
-    )

@@ -10,23 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import onnxruntime  # type: ignore[import-untyped]
 
-from shared.knowledge.embedding import Embedding, Space
+from shared.knowledge.embedding import Embedding
 from shared.knowledge.embedding.graph import model
 from shared.knowledge.embedding.pieces import Pieces
+from shared.knowledge.embedding.spaces import E5_SMALL
 from shared.knowledge.embedding.weights import Weights, blocks_to_floats, weights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-SPACE: Final = Space(
-    model="intfloat/multilingual-e5-small",
-    dimensions=384,
-    question_prefix="query: ",
-    passage_prefix="passage: ",
-    floor=0.7,
-    reach=0.3,
-    tokens=True,
-)
 _POOLED: Final = 3
 """Neighbouring pieces of a passage share a vector: a third of the space, for .002 of nDCG across languages."""
 
@@ -34,7 +26,7 @@ _POOLED: Final = 3
 class E5:
     """The embedder of one process; any number of threads may ask it."""
 
-    space = SPACE
+    space = E5_SMALL
 
     def passages(self, texts: Sequence[str]) -> list[Embedding]:
         """The vectors of passages."""
@@ -42,12 +34,12 @@ class E5:
 
     def question(self, text: str) -> Embedding:
         """The vector of a question."""
-        vectors, own = _engine().vectors(SPACE.question_prefix, text)
+        vectors, own = _engine().vectors(E5_SMALL.question_prefix, text)
         return Embedding(_unit(vectors.mean(axis=0)).tolist(), _unit(own).tolist())
 
 
 def _passage(text: str) -> Embedding:
-    vectors, own = _engine().vectors(SPACE.passage_prefix, text)
+    vectors, own = _engine().vectors(E5_SMALL.passage_prefix, text)
     pooled = np.add.reduceat(own, range(0, len(own), _POOLED), axis=0)
     return Embedding(_unit(vectors.mean(axis=0)).tolist(), _unit(pooled).tolist())
 
@@ -65,7 +57,7 @@ class _Engine:
         self._places = read.floats("emb.pos").reshape(-1, read.width) + read.floats("emb.type")[: read.width]
         self._prefixes = {
             prefix: self._pieces(prefix.strip(), len(self._places))
-            for prefix in (SPACE.question_prefix, SPACE.passage_prefix)
+            for prefix in (E5_SMALL.question_prefix, E5_SMALL.passage_prefix)
         }
         options = onnxruntime.SessionOptions()
         # A text at a time on one thread, as many at once as there are cores: no padding, and a text's vector never

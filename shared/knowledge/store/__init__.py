@@ -10,7 +10,8 @@ from shared.config import ConfigurationError, config
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shared.knowledge.embedding import RemoteText, Space, Vector
+    from shared.knowledge.embedding import RemoteText, Vector
+    from shared.knowledge.embedding.spaces import Space
     from shared.knowledge.lexical import Terms
 
 Kind = Literal["document", "passage"]

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from io import TextIOWrapper
 
-    from shared.knowledge.embedding import Space, Vector
+    from shared.knowledge.embedding import Vector
+    from shared.knowledge.embedding.spaces import Space
     from shared.knowledge.store import Ask, Point, Scope
 
 _LINKS: Final = 16

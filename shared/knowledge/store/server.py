@@ -19,7 +19,7 @@ from shared.telemetry import logger
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from shared.knowledge.embedding import Space
+    from shared.knowledge.embedding.spaces import Space
     from shared.knowledge.store import Ask, Point, Scope
 
 _LINKS: Final = 16

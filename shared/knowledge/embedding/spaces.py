@@ -1,0 +1,70 @@
+"""The spaces that the models we know put texts in; known without loading a model."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from shared.config import ConfigurationError, config
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Where a model puts texts: vectors of one space alone can be compared.
+
+    Cosines of unrelated texts lie around `floor`, those of the closest `reach` above it.
+    """
+
+    model: str
+    dimensions: int
+    question_prefix: str
+    passage_prefix: str
+    floor: float
+    reach: float
+    tokens: bool = False
+
+    def record(self) -> dict[str, Any]:
+        """What a collection remembers of the space of its vectors."""
+        return {name: value for name, value in asdict(self).items() if name not in ("floor", "reach")}
+
+    def require(self, recorded: Mapping[str, Any]) -> None:
+        """Refuse what was recorded in another space."""
+        different = {name: recorded.get(name) for name, value in self.record().items() if recorded.get(name) != value}
+        if different:
+            named = ", ".join(f"{name} {was!r} instead of {self.record()[name]!r}" for name, was in different.items())
+            raise ConfigurationError(
+                f"the knowledge index was made with {named}; set the embedding model back, or use an empty index"
+            )
+
+
+E5_SMALL: Final = Space(
+    "intfloat/multilingual-e5-small", 384, "query: ", "passage: ", floor=0.7, reach=0.3, tokens=True
+)
+_INFERRED: Final = (
+    # The same vectors as the embedded model's, so that an index can move; but those of the parts stay inside.
+    replace(E5_SMALL, tokens=False),
+    Space("intfloat/multilingual-e5-large", 1024, "query: ", "passage: ", floor=0.7, reach=0.3),
+)
+_BEDROCK: Final = (
+    Space("cohere.embed-multilingual-v3", 1024, "search_query", "search_document", floor=0.2, reach=0.6),
+    Space("amazon.titan-embed-text-v2:0", 1024, "", "", floor=0.0, reach=0.7),
+)
+
+
+def current_space() -> Space:
+    """Where the settings' embedder puts texts."""
+    settings = config()
+    if settings.embedder == "embedded":
+        return E5_SMALL
+    known = _INFERRED if settings.embedder == "qdrant" else _BEDROCK
+    model = settings.embedding_model or known[0].model
+    for space in known:
+        if space.model == model:
+            return space
+    named = ", ".join(space.model for space in known)
+    raise ConfigurationError(
+        f"KHO_EMBEDDING_MODEL is '{model}'; with KHO_EMBEDDER={settings.embedder} it can be: {named}"
+    )
