@@ -15,6 +15,7 @@ from infra.local.mqtt.decoding import decode
 from infra.local.mqtt.encoding import encode
 from infra.local.mqtt.framing import Framer
 from infra.local.mqtt.packets import MQTT_3, MQTT_5, Connack, Connect, Disconnect, Packet
+from infra.local.mqtt.properties import Kind
 from infra.local.mqtt.reasons import CONNACK_3, Malformed, Reason
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from infra.local.broker.sessions import Session
     from infra.local.mqtt.packets import Will
 
+_CONNECT: Final = Kind.CONNECT << 4
 _PACKETS_A_TURN: Final = 128
 """After so many packets of one client the others have their turn."""
 _PAUSE_SECONDS: Final = 0.05
@@ -51,6 +53,7 @@ class Connection(asyncio.Protocol):
         self.level = MQTT_3
         self._checking: asyncio.Task[None] | None = None
         self._dialogue: Dialogue | None = None
+        self._begun = False
         self._ended = False
         self._heard_at = self._loop.time()
         self._patience = broker.limits.connect_seconds
@@ -60,7 +63,7 @@ class Connection(asyncio.Protocol):
         """Begin; a client has so long to say who it is."""
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
-        self._outbox = Outbox(transport, self._broker.flusher, self._broker.limits.outbound_bytes)
+        self._outbox = Outbox(transport, self._broker.flusher, self._broker.limits.outbound_bytes, self._go_on)
         if not self._broker.enter(self):
             self._ended = True
             transport.abort()
@@ -74,18 +77,19 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Take nothing more from a client that does not read."""
-        self._outbox.pause(paused=True)
+        self._outbox.pause()
         self.transport.pause_reading()
 
     def resume_writing(self) -> None:
         """Go on with a client that reads again."""
-        self._outbox.pause(paused=False)
-        if self._dialogue and not self._ended:
-            self.session.send_queued()
-        self._work()
+        self._outbox.resume()
 
     def data_received(self, data: bytes) -> None:
         """Read what came."""
+        if not self._begun and data[0] != _CONNECT:
+            self.end(Reason.PROTOCOL_ERROR, Leaving.CLIENT_ERROR)
+            return
+        self._begun = True
         self._heard_at = self._loop.time()
         self._frames = self._framer.feed(data)
         self._work()
@@ -112,6 +116,12 @@ class Connection(asyncio.Protocol):
         self._leave(Leaving.CLIENT_INITIATED_DISCONNECT)
         self._outbox.flush()
         self.transport.close()
+
+    def _go_on(self) -> None:
+        """Send and read on, now that what was in the way is written."""
+        if self._dialogue and not self._ended:
+            self.session.send_queued()
+        self._work()
 
     def _work(self) -> None:
         """Handle packets until there are no more, the client must wait, or the others have their turn."""

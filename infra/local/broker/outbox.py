@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Callable
 
 
 class Flusher:
@@ -30,10 +31,11 @@ class Flusher:
 class Outbox:
     """Packets for one client; those that may be lost are refused while it does not read."""
 
-    __slots__ = ("_flusher", "_gathered", "_gathered_bytes", "_limit", "_paused", "_transport")
+    __slots__ = ("_drained", "_flusher", "_gathered", "_gathered_bytes", "_limit", "_paused", "_transport")
 
-    def __init__(self, transport: asyncio.Transport, flusher: Flusher, limit: int) -> None:
+    def __init__(self, transport: asyncio.Transport, flusher: Flusher, limit: int, drained: Callable[[], None]) -> None:
         self._transport = transport
+        self._drained = drained
         self._flusher = flusher
         self._limit = limit
         self._gathered: list[bytes] = []
@@ -46,9 +48,14 @@ class Outbox:
         """Whether the client is too far behind to be sent what may be lost."""
         return self._paused or self._gathered_bytes >= self._limit
 
-    def pause(self, *, paused: bool) -> None:
-        """Heed the transport."""
-        self._paused = paused
+    def pause(self) -> None:
+        """Heed the transport: the client does not read."""
+        self._paused = True
+
+    def resume(self) -> None:
+        """Heed the transport: it reads again."""
+        self._paused = False
+        self._drained()
 
     def offer(self, data: bytes) -> bool:
         """Send a packet unless the client is too far behind."""
@@ -65,9 +72,12 @@ class Outbox:
         self._gathered_bytes += len(data)
 
     def flush(self) -> None:
-        """Write what is gathered."""
+        """Write what is gathered; where it was too much, and is gone at once, somebody waits to hear of it."""
         gathered = self._gathered
         if not gathered or self._transport.is_closing():
             return
+        was_full = self._gathered_bytes >= self._limit
         self._gathered, self._gathered_bytes = [], 0
         self._transport.write(gathered[0] if len(gathered) == 1 else b"".join(gathered))
+        if was_full and not self._paused:
+            self._drained()

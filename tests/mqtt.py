@@ -1,0 +1,150 @@
+"""A broker of its own for a test, and clients that see every packet."""
+
+from __future__ import annotations
+
+import queue
+import socket
+from collections import deque
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from infra.local.broker.access import FleetAccess, everyone
+from infra.local.broker.local import LocalBroker
+from infra.local.listening import listen
+from infra.local.mqtt.decoding import decode
+from infra.local.mqtt.encoding import encode
+from infra.local.mqtt.framing import Framer
+from infra.local.mqtt.packets import (
+    MQTT_3,
+    MQTT_5,
+    Connack,
+    Connect,
+    Packet,
+    Pingreq,
+    Pingresp,
+    Publish,
+    Request,
+    Suback,
+    Subscribe,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from infra.local.broker.limits import Limits
+    from infra.local.broker.messages import Message
+
+TOKEN: Final = "the-backends-word"
+BACKEND: Final = "kho-backend-1"
+SECONDS: Final = 5.0
+
+Kind = TypeVar("Kind", bound=Packet)
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A running broker."""
+
+    broker: LocalBroker
+    port: int
+
+    @contextmanager
+    def heard(self, topic_filter: str) -> Iterator[queue.Queue[Message]]:
+        """The messages that a filter matches."""
+        messages: queue.Queue[Message] = queue.Queue()
+        stop = self.broker.listen(topic_filter, messages.put)
+        try:
+            yield messages
+        finally:
+            stop()
+
+
+@contextmanager
+def running_broker(limits: Limits | None = None) -> Iterator[Served]:
+    """A broker as open mode has it."""
+    listener = listen("127.0.0.1", 0)
+    broker = LocalBroker(listener, FleetAccess(TOKEN, everyone), limits)
+    try:
+        yield Served(broker, listener.getsockname()[1])
+    finally:
+        broker.close()
+
+
+@dataclass
+class Wire:
+    """A client that does nothing by itself."""
+
+    port: int
+    level: int = MQTT_3
+    _framer: Framer = field(default_factory=lambda: Framer(1_000_000))
+    _frames: deque[tuple[int, bytes]] = field(default_factory=deque)
+
+    def __post_init__(self) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", self.port), timeout=SECONDS)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def __enter__(self) -> Wire:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
+    def send(self, *packets: Packet) -> None:
+        """Send packets in one piece."""
+        self.socket.sendall(b"".join(encode(packet, self.level) for packet in packets))
+
+    def receive(self) -> Packet | None:
+        """The next packet, None at the connection's end."""
+        while not self._frames:
+            try:
+                data = self.socket.recv(65_536)
+            except ConnectionResetError:
+                return None
+            if not data:
+                return None
+            self._frames.extend(self._framer.feed(data))
+        return decode(*self._frames.popleft(), self.level)
+
+    def expect(self, kind: type[Kind]) -> Kind:
+        """The next packet, which is of this kind."""
+        packet = self.receive()
+        assert isinstance(packet, kind), packet
+        return packet
+
+    def connect(self, client_id: str, **about: object) -> Connack:
+        """What the broker answers to a CONNECT."""
+        if client_id.startswith(BACKEND):
+            about = {"user_name": "kho", "password": TOKEN.encode()} | about
+        self.send(Connect(client_id, self.level, **about))  # type: ignore[arg-type]  # each as the test gives it
+        return self.expect(Connack)
+
+    def subscribe(self, *filters: str, qos: int = 0) -> list[int]:
+        """What SUBACK says of each filter."""
+        self.send(Subscribe(1, [Request(topic_filter, qos) for topic_filter in filters]))
+        return self.expect(Suback).reasons
+
+    def publish(self, topic: str, payload: bytes = b"", **about: object) -> None:
+        """Send a message."""
+        self.send(Publish(topic, payload, **about))  # type: ignore[arg-type]  # each as the test gives it
+
+    def settle(self) -> list[Packet]:
+        """What came before the broker has dealt with all that was sent."""
+        self.send(Pingreq())
+        packets: list[Packet] = []
+        while not isinstance(packet := self.receive(), Pingresp):
+            assert packet is not None, packets
+            packets.append(packet)
+        return packets
+
+
+def client(served: Served, client_id: str, level: int = MQTT_3, **about: object) -> Wire:
+    """A client that is connected."""
+    wire = Wire(served.port, level)
+    assert wire.connect(client_id, **about).reason == 0
+    return wire
+
+
+def backend(served: Served, level: int = MQTT_5) -> Wire:
+    """The backend's own client, connected."""
+    return client(served, BACKEND, level)
