@@ -24,6 +24,7 @@ from shared.config import Auth  # noqa: TC001 - cyclopts reads it
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Sequence
 
 app: Final = App(
     name="kho",
@@ -46,6 +47,7 @@ def serve(  # noqa: PLR0913 - one argument an option
     data: Path = Path(".kho"),
     auth: Auth = "open",
     aws_endpoint: str = "",
+    root: tuple[Path, ...] = (),
 ) -> None:
     """Serve template.yaml on this machine, with everything embedded.
 
@@ -65,6 +67,8 @@ def serve(  # noqa: PLR0913 - one argument an option
         open: everyone is the tenant 'local'. required: callers need a key, see 'kho keys create'.
     aws_endpoint
         A DynamoDB endpoint to use in place of the embedded store.
+    root
+        A folder whose files ingestions may read, where the address is a loopback one; without, the working folder.
     """
     if auth == "open" and host not in _LOOPBACK:
         _end(f"{host} is not a loopback address: serve it with --auth required, and make keys with 'kho keys create'.")
@@ -81,7 +85,7 @@ def serve(  # noqa: PLR0913 - one argument an option
         stack.callback(listener.close)
         mqtt_listener = _listen_for_devices(host, mqtt_port)
         stack.callback(mqtt_listener.close)
-        prepare(template, auth=auth, log_file=data / "kho.log")
+        prepare(template, auth=auth, log_file=data / "kho.log", passages=data / "passages")
         store_url = aws_endpoint or _start_store(stack, data)
         point_at_store(store_url)
 
@@ -92,6 +96,8 @@ def serve(  # noqa: PLR0913 - one argument an option
             config()
         except ConfigurationError as error:
             _end(str(error))
+        if host in _LOOPBACK:
+            _let_read(root or (Path(),))
         serving = Serving(
             pid=os.getpid(),
             address=address_of(listener),
@@ -145,6 +151,15 @@ def _listen_for_devices(host: str, port: int | None) -> socket.socket:
         return listen(host, _MQTT_PORT)
     except OSError:  # nobody asked for this port: another broker on the machine must not keep everything from starting
         return _listen(host, 0, "--mqtt-port (KHO_MQTT_PORT)")
+
+
+def _let_read(roots: Sequence[Path]) -> None:
+    """Let ingestions read this machine's files under `roots`: whoever asks sits before it."""
+    from infra.reading.reader import FileReader
+    from infra.reading.roots import Roots
+    from shared.knowledge import reading
+
+    reading.use(FileReader(Roots(roots)))
 
 
 def _start_store(stack: ExitStack, data: Path) -> str:

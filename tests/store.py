@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def running_store() -> Iterator[str]:
     """Serve the template's tables on loopback, and point this process's settings at them."""
     template = load()
-    prepare(template, auth="open")
     with tempfile.TemporaryDirectory(prefix="kho-test-") as folder:
+        prepare(template, auth="open", passages=Path(folder) / "passages")
         engine = Engine(Path(folder) / "dynamodb.sqlite", Path(folder) / "store.log")
         try:
             point_at_store(engine.url)

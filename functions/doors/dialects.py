@@ -30,7 +30,12 @@ _TABLE: dict[type[KhoError], tuple[HTTPStatus, int]] = {
 _SERVERS: dict[str, dict[type[KhoError], int]] = {
     "memory-server": {errors.NotFound: -32001},
     "tool-server": {errors.NotFound: -32001, errors.ToolFailed: -32002},
+    "research-agent": {errors.Unavailable: -32000, errors.OutOfTime: -32000, errors.Internal: -32000},
 }
+_CATEGORIES: dict[str, dict[str, int]] = {
+    "research-agent": {"CONFIGURATION": -32001, "COLLECTION": -32002, "DOCUMENT": -32003, "QUERY": -32004},
+}
+"""Where a seed numbers errors by what they are about: the first word of their code."""
 
 _RETRY_AFTER_SECONDS = 1
 _RETRYABLE_CODES = frozenset({"IN_PROGRESS"})
@@ -74,7 +79,7 @@ def http_headers(error: KhoError) -> dict[str, str]:
 
 def jsonrpc_error(error: KhoError, server: str) -> dict[str, Any]:
     """The error object with which the JSON-RPC door answers for `server`."""
-    code = _SERVERS.get(server, {}).get(type(error), _TABLE[type(error)][1])
+    code = _code_of(error, server)
     # The specification's own codes bear its own words; what is wrong where stands in data.
     predefined = -32768 <= code <= -32600
     return {
@@ -82,3 +87,8 @@ def jsonrpc_error(error: KhoError, server: str) -> dict[str, Any]:
         "message": error.summary if predefined else error.message,
         "data": {"code": error.name, "details": error.details, "guidance": error.guidance},
     }
+
+
+def _code_of(error: KhoError, server: str) -> int:
+    category = _CATEGORIES.get(server, {}).get(error.name.partition("_")[0])
+    return category or _SERVERS.get(server, {}).get(type(error), _TABLE[type(error)][1])

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from infra.local.template import Template
 
 
-def prepare(template: Template, *, auth: str, log_file: Path | None = None) -> None:
+def prepare(template: Template, *, auth: str, log_file: Path | None = None, passages: Path | None = None) -> None:
     """Set this process's environment; what the operator has set stays."""
     given = {name: value for name, value in os.environ.items() if value}
     os.environ.update(template.environment | given)
@@ -19,6 +19,8 @@ def prepare(template: Template, *, auth: str, log_file: Path | None = None) -> N
     os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"
     if log_file:
         os.environ["KHO_LOG_FILE"] = str(log_file)
+    if passages:
+        os.environ.setdefault("KHO_QDRANT_FOLDER", str(passages))
     if not _has_credentials():
         # The store here asks for none, but boto3 signs nothing without.
         os.environ["AWS_ACCESS_KEY_ID"] = os.environ["AWS_SECRET_ACCESS_KEY"] = "local"  # noqa: S105 - no secret

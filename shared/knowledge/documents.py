@@ -129,7 +129,7 @@ class Documents:
         if item is None or (_is_indexed(item) and not anew):
             return False
         if item.get("gone"):
-            self._forget(item)
+            self._forget_now(item)
             return True
         text = self._texts.read(path, item["text"])
         if text is None:
@@ -209,11 +209,13 @@ class Documents:
 
     def _forget(self, item: Item) -> None:
         try:
-            self._index.delete(self._document(item["sk"]), int(item["revision"]))
+            self._forget_now(item)
         except Unavailable:
             self._await_index(item)
-        else:
-            self._note_indexed(item)
+
+    def _forget_now(self, item: Item) -> None:
+        self._index.delete(self._document(item["sk"]), int(item["revision"]))
+        self._note_indexed(item)
 
     def _note_indexed(self, item: Item) -> None:
         key = {"pk": self._partition, "sk": item["sk"]}

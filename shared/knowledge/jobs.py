@@ -54,18 +54,26 @@ class Jobs:
     def start(self, collection: Collection, documents: Sequence[NewDocument], removed: Sequence[str]) -> str:
         """Have `documents` brought in, and those under `removed` taken out, by a worker; the job's id."""
         job_id = secrets.token_hex(12)
+        self.begin(job_id, collection, documents, removed)
+        self.go_on(job_id)
+        return job_id
+
+    def begin(
+        self, job_id: str, collection: Collection, documents: Sequence[NewDocument], removed: Sequence[str]
+    ) -> None:
+        """Store what the job `job_id` is to do, for a worker that is told of it later."""
         texts = Texts(self._table, self._tenant_id, collection.id)
         partition = keys.job(self._tenant_id, job_id)
         for number, new in enumerate(documents):
             todo = asdict(new) | {"text": texts.keep(new.path, new.text)}
             self._table.write(Write("Put", {"pk": partition, "sk": keys.todo(number)} | todo | _expiry()))
         self._begin(job_id, collection, total=len(documents), removed=list(removed))
-        return job_id
 
     def start_reading(self, collection: Collection, path: str, *, recursive: bool) -> str:
         """Have the files under `path` read and brought in by a worker on this machine; the job's id."""
         job_id = secrets.token_hex(12)
         self._begin(job_id, collection, total=0, path=path, recursive=recursive)
+        self.go_on(job_id)
         return job_id
 
     def require(self, job_id: str) -> Job:
@@ -140,7 +148,6 @@ class Jobs:
             "updated_at": at,
         }
         self._table.write(Write("Put", item | more | _expiry()))
-        self.go_on(job_id)
 
 
 def _expiry() -> dict[str, int]:

@@ -1,10 +1,12 @@
-"""The space that passages are embedded in at present."""
+"""The space that passages are embedded in at present, as collections record it."""
 
 from __future__ import annotations
 
+from shared.knowledge.embedding import spaces
 from shared.knowledge.models import Space
 
 
 def current_space() -> Space:
     """What the settings embed with; a collection records it, and refuses another."""
-    return Space("multilingual-e5-small", 384, "query: /passage: ")
+    space = spaces.current_space()
+    return Space(space.model, space.dimensions, f"{space.question_prefix}| {space.passage_prefix}")

@@ -14,8 +14,14 @@ import yaml
 from infra.local.template import FILE, TemplateLoader
 from shared.config import config
 from shared.dynamodb import Table, client
+from shared.knowledge.collections import Collections
+from shared.knowledge.documents import Documents
+from shared.knowledge.jobs import Jobs
+from shared.knowledge.keys import awaiting_index
+from shared.knowledge.models import NewDocument
 from shared.memory.conversations import Conversations
 from shared.rpc.caller import ROLES, Caller
+from tests.passages import MemoryIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +35,8 @@ TREE = [
     {"document_id": document_id, "parent_id": parent_id, "content": {"body": "x"}}
     for parent_id, document_id in (("root", "top"), ("top", "mid"), ("mid", "leaf"), ("mid", "twig"), ("mid", "gone"))
 ]
+
+NOTE = {"collection": "notes"}
 
 # What takes each function down every path of its code that reaches the store.
 SCENARIOS: dict[str, list[dict[str, Any]]] = {
@@ -58,6 +66,30 @@ SCENARIOS: dict[str, list[dict[str, Any]]] = {
     "memory_server-delete": [CHAT, CHAT],
     "memory_server-resources_list": [{}],
     "memory_server-resources_read": [{"uri": "memory://conversation/chat"}],
+    "research_agent-query_knowledge_base": [
+        {"query": "plants", "collections": "notes"},
+        {"query": "plants", "project_name": "garden"},
+        {"query": "plants"},
+    ],
+    "research_agent-manage_collections": [
+        {"action": "create", "collection_name": "more", "project_name": "garden"},
+        {"action": "list"},
+        {"action": "info", "collection_name": "more"},
+        {"action": "delete", "collection_name": "more"},
+    ],
+    "research_agent-ingest_documents": [
+        NOTE | {"documents": [{"path": "a.md", "content": "How ferns are watered"}], "remove": ["b.md"]},
+        NOTE | {"documents": [{"path": "long.md", "content": "word " * 10_000}]},
+    ],
+    "research_agent-augment_knowledge": [
+        NOTE | {"source": "a.md", "content": "How mosses are watered"},
+        NOTE | {"source": "long.md", "content": "word " * 10_000},
+    ],
+    "research_agent-manage_projects": [
+        {"action": "create", "project_name": "shed", "collections": "notes"},
+        {"action": "list"},
+    ],
+    "research_agent-get_ingestion": [{"job_id": "job"}],
     "tool_server-tools_list": [{}],
     "tool_server-tools_call": [],
 }
@@ -116,12 +148,24 @@ def run(function: str, calls: list[dict[str, Any]], tenant: str) -> None:
         assert "result" in answer, answer
 
 
+def prepare_knowledge(tenant: str) -> None:
+    run("research_agent-manage_collections", [{"action": "create", "collection_name": "notes"}], tenant)
+    project = {"action": "create", "project_name": "garden", "collections": "notes"}
+    run("research_agent-manage_projects", [project], tenant)
+    sent = [{"path": path, "content": f"How plants are watered: {path}"} for path in ("a.md", "b.md")]
+    run("research_agent-ingest_documents", [NOTE | {"documents": sent}], tenant)
+    jobs = Jobs(Table(config().knowledge_table), tenant)
+    jobs.begin("job", Collections(Table(config().knowledge_table), tenant).require("notes"), [], [])
+
+
 @pytest.mark.parametrize("function", sorted(SCENARIOS))
 def test_a_policy_allows_what_is_done_and_nothing_else(function: str, tenant: str, made: set[tuple[str, str]]) -> None:
     run("memory_server-add_message", [MESSAGE] * 10, tenant)
     if function.startswith("agent_data-"):
         run("agent_data-create_document", [*TREE, {**TREE[0], "document_id": "large", "content": LARGE}], tenant)
         run("agent_data-delete_document", [{"document_id": "gone"}], tenant)
+    if function.startswith("research_agent-"):
+        prepare_knowledge(tenant)
     made.clear()
     run(function, SCENARIOS[function], tenant)
     assert made | WITH_A_MODEL.get(function, set()) == allowed(function)
@@ -151,3 +195,50 @@ def test_the_purging_worker(tenant: str, made: set[tuple[str, str]]) -> None:
     record = {"eventID": "1", "eventName": "INSERT", "dynamodb": {"Keys": keys, "SequenceNumber": "1"}}
     assert handler({"Records": [record]}, None) == {"batchItemFailures": []}
     assert made == allowed("workers-purge_messages")
+
+
+def work(tenant: str, sk: str) -> dict[str, Any]:
+    keys = {"pk": {"S": f"{tenant}#work"}, "sk": {"S": sk}}
+    record = {"eventID": "1", "eventName": "INSERT", "dynamodb": {"Keys": keys, "SequenceNumber": "1"}}
+    return {"Records": [record]}
+
+
+def test_the_ingesting_worker(tenant: str, made: set[tuple[str, str]]) -> None:
+    from workers import ingest
+
+    prepare_knowledge(tenant)
+    collection = Collections(Table(config().knowledge_table), tenant).require("notes")
+    jobs = Jobs(Table(config().knowledge_table), tenant)
+    jobs.begin("long", collection, [NewDocument("a.md", "How mosses grow"), NewDocument("c.md", "Soil")], ["b.md"])
+    made.clear()
+    assert ingest.handler(work(tenant, "ingest#long#1"), None) == {"batchItemFailures": []}
+    assert jobs.require("long").status == "done"
+    assert made == allowed("workers-ingest")
+
+
+def test_the_indexing_worker(tenant: str, made: set[tuple[str, str]]) -> None:
+    from workers import index_knowledge
+
+    prepare_knowledge(tenant)
+    collection = Collections(Table(config().knowledge_table), tenant).require("notes")
+    down = MemoryIndex()
+    down.down = True
+    held = Documents(Table(config().knowledge_table), tenant, collection, down)
+    assert held.put(NewDocument("new.md", "How herbs are dried")).pending
+    made.clear()
+    event = work(tenant, awaiting_index(collection.id, "new.md"))
+    assert index_knowledge.handler(event, None) == {"batchItemFailures": []}
+    stored = held.find("new.md")
+    assert stored is not None
+    assert stored.indexed
+    assert made == allowed("workers-index_knowledge")
+
+
+def test_the_worker_that_purges_collections(tenant: str, made: set[tuple[str, str]]) -> None:
+    from workers import purge_knowledge
+
+    prepare_knowledge(tenant)
+    gone = Collections(Table(config().knowledge_table), tenant).delete("notes")
+    made.clear()
+    assert purge_knowledge.handler(work(tenant, f"purge#{gone.id}"), None) == {"batchItemFailures": []}
+    assert made == allowed("workers-purge_knowledge")

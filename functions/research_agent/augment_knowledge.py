@@ -1,0 +1,54 @@
+"""research-agent/augment_knowledge: add a text of one's own, such as research from elsewhere, to a collection."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Annotated
+
+from pydantic import Field
+
+from doors.direct import Caller, Params, method
+from research_agent import collections, documents, jobs
+from research_agent.ingested import Ingested, accepted, ingested
+from research_agent.markdown import documents_ingested
+from shared.knowledge.ingesting import Ingestion, is_long
+from shared.knowledge.models import Name, NewDocument, Path
+from shared.knowledge.refusals import unreadable
+from shared.knowledge.space import current_space
+from shared.rpc.errors import Conflict, InvalidRequest, NotFound, TooLarge, Unavailable
+from shared.rpc.offers import Tool
+
+
+class AugmentKnowledge(Params):
+    """A text in Markdown, where it comes from, and the collection that it goes into."""
+
+    content: str
+    source: Annotated[Path, Field(description="An identifier or URL; the same source replaces what was there.")]
+    collection: Name
+    title: Annotated[str, Field(max_length=500)] = ""
+
+
+@method(
+    "research-agent/augment_knowledge",
+    role="writer",
+    errors=(NotFound, InvalidRequest, Conflict, TooLarge, Unavailable),
+    tool=Tool(
+        "Augment knowledge",
+        "sets",
+        "Add external research to a collection: its content in Markdown, and the source it comes from.",
+        text=documents_ingested,
+    ),
+)
+def handler(params: AugmentKnowledge, caller: Caller) -> Ingested:
+    """Bring the text in under its source."""
+    collection = collections(caller).require(params.collection, current_space())
+    if not params.content.strip():
+        raise unreadable(params.source, "holds no text")
+    digest = hashlib.sha256(params.content.encode("utf-8")).hexdigest()
+    new = NewDocument(params.source, params.content, hash=digest, title=params.title, origin="text")
+    held = documents(caller, collection)
+    if is_long(held, [new]):
+        return accepted(jobs(caller).start(collection, [new], []), collection)
+    ingestion = Ingestion(held)
+    ingestion.bring(new)
+    return ingested(ingestion.tally, collection)

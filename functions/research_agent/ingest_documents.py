@@ -1,0 +1,94 @@
+"""research-agent/ingest_documents: add documents or folders to a collection."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Annotated
+
+from pydantic import Field
+
+from doors.direct import Caller, Params, method
+from research_agent import collections, documents, jobs
+from research_agent.ingested import Ingested, accepted, ingested
+from research_agent.markdown import documents_ingested
+from shared.knowledge import reading
+from shared.knowledge.ingesting import Ingestion, is_long
+from shared.knowledge.models import Failure, Name, NewDocument, Path
+from shared.knowledge.refusals import document_missing, no_reading_here, unreadable
+from shared.knowledge.space import current_space
+from shared.rpc.errors import Conflict, InvalidRequest, NotFound, TooLarge, Unavailable
+from shared.rpc.offers import Tool
+
+
+class SentDocument(Params):
+    """One document; `hash` stands for the file it was read from, `title` for what it is called."""
+
+    path: Path
+    content: str
+    hash: Annotated[str, Field(max_length=128)] = ""
+    title: Annotated[str, Field(max_length=500)] = ""
+
+
+class IngestDocuments(Params):
+    """What to bring in, and where: a path that the server may read, or documents that are sent."""
+
+    path: Annotated[
+        str | None,
+        Field(min_length=1, max_length=4096, description="A file or folder, where the server may read it."),
+    ] = None
+    collection: Name
+    recursive: Annotated[bool, Field(description="Whether folders inside the folder are read too.")] = False
+    documents: Annotated[list[SentDocument] | None, Field(max_length=1000)] = None
+    remove: Annotated[list[Path] | None, Field(max_length=1000, description="Paths to take out.")] = None
+    tree: Annotated[
+        str, Field(max_length=64, description="What names the folder tree that the documents were read from.")
+    ] = ""
+
+
+@method(
+    "research-agent/ingest_documents",
+    role="writer",
+    errors=(NotFound, InvalidRequest, Conflict, TooLarge, Unavailable),
+    tool=Tool(
+        "Ingest documents",
+        "sets",
+        "Add documents or folders to a collection: Markdown, plain text, HTML, PDF, source code. Unchanged ones cost "
+        "nothing, changed ones are replaced. A long ingestion answers a job_id; get_ingestion tells how far it is.",
+        text=documents_ingested,
+    ),
+)
+def handler(params: IngestDocuments, caller: Caller) -> Ingested:
+    """Bring documents in: at once, or by a worker where it takes long."""
+    collection = collections(caller).require(params.collection, current_space())
+    held = documents(caller, collection)
+    if params.path is not None:
+        reader = reading.reader()
+        if reader is None:
+            raise no_reading_here()
+        findings = reader.find(params.path, recursive=params.recursive)
+        if findings.is_folder:
+            return accepted(jobs(caller).start_reading(collection, params.path, recursive=params.recursive), collection)
+        sent = [_read(file) for file in findings.files()]
+    elif params.documents is None and params.remove is None:
+        raise document_missing()
+    else:
+        sent = [_new(each, params.tree) for each in params.documents or []]
+    if is_long(held, sent):
+        return accepted(jobs(caller).start(collection, sent, params.remove or []), collection)
+    ingestion = Ingestion(held)
+    ingestion.bring_all(sent)
+    ingestion.remove(params.remove or [])
+    return ingested(ingestion.tally, collection)
+
+
+def _read(file: reading.Unread | Failure) -> NewDocument:
+    """The one file that was asked for, which must be readable."""
+    read = file if isinstance(file, Failure) else file.document()
+    if isinstance(read, Failure):
+        raise unreadable(read.path, read.reason)
+    return read
+
+
+def _new(sent: SentDocument, tree: str) -> NewDocument:
+    digest = sent.hash or hashlib.sha256(sent.content.encode("utf-8")).hexdigest()
+    return NewDocument(sent.path, sent.content, hash=digest, title=sent.title, tree=tree)

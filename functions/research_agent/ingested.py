@@ -1,0 +1,66 @@
+"""What methods that bring documents in answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from shared.knowledge.models import Failure
+
+if TYPE_CHECKING:
+    from shared.knowledge.models import Collection, Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """What has become of the documents, or the job that brings them in; `pending` ones are not searchable yet."""
+
+    status: Literal["success", "accepted"]
+    collection: str
+    message: str
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    chunks: int = 0
+    pending: int = 0
+    failed: list[Failure] | None = None
+    job_id: str | None = None
+
+
+def ingested(tally: Tally, collection: Collection) -> Ingested:
+    """That it is done."""
+    return Ingested(
+        "success",
+        collection.name,
+        said(tally),
+        tally.added,
+        tally.updated,
+        tally.unchanged,
+        tally.removed,
+        tally.chunks,
+        tally.pending,
+        tally.failed,
+    )
+
+
+def accepted(job_id: str, collection: Collection) -> Ingested:
+    """That a worker does it."""
+    message = "This takes a while: get_ingestion with this job_id tells how far it is."
+    return Ingested("accepted", collection.name, message, job_id=job_id)
+
+
+def said(tally: Tally) -> str:
+    """A tally in a sentence."""
+    parts = [
+        f"{count} {name}"
+        for name, count in (
+            ("added", tally.added),
+            ("updated", tally.updated),
+            ("unchanged", tally.unchanged),
+            ("removed", tally.removed),
+            ("failed", len(tally.failed)),
+        )
+        if count
+    ]
+    return f"Documents: {', '.join(parts) or 'none'}."

@@ -1,0 +1,141 @@
+"""research-agent/manage_collections: create, list, delete and describe collections."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from doors.direct import Caller, Params, method
+from research_agent import collections, documents, projects
+from research_agent.markdown import collections_managed
+from research_agent.naming import Cursor, Limit
+from shared.knowledge.index import knowledge_index
+from shared.knowledge.models import Collection, CollectionType, Name, StoredDocument
+from shared.knowledge.refusals import collection_incomplete
+from shared.knowledge.space import current_space
+from shared.rpc import cursor as cursors
+from shared.rpc.errors import Conflict, InvalidRequest, NotFound, Unavailable
+from shared.rpc.offers import Tool
+
+Action = Literal["create", "list", "delete", "info"]
+
+
+class ManageCollections(Params):
+    """What to do, with which collection; lists are paged."""
+
+    action: Action
+    collection_name: Annotated[Name | None, Field(description="Needed but for 'list'.", examples=["notes"])] = None
+    collection_type: Annotated[
+        CollectionType | None,
+        Field(description="For 'create'; without it, project-specific where a project is named, else fundamental."),
+    ] = None
+    project_name: Annotated[Name | None, Field(description="For 'create': link the collection to this project.")] = None
+    limit: Limit = 100
+    cursor: Cursor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionInfo:
+    """A collection, what it holds, and the space that its passages are embedded in."""
+
+    name: str
+    type: CollectionType
+    documents: int
+    chunks: int
+    model: str
+    dimensions: int
+    created_at: str
+    projects: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionsManaged:
+    """What was done; the collection, or those there are; its documents where it was described."""
+
+    status: Literal["success"]
+    action: Action
+    message: str
+    collection: CollectionInfo | None = None
+    collections: list[CollectionInfo] | None = None
+    documents: list[StoredDocument] | None = None
+    next_cursor: str | None = None
+
+
+@method(
+    "research-agent/manage_collections",
+    role="reader",
+    errors=(NotFound, InvalidRequest, Conflict),
+    tool=Tool(
+        "Manage collections",
+        "removes",
+        "Create, list, describe ('info') or delete knowledge collections. Deleting removes every document in it.",
+        text=collections_managed,
+    ),
+)
+def handler(params: ManageCollections, caller: Caller) -> CollectionsManaged:
+    """Do what `action` says."""
+    if params.action == "list":
+        return _list(params, caller)
+    if params.collection_name is None:
+        raise collection_incomplete(params.action, "collection_name")
+    match params.action:
+        case "create":
+            caller.require("writer")
+            return _create(params, params.collection_name, caller)
+        case "delete":
+            caller.require("writer")
+            return _delete(params.collection_name, caller)
+        case "info":
+            return _describe(params, params.collection_name, caller)
+
+
+def _create(params: ManageCollections, name: str, caller: Caller) -> CollectionsManaged:
+    linked = [params.project_name] if params.project_name else []
+    for project in linked:
+        projects(caller).require(project)
+    kind = params.collection_type or ("project-specific" if linked else "fundamental")
+    collection = collections(caller).create(name, kind, current_space())
+    for project in linked:
+        projects(caller).link(project, [name])
+    info = CollectionInfo(
+        name, kind, 0, 0, collection.space.model, collection.space.dimensions, collection.created_at, linked
+    )
+    return CollectionsManaged("success", "create", f"Created the {kind} collection '{name}'.", info)
+
+
+def _list(params: ManageCollections, caller: Caller) -> CollectionsManaged:
+    after = cursors.decode(params.cursor, str)[0] if params.cursor else ""
+    there = [each for each in collections(caller).listed() if each.name > after]
+    shown = [_info(each, caller) for each in there[: params.limit]]
+    more = cursors.encode(shown[-1].name) if len(there) > len(shown) else None
+    said = f"{len(shown)} collection{'' if len(shown) == 1 else 's'}."
+    return CollectionsManaged("success", "list", said, collections=shown, next_cursor=more)
+
+
+def _describe(params: ManageCollections, name: str, caller: Caller) -> CollectionsManaged:
+    collection = collections(caller).require(name)
+    stored, more = documents(caller, collection).page(params.limit, params.cursor)
+    info = _info(collection, caller)
+    said = f"The collection '{name}' holds {info.documents} documents in {info.chunks} chunks."
+    return CollectionsManaged("success", "info", said, info, documents=stored, next_cursor=more)
+
+
+def _delete(name: str, caller: Caller) -> CollectionsManaged:
+    gone = collections(caller).delete(name)
+    projects(caller).forget(name)
+    # Where the index does not answer: nobody searches it any more, and the stream's worker deletes what is left.
+    with contextlib.suppress(Unavailable):
+        knowledge_index().delete_collection(caller.tenant_id, gone.id)
+    return CollectionsManaged("success", "delete", f"Deleted the collection '{name}' and everything in it.")
+
+
+def _info(collection: Collection, caller: Caller) -> CollectionInfo:
+    held, chunks = documents(caller, collection).size()
+    linked = [each.name for each in projects(caller).listed() if collection.name in each.collections]
+    space = collection.space
+    return CollectionInfo(
+        collection.name, collection.type, held, chunks, space.model, space.dimensions, collection.created_at, linked
+    )

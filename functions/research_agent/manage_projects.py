@@ -1,0 +1,85 @@
+"""research-agent/manage_projects: projects, and the collections that they are linked to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from doors.direct import Caller, Params, method
+from research_agent import collections, projects
+from research_agent.markdown import projects_managed
+from research_agent.naming import Names, named
+from shared.knowledge.models import Name, Project
+from shared.knowledge.refusals import project_incomplete
+from shared.rpc.errors import Conflict, InvalidRequest, NotFound
+from shared.rpc.offers import Tool
+
+Action = Literal["create", "link", "unlink", "set-defaults", "list", "info"]
+
+
+class ManageProjects(Params):
+    """What to do, with which project and which collections."""
+
+    action: Action
+    project_name: Annotated[Name | None, Field(description="Needed but for 'list'.", examples=["garden"])] = None
+    collections: Annotated[Names | None, Field(description="Names of collections, parted by commas.")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectsManaged:
+    """What was done; the project as it is then, or those there are."""
+
+    status: Literal["success"]
+    action: Action
+    message: str
+    project: Project | None = None
+    projects: list[Project] | None = None
+
+
+@method(
+    "research-agent/manage_projects",
+    role="reader",
+    errors=(NotFound, InvalidRequest, Conflict),
+    tool=Tool(
+        "Manage projects",
+        "sets",
+        "Create projects, link collections to them or unlink them, and set which ones the project's queries search by "
+        "default; 'list' and 'info' show them.",
+        text=projects_managed,
+    ),
+)
+def handler(params: ManageProjects, caller: Caller) -> ProjectsManaged:
+    """Do what `action` says."""
+    if params.action == "list":
+        there = projects(caller).listed()
+        said = f"{len(there)} project{'' if len(there) == 1 else 's'}."
+        return ProjectsManaged("success", "list", said, projects=there)
+    name = params.project_name
+    if name is None:
+        raise project_incomplete(params.action, "project_name")
+    if params.action == "info":
+        return ProjectsManaged("success", "info", f"The project '{name}'.", projects(caller).require(name))
+    caller.require("writer")
+    chosen = named(params.collections)
+    if not chosen and params.action in ("link", "unlink"):
+        raise project_incomplete(params.action, "collections")
+    if params.action != "unlink":
+        for each in chosen:
+            collections(caller).require(each)
+    return ProjectsManaged("success", params.action, *_changed(params.action, name, chosen, caller))
+
+
+def _changed(action: Action, name: str, chosen: list[str], caller: Caller) -> tuple[str, Project]:
+    kept = projects(caller)
+    listed = ", ".join(chosen) or "nothing"
+    match action:
+        case "create":
+            return f"Created the project '{name}', linked to {listed}.", kept.create(name, chosen)
+        case "link":
+            return f"Linked the project '{name}' to {listed}.", kept.link(name, chosen)
+        case "unlink":
+            return f"Unlinked the project '{name}' from {listed}.", kept.unlink(name, chosen)
+        case _:
+            return f"The project '{name}' searches {listed} by default.", kept.set_defaults(name, chosen)

@@ -1,0 +1,64 @@
+"""Carry out ingestions that are longer than a request.
+
+Each is brought by an item of work; a worker that ends before it is done, by its time or by a crash, is followed by
+another, which finds unchanged what is in already.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
+
+from shared.config import config
+from shared.dynamodb import Table
+from shared.knowledge import keys
+from shared.knowledge.collections import Collections
+from shared.knowledge.documents import Documents
+from shared.knowledge.index import knowledge_index
+from shared.knowledge.ingesting import carry_out
+from shared.knowledge.jobs import Job, Jobs
+from shared.knowledge.reading import reader
+from shared.knowledge.refusals import no_collection, no_reading_here
+from shared.knowledge.space import current_space
+from shared.rpc.errors import KhoError, Unavailable
+from shared.telemetry import correlation_id_from, observe
+
+_TURN_SECONDS: Final = 600.0
+"""Leaves time for the document that is under way when the turn is over."""
+_processor = BatchProcessor(event_type=EventType.DynamoDBStreams, raise_on_entire_batch_failure=False)
+
+
+def handler(event: dict[str, Any], context: Any) -> Any:
+    """Carry out each ingestion that the stream brings; what a store refuses for now is delivered again."""
+    return process_partial_response(event=event, record_handler=_ingest, processor=_processor, context=context)
+
+
+def _ingest(record: Any) -> None:
+    tenant_id = record.dynamodb.keys["pk"].removesuffix(keys.work(""))
+    job_id = record.dynamodb.keys["sk"].removeprefix(keys.INGEST).partition("#")[0]
+    with observe("workers/ingest", correlation_id_from(record.event_id)):
+        table = Table(config().knowledge_table)
+        jobs = Jobs(table, tenant_id)
+        job = jobs.require(job_id)
+        if job.status in ("done", "failed"):
+            return
+        try:
+            _carry_out(job, jobs, table, tenant_id)
+        except Unavailable:
+            raise
+        except KhoError as refusal:
+            jobs.report(job_id, "failed", job.tally, total=job.total, message=refusal.message)
+            jobs.finish(job)
+
+
+def _carry_out(job: Job, jobs: Jobs, table: Table, tenant_id: str) -> None:
+    collection = Collections(table, tenant_id).require(job.collection, current_space())
+    if collection.id != job.collection_id:
+        raise no_collection(job.collection)  # the one of this name is another by now
+    files = reader()
+    if job.path and files is None:
+        raise no_reading_here()
+    find = (lambda: files.find(job.path, recursive=job.recursive)) if job.path and files else None
+    documents = Documents(table, tenant_id, collection, knowledge_index())
+    carry_out(job, jobs, documents, find, _TURN_SECONDS)

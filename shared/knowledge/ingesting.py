@@ -1,0 +1,135 @@
+"""Bringing documents into a collection: at once where they are few, else by a worker that can be killed and goes on."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from shared.knowledge.models import Failure, Tally
+from shared.rpc.errors import KhoError, Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from shared.knowledge.documents import Documents
+    from shared.knowledge.jobs import Job, Jobs
+    from shared.knowledge.models import NewDocument
+    from shared.knowledge.reading import Findings
+
+_AT_ONCE_BYTES: Final = 24 * 1024
+"""What is embedded within the five seconds that seed 004 gives a simple call, on one slow core too."""
+_REPORTED_EVERY_SECONDS: Final = 0.5
+_PAGE: Final = 1000
+
+
+def is_long(documents: Documents, new: Sequence[NewDocument]) -> bool:
+    """Whether bringing in what is not there yet takes longer than a caller waits."""
+    there = documents.found(each.path for each in new)
+    changed = [each for each in new if each.path not in there or there[each.path].hash != each.hash]
+    return sum(len(each.text.encode("utf-8")) for each in changed) > _AT_ONCE_BYTES
+
+
+class TurnOver(Exception):
+    """A worker's time is over before its work; another goes on."""
+
+
+class Ingestion:
+    """Documents on their way into one collection, and what has become of them."""
+
+    def __init__(
+        self, documents: Documents, told: Callable[[Tally], None] | None = None, *, seconds: float = float("inf")
+    ) -> None:
+        self.tally = Tally()
+        self._until = time.monotonic() + seconds
+        self._documents = documents
+        self._told = told
+        self._told_at = 0.0
+
+    def bring(self, new: NewDocument | Failure) -> None:
+        """Bring one document in; what is wrong with it alone does not keep others out."""
+        if isinstance(new, Failure):
+            self._fail(new)
+            return
+        try:
+            brought = self._documents.put(new)
+        except Unavailable:
+            raise  # the store itself: nothing else would go in either
+        except KhoError as refusal:
+            self._fail(Failure(new.path, refusal.message))
+            return
+        setattr(self.tally, brought.outcome, getattr(self.tally, brought.outcome) + 1)
+        self.tally.chunks += brought.chunks
+        self.tally.pending += brought.pending
+        self._tell()
+
+    def bring_all(self, new: Iterable[NewDocument | Failure]) -> None:
+        """Bring in each of them."""
+        for each in new:
+            self.bring(each)
+
+    def remove(self, paths: Iterable[str]) -> None:
+        """Take out what is there under each of `paths`."""
+        for path in paths:
+            self.tally.removed += self._documents.remove(path)
+            self._tell()
+
+    def follow(self, findings: Findings) -> None:
+        """Let the collection hold what the files say: new, changed, and without those that are gone."""
+        seen = set()
+        for file in findings.files():
+            seen.add(file.path)
+            if isinstance(file, Failure):
+                self._fail(file)
+                continue
+            there = self._documents.find(file.path)
+            if there and there.hash == file.hash and there.indexed and there.tree == findings.tree:
+                self.tally.unchanged += 1
+                self.tally.chunks += there.chunks
+                self._tell()
+            else:
+                self.bring(file.document())
+        if findings.is_folder:
+            self.remove(self._vanished(findings, seen))
+
+    def _vanished(self, findings: Findings, seen: set[str]) -> list[str]:
+        gone: list[str] = []
+        cursor: str | None = None
+        while True:
+            stored, cursor = self._documents.page(_PAGE, cursor)
+            gone += [
+                each.path
+                for each in stored
+                if each.tree == findings.tree and findings.covers(each.path) and each.path not in seen
+            ]
+            if cursor is None:
+                return gone
+
+    def _fail(self, failure: Failure) -> None:
+        self.tally.failed.append(failure)
+        self._tell()
+
+    def _tell(self) -> None:
+        if time.monotonic() > self._until:
+            raise TurnOver
+        if self._told and time.monotonic() - self._told_at > _REPORTED_EVERY_SECONDS:
+            self._told_at = time.monotonic()
+            self._told(self.tally)
+
+
+def carry_out(job: Job, jobs: Jobs, documents: Documents, find: Callable[[], Findings] | None, seconds: float) -> None:
+    """Carry out a job, from wherever it was left, for at most `seconds`; `find` finds the files of one that reads."""
+    findings = find() if find else None
+    total = findings.total if findings else job.total
+    ingestion = Ingestion(documents, lambda tally: jobs.report(job.id, "running", tally, total=total), seconds=seconds)
+    try:
+        if findings:
+            ingestion.follow(findings)
+        else:
+            ingestion.bring_all(jobs.todo(job))
+            ingestion.remove(jobs.removed(job.id))
+    except TurnOver:
+        jobs.report(job.id, "running", ingestion.tally, total=total)
+        jobs.go_on(job.id)
+        return
+    jobs.report(job.id, "done", ingestion.tally, total=max(total, ingestion.tally.documents))
+    jobs.finish(job)

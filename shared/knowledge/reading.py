@@ -1,0 +1,59 @@
+"""The seam through which an ingestion reads files where it may: on one machine, under its roots."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from shared.knowledge.models import Failure, NewDocument
+
+
+class Unread(Protocol):
+    """One file, found but not unpacked."""
+
+    @property
+    def path(self) -> str:
+        """The name that its document has."""
+
+    @property
+    def hash(self) -> str:
+        """The hash of its content."""
+
+    def document(self) -> NewDocument | Failure:
+        """What it says, or why it cannot be read."""
+
+
+class Findings(Protocol):
+    """The files under a path; whatever is read of them is read when it is asked for."""
+
+    tree: str
+    is_folder: bool
+    total: int
+
+    def files(self) -> Iterator[Unread | Failure]:
+        """Each file, or why it is left out."""
+
+    def covers(self, path: str) -> bool:
+        """Whether a file of this name would have been found, were it still there."""
+
+
+class Reader(Protocol):
+    """Reads files under allowed roots."""
+
+    def find(self, path: str, *, recursive: bool) -> Findings:
+        """What lies under `path`; a refusal in the caller's words where it may not be read or is not there."""
+
+
+_reader: list[Reader] = []
+
+
+def use(reader: Reader) -> None:
+    """Let ingestions read files by `reader`, as one machine does."""
+    _reader[:] = [reader]
+
+
+def reader() -> Reader | None:
+    """What reads files here, if anything may."""
+    return _reader[0] if _reader else None
