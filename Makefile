@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PEERS := .venv/share/peers
 
-.PHONY: run test check bench setup generate clean
+.PHONY: run test check conformance bench setup generate clean
 
 setup:
 	@$(PYTHON) infra/prepare.py
@@ -20,6 +20,10 @@ check: setup
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/cfn-lint template.yaml
 	$(BIN)/kho generate --check
+
+# The public MCP conformance suite and Inspector, from npm, against the MCP door.
+conformance: setup
+	@$(BIN)/python -m tests.conformance
 
 # What is made from the catalogue of methods: shared/rpc/catalogue.json and the README's table.
 generate: setup

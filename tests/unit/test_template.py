@@ -146,5 +146,7 @@ def test_only_public_routes_have_no_authorizer() -> None:
 
 def test_no_registry_is_named() -> None:
     root = Path(FILE).parent
-    for lock in ("requirements.lock", "infra/local/dynoxide/package-lock.json", "infra/local/dynoxide/nodejs.lock"):
+    locks = ["requirements.lock", "infra/local/dynoxide/package-lock.json", "infra/local/dynoxide/nodejs.lock"]
+    locks += ["tests/conformance/package-lock.json", *(str(lock) for lock in root.glob("infra/layers/*.lock"))]
+    for lock in locks:
         assert "://" not in (root / lock).read_text()

@@ -1,0 +1,64 @@
+"""The public conformance suite and the public Inspector against the MCP door, through the gateway's events.
+
+Both come from npm, pinned in package-lock.json beside this file, with the Node that they need.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from tests.conformance import inspector
+
+HERE: Final = Path(__file__).parent
+TOOLS: Final = Path(sys.prefix) / "share" / "conformance"
+MODULES: Final = TOOLS / "node_modules"
+NODE: Final = MODULES / "node" / "bin" / "node"
+SUITE: Final = MODULES / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
+REVISIONS: Final = ("2026-07-28", "2025-11-25")
+
+
+def main() -> int:
+    """Run the suite for each revision, then the Inspector; 0 if nothing failed but what is listed."""
+    _install()
+    os.environ["KHO_LOG_FILE"] = str(TOOLS / "kho.log")
+    from tests.conformance.server import serving  # logs as it is told when it is imported
+
+    with serving() as address:
+        failed = [revision for revision in REVISIONS if _run_suite(f"{address}/mcp", revision)]
+        inspector.run(NODE, MODULES, f"{address}/mcp")
+    if failed:
+        print(f"Not conforming to: {', '.join(failed)}")
+    return len(failed)
+
+
+def _run_suite(url: str, revision: str) -> int:
+    print(f"\n=== {revision}", flush=True)
+    expected = HERE / f"{revision}.yaml"
+    command = [str(NODE), str(SUITE), "server", "--url", url, "--requirements", revision]
+    command += ["--expected-failures", str(expected)] if expected.exists() else []
+    return subprocess.run(command, check=False, timeout=300, cwd=TOOLS).returncode
+
+
+def _install() -> None:
+    wanted = hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest()
+    stamp = TOOLS / "installed"
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    npm = shutil.which("npm", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if npm is None:
+        raise SystemExit("npm is needed to fetch the suite.")
+    TOOLS.mkdir(parents=True, exist_ok=True)
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(HERE / name, TOOLS / name)
+    subprocess.run([npm, "ci", "--silent", "--no-audit", "--no-fund", "--prefix", str(TOOLS)], check=True)
+    stamp.write_text(wanted)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""Kho on this machine as `kho serve` serves it, but for the suite's fixtures behind the MCP door."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+
+from doors import mcp
+from doors.mcp_transport import Transport
+from infra.local.functions import Functions
+from infra.local.gateway import Gateway
+from infra.local.listening import address_of, listen
+from infra.local.template import load
+from shared.rpc import invoke
+from tests.conformance.fixtures import overlaid
+from tests.store import running_store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+class WithFixtures(Functions):
+    """The template's functions, of which the MCP door has the fixtures too."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._transport = Transport(overlaid())
+
+    def _import(self, name: str) -> Callable[[Any, Any], Any]:
+        if name == "doors-mcp":
+            return lambda event, _context: mcp.answer(event, self._transport)
+        return super()._import(name)
+
+
+@contextmanager
+def serving() -> Iterator[str]:
+    """Serve on a free port of loopback; the address."""
+    with ExitStack() as stack:
+        stack.enter_context(running_store())
+        template = load()
+        functions = WithFixtures(template.functions)
+        stack.callback(functions.close)
+        invoke.use(functions)
+        gateway = Gateway(template, functions, authorizing=False, access_log=lambda *_: None)
+        stack.callback(gateway.close)
+        listener = listen("127.0.0.1", 0)
+        stack.callback(listener.close)
+        server = uvicorn.Server(uvicorn.Config(gateway, lifespan="off", log_level="warning"))
+        thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
+        thread.start()
+        stack.callback(thread.join)
+        stack.callback(setattr, server, "should_exit", True)
+        yield address_of(listener)
