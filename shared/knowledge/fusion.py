@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from shared.knowledge.embedding.spaces import Space
 
-CONTEXT: Final = 0.25
+CONTEXT: Final = 0.5
 """What nearness to the asker's own document counts beside nearness to the question."""
 _PARTS_LOWER: Final = 0.1
 """Parts of texts are less alike than wholes: their cosines lie this much lower."""

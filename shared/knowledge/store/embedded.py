@@ -38,6 +38,7 @@ from qdrant_edge import (
 )
 from qdrant_edge import Point as EdgePoint
 
+from shared.config import ConfigurationError
 from shared.knowledge.embedding import RemoteText
 from shared.knowledge.lexical import Terms
 from shared.knowledge.store import KEYWORDS, MEANING, PARTS, TERMS
@@ -65,7 +66,11 @@ class Embedded:
         path = Path(folder)
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = _locked(path)
-        _remember(space, path / "space.json")
+        try:
+            _remember(space, path / "space.json")
+        except ConfigurationError:
+            self._lock.close()
+            raise
         self._shard = _opened(space, path / "shard")
         self._settling = threading.Lock()
         self._unsettled = 0
