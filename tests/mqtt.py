@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import socket
 from collections import deque
@@ -88,7 +89,14 @@ class Wire:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.socket.close()
+        """Go, and wait until the broker has seen it."""
+        with self.socket:
+            if self.socket.fileno() < 0:
+                return
+            with contextlib.suppress(OSError):
+                self.socket.shutdown(socket.SHUT_WR)
+                while self.socket.recv(65_536):
+                    continue
 
     def send(self, *packets: Packet) -> None:
         """Send packets in one piece."""

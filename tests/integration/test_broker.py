@@ -464,6 +464,7 @@ def test_a_client_that_asks_without_end_and_never_reads_fills_no_memory() -> Non
         with pytest.raises(TimeoutError):  # the broker takes no more
             asker.socket.sendall(encode(Pingreq(), MQTT_3) * 20_000_000)
         assert lamp.settle() == []
+        asker.socket.close()
 
 
 def test_when_the_broker_ends_its_clients_are_told() -> None:
