@@ -43,11 +43,8 @@ class Space:
 E5_SMALL: Final = Space(
     "intfloat/multilingual-e5-small", 384, "query: ", "passage: ", floor=0.7, reach=0.3, tokens=True
 )
-_INFERRED: Final = (
-    # The same vectors as the embedded model's, so that an index can move; but those of the parts stay inside.
-    replace(E5_SMALL, tokens=False),
-    Space("intfloat/multilingual-e5-large", 1024, "query: ", "passage: ", floor=0.7, reach=0.3),
-)
+# The same vectors as the embedded model's; but those of a text's parts stay inside.
+_INFERRED: Final = (replace(E5_SMALL, tokens=False),)
 _BEDROCK: Final = (
     Space("cohere.embed-multilingual-v3", 1024, "search_query", "search_document", floor=0.2, reach=0.6),
     Space("amazon.titan-embed-text-v2:0", 1024, "", "", floor=0.0, reach=0.7),
