@@ -49,7 +49,7 @@ def no_document(path: str, reason: str) -> NotFound:
         f"Document not found: {path} {reason}",
         code="DOCUMENT_NOT_FOUND",
         details={"path": path, "reason": reason},
-        guidance="Check the path; it must lie under the allowed roots, which KHO_ROOTS or --root name.",
+        guidance="Check the path; it must lie under the allowed roots, which --root (KHO_ROOT) names.",
     )
 
 
@@ -59,7 +59,7 @@ def path_forbidden(path: str) -> InvalidRequest:
         f"This path leads outside the allowed roots: {path}",
         code="DOCUMENT_PATH_FORBIDDEN",
         details={"path": path},
-        guidance="Give a path under the allowed roots, or allow its folder with --root (KHO_ROOTS).",
+        guidance="Give a path under the allowed roots, or allow its folder with --root (KHO_ROOT).",
     )
 
 

@@ -1,0 +1,204 @@
+"""What answers the command line: this machine's own data, the server that is running on it, or a deployed one."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import secrets
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from infra.local.folder import FolderTaken, hold, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from shared.rpc.errors import KhoError
+    from shared.rpc.method import Method
+
+SERVER: Final = "research-agent"
+_CONFIGURATION: Final = -32001
+_SYSTEM: Final = -32000
+_WORKERS: Final = ("workers-ingest", "workers-index_knowledge", "workers-purge_knowledge")
+
+
+class Refused(Exception):
+    """An error as seed 004 gives it: its code, its message, and `data` with guidance."""
+
+    def __init__(self, code: int, message: str, data: dict[str, Any]) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+    @classmethod
+    def of(cls, error: KhoError) -> Refused:
+        """`error` in the dialect of research-agent."""
+        from doors.dialects import jsonrpc_error
+
+        said = jsonrpc_error(error, SERVER)
+        return cls(said["code"], said["message"], said["data"])
+
+    @classmethod
+    def configuration(cls, message: str, guidance: str) -> Refused:
+        """What is wrong with how the command is set up."""
+        return cls(_CONFIGURATION, message, {"code": "CONFIGURATION", "details": {}, "guidance": guidance})
+
+    @classmethod
+    def system(cls, message: str, guidance: str) -> Refused:
+        """What is wrong with the way to the backend."""
+        return cls(_SYSTEM, message, {"code": "UNAVAILABLE", "details": {}, "guidance": guidance})
+
+
+class Backend(Protocol):
+    """Answers the methods of research-agent."""
+
+    def call(self, method: str, params: dict[str, Any]) -> Any:
+        """The result as plain JSON values, or `Refused`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which backend: a deployed one at `endpoint`, else the data folder `data`."""
+
+    data: Path
+    endpoint: str = ""
+    key: str = ""
+    timeout: float = 60.0
+
+
+def described(method: str) -> Method[Any, Any]:
+    """What the method's own file says of it."""
+    found: Method[Any, Any] = importlib.import_module(f"research_agent.{method}").handler.method
+    return found
+
+
+def in_markdown(method: str, result: Any) -> str:
+    """A result as a model or a person reads it."""
+    known = described(method)
+    assert known.tool
+    assert known.tool.text
+    return known.tool.text(known.result.validate_python(result))
+
+
+@contextmanager
+def opened(choice: Choice) -> Iterator[Backend]:
+    """The backend of `choice`; a running `kho serve` on the same data is used, not fought."""
+    if choice.endpoint:
+        yield Remote(choice.endpoint, choice.key, choice.timeout)
+        return
+    data = choice.data.expanduser().resolve()
+    try:
+        running = serving(data)
+    except FolderTaken as error:
+        raise Refused.configuration(
+            f"{error}.", "Try again in a moment, or choose another folder with --data."
+        ) from None
+    except OSError as error:
+        said = f"{data} cannot be used: {error.strerror}."
+        raise Refused.configuration(said, "Choose another folder with --data (KHO_DATA).") from None
+    if running:
+        yield Remote(running["address"], choice.key, choice.timeout)
+    else:
+        with _embedded(data) as backend:
+            yield backend
+
+
+class Remote:
+    """A server, through its JSON-RPC door."""
+
+    def __init__(self, endpoint: str, key: str, timeout: float) -> None:
+        from shared.config import is_safe_url
+
+        if not is_safe_url(endpoint):
+            said = f"The endpoint '{endpoint}' must begin with https:// (http:// on this machine alone)."
+            raise Refused.configuration(said, "Give the stack's output Endpoint with --endpoint (KHO_ENDPOINT).")
+        import urllib3
+
+        self._address = f"{endpoint.rstrip('/')}/jsonrpc"
+        self._headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
+        self._http = urllib3.PoolManager(retries=False, timeout=timeout)
+
+    def call(self, method: str, params: dict[str, Any]) -> Any:
+        """The result as plain JSON values, or `Refused`."""
+        from urllib3.exceptions import HTTPError
+
+        call = {"jsonrpc": "2.0", "id": 1, "method": f"{SERVER}/{method}", "params": params}
+        try:
+            response = self._http.request("POST", self._address, body=json.dumps(call).encode(), headers=self._headers)
+        except HTTPError:
+            said = "The server does not answer."
+            raise Refused.system(said, f"Look whether {self._address} can be reached, and try again.") from None
+        if response.status in (401, 403):
+            said = "The server does not know this key."
+            raise Refused.configuration(said, "Set KHO_KEY to a valid key; 'kho keys create' makes one.")
+        try:
+            answer = json.loads(response.data)
+        except ValueError:
+            said = f"The server answered with HTTP {response.status} and no JSON."
+            raise Refused.system(said, "Look whether the endpoint is a Kho server.") from None
+        if "error" in answer:
+            error = answer["error"]
+            raise Refused(int(error["code"]), str(error["message"]), dict(error.get("data") or {}))
+        return answer["result"]
+
+
+class _Embedded:
+    """The methods' own functions in this process, called as doors call them."""
+
+    def call(self, method: str, params: dict[str, Any]) -> Any:
+        """The result as plain JSON values, or `Refused`."""
+        from shared.rpc.caller import LOCAL
+        from shared.rpc.errors import KhoError
+        from shared.rpc.invoke import invoke
+
+        function = f"research_agent-{method}"
+        try:
+            return invoke(function, f"{SERVER}/{method}", params, LOCAL, secrets.token_hex(16))
+        except KhoError as error:
+            raise Refused.of(error) from None
+
+
+@contextmanager
+def _embedded(data: Path) -> Iterator[_Embedded]:
+    """This machine's store, functions and streams, for as long as the command runs."""
+    from infra.local.dynamodb import DURABLE, Engine, EngineFailed, connect, create_tables
+    from infra.local.environment import point_at_store, prepare
+    from infra.local.template import load
+
+    if not DURABLE:
+        said = "This platform has no durable local store."
+        raise Refused.configuration(said, "Start 'kho serve' with a DynamoDB endpoint, or use --endpoint.")
+    template = load()
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(hold(data))
+            prepare(template, auth="open", log_file=data / "kho.log", passages=data / "passages")
+            engine = Engine(data / "dynamodb.sqlite", data / "store.log")
+        except (FolderTaken, EngineFailed) as error:
+            raise Refused.configuration(f"{error}.", "Try again, or choose another folder with --data.") from None
+        stack.callback(engine.close)
+        point_at_store(engine.url)
+        create_tables(connect(engine.url), template.tables)
+
+        from infra.local.functions import Functions
+        from infra.local.streams import StreamReader
+        from shared.config import ConfigurationError, config
+        from shared.rpc import invoke
+
+        try:
+            config()
+        except ConfigurationError as error:
+            raise Refused.configuration(f"{error}.", "Correct the setting in the environment.") from None
+        functions = Functions(template.functions)
+        stack.callback(functions.close)
+        invoke.use(functions)
+        for trigger in template.streams:
+            if trigger.function in _WORKERS:
+                reader = StreamReader(trigger, engine.url, functions, data)
+                reader.start()
+                stack.callback(reader.join, 5)
+                stack.callback(reader.stop)
+        yield _Embedded()

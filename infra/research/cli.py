@@ -1,0 +1,332 @@
+"""The `research-agent` command line.
+
+Exit codes: 0 done; 1 the system failed; 2 the command was not understood; 3 configuration; 4 collection; 5 document;
+6 query; 7 done, but some documents were left out; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+from cyclopts import App, Parameter
+from cyclopts.config import Env
+
+from infra.research import shown
+from infra.research.backend import Choice, Refused, opened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from infra.research.backend import Backend
+
+app: Final = App(name="research-agent", help=__doc__, config=Env("KHO_", command=False))
+collections: Final = App(name="collections", help="Knowledge collections.")
+kb: Final = App(name="kb", help="Add to the knowledge base.")
+projects: Final = App(name="projects", help="Projects, and the collections that they are linked to.")
+for each in (collections, kb, projects):
+    app.command(each)
+
+_EXIT_CODES: Final = {-32001: 3, -32002: 4, -32003: 5, -32004: 6, -32602: 2}
+_PARTLY: Final = 7
+_INTERRUPTED: Final = 130
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Which knowledge base, and how to answer.
+
+    Parameters
+    ----------
+    data
+        The data folder of this machine; a 'kho serve' that runs on it is used.
+    endpoint
+        A deployed Kho, its key in KHO_KEY or in the keyring (service 'kho', user the endpoint).
+    timeout
+        Seconds to wait for an answer.
+    as_json
+        Print JSON.
+    """
+
+    data: Path = Path(".kho")
+    endpoint: str = ""
+    timeout: float = 60.0
+    as_json: Annotated[bool, Parameter(name="--json", negative=())] = False
+
+    def choice(self) -> Choice:
+        """The backend that is meant."""
+        return Choice(self.data, self.endpoint, _key(self.endpoint), self.timeout)
+
+
+_HERE: Final = Where()
+_Roots = Annotated[tuple[Path, ...], Parameter(name="--root", negative=())]
+
+
+@app.command
+def query(  # noqa: PLR0913 - one argument an option
+    text: str,
+    /,
+    *,
+    collections: str | None = None,
+    top_k: int = 10,
+    document_context: str | None = None,
+    project: str | None = None,
+    where: Where = _HERE,
+) -> None:
+    """Search the knowledge base.
+
+    Parameters
+    ----------
+    text
+        What you look for, in any language.
+    collections
+        Names of collections, parted by commas; without, the project's or all.
+    top_k
+        How many passages at most.
+    document_context
+        What you are working on; it changes the ranking.
+    project
+        Search this project's default collections.
+    """
+    asked = {"query": text, "collections": collections, "top_k": top_k}
+    asked |= {"document_context": document_context, "project_name": project}
+    _run("query_knowledge_base", asked, where, shown.query_results)
+
+
+@collections.command(name="list")
+def list_collections(*, where: Where = _HERE) -> None:
+    """List the collections."""
+    _run("manage_collections", {"action": "list", "limit": 1000}, where, shown.collections)
+
+
+@collections.command(name="create")
+def create_collection(
+    name: str,
+    /,
+    *,
+    type_: Annotated[Literal["fundamental", "project-specific"] | None, Parameter(name="--type")] = None,
+    project: str | None = None,
+    where: Where = _HERE,
+) -> None:
+    """Create a collection.
+
+    Parameters
+    ----------
+    type_
+        Without, project-specific where a project is named, else fundamental.
+    project
+        Link it to this project.
+    """
+    asked = {"action": "create", "collection_name": name, "collection_type": type_, "project_name": project}
+    _run("manage_collections", asked, where, shown.collections)
+
+
+@collections.command(name="info")
+def describe_collection(name: str, /, *, where: Where = _HERE) -> None:
+    """Show a collection and its documents."""
+    _run("manage_collections", {"action": "info", "collection_name": name, "limit": 1000}, where, shown.collections)
+
+
+@collections.command(name="delete")
+def delete_collection(
+    name: str, /, *, yes: Annotated[bool, Parameter(name=["--yes", "-y"], negative=())] = False, where: Where = _HERE
+) -> None:
+    """Delete a collection and everything in it.
+
+    Parameters
+    ----------
+    yes
+        Do not ask.
+    """
+    if not yes and not _confirmed(f"Delete the collection '{name}' and everything in it?"):
+        sys.exit("research-agent: nothing was deleted; --yes deletes without asking.")
+    _run("manage_collections", {"action": "delete", "collection_name": name}, where, shown.collections)
+
+
+@kb.command
+def add_document(path: str, /, *, collection: str, root: _Roots = (), where: Where = _HERE) -> None:
+    """Add one file.
+
+    Parameters
+    ----------
+    root
+        The folders under which files may be read; without, the working folder.
+    """
+    _ingest(path, collection, root, where, recursive=False)
+
+
+@kb.command
+def add_folder(
+    path: str, /, *, collection: str, recursive: bool = False, root: _Roots = (), where: Where = _HERE
+) -> None:
+    """Add a folder: new and changed files come in, those that are gone go out, unchanged ones cost nothing.
+
+    Parameters
+    ----------
+    recursive
+        Read the folders inside it too.
+    root
+        The folders under which files may be read; without, the working folder.
+    """
+    _ingest(path, collection, root, where, recursive=recursive)
+
+
+@kb.command
+def add_text(
+    content: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    /,
+    *,
+    source: str,
+    collection: str,
+    title: str = "",
+    where: Where = _HERE,
+) -> None:
+    """Add a text in Markdown.
+
+    Parameters
+    ----------
+    content
+        The text; '-' reads it from the standard input.
+    source
+        Where it comes from; the same source replaces what was there.
+    """
+    content = sys.stdin.read() if content == "-" else content
+    _augment(content, source, collection, title, where)
+
+
+@kb.command
+def add_url(url: str, /, *, collection: str, title: str = "", where: Where = _HERE) -> None:
+    """Fetch a page of the web and add it."""
+    from infra.research.pages import fetch
+
+    with _refusals(where):
+        content = fetch(url)
+    _augment(content, url, collection, title, where)
+
+
+@projects.command(name="list")
+def list_projects(*, where: Where = _HERE) -> None:
+    """List the projects."""
+    _run("manage_projects", {"action": "list"}, where, shown.projects)
+
+
+@projects.command(name="info")
+def describe_project(name: str, /, *, where: Where = _HERE) -> None:
+    """Show a project."""
+    _project("info", name, None, where)
+
+
+@projects.command(name="create")
+def create_project(name: str, /, *, collections: str | None = None, where: Where = _HERE) -> None:
+    """Create a project, linked to collections where some are named."""
+    _project("create", name, collections, where)
+
+
+@projects.command(name="link")
+def link(name: str, /, *, collections: str, where: Where = _HERE) -> None:
+    """Link collections, parted by commas, to a project."""
+    _project("link", name, collections, where)
+
+
+@projects.command(name="unlink")
+def unlink(name: str, /, *, collections: str, where: Where = _HERE) -> None:
+    """Unlink collections from a project."""
+    _project("unlink", name, collections, where)
+
+
+@projects.command(name="set-defaults")
+def set_defaults(name: str, /, *, collections: str, where: Where = _HERE) -> None:
+    """Set which of its collections the project's queries search by default."""
+    _project("set-defaults", name, collections, where)
+
+
+def _project(action: str, name: str, collections: str | None, where: Where) -> None:
+    asked = {"action": action, "project_name": name, "collections": collections}
+    _run("manage_projects", asked, where, shown.projects)
+
+
+def _ingest(path: str, collection: str, roots: tuple[Path, ...], where: Where, *, recursive: bool) -> None:
+    from infra.reading.reader import FileReader
+    from infra.reading.roots import Roots
+    from infra.research.ingesting import FolderIngestion
+
+    reader = FileReader(Roots(roots or (Path(),)))
+    with _backend(where) as backend, shown.progress(quiet=where.as_json) as told:
+        result = FolderIngestion(backend, collection, told).run(reader, path, recursive=recursive)
+    _show(result, where, shown.ingested)
+
+
+def _augment(content: str, source: str, collection: str, title: str, where: Where) -> None:
+    from infra.research.ingesting import awaited
+
+    asked = {"content": content, "source": source, "collection": collection, "title": title}
+    with _backend(where) as backend:
+        result = awaited(backend, backend.call("augment_knowledge", asked))
+    _show(result, where, shown.ingested)
+
+
+def _run(method: str, asked: dict[str, Any], where: Where, show: Callable[[dict[str, Any]], None]) -> None:
+    with _backend(where) as backend:
+        result = backend.call(method, {name: value for name, value in asked.items() if value is not None})
+    _show(result, where, show)
+
+
+def _show(result: dict[str, Any], where: Where, show: Callable[[dict[str, Any]], None]) -> None:
+    if where.as_json:
+        shown.as_json(result)
+    else:
+        show(result)
+    if result.get("failed"):
+        sys.exit(_PARTLY)
+
+
+@contextmanager
+def _backend(where: Where) -> Iterator[Backend]:
+    with _refusals(where), opened(where.choice()) as backend:
+        yield backend
+
+
+@contextmanager
+def _refusals(where: Where) -> Iterator[None]:
+    """End with what was refused: in words, or in JSON as a JSON-RPC error has it."""
+    try:
+        yield
+    except Refused as error:
+        if where.as_json:
+            shown.as_json({"error": {"code": error.code, "message": error.message, "data": error.data}})
+        else:
+            shown.refused(error)
+        sys.exit(_EXIT_CODES.get(error.code, 1))
+
+
+def _confirmed(question: str) -> bool:
+    if not sys.stdin.isatty():
+        return False
+    return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+
+
+def _key(endpoint: str) -> str:
+    given = os.environ.get("KHO_KEY", "")
+    if given or not endpoint:
+        return given
+    import keyring
+    from keyring.errors import KeyringError
+
+    try:
+        return keyring.get_password("kho", endpoint) or ""
+    except KeyringError:
+        return ""
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.stderr.write("research-agent: interrupted; what was brought in stays, and the same command goes on.\n")
+        sys.exit(_INTERRUPTED)

@@ -1,0 +1,147 @@
+"""Bringing this machine's files in: read here, sent in batches, unchanged ones not at all."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from infra.research.backend import Refused
+from shared.knowledge.models import Failure, Tally
+from shared.rpc.errors import KhoError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from infra.reading.reader import FileReader, Files
+    from infra.research.backend import Backend
+    from shared.knowledge.models import NewDocument
+
+_BATCH_BYTES: Final = 16 * 1024
+_PAGE: Final = 1000
+_ASKED_EVERY_SECONDS: Final = 0.25
+_COUNTS: Final = ("added", "updated", "unchanged", "removed", "chunks", "pending")
+
+
+@dataclass(slots=True)
+class _Batch:
+    documents: list[NewDocument] = field(default_factory=list)
+    size: int = 0
+
+    def add(self, new: NewDocument) -> None:
+        self.documents.append(new)
+        self.size += len(new.text.encode("utf-8"))
+
+
+class FolderIngestion:
+    """One path on its way into one collection; it can be stopped between any two batches, and taken up again."""
+
+    def __init__(self, backend: Backend, collection: str, told: Callable[[int, int, str], None]) -> None:
+        self._backend = backend
+        self._collection = collection
+        self._told = told
+        self._tally = Tally()
+
+    def run(self, reader: FileReader, path: str, *, recursive: bool) -> dict[str, Any]:
+        """Bring in what lies under `path`, and take out what is gone; the result as ingest_documents gives it."""
+        try:
+            found = reader.find(path, recursive=recursive)
+        except KhoError as refusal:
+            raise Refused.of(refusal) from None
+        there = self._there()
+        seen: set[str] = set()
+        for batch in self._batches(found, there, seen):
+            self._send(batch, found)
+        if not found.is_folder and self._tally.failed:
+            raise _unreadable(self._tally.failed[0])
+        if found.is_folder:
+            gone = [
+                each
+                for each, kept in there.items()
+                if kept["tree"] == found.tree and found.covers(each) and each not in seen
+            ]
+            for start in range(0, len(gone), _PAGE):
+                self._count(self._ingest({"remove": gone[start : start + _PAGE]}))
+        return self._result()
+
+    def _there(self) -> dict[str, dict[str, Any]]:
+        """What the collection holds already, by path."""
+        there: dict[str, dict[str, Any]] = {}
+        asked: dict[str, Any] = {"action": "info", "collection_name": self._collection, "limit": _PAGE}
+        while True:
+            page = self._backend.call("manage_collections", asked)
+            there |= {each["path"]: each for each in page["documents"]}
+            if "next_cursor" not in page:
+                return there
+            asked["cursor"] = page["next_cursor"]
+
+    def _batches(self, found: Files, there: dict[str, dict[str, Any]], seen: set[str]) -> Iterator[_Batch]:
+        batch = _Batch()
+        for number, file in enumerate(found.files(), start=1):
+            self._told(number, found.total, file.path)
+            seen.add(file.path)
+            if isinstance(file, Failure):
+                self._tally.failed.append(file)
+                continue
+            kept = there.get(file.path)
+            if kept and kept["hash"] == file.hash and kept["indexed"] and kept["tree"] == found.tree:
+                self._tally.unchanged += 1
+                self._tally.chunks += kept["chunks"]
+                continue
+            new = file.document()
+            if isinstance(new, Failure):
+                self._tally.failed.append(new)
+                continue
+            if batch.documents and batch.size + len(new.text) > _BATCH_BYTES:
+                yield batch
+                batch = _Batch()
+            batch.add(new)
+        if batch.documents:
+            yield batch
+
+    def _send(self, batch: _Batch, found: Files) -> None:
+        sent = [{"path": each.path, "content": each.text, "hash": each.hash} for each in batch.documents]
+        self._count(self._ingest({"documents": sent, "tree": found.tree}))
+
+    def _ingest(self, what: dict[str, Any]) -> dict[str, Any]:
+        answer = self._backend.call("ingest_documents", {"collection": self._collection} | what)
+        return awaited(self._backend, answer)
+
+    def _count(self, done: dict[str, Any]) -> None:
+        for name in _COUNTS:
+            setattr(self._tally, name, getattr(self._tally, name) + done[name])
+        self._tally.failed += [Failure(**each) for each in done.get("failed") or []]
+
+    def _result(self) -> dict[str, Any]:
+        from research_agent.ingested import said
+
+        counts = {name: getattr(self._tally, name) for name in _COUNTS}
+        failed = [{"path": each.path, "reason": each.reason} for each in self._tally.failed]
+        message = said(self._tally)
+        return {"status": "success", "collection": self._collection, "message": message, **counts, "failed": failed}
+
+
+def awaited(backend: Backend, answer: dict[str, Any]) -> dict[str, Any]:
+    """The end of an ingestion, waited for where a worker carries it out."""
+    if "job_id" not in answer:
+        return answer
+    while True:
+        job: dict[str, Any] = backend.call("get_ingestion", {"job_id": answer["job_id"]})
+        if job["status"] == "failed":
+            raise Refused(-32003, job["message"], {"code": "DOCUMENT_JOB_FAILED", "details": job, "guidance": ""})
+        if job["status"] == "done":
+            counts = {name: job[name] for name in _COUNTS}
+            return {
+                "status": "success",
+                "collection": job["collection"],
+                "message": job["message"],
+                **counts,
+                "failed": job["failed"],
+            }
+        time.sleep(_ASKED_EVERY_SECONDS)
+
+
+def _unreadable(failure: Failure) -> Refused:
+    from shared.knowledge.refusals import unreadable
+
+    return Refused.of(unreadable(failure.path, failure.reason))

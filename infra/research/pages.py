@@ -1,0 +1,73 @@
+"""Fetching a page of the web for the knowledge base."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import urlsplit
+
+from infra.reading.failures import Unreadable
+from infra.research.backend import Refused
+from shared.knowledge.models import MAX_TEXT_BYTES
+from shared.knowledge.refusals import unreadable
+
+_SECONDS: Final = 20
+_REDIRECTS: Final = 5
+_MAX_BYTES: Final = 32 << 20
+
+
+def fetch(url: str) -> str:
+    """What the page at `url` says, in Markdown."""
+    import urllib3
+    from urllib3.exceptions import HTTPError
+
+    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+        raise _refused(url, "is not an address that begins with http:// or https://")
+    try:
+        response = urllib3.PoolManager().request(
+            "GET",
+            url,
+            timeout=_SECONDS,
+            retries=urllib3.Retry(total=_REDIRECTS, connect=1, read=0, redirect=_REDIRECTS),
+            headers={"user-agent": "research-agent", "accept": "text/html, text/markdown, text/plain, application/pdf"},
+            preload_content=False,
+        )
+        content = response.read(_MAX_BYTES + 1, decode_content=True)
+        response.release_conn()
+    except HTTPError as error:
+        raise _refused(url, f"cannot be fetched ({type(error).__name__})") from None
+    if response.status != 200:
+        raise _refused(url, f"answered with HTTP {response.status}")
+    if len(content) > _MAX_BYTES:
+        raise _refused(url, f"is larger than {_MAX_BYTES >> 20} MiB")
+    text = _said(url, content, response.headers.get("content-type", ""))
+    if not text.strip() or len(text.encode("utf-8")) > MAX_TEXT_BYTES:
+        raise _refused(url, "holds no text" if not text.strip() else "holds too much text")
+    return text
+
+
+def _said(url: str, content: bytes, content_type: str) -> str:
+    kind, _, rest = content_type.lower().partition(";")
+    if kind.strip() == "application/pdf" or content.startswith(b"%PDF-"):
+        from infra.reading.pdf import text_of
+
+        try:
+            return text_of(content).replace("\f", "\n\n")
+        except Unreadable as refusal:
+            raise _refused(url, str(refusal)) from None
+    charset = rest.partition("charset=")[2].strip(" \"'") or "utf-8"
+    try:
+        text = content.decode(charset, "replace")
+    except LookupError:
+        text = content.decode("utf-8", "replace")
+    if "html" in kind or text.lstrip()[:15].lower().startswith(("<!doctype html", "<html")):
+        from shared.knowledge.splitting import split
+
+        try:
+            return "\n\n".join(chunk.text for chunk in split("page.html", text).chunks)
+        except ValueError as refusal:
+            raise _refused(url, str(refusal)) from None
+    return text
+
+
+def _refused(url: str, reason: str) -> Refused:
+    return Refused.of(unreadable(url, reason))
