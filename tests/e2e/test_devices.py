@@ -1,0 +1,79 @@
+"""Devices at a running server: the broker, its doors, and the fleet that tries them."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.e2e.server import Server
+from tests.mqtt import Wire
+
+KHO = str(Path(sys.executable).with_name("kho"))
+
+
+def mqtt_port(server: Server) -> int:
+    found = re.search(r"Devices connect to mqtt://127\.0\.0\.1:(\d+)", server.printed())
+    assert found
+    return int(found[1])
+
+
+def test_a_fleet_finds_the_server_by_its_data_folder(server: Server) -> None:
+    fleet = subprocess.Popen(
+        [KHO, "devices", "simulate", "-n", "20", "--data", str(server.data), "--quirk", "hello"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert fleet.stdout
+        assert fleet.stdout.readline() == f"20 of 20 devices are connected to 127.0.0.1, port {mqtt_port(server)}.\n"
+    finally:
+        fleet.send_signal(signal.SIGINT)
+    rest, _ = fleet.communicate(timeout=30)
+    assert fleet.returncode == 0
+    assert "20 connected" in rest
+
+
+def test_an_open_server_takes_any_device_and_only_on_its_own_topics(server: Server) -> None:
+    with Wire(mqtt_port(server)) as lamp:
+        assert lamp.connect("any-name").reason == 0
+        assert lamp.subscribe("devices/any-name/down", "devices/+/down") == [0, 0x80]
+        lamp.publish("devices/another/up", b"{}")
+        assert lamp.receive() is None
+
+
+def test_a_server_with_keys_takes_no_device_that_it_does_not_know(tmp_path: Path) -> None:
+    with Server(tmp_path / "data", "--auth", "required") as server, Wire(mqtt_port(server)) as lamp:
+        assert lamp.connect("any-name").reason == 5
+        assert lamp.receive() is None
+
+
+def test_the_servers_end_is_told_to_devices(tmp_path: Path) -> None:
+    with Server(tmp_path / "data") as server, Wire(mqtt_port(server)) as lamp:
+        assert lamp.connect("lamp").reason == 0
+        assert server.interrupt() == 0
+        assert lamp.receive() is None
+        assert "Traceback" not in server.printed()
+
+
+def refused(*options: str, environment: dict[str, str] | None = None) -> str:
+    done = subprocess.run(
+        [KHO, "devices", "simulate", *options],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=os.environ | (environment or {}),
+    )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def test_a_broker_that_is_not_there_is_said(tmp_path: Path) -> None:
+    assert "Is 'kho serve' running" in refused("--mqtt-url", "mqtt://127.0.0.1:9", "--data", str(tmp_path))
+    assert "is no broker's address" in refused("--mqtt-url", "http://127.0.0.1:9", "--data", str(tmp_path))
+    assert "is no broker's address" in refused("--data", str(tmp_path), environment={"KHO_MQTT_URL": "mqtt://x:99999"})
