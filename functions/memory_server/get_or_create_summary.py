@@ -12,21 +12,21 @@ from memory_server.results import SummaryOf
 from shared.config import config
 from shared.language_model import language_model
 from shared.memory.histories import History
-from shared.memory.models import Content, Language, Message, Role
+from shared.memory.models import Content, Language, Role
 from shared.memory.summarizing import summarize
 from shared.rpc.errors import NotFound, Unavailable
 from shared.rpc.offers import Tool
 
 
 class OldMessage(Params):
-    """One of the messages to summarize."""
+    """One of the messages that the caller holds for old."""
 
     role: Role
     content: Content
 
 
 class GetOrCreateSummary(InConversation):
-    """The messages to summarize where no summary is stored, and the language to do it in."""
+    """The language to make a summary in; `old_messages` are accepted, and the stored ones are what is summarized."""
 
     old_messages: Annotated[list[OldMessage], Field(default_factory=list, max_length=100_000)]
     language: Language = "vi"
@@ -53,5 +53,4 @@ def handler(params: GetOrCreateSummary, caller: Caller) -> SummaryOf:
     model = language_model() if settings.auto_summary else None
     if model is None or history.last_number < settings.summarize_threshold:
         return SummaryOf("")
-    given = [Message(old.role, old.content) for old in params.old_messages]
-    return SummaryOf(summarize(history, model, given, params.language, settings.keep_recent_messages))
+    return SummaryOf(summarize(history, model, params.language, settings.keep_recent_messages))

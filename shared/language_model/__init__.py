@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Protocol
+from typing import Final, Protocol
 
 from shared.config import ConfigurationError, config
+from shared.telemetry import REQUEST_SECONDS
+
+SECONDS: Final = REQUEST_SECONDS - 1
+"""What a model is given: when it ends, its words can still be stored."""
 
 
 class LanguageModel(Protocol):
@@ -26,7 +30,7 @@ def language_model() -> LanguageModel | None:
     if settings.model_provider == "bedrock":
         from shared.language_model.bedrock import Bedrock
 
-        return Bedrock(settings.model)
+        return Bedrock(settings.model, SECONDS)
     from shared.language_model.openai import OpenAICompatible
 
-    return OpenAICompatible(settings.model_url, settings.model, settings.model_key)
+    return OpenAICompatible(settings.model_url, settings.model, settings.model_key, SECONDS)

@@ -3,47 +3,77 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Final
-
-import urllib3
+from urllib.parse import urlsplit
 
 from shared.config import ConfigurationError
 from shared.rpc.errors import Unavailable
+from shared.rpc.text import compact
 from shared.telemetry import logger
 
-_SECONDS: Final = 20
+_CONNECT_SECONDS: Final = 3.0
+_MAX_ANSWER_BYTES: Final = 1024 * 1024
 
 
 class OpenAICompatible:
-    """One model of one server."""
+    """One model of one server, which is given `seconds` for an answer."""
 
-    def __init__(self, url: str, model: str, key: str) -> None:
-        if not url:
+    def __init__(self, url: str, model: str, key: str, seconds: float) -> None:
+        self._address = urlsplit(f"{url.rstrip('/')}/chat/completions")
+        if self._address.scheme not in ("http", "https") or not self._address.hostname:
             raise ConfigurationError("KHO_MODEL_URL must be the server's address, such as http://127.0.0.1:11434/v1")
-        self._url = f"{url.rstrip('/')}/chat/completions"
+        key = key.strip()
+        if not (key.isascii() and key.isprintable()):
+            raise ConfigurationError("KHO_MODEL_KEY holds characters that no key has")
         self._model = model
-        self._headers = {"authorization": f"Bearer {key}"} if key else {}
-        self._http = urllib3.PoolManager(timeout=urllib3.Timeout(total=_SECONDS), retries=False)
+        self._headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
+        self._seconds = seconds
 
     def complete(self, system: str, prompt: str, *, max_tokens: int) -> str:
         """The model's words, or `Unavailable`."""
         messages = [{"role": "system", "content": system}, {"role": "user", "content": prompt}]
         body = {"model": self._model, "messages": messages, "max_tokens": max_tokens}
         try:
-            response = self._http.request("POST", self._url, json=body, headers=self._headers)
-            words = _words(response) if response.status == 200 else None
-        except urllib3.exceptions.HTTPError as error:
+            status, answer = self._post(compact(body).encode("utf-8"))
+        except (OSError, HTTPException) as error:
             logger.warning("model", extra={"failure": type(error).__name__})
             raise Unavailable("The language model is not answering.") from None
+        words = _words(answer) if status == 200 else None
         if words is None:
-            logger.warning("model", extra={"failure": f"status {response.status}"})
+            logger.warning("model", extra={"failure": f"status {status}"})
             raise Unavailable("The language model answered with an error.")
-        return words.strip()
+        return words
+
+    def _post(self, body: bytes) -> tuple[int, bytes]:
+        kind = HTTPSConnection if self._address.scheme == "https" else HTTPConnection
+        connection = kind(self._address.hostname or "", self._address.port, timeout=_CONNECT_SECONDS)
+        connection.connect()
+        connection.sock.settimeout(self._seconds)
+        # Servers send blank lines while they think, so no time-out of a single read ends this.
+        ending = threading.Timer(self._seconds, _end, [connection.sock])
+        ending.start()
+        try:
+            path = f"{self._address.path}?{self._address.query}" if self._address.query else self._address.path
+            connection.request("POST", path, body, self._headers)
+            response = connection.getresponse()
+            return response.status, response.read(_MAX_ANSWER_BYTES)
+        finally:
+            ending.cancel()
+            connection.close()
 
 
-def _words(response: urllib3.BaseHTTPResponse) -> str | None:
+def _end(connection: socket.socket) -> None:
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+
+
+def _words(answer: bytes) -> str | None:
     try:
-        content = json.loads(response.data)["choices"][0]["message"]["content"]
-    except (ValueError, KeyError, IndexError, TypeError):
+        content = json.loads(answer)["choices"][0]["message"]["content"]
+    except (ValueError, KeyError, IndexError, TypeError, RecursionError):
         return None
     return content if isinstance(content, str) else None

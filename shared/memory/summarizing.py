@@ -6,6 +6,9 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from shared.dynamodb import ConditionFailed
+from shared.memory.models import MAX_CONTENT_BYTES
+from shared.rpc.errors import Unavailable
+from shared.rpc.text import is_encodable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,17 +22,14 @@ _MAX_TOKENS: Final = 1_000
 _LANGUAGES: Final[dict[Language, str]] = {"vi": "Vietnamese", "en": "English"}
 
 
-def summarize(
-    history: History, model: LanguageModel, given: Sequence[Message], language: Language, keep_recent: int
-) -> str:
-    """Make, store and return a summary of the old messages: those `given`, else the stored ones."""
-    boundary = history.recent_boundary(keep_recent)
-    old, covers = history.oldest(boundary, _MAX_PROMPT_BYTES)
-    if given:
-        old, covers = list(given), boundary - 1
+def summarize(history: History, model: LanguageModel, language: Language, keep_recent: int) -> str:
+    """Make, store and return a summary of the old messages: the oldest ones, as far as a model reads them."""
+    old, covers = history.oldest(history.recent_boundary(keep_recent), _MAX_PROMPT_BYTES)
     if not old:
         return ""
-    text = model.complete(_system(language), _prompt(old), max_tokens=_MAX_TOKENS)
+    text = model.complete(_system(language), _prompt(old), max_tokens=_MAX_TOKENS).strip()
+    if not text or not is_encodable(text) or len(text.encode("utf-8")) > MAX_CONTENT_BYTES:
+        raise Unavailable("The language model answered with what cannot be a summary.")
     try:
         history.set_summary(text, covers, replace=False)
     except ConditionFailed:
@@ -48,5 +48,9 @@ def _system(language: Language) -> str:
 
 
 def _prompt(messages: Sequence[Message]) -> str:
-    lines = (json.dumps({"role": message.role, "content": message.content}, ensure_ascii=False) for message in messages)
+    # As JSON with '<' spelt out, no message can end the conversation that it stands in.
+    lines = (
+        json.dumps({"role": message.role, "content": message.content}, ensure_ascii=False).replace("<", "\\u003c")
+        for message in messages
+    )
     return "Summarise this conversation, one message a line:\n<conversation>\n" + "\n".join(lines) + "\n</conversation>"

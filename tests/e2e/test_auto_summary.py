@@ -1,0 +1,72 @@
+"""Summaries made by a model, through a running server: what callers are told, and what no log says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+import pytest
+
+from tests.e2e.server import Server
+from tests.models import FAILING, ModelServer, model_server, says
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+KEY: Final = "sk-a-key-that-nobody-may-see"
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[ModelServer]:
+    """A running model."""
+    with model_server() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def server(model: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server that has summaries made."""
+    settings = {
+        "AUTO_SUMMARY": "true",
+        "KHO_MODEL_PROVIDER": "openai",
+        "KHO_MODEL": "a-model",
+        "KHO_MODEL_URL": f"{model.address}/v1",
+        "KHO_MODEL_KEY": KEY,
+        "POWERTOOLS_LOG_LEVEL": "DEBUG",
+    }
+    with Server(tmp_path_factory.mktemp("kho") / "data", environment=settings) as running:
+        yield running
+
+
+@pytest.fixture
+def chat(server: Server) -> str:
+    """A conversation that is long enough."""
+    conversation_id = f"chat_{uuid4().hex}"
+    for number in range(10):
+        server.call(
+            "memory-server/memory/add_message", conversation_id=conversation_id, role="user", content=f"{number}"
+        )
+    return conversation_id
+
+
+def test_a_summary_is_made_once(server: Server, model: ModelServer, chat: str) -> None:
+    asked = len(model.asked)
+    for text in ("Tóm tắt cuộc trò chuyện…", "another"):
+        model.behave = says(text)
+        made = server.call("memory-server/memory/get_or_create_summary", conversation_id=chat, language="vi")
+        assert made == {"summary": "Tóm tắt cuộc trò chuyện…"}
+    assert len(model.asked) == asked + 1
+    assert model.asked[-1].headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_a_model_that_fails(server: Server, model: ModelServer, chat: str) -> None:
+    for failing in FAILING.values():
+        model.behave = failing
+        error = server.error("memory-server/memory/get_or_create_summary", conversation_id=chat)
+        assert (error["code"], error["data"]["code"]) == (503, "UNAVAILABLE")
+        assert "model" in error["message"]
+    assert server.call("memory-server/memory/get_summary", conversation_id=chat) == {"summary": ""}
+    logged = server.printed() + "".join(file.read_text() for file in server.data.glob("*.log*"))
+    assert '"failure":"status 500"' in logged
+    assert KEY not in logged
+    assert "crashed" not in logged
