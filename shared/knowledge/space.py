@@ -1,4 +1,4 @@
-"""The space that passages are embedded in at present, as collections record it."""
+"""The space that passages are embedded in at present."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from shared.knowledge.models import Space
 def current_space() -> Space:
     """What the settings embed with; a collection records it, and refuses another."""
     space = spaces.current_space()
-    return Space(space.model, space.dimensions, f"{space.question_prefix}| {space.passage_prefix}")
+    return Space(space.model, space.dimensions, f"{space.question_prefix}/{space.passage_prefix}")
