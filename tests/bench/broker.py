@@ -1,0 +1,195 @@
+"""The broker: what a call over MQTT costs with it, beside mosquitto where that is installed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from awscrt import io, mqtt5  # type: ignore[import-untyped]
+
+from infra.local.broker.access import FleetAccess, everyone
+from infra.local.broker.limits import Limits
+from infra.local.broker.local import LocalBroker
+from infra.local.listening import listen
+from tests.bench import tables as bench
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TOKEN: Final = "bench"
+UP, DOWN = "devices/bench/up", "devices/bench/down"
+REQUEST: Final = b'{"type":"mcp","payload":{"jsonrpc":"2.0","id":%d,"method":"tools/call"}}'
+LOADS: Final = ((1, 1_000), (64, 4_000), (256, 10_000))
+"""How many calls are in flight, and how many are made."""
+ROUNDS: Final = 3
+TICKS: Final = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A broker in a process of its own."""
+
+    port: int
+    pid: int
+
+    def cpu_seconds(self) -> float:
+        """What it has used so far."""
+        ran = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(ran[11]) + int(ran[12])) / TICKS
+
+
+@dataclass
+class Loop:
+    """A caller and a device that answers it, bare: nothing is checked, matched or logged."""
+
+    broker: Broker
+    bootstrap: io.ClientBootstrap
+    waits: list[float] = field(default_factory=list)
+    device: Any = field(init=False)
+    caller: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.turns = threading.Semaphore(0)
+        self.sent: dict[bytes, float] = {}
+        self.device = self._client("bench", lambda packet: self._publish(self.device, UP, packet.payload), DOWN)
+        self.caller = self._client("kho-backend-bench", self._answered, UP)
+
+    def run(self, in_flight: int, calls: int) -> float:
+        """The seconds that these calls take."""
+        for _ in range(in_flight):
+            self.turns.release()
+        started = time.perf_counter()
+        for number in range(calls):
+            self.turns.acquire()
+            request = REQUEST % number
+            self.sent[request] = time.perf_counter()
+            self._publish(self.caller, DOWN, request)
+        for _ in range(in_flight):
+            self.turns.acquire()
+        return time.perf_counter() - started
+
+    def close(self) -> None:
+        """Disconnect."""
+        self.caller.stop()
+        self.device.stop()
+
+    def _answered(self, packet: mqtt5.PublishPacket) -> None:
+        self.waits.append(time.perf_counter() - self.sent.pop(packet.payload))
+        self.turns.release()
+
+    def _publish(self, client: mqtt5.Client, topic: str, payload: bytes) -> None:
+        client.publish(mqtt5.PublishPacket(topic=topic, payload=payload, qos=mqtt5.QoS.AT_MOST_ONCE))
+
+    def _client(self, client_id: str, take: Any, topic: str) -> mqtt5.Client:
+        connected = threading.Event()
+        client = mqtt5.Client(
+            mqtt5.ClientOptions(
+                host_name="127.0.0.1",
+                port=self.broker.port,
+                bootstrap=self.bootstrap,
+                connect_options=mqtt5.ConnectPacket(client_id=client_id, username="kho", password=TOKEN.encode()),
+                on_publish_callback_fn=lambda data: take(data.publish_packet),
+                on_lifecycle_event_connection_success_fn=lambda _: connected.set(),
+            )
+        )
+        client.start()
+        assert connected.wait(10)
+        wanted = mqtt5.Subscription(topic, mqtt5.QoS.AT_MOST_ONCE)
+        client.subscribe(mqtt5.SubscribePacket([wanted])).result(10)
+        return client
+
+
+def tables() -> list[bench.Table]:
+    """Measure each broker in turn, round by round, through awscrt."""
+    bootstrap = io.ClientBootstrap(group := io.EventLoopGroup(1), io.DefaultHostResolver(group))
+    with ExitStack() as stack:
+        loops = {"Kho": Loop(stack.enter_context(_ours()), bootstrap)}
+        installed = os.environ.get("MOSQUITTO") or shutil.which("mosquitto", path=f"{os.environ['PATH']}:/usr/sbin")
+        if installed:
+            loops["mosquitto"] = Loop(stack.enter_context(_mosquitto(installed)), bootstrap)
+        rows = [row for in_flight, calls in LOADS for row in _measured(loops, in_flight, calls)]
+        for loop in loops.values():
+            loop.close()
+    notes = [
+        f"Caller and device are two clients of awscrt in one process, the broker is another process; QoS 0, "
+        f"{len(REQUEST)} bytes, two messages a call. Median of {ROUNDS} rounds, each of every broker; no rate limit."
+    ]
+    if not installed:
+        notes.append("mosquitto is not installed here (`apt-get install mosquitto`, or name it in `MOSQUITTO`).")
+    columns = ["in flight", "broker", "calls/s", "p50", "p99", "the broker's CPU a call"]
+    return [bench.Table("A call and its answer over MQTT 5", columns, rows, notes)]
+
+
+def _measured(loops: dict[str, Loop], in_flight: int, calls: int) -> list[list[str]]:
+    seconds: dict[str, list[float]] = {name: [] for name in loops}
+    cpu: dict[str, float] = dict.fromkeys(loops, 0.0)
+    for loop in loops.values():
+        loop.run(in_flight, in_flight)
+        loop.waits.clear()
+    for _ in range(ROUNDS):
+        for name, loop in loops.items():
+            before = loop.broker.cpu_seconds()
+            seconds[name].append(loop.run(in_flight, calls))
+            cpu[name] += loop.broker.cpu_seconds() - before
+    rows = []
+    for name, loop in loops.items():
+        timing = bench.Timing(loop.waits)
+        rate = f"{calls / statistics.median(seconds[name]):,.0f}"
+        used = f"{cpu[name] / calls / ROUNDS * 1e6:.0f} µs"
+        rows.append([str(in_flight), name, rate, bench.ms(timing.p50), bench.ms(timing.p99), used])
+    return rows
+
+
+@contextmanager
+def _ours() -> Iterator[Broker]:
+    process = subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    try:
+        yield Broker(int(process.stdout.readline()), process.pid)
+    finally:
+        process.communicate()
+
+
+@contextmanager
+def _mosquitto(program: str) -> Iterator[Broker]:
+    with listen("127.0.0.1", 0) as probe:
+        port = probe.getsockname()[1]
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as settings:
+        settings.write(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
+        settings.flush()
+        process = subprocess.Popen([program, "-c", settings.name], stderr=subprocess.DEVNULL)
+        try:
+            deadline = time.monotonic() + 10
+            while time.monotonic() < deadline:
+                try:
+                    socket.create_connection(("127.0.0.1", port), 1).close()
+                    break
+                except OSError:
+                    time.sleep(0.05)
+            yield Broker(port, process.pid)
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _serve() -> None:
+    """Be the broker until the standard input ends."""
+    listener = listen("127.0.0.1", 0)
+    LocalBroker(listener, FleetAccess(TOKEN, everyone), Limits(publishes_per_second=None))
+    print(listener.getsockname()[1], flush=True)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    _serve()
