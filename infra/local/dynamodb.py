@@ -71,7 +71,7 @@ class Engine:
                 stderr=subprocess.STDOUT,
                 # Not stopped by the terminal's Ctrl-C: requests that are under way still need it.
                 start_new_session=True,
-                preexec_fn=_end_with_parent if platform.system() == "Linux" else None,  # noqa: PLW1509 - one system call
+                preexec_fn=end_with_parent if platform.system() == "Linux" else None,  # noqa: PLW1509 - one system call
             )
 
     def _keep_running(self) -> None:
@@ -125,6 +125,6 @@ def _free_port() -> int:
         return port
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """Have Linux kill this process when its parent is gone, though the parent be killed itself."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -98,6 +98,29 @@ def query(  # noqa: PLR0913 - one argument an option
     _run("query_knowledge_base", asked, where, shown.query_results)
 
 
+@app.command
+def mcp(*, root: _Roots = (), debug: bool = False, where: Where = _HERE) -> None:
+    """Serve an editor by MCP over STDIO.
+
+    Parameters
+    ----------
+    root
+        The folders under which files may be read; without, the working folder.
+    debug
+        Log what happens to the standard error.
+    """
+    from infra.reading.reader import FileReader
+    from infra.reading.roots import Roots
+    from infra.research import stdio
+    from infra.research.keeping import Kept
+
+    backend = Kept(where.choice())
+    try:
+        stdio.run(backend, FileReader(Roots(root or (Path(),))), timeout=where.timeout, debug=debug)
+    finally:
+        backend.close()
+
+
 @collections.command(name="list")
 def list_collections(*, where: Where = _HERE) -> None:
     """List the collections."""

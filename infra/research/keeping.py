@@ -1,0 +1,78 @@
+"""A backend for as long as an editor is open: the server that runs on the data, or one that is started for it.
+
+One process alone can have the data folder. So an editor's session starts `kho serve` on it where none runs, and the
+command line and other editors find that one.
+"""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from infra.local.dynamodb import end_with_parent
+from infra.local.folder import FolderTaken, serving
+from infra.research.backend import Refused, Remote
+
+if TYPE_CHECKING:
+    from infra.research.backend import Choice
+
+_START_SECONDS: Final = 60
+_ASKED_EVERY_SECONDS: Final = 0.1
+
+
+class Kept:
+    """Answers from wherever the data is served at the moment."""
+
+    def __init__(self, choice: Choice) -> None:
+        self._choice = choice
+        self._data = choice.data.expanduser().resolve()
+        self._starting = threading.Lock()
+        self._started: subprocess.Popen[bytes] | None = None
+
+    def call(self, method: str, params: dict[str, Any]) -> Any:
+        """The result as plain JSON values, or `Refused`."""
+        address = self._choice.endpoint or self._address()
+        return Remote(address, self._choice.key, self._choice.timeout).call(method, params)
+
+    def close(self) -> None:
+        """End the server that was started here."""
+        if self._started:
+            self._started.terminate()
+            self._started.wait()
+
+    def _address(self) -> str:
+        with self._starting:
+            deadline = time.monotonic() + _START_SECONDS
+            while time.monotonic() < deadline:
+                try:
+                    running = serving(self._data)
+                except FolderTaken:
+                    time.sleep(_ASKED_EVERY_SECONDS)  # it is starting
+                    continue
+                except OSError as error:
+                    said = f"{self._data} cannot be used: {error.strerror}."
+                    raise Refused.configuration(said, "Choose another folder with --data (KHO_DATA).") from None
+                if running:
+                    return running["address"]
+                if self._started is None or self._started.poll() is not None:
+                    self._start()
+                time.sleep(_ASKED_EVERY_SECONDS)
+            raise Refused.system("The local server did not start.", f"Look into {self._data / 'serve.log'}.")
+
+    def _start(self) -> None:
+        self._data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        kho = Path(sys.executable).with_name("kho")
+        command = [str(kho), "serve", "--data", str(self._data), "--port", "0", "--mqtt-port", "0"]
+        with (self._data / "serve.log").open("ab") as output:
+            self._started = subprocess.Popen(  # noqa: S603 - our own words only
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                preexec_fn=end_with_parent if platform.system() == "Linux" else None,  # noqa: PLW1509 - one system call
+            )
