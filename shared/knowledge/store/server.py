@@ -26,6 +26,7 @@ _LINKS: Final = 16
 _SECONDS: Final = 5
 _BATCH: Final = 64
 _CONFLICT: Final = 409
+_OLDEST: Final = [1, 19]
 
 Found = TypeVar("Found")
 
@@ -35,6 +36,10 @@ def connect(space: Space, url: str, key: str, collection: str) -> Server:
     client = QdrantClient(
         url=url, api_key=key or None, timeout=_SECONDS, cloud_inference=True, check_compatibility=False
     )
+    version = _asked(client.info).version
+    if [int(part) for part in version.split("-")[0].split(".")[:2]] < _OLDEST:
+        # An older one would not say that it ignores whose words a rarity is to be counted among.
+        raise ConfigurationError(f"Qdrant {version} at {url} is too old; 1.19 or newer is needed")
     return Server(client, collection, space)
 
 

@@ -1,0 +1,155 @@
+"""What becomes of a Qdrant server's answers: refusals, silence, and a version that could not keep our promises."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from qdrant_client.http.exceptions import UnexpectedResponse
+
+from shared.config import ConfigurationError
+from shared.knowledge.embedding import RemoteText
+from shared.knowledge.embedding.spaces import E5_SMALL
+from shared.knowledge.lexical import Terms
+from shared.knowledge.store import Ask, Point, Scope
+from shared.knowledge.store.server import connect
+from shared.rpc.errors import Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+Answer = tuple[int, Any]
+ID = "00000000-0000-4000-8000-00000000000a"
+
+
+@contextmanager
+def serving(answer: Callable[[str, str, Any], Answer]) -> Iterator[str]:
+    """A server that answers as `answer` says, from method, path and body."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def handle_any(self) -> None:
+            raw = self.rfile.read(int(self.headers.get("content-length", 0)))
+            status, body = answer(self.command, self.path.partition("?")[0], json.loads(raw) if raw else None)
+            sent = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(sent)))
+            self.end_headers()
+            self.wfile.write(sent)
+
+        do_GET = do_PUT = do_POST = handle_any  # noqa: N815 - the names that http.server calls
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class Fake:
+    """A server with an index of ours, that keeps what it is asked."""
+
+    def __init__(self, version: str = "1.19.0") -> None:
+        self.version = version
+        self.status = 200
+        self.asked: dict[str, Any] = {}
+
+    def __call__(self, method: str, path: str, body: Any) -> Answer:
+        self.asked[f"{method} {path}"] = body
+        if path == "/":
+            return 200, {"title": "qdrant", "version": self.version}
+        if path.endswith("/exists"):
+            return 200, {"result": {"exists": True}}
+        if method == "GET":
+            return 200, {"result": _described()}
+        if self.status != 200:
+            return self.status, {"status": {"error": "no"}}
+        if path.endswith("/query/batch"):
+            return 200, {"result": [{"points": []} for _ in body["searches"]]}
+        return 200, {"result": {"operation_id": 1, "status": "completed"}}
+
+
+def _described() -> dict[str, Any]:
+    hnsw = {"m": 16, "ef_construct": 100, "full_scan_threshold": 10_000}
+    optimizer = {
+        "deleted_threshold": 0.2,
+        "vacuum_min_vector_number": 1000,
+        "default_segment_number": 0,
+        "flush_interval_sec": 5,
+    }
+    config = {"params": {}, "hnsw_config": hnsw, "optimizer_config": optimizer, "metadata": E5_SMALL.record()}
+    return {"status": "green", "optimizer_status": "ok", "segments_count": 1, "config": config, "payload_schema": {}}
+
+
+def test_whose_words_a_rarity_is_counted_among_is_sent() -> None:
+    fake = Fake()
+    with serving(fake) as url:
+        store = connect(E5_SMALL, url, "", "kho")
+        mine = Scope("t", ("c",), kind="passage")
+        assert store.search([Ask(RemoteText("query: why", "e5"), mine, 3), Ask(Terms([7], [1.0]), mine, 3, mine)]) == [
+            {},
+            {},
+        ]
+        store.close()
+    meaning, words = fake.asked["POST /collections/kho/points/query/batch"]["searches"]
+    assert meaning["query"]["nearest"] == {"text": "query: why", "model": "e5"}
+    assert words["params"]["idf"]["corpus"] == words["filter"] == meaning["filter"]
+    assert words["filter"]["must"][0] == {"key": "tenant", "match": {"value": "t"}}
+
+
+def test_a_write_names_the_versions_that_it_may_replace() -> None:
+    fake = Fake()
+    with serving(fake) as url:
+        store = connect(E5_SMALL, url, "", "kho")
+        store.write([Point(ID, {"version": 4}, RemoteText("passage: x", "e5"))], 4)
+        store.close()
+    sent = fake.asked["PUT /collections/kho/points"]
+    assert sent["update_filter"]["must"] == [{"key": "version", "range": {"lte": 4.0}}]
+    assert sent["points"][0]["vector"]["meaning"] == {"text": "passage: x", "model": "e5"}
+
+
+def test_a_server_that_could_not_keep_tenants_apart_is_refused() -> None:
+    with serving(Fake("1.18.2")) as url, pytest.raises(ConfigurationError, match=r"Qdrant 1\.18\.2 .* too old"):
+        connect(E5_SMALL, url, "", "kho")
+
+
+@pytest.mark.parametrize("status", [500, 503, 429])
+def test_what_may_pass_is_unavailable(status: int) -> None:
+    fake = Fake()
+    with serving(fake) as url:
+        store = connect(E5_SMALL, url, "", "kho")
+        fake.status = status
+        with pytest.raises(Unavailable):
+            store.erase(Scope("t"))
+        store.close()
+
+
+def test_a_refusal_is_our_own_defect() -> None:
+    fake = Fake()
+    with serving(fake) as url:
+        store = connect(E5_SMALL, url, "", "kho")
+        fake.status = 400
+        with pytest.raises(UnexpectedResponse):
+            store.erase(Scope("t"))
+        store.close()
+
+
+def test_a_server_that_is_gone_is_unavailable() -> None:
+    with serving(Fake()) as url:
+        store = connect(E5_SMALL, url, "", "kho")
+    with pytest.raises(Unavailable):
+        store.count(Scope("t"))
+    with pytest.raises(Unavailable):
+        connect(E5_SMALL, url, "", "kho")
+    store.close()
