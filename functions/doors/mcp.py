@@ -6,6 +6,7 @@ exception's text: Host and Origin, credentials, and that the body is one message
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache, partial
 from http import HTTPStatus
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from shared.rpc.caller import Caller
 
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+_LARGE: Final = 64 * 1024
 _ONLY_POST: Final = {
     "error": {
         "code": "METHOD_NOT_ALLOWED",
@@ -74,7 +76,19 @@ def _answer(request: Request, *, event: dict[str, Any], transport: Transport) ->
     except (ParseError, InvalidRequest, InvalidParams) as error:
         return _refusal(message, error)
     said = transport.answer(_for_the_sdk(event), Visit(caller, request.correlation_id))
-    return Response(HTTPStatus(said["statusCode"]), said["body"] or None, said["headers"])
+    return Response(HTTPStatus(said["statusCode"]), _as_it_was(said), _without_length(said["headers"]))
+
+
+def _as_it_was(said: dict[str, Any]) -> str | None:
+    """The body; a large one without the SDK's escapes, which make twice and more of what is not English."""
+    body: str = said["body"]
+    if len(body) > _LARGE and said["headers"].get("content-type") == "application/json":
+        return compact(json.loads(body))
+    return body or None
+
+
+def _without_length(headers: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name != "content-length"}
 
 
 def _refuse_foreign(headers: Mapping[str, str]) -> None:
@@ -106,6 +120,8 @@ def _require_one_message(message: Any) -> None:
         raise InvalidRequest(details={"reason": "batches are no part of MCP: send one message a request"})
     if not is_encodable(message):
         require_text(message)
+    if isinstance(message, dict) and isinstance(message.get("id"), bool):
+        raise InvalidRequest(details={"reason": "'id' must be a string or a number"})
     try:
         jsonrpc_message_adapter.validate_python(message, by_name=False)
     except ValidationError:

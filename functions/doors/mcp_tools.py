@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final
 
-from doors.http import MAX_ANSWER_BYTES
+from doors.http import MAX_ANSWER_BYTES, event_bytes
 from doors.mcp_errors import is_handshake, protocol_error, tool_error
 from shared.rpc.catalogue import catalogue
 from shared.rpc.errors import FieldProblem, InvalidParams, KhoError, TooLarge
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from doors.mcp_transport import Visit
     from shared.rpc.offers import OfferedTool
 
+_ENVELOPE_BYTES: Final = 4096
 _SURELY_SMALL: Final = 256 * 1024
 _ELSEWHERE: Final = "The result is in structuredContent alone: it is too long to be said twice."
 
@@ -57,7 +57,7 @@ def _run(tool: OfferedTool, function: str, arguments: dict[str, Any], visit: Vis
     if tool.by_name:
         return fitting(result)
     said = compact(result) if text is None else text
-    if len(said) > _SURELY_SMALL and carried_bytes(result) + carried_bytes(said) > MAX_ANSWER_BYTES:
+    if len(said) > _SURELY_SMALL and carried_bytes(result) + carried_bytes(said) > MAX_ANSWER_BYTES - _ENVELOPE_BYTES:
         said = _ELSEWHERE
     return fitting({"content": [{"type": "text", "text": said}], "structuredContent": result})
 
@@ -70,11 +70,11 @@ def require_first_page(params: PaginatedRequestParams) -> None:
 
 def fitting(result: dict[str, Any]) -> dict[str, Any]:
     """`result`, unless it would not fit through the door."""
-    if carried_bytes(result) > MAX_ANSWER_BYTES:
+    if carried_bytes(result) > MAX_ANSWER_BYTES - _ENVELOPE_BYTES:
         raise TooLarge("The answer would pass 6 MB.")
     return result
 
 
 def carried_bytes(value: Any) -> int:
-    """What `value` costs in the door's answer: the SDK writes ASCII, and the event carries that as a string."""
-    return len(json.dumps(json.dumps(value)))
+    """What `value` costs in the door's answer, whose body the event carries as a string."""
+    return event_bytes(compact(value))

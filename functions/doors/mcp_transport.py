@@ -39,6 +39,11 @@ class Transport:
         # Lambda sends one call at a time, and so one seat is made there. One machine makes as many as it needs.
         self._free: LifoQueue[_Seat] = LifoQueue()
 
+    @property
+    def seats(self) -> int:
+        """How many calls it can serve at once without making room; as many as there once were."""
+        return self._free.qsize()
+
     def answer(self, event: dict[str, Any], visit: Visit) -> dict[str, Any]:
         """What the SDK answers to the gateway's event."""
         try:
@@ -81,7 +86,12 @@ class _Seat:
 
     def close(self) -> None:
         self._over.set()
-        self._loop.run_until_complete(self._kept)
+        with self._current():
+            self._loop.run_until_complete(self._kept)
+            left = asyncio.all_tasks(self._loop)
+            for task in left:
+                task.cancel()
+            self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
         self._loop.close()
 
     @contextmanager
