@@ -8,11 +8,10 @@ that ended without an answer leaves a claim that lapses.
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from shared.documents import keys
+from shared.documents import keys, moments
 from shared.documents.models import Written
 from shared.dynamodb import ConditionFailed, Write
 from shared.rpc.errors import Conflict
@@ -52,7 +51,7 @@ class Requests:
             return None
         key = self._key(request)
         item = self._table.get(key["pk"], key["sk"])
-        now = time.time()
+        now = _now()
         if item is None or item["expires_at"] <= now:
             return None
         if item["payload_hash"] != request.payload_hash:
@@ -69,7 +68,7 @@ class Requests:
 
     def claimed(self, request: Request) -> list[Write]:
         """What records that the request is under way, in the first of its transactions."""
-        return self._record(request, {"claimed_until": int(time.time()) + _CLAIM_SECONDS})
+        return self._record(request, {"claimed_until": _now() + _CLAIM_SECONDS})
 
     def finish(self, request: Request, answer: Written) -> None:
         """Record the answer to a claimed request, unless whoever took the claim over was faster."""
@@ -96,7 +95,7 @@ class Requests:
             self._key(request),
             expression="SET claimed_until = :now",
             condition="attribute_exists(claimed_until)",
-            values={":now": int(time.time())},
+            values={":now": _now()},
         )
         try:
             self._table.write(releasing)
@@ -106,13 +105,18 @@ class Requests:
     def _record(self, request: Request, outcome: Item) -> list[Write]:
         if request.request_id is None:
             return []
-        now = int(time.time())
+        now = _now()
         item = self._key(request) | {"payload_hash": request.payload_hash, "expires_at": now + _KEPT_SECONDS}
         return [Write("Put", item | outcome, condition=_FREE, values={":now": now})]
 
     def _key(self, request: Request) -> Item:
         assert request.request_id is not None
         return {"pk": keys.request(self._tenant_id, request.request_id), "sk": request.action}
+
+
+def _now() -> int:
+    """This moment in seconds, as times to live are given."""
+    return moments.now() // 1_000_000
 
 
 def _mismatch(request: Request) -> Conflict:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
 
+from shared.documents import moments
+from tests.documents import Agent
 from tests.store import running_store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -24,3 +27,23 @@ def store() -> Iterator[str]:
 def tenant() -> str:
     """A tenant that no other test has used."""
     return f"tenant-{uuid4().hex}"
+
+
+@pytest.fixture
+def agent(tenant: str) -> Agent:
+    """An agent who writes documents of that tenant."""
+    return Agent(tenant)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Lets time pass, for everything that reads it of documents."""
+    ahead = timedelta()
+    real = moments.now
+
+    def passes(**amount: float) -> None:
+        nonlocal ahead
+        ahead += timedelta(**amount)
+
+    monkeypatch.setattr(moments, "now", lambda: real() + ahead // timedelta(microseconds=1))
+    return passes

@@ -1,0 +1,265 @@
+"""The tree: depth, order, room among siblings, on the real store."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from shared.config import config
+from shared.documents import order
+from shared.documents.changes import Changes
+from shared.documents.places import listed
+from shared.documents.tree import MAX_DEPTH, Tree
+from shared.dynamodb import Table, Write, client
+from shared.rpc.errors import Conflict, InvalidParams, NotFound
+from tests.documents import Agent, assert_whole, refusal, stored
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def written(agent: Agent) -> Iterator[list[tuple[str, str]]]:
+    """What is written to the store from now on: each kind of write and sort key."""
+    found: list[tuple[str, str]] = []
+
+    def note(params: dict[str, Any], model: Any, **_: Any) -> None:
+        writes = params["TransactItems"] if model.name == "TransactWriteItems" else [{model.name: params}]
+        for each in writes:
+            for kind, write in each.items():
+                found.append((kind, (write.get("Key") or write.get("Item") or {"sk": {"S": ""}})["sk"]["S"]))
+
+    events = client().meta.events
+    for name in ("TransactWriteItems", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"):
+        events.register(f"provide-client-params.dynamodb.{name}", note)
+    yield found
+    for name in ("TransactWriteItems", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"):
+        events.unregister(f"provide-client-params.dynamodb.{name}", note)
+
+
+def chain(agent: Agent, length: int, name: str = "d") -> list[str]:
+    """Documents one below the other."""
+    names = [f"{name}{level}" for level in range(1, length + 1)]
+    for parent, child in zip(["root", *names], names, strict=False):
+        agent.create(child, parent)
+    return names
+
+
+def test_the_tree_is_sixty_four_levels_deep(agent: Agent) -> None:
+    names = chain(agent, MAX_DEPTH)
+    refusal(Conflict, "TOO_DEEP", agent.create, "too-deep", names[-1])
+    agent.create("deepest", names[-2])
+    pair = chain(agent, 2, "pair")
+    refusal(Conflict, "TOO_DEEP", agent.move, pair[0], names[-2])
+    refusal(Conflict, "TOO_DEEP", agent.move, pair[1], names[-1])
+    agent.move(pair[0], names[-3])
+    assert_whole(agent.tenant)
+
+
+def test_what_has_left_is_not_reckoned_with(agent: Agent) -> None:
+    """A document that once was high may be moved deep as soon as it is low."""
+    tall = chain(agent, 30, "tall")
+    deep = chain(agent, 50, "deep")
+    refusal(Conflict, "TOO_DEEP", agent.move, tall[0], deep[-1])
+    agent.move(tall[10], "root")
+    agent.move(tall[0], deep[-1])
+    positions = assert_whole(agent.tenant)
+    assert positions[tall[0]].height == 9
+    agent.create("more", tall[3])
+    refusal(Conflict, "TOO_DEEP", agent.move, tall[10], tall[9])
+
+
+def test_a_measurement_that_broke_off_is_made_again(agent: Agent) -> None:
+    """While a height is unknown, whoever adds a level below says so, and whoever moves it measures."""
+    tall = chain(agent, 10, "tall")
+    deep = chain(agent, 56, "deep")
+    tree = Tree(Table(config().documents_table), agent.tenant)
+    position = tree.find(tall[0])
+    assert position
+    assert tree.measure(position).height == 9
+    agent.create("wider", tall[1])
+    refusal(Conflict, "TOO_DEEP", agent.move, tall[0], deep[-1])
+    found = tree.find(tall[0])
+    assert found
+    assert (found.height, found.measuring) == (9, False)
+    tree.measure(found)
+    agent.move(tall[0], deep[-3])
+    assert_whole(agent.tenant)
+
+
+def test_what_grows_while_it_is_measured_is_not_moved_too_deep(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    tall = chain(agent, 20, "tall")
+    agent.move(tall[5], "root")
+    deep = chain(agent, 58, "deep")
+    real = Tree.measure
+    grown: list[str] = []
+
+    def measured_then_grown(tree: Tree, position: Any) -> Any:
+        answer = real(tree, position)
+        if not grown:
+            grown.append(agent.create("grown", tall[4])["document_id"])
+            grown.append(agent.create("more", "grown")["document_id"])
+        return answer
+
+    monkeypatch.setattr(Tree, "measure", measured_then_grown)
+    refusal(Conflict, "TOO_DEEP", agent.move, tall[0], deep[-1])
+    monkeypatch.undo()
+    assert_whole(agent.tenant)
+
+
+def test_no_cycle(agent: Agent) -> None:
+    chain(agent, 5)
+    for below in ("d1", "d2", "d5"):
+        refusal(Conflict, "CYCLE", agent.move, "d1", below)
+    agent.move("d4", "root")
+    agent.move("d1", "d5")
+    assert agent.children("d5") == ["d1"]
+    assert_whole(agent.tenant)
+
+
+def test_places_among_siblings(agent: Agent) -> None:
+    agent.create("p")
+    for name in "abcd":
+        agent.create(name, "p")
+    for document, position, expected in (
+        ("d", {"before": "b"}, "adbc"),
+        ("d", {"before": "a"}, "dabc"),
+        ("d", {}, "abcd"),
+        ("d", {"ordering": 0}, "dabc"),
+        ("d", {"ordering": 1}, "adbc"),
+        ("a", {"ordering": 3}, "dbca"),
+        ("a", {"ordering": 99}, "dbca"),
+        ("a", {"ordering": 3, "before": "d"}, "adbc"),
+        ("d", {"before": "b"}, "adbc"),
+    ):
+        agent.move(document, "p", **position)
+        assert "".join(agent.children("p")) == expected
+    agent.create("x")
+    agent.move("x", "p", ordering=2)
+    assert "".join(agent.children("p")) == "adxbc"
+    assert_whole(agent.tenant)
+
+
+def test_hidden_siblings_are_not_counted(agent: Agent) -> None:
+    for name in "abcd":
+        agent.create(name)
+    agent("delete_document", document_id="a")
+    agent("delete_document", document_id="c")
+    agent.create("x")
+    agent.move("x", "root", ordering=1)
+    assert agent.children() == ["b", "x", "d"]
+    for name in "ac":
+        agent("restore_document", document_id=name)
+    assert agent.children() == ["a", "b", "c", "x", "d"]
+
+
+def test_before_whom(agent: Agent) -> None:
+    for name in ("p", "a", "b"):
+        agent.create(name)
+    agent.create("elsewhere", "p")
+    agent.create("gone")
+    agent("delete_document", document_id="gone")
+    for nobody in ("elsewhere", "gone", "nothing"):
+        error = refusal(NotFound, "NOT_FOUND", agent.move, "a", "root", before=nobody)
+        assert error.details == {"before": nobody}
+    agent.move("b", "root", before="b")
+    assert agent.children() == ["p", "a", "b"], "before itself is where it is"
+    for wrong in ({"ordering": -1}, {"ordering": 1.5}, {"after": "b"}):
+        with pytest.raises(InvalidParams):
+            agent.move("a", "root", **wrong)
+
+
+def test_an_ordinary_move_rewrites_no_sibling(agent: Agent, written: list[tuple[str, str]]) -> None:
+    agent.create("p")
+    for number in range(50):
+        agent.create(f"d{number}", "p")
+    agent.create("moved")
+    for position in ({"before": "d7"}, {"ordering": 3}, {}):
+        written.clear()
+        agent.move("moved", "p", **position)
+        names = sorted((kind, sk.partition("#")[2] if kind != "Update" else sk) for kind, sk in written)
+        assert names == [
+            ("Delete", "moved"),
+            ("Put", "000000000002" if position == {"before": "d7"} else names[1][1]),
+            ("Put", "moved"),
+            ("Update", "document"),
+            ("Update", "position"),
+            ("Update", "position"),
+        ], "itself, its two places, its audit entry, and that its parent has got it"
+
+
+@pytest.mark.parametrize("pattern", ["before", "ordering"])
+def test_many_insertions_at_one_place(agent: Agent, written: list[tuple[str, str]], pattern: str) -> None:
+    """The order is right, no key is long, and siblings are seldom rewritten: twice an insertion on the average."""
+    insertions = 400
+    agent.create("p")
+    for name in ("first", "last"):
+        agent.create(name, "p")
+    changes = Changes(Table(config().documents_table), agent.tenant)
+    for number in range(insertions):
+        agent.create(f"d{number}")
+    written.clear()
+    rewriting = 0
+    for number in range(insertions):
+        already = len(written)
+        agent.move(f"d{number}", "p", **({"before": "last"} if pattern == "before" else {"ordering": 1}))
+        rewriting += len(written) - already > 6
+    added = [f"d{number}" for number in range(insertions)]
+    expected = ["first", *(added if pattern == "before" else reversed(added)), "last"]
+    assert agent.children("p") == expected
+    keys = [item["sk"].partition("#")[0] for item in stored(agent.tenant)["children#p"].values()]
+    assert max(map(len, keys)) <= order.LONGEST
+    assert rewriting <= 4, "room is made for a hundred and more at once"
+    assert len(written) <= 12 * insertions
+    assert changes.find("d0").head.revision == 2, "making room changes no document"
+    assert_whole(agent.tenant)
+
+
+def test_equal_keys_are_told_apart(agent: Agent) -> None:
+    """Two who append at once may choose one key: their ids decide, and there is room between them."""
+    agent.create("p")
+    for name in "abcd":
+        agent.create(name, "p")
+    tree = Tree(Table(config().documents_table), agent.tenant)
+    for name in "bc":
+        position = tree.find(name)
+        assert position
+        same = replace(position, order_key="ggg")
+        entry = {**tree.child_key(same), "document_id": name}
+        tree.table.transact(
+            Write("Delete", tree.child_key(position)),
+            Write("Put", entry),
+            Write("Put", {**tree.key(name), **same.as_item()}),
+        )
+    last = tree.find("d")
+    assert last
+    between = "".join(agent.children("p"))
+    assert "bc" in between
+    agent.create("x")
+    agent.move("x", "p", before="c")
+    assert "".join(agent.children("p")) == between.replace("bc", "bxc")
+    assert_whole(agent.tenant)
+
+
+def test_ten_thousand_children(agent: Agent) -> None:
+    """As many as there may be; put straight into the store, for it is their reading that is tested."""
+    agent.create("p")
+    agent.create("a", "p")
+    changes = Changes(Table(config().documents_table), agent.tenant)
+    node = changes.find("a")
+    names = [f"n{number:05d}" for number in range(10_000)]
+    for start in range(0, len(names), 50):
+        writes = []
+        for name in names[start : start + 50]:
+            position = replace(node.position, document_id=name, order_key=f"y{name[1:]}1")
+            head = replace(node.head, document_id=name)
+            writes += [Write("Put", changes.key(name) | head.as_item()), listed(changes.tree, position)]
+        changes.table.transact(*writes)
+    assert agent.children("p") == ["a", *names]
+    agent.create("last", "p")
+    agent.create("moved")
+    agent.move("moved", "p", ordering=5000)
+    everything = agent.children("p")
+    assert (everything[5000], everything[-1], len(everything)) == ("moved", "last", 10_003)
