@@ -81,6 +81,24 @@ def test_a_readers_key_changes_nothing(reader: Client, method: str) -> None:
     assert (status, body["error"]["code"]) == (200, 403)
 
 
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("manage_collections", {"action": "create", "collection_name": "c"}),
+        ("manage_collections", {"action": "delete", "collection_name": "c"}),
+        *(
+            ("manage_projects", {"action": action, "project_name": "p", "collections": "c"})
+            for action in ("create", "link", "unlink", "set-defaults")
+        ),
+    ],
+)
+def test_where_the_action_decides_a_readers_key_changes_nothing(
+    reader: Client, method: str, params: dict[str, Any]
+) -> None:
+    status, body = reader.direct(f"research-agent/{method}", **params)
+    assert (status, body["error"]["code"]) == (403, "NOT_ALLOWED")
+
+
 @pytest.mark.parametrize("body", [b"{", b"[]", b"[1]", b'{"jsonrpc": "2.0", "method": "no/such"}', b"\xff"])
 def test_the_jsonrpc_door_answers_nothing_to_the_unknown(guarded: Server, body: bytes) -> None:
     response = guarded.post("/jsonrpc", body)
