@@ -104,7 +104,7 @@ def test_nothing_found_is_a_success(search: DuckDuckGo) -> None:
 def test_a_failure_says_what_happened(search: DuckDuckGo, query: str) -> None:
     error, seconds = failure(search, query)
     assert FAILURES[query] in error.message
-    assert seconds < 2
+    assert seconds < 9
     told = f"{error.message} {error.details} {error.guidance}".lower()
     for internal in ("primp", "ddgs", "error(", "exception", "rustls", "lxml", "os error", "127.0.0.1", "traceback"):
         assert internal not in told
