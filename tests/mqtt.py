@@ -31,8 +31,9 @@ from infra.local.mqtt.packets import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Awaitable, Callable, Iterator
 
+    from infra.local.broker.access import Client
     from infra.local.broker.limits import Limits
     from infra.local.broker.messages import Message
 
@@ -62,10 +63,12 @@ class Served:
 
 
 @contextmanager
-def running_broker(limits: Limits | None = None) -> Iterator[Served]:
-    """A broker as open mode has it."""
+def running_broker(
+    limits: Limits | None = None, admits: Callable[[Client], Awaitable[bool]] = everyone
+) -> Iterator[Served]:
+    """A broker as open mode has it, or that admits whom the test wants."""
     listener = listen("127.0.0.1", 0)
-    broker = LocalBroker(listener, FleetAccess(TOKEN, everyone), limits)
+    broker = LocalBroker(listener, FleetAccess(TOKEN, admits), limits)
     try:
         yield Served(broker, listener.getsockname()[1])
     finally:

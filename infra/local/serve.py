@@ -9,7 +9,7 @@ import shlex
 import sys
 import time
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import uvicorn
 
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from infra.local.template import Template
 
 
+_SWITCH_SECONDS: Final = 0.0005
+"""Functions share this process with the loops that read HTTP and MQTT, which must not wait 5 ms for each of them."""
+
+
 def run(  # noqa: PLR0913 - each is a part of the machine
     template: Template,
     listener: socket.socket,
@@ -43,6 +47,7 @@ def run(  # noqa: PLR0913 - each is a part of the machine
     limits: Limits,
 ) -> None:
     """Serve until told to end."""
+    sys.setswitchinterval(_SWITCH_SECONDS)
     with ExitStack() as stack:
         create_tables(connect(store_url), template.tables)
         functions = Functions(template.functions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import time
@@ -32,11 +33,14 @@ from infra.local.mqtt.packets import (
 )
 from infra.local.mqtt.properties import Properties
 from infra.local.mqtt.reasons import Reason
+from shared.rpc.errors import Unavailable
 from tests.mqtt import BACKEND, SECONDS, TOKEN, Served, Wire, backend, client, running_broker
 
 if TYPE_CHECKING:
     import queue
     from collections.abc import Iterator
+
+    from infra.local.broker.access import Client
 
 UP, DOWN = "devices/lamp/up", "devices/lamp/down"
 QUICK = Limits(keepalive_seconds=(1, 1200), connect_seconds=0.3, session_seconds=1)
@@ -479,6 +483,37 @@ def test_too_many_connections_are_not_taken() -> None:
         with Wire(served.port) as three:
             assert three.receive() is None
         assert two.settle() == []
+
+
+def test_too_many_who_have_not_said_who_they_are_keep_out_further_ones_alone() -> None:
+    with running_broker(Limits(strangers=2)) as served, client(served, "lamp") as lamp:
+        with Wire(served.port), Wire(served.port), Wire(served.port) as third:
+            assert third.receive() is None
+            assert lamp.settle() == []
+        with client(served, "fan"):
+            assert lamp.settle() == []
+
+
+@pytest.mark.parametrize(("level", "code"), [(MQTT_3, 3), (MQTT_5, Reason.SERVER_UNAVAILABLE)])
+def test_a_registry_that_does_not_answer_is_said(level: int, code: int) -> None:
+    async def unavailable(_: Client) -> bool:
+        raise Unavailable
+
+    with running_broker(admits=unavailable) as served, Wire(served.port, level) as wire:
+        assert wire.connect("lamp").reason == code
+        assert wire.receive() is None
+
+
+def test_a_registry_that_takes_too_long_is_not_waited_for() -> None:
+    async def slow(client: Client) -> bool:
+        await asyncio.sleep(60 if client.client_id == "lamp" else 0)
+        return True
+
+    limits = Limits(connect_seconds=0.2)
+    with running_broker(limits, admits=slow) as served, Wire(served.port) as lamp, client(served, "fan") as fan:
+        lamp.send(Connect("lamp"))
+        assert fan.settle() == []
+        assert lamp.receive() is None
 
 
 def test_a_ping_is_answered(served: Served) -> None:

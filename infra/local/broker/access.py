@@ -32,7 +32,7 @@ class Access(Protocol):
     """The rules that a broker asks; `connect` may take its time, the others may not."""
 
     async def connect(self, client: Client) -> bool:
-        """Whether the client is who it says, and may connect."""
+        """Whether the client is who it says, and may connect; a KhoError where that cannot be told now."""
 
     def publish(self, client: Client, topic: str) -> bool:
         """Whether a connected client may publish on the topic."""

@@ -42,6 +42,7 @@ class Broker:
         self._sessions: dict[str, Session] = {}
         self._connections: dict[str, Connection] = {}
         self._open: set[Connection] = set()
+        self._strangers: set[Connection] = set()
         self._retained: dict[str, Message] = {}
 
     def accept(self) -> Connection:
@@ -50,14 +51,16 @@ class Broker:
 
     def enter(self, connection: Connection) -> bool:
         """Count a connection in, unless there are too many."""
-        if len(self._open) >= self.limits.connections:
+        if len(self._open) >= self.limits.connections or len(self._strangers) >= self.limits.strangers:
             return False
         self._open.add(connection)
+        self._strangers.add(connection)
         return True
 
     def exit(self, connection: Connection) -> None:
         """Count a connection out."""
         self._open.discard(connection)
+        self._strangers.discard(connection)
 
     def new_client_id(self) -> str:
         """An id for a client that brings none."""
@@ -85,6 +88,7 @@ class Broker:
         session.expiry_seconds = terms.session_expiry
         connection.session = session
         self._connections[client_id] = connection
+        self._strangers.discard(connection)
         transport = connection.transport
         peer, local = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
         connection.visit = Visit(

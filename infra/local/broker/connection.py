@@ -17,6 +17,7 @@ from infra.local.mqtt.framing import Framer
 from infra.local.mqtt.packets import MQTT_3, MQTT_5, Connack, Connect, Disconnect, Packet
 from infra.local.mqtt.properties import Kind
 from infra.local.mqtt.reasons import CONNACK_3, Malformed, Reason
+from shared.rpc.errors import KhoError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -171,9 +172,12 @@ class Connection(asyncio.Protocol):
         client_id = connect.client_id or self._broker.new_client_id()
         self.client = Client(client_id, connect.user_name, connect.password, peer[0])
         reason = refusal(connect, limits)
-        if reason is None and not await self._broker.admits(self.client, connect.will):
-            self._broker.counts.refused += 1
-            reason = Reason.NOT_AUTHORIZED
+        try:
+            if reason is None and not await self._broker.admits(self.client, connect.will):
+                self._broker.counts.refused += 1
+                reason = Reason.NOT_AUTHORIZED
+        except KhoError:
+            reason = Reason.SERVER_UNAVAILABLE
         self._checking = None
         if self._ended:
             return

@@ -30,6 +30,8 @@ class Limits:
     """How long it can be asked when and why a client went."""
 
     connections: int = 20_000
+    strangers: int = 2_000
+    """Of these, how many may not have been let in yet."""
     sessions_kept: int = 10_000
     retained_messages: int = 5_000
     queued_messages: int = 1_000
