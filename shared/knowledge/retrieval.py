@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from shared.knowledge.accents import restored
 from shared.knowledge.fusion import Rarity, fused, likeness, likeness_of_parts, rarity
 from shared.knowledge.lexical import Terms, question_terms
 from shared.knowledge.passages import Hit, Passage, Question
@@ -22,6 +23,9 @@ _CANDIDATES: Final = 100
 _NEARBY: Final = 25
 _LOOKED_AT: Final = 20
 _WORDS: Final = 256
+_FAMILIAR: Final = 0.5
+"""From this share of its words found in one passage on, a question is taken to be in that passage's language."""
+_SPELLING: Final = 5
 
 
 @dataclass(slots=True)
@@ -51,13 +55,22 @@ class Retriever:
         scope = Scope(question.tenant_id, question.collections, kind="passage", tags=question.tags)
         asked = self._embedder.question(question.text)
         context = self._embedder.question(question.context) if question.context.strip() else None
-        found = self._candidates(asked, context, _limited(question_terms(question.text)), scope)
+        terms = _limited(question_terms(question.text))
+        found = self._candidates(asked, context, terms, scope)
+        if found.coverage >= _FAMILIAR and (spelled := self._spelled(question.text, found)) != question.text:
+            asked = self._embedder.question(spelled)
+            found = self._candidates(asked, context, terms, scope)
         similarity = {id_: likeness(cosine, self._embedder.space) for id_, cosine in found.meaning.items()}
         best = self._ranked(found, similarity)[: max(_LOOKED_AT, question.top_k)]
         if question.rerank:
             similarity |= self._closer(asked, question, [id_ for id_, _ in best], scope)
             best = self._ranked(found, {id_: similarity[id_] for id_, _ in best})
         return self._hits(best[: question.top_k], found, similarity)
+
+    def _spelled(self, text: str, found: _Candidates) -> str:
+        """The question with its accents, without which no model understands it."""
+        best = sorted(found.words, key=found.words.__getitem__, reverse=True)[:_SPELLING]
+        return restored(text, [passage.searchable for passage in self._passages(best).values()])
 
     def _candidates(self, asked: Embedding, context: Embedding | None, terms: Terms, scope: Scope) -> _Candidates:
         # How rare a word is, is a matter of the whole of the collections: not of what bears certain tags.

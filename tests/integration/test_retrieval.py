@@ -141,6 +141,14 @@ def test_found_in_any_language_and_without_accents(index: Index, library: str, q
     assert found(index, library, question)[0] == TEXTS[answer]
 
 
+def test_a_question_without_accents_is_understood_as_with(index: Index, library: str) -> None:
+    (bare, *_), (accented, *_) = (
+        hits(index, library, text) for text in ("bong da viet nam vo dich", "bóng đá việt nam vô địch")
+    )
+    assert bare.passage == accented.passage
+    assert bare.similarity == pytest.approx(accented.similarity, abs=0.02)
+
+
 def test_without_late_interaction_too(e5: E5, store: Embedded, library: str) -> None:
     index = Index(e5, store, Retriever(e5, store, parts=False))
     assert found(index, library, "doi tuyen bong da vo dich nam nao")[0] == TEXTS[0]
