@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from doors.mcp_server import server_of
-from doors.mcp_transport import Transport
+from doors.mcp_transport import Transport, Visit
 from infra.local.functions import Functions
 from infra.local.template import load
 from shared.config import config
@@ -80,6 +80,11 @@ def said(answer: dict[str, Any]) -> Any:
     if answer["headers"]["content-type"].startswith("text/event-stream"):
         body = next(line for line in body.splitlines() if line.startswith("data: ")).removeprefix("data: ")
     return json.loads(body)
+
+
+def answered(transport: Transport, asked: dict[str, Any], visit: Visit) -> Any:
+    """What the server behind the door says to one who is let in."""
+    return said(transport.answer(asked, json.loads(asked["body"]), visit))
 
 
 @contextmanager

@@ -75,7 +75,7 @@ def _answer(request: Request, *, event: dict[str, Any], transport: Transport) ->
         _require_one_message(message)
     except (ParseError, InvalidRequest, InvalidParams) as error:
         return _refusal(message, error)
-    said = transport.answer(_for_the_sdk(event), Visit(caller, request.correlation_id))
+    said = transport.answer(_for_the_sdk(event), message, Visit(caller, request.correlation_id))
     return Response(HTTPStatus(said["statusCode"]), _as_it_was(said), _without_length(said["headers"]))
 
 

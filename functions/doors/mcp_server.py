@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from doors.mcp_transport import Visit
+    from shared.rpc.caller import Role
     from shared.rpc.offers import Offers
 
     Answer = Callable[[Any, Visit, str], dict[str, Any]]
@@ -53,8 +54,10 @@ def server_of(offers: Offers) -> Server[Any]:
     }
     server: Server[Any] = Server("kho", title="Kho", version=VERSION, instructions=_INSTRUCTIONS, cache_hints=hints)
     # In place of the SDK's own, which traces for whoever collects traces.
-    server.middleware = [_SayErrors()]
+    server.middleware = [_SayErrors(), _Remember()]
     tools, resources = Tools(offers.tools), Resources(offers.resources, offers.prompts)
+    # None mirrors an argument in a header; without this the SDK would list all tools before each call to find that out.
+    server.get_tool_input_schema = tools.schema_of
     answers: list[tuple[str, type[BaseModel], Answer]] = [
         ("tools/list", PaginatedRequestParams, tools.list_tools),
         ("tools/call", CallToolRequestParams, tools.call_tool),
@@ -83,6 +86,21 @@ def _add(server: Server[Any], method: str, params: type[BaseModel], answer: Answ
         return {"resultType": "complete"} | answer(read, visit_of(context), context.protocol_version)
 
     server.add_request_handler(method, params, handle)
+
+
+class _Remember(ServerMiddleware[Any]):
+    """Remembers lists that change with a deployment alone: shaping them takes longer than all else about a request."""
+
+    def __init__(self) -> None:
+        self._shaped: dict[tuple[str, str, frozenset[Role]], HandlerResult] = {}
+
+    async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        if ctx.method not in _UNCHANGING or (ctx.params or {}).keys() - {"_meta"}:
+            return await call_next(ctx)
+        key = (ctx.method, ctx.protocol_version, visit_of(ctx).caller.roles)
+        if key not in self._shaped:
+            self._shaped[key] = await call_next(ctx)
+        return self._shaped[key]
 
 
 class _SayErrors(ServerMiddleware[Any]):

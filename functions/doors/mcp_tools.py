@@ -30,6 +30,11 @@ class Tools:
         # Seeds write some names with a slash, which models' interfaces do not take; whoever knows them may say so.
         self._spelt = {each.method.partition("/")[2]: each for each in tools if not each.by_name}
 
+    def schema_of(self, name: str) -> dict[str, Any] | None:
+        """What a tool takes."""
+        tool = self._tools.get(name)
+        return tool.described["inputSchema"] if tool else None
+
     def list_tools(self, params: PaginatedRequestParams, visit: Visit, _revision: str) -> dict[str, Any]:
         """The tools that the caller's role allows."""
         require_first_page(params)

@@ -12,6 +12,7 @@ from mangum import Mangum
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from doors.http import MAX_EVENT_BYTES
+from doors.mcp_exchange import exchange, is_exchange
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,14 +45,14 @@ class Transport:
         """How many calls it can serve at once without making room; as many as there once were."""
         return self._free.qsize()
 
-    def answer(self, event: dict[str, Any], visit: Visit) -> dict[str, Any]:
-        """What the SDK answers to the gateway's event."""
+    def answer(self, event: dict[str, Any], message: dict[str, Any], visit: Visit) -> dict[str, Any]:
+        """What the SDK answers to the gateway's event, whose body is `message`."""
         try:
             seat = self._free.get_nowait()
         except Empty:
             seat = _Seat(self._server)
         try:
-            return seat.answer(event, visit)
+            return seat.answer(event, message, visit)
         finally:
             self._free.put(seat)
 
@@ -71,6 +72,8 @@ class _Seat:
     def __init__(self, server: Server[Any]) -> None:
         self._loop = asyncio.new_event_loop()
         self._manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=MAX_EVENT_BYTES)
+        self._server = server
+        self._message: dict[str, Any] = {}
         self._visit: Visit | None = None
         self._over = asyncio.Event()
         running = asyncio.Event()
@@ -79,8 +82,8 @@ class _Seat:
         with self._current():
             self._mangum = Mangum(self._serve, lifespan="off")
 
-    def answer(self, event: dict[str, Any], visit: Visit) -> dict[str, Any]:
-        self._visit = visit
+    def answer(self, event: dict[str, Any], message: dict[str, Any], visit: Visit) -> dict[str, Any]:
+        self._message, self._visit = message, visit
         with self._current():
             return self._mangum(event, cast("LambdaContext", None))
 
@@ -110,4 +113,7 @@ class _Seat:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["state"] = {"visit": self._visit}
-        await self._manager.handle_request(scope, receive, send)
+        if is_exchange(scope, self._message):
+            await exchange(self._server, scope, self._message, send)
+        else:
+            await self._manager.handle_request(scope, receive, send)

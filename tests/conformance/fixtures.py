@@ -218,6 +218,9 @@ async def _complete(_context: Context, params: CompleteRequestParams) -> dict[st
 def overlaid() -> Server[Any]:
     """Kho's own server, with what the suite asks for before what Kho has."""
     server = server_of(offers())
+    own = server.get_tool_input_schema
+    assert own
+    server.get_tool_input_schema = lambda name: SCHEMAS.get(name) or own(name)
     lay(server, "tools/call", CallToolRequestParams, _call)
     lay(server, "resources/read", ReadResourceRequestParams, _read)
     lay(server, "prompts/get", GetPromptRequestParams, _prompt)

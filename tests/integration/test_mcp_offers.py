@@ -11,7 +11,7 @@ from doors.mcp_server import server_of
 from doors.mcp_transport import Transport, Visit
 from shared.rpc.caller import Caller
 from shared.rpc.offers import OfferedTool, Offers, Prompt, offers
-from tests.mcp import HANDSHAKE, MODERN, REVISIONS, asking, behind_the_door, said
+from tests.mcp import HANDSHAKE, MODERN, REVISIONS, answered, asking, behind_the_door
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ def ask(transport: Transport, tenant: str) -> Callable[..., Any]:
 
     def ask(method: str, revision: str = MODERN, roles: tuple[Role, ...] = ("admin",), **params: Any) -> Any:
         visit = Visit(Caller("tester", frozenset(roles), tenant), "integration-test")
-        return said(transport.answer(asking(method, revision, **params), visit))
+        return answered(transport, asking(method, revision, **params), visit)
 
     return ask
 
@@ -211,12 +211,12 @@ def test_servers_to_come_need_no_change_in_the_door(transport: Transport, ask: C
     prompt = Prompt("hello", "Hello", "Greets.", "Say hello.")
     made = Transport(server_of(Offers([tool], [], [prompt])))
     visit = Visit(Caller("tester", frozenset({"writer"}), "to-come"), "integration-test")
-    listed = said(made.answer(asking("tools/list", MODERN), visit))["result"]["tools"]
+    listed = answered(made, asking("tools/list", MODERN), visit)["result"]["tools"]
     assert listed == [described]
     arguments = {"conversation_id": "x"}
-    called = said(made.answer(asking("tools/call", MODERN, name="remember", arguments=arguments), visit))["result"]
+    called = answered(made, asking("tools/call", MODERN, name="remember", arguments=arguments), visit)["result"]
     assert called["structuredContent"] == arguments
-    assert said(made.answer(asking("resources/list", MODERN), visit))["result"]["resources"] == []
-    greeted = said(made.answer(asking("prompts/get", MODERN, name="hello"), visit))["result"]["messages"]
+    assert answered(made, asking("resources/list", MODERN), visit)["result"]["resources"] == []
+    greeted = answered(made, asking("prompts/get", MODERN, name="hello"), visit)["result"]["messages"]
     assert greeted == [{"role": "user", "content": {"type": "text", "text": "Say hello."}}]
     made.close()
