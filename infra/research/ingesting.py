@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from infra.research.backend import Backend
     from shared.knowledge.models import NewDocument
 
-_BATCH_BYTES: Final = 16 * 1024
+_BATCH_BYTES: Final = 8 * 1024
+"""Small, so that progress is told and a cancellation heard every second or so."""
 _PAGE: Final = 1000
 _ASKED_EVERY_SECONDS: Final = 0.25
 _COUNTS: Final = ("added", "updated", "unchanged", "removed", "chunks", "pending")

@@ -23,8 +23,12 @@ _LABELS: Final[tuple[tuple[float, RelevanceLabel], ...]] = (
     (0.5, "Relevant"),
     (0.25, "Somewhat Relevant"),
 )
-_CONVINCING: Final = 0.5
-"""From here on, a passage speaks of what was asked."""
+_ALIKE_IN_MEANING: Final = 0.65
+"""From here on, a passage speaks of what was asked though it shares no word with it: another language, other words."""
+_ALIKE_AND_SHARED: Final = 0.5
+_SHARED: Final = 0.3
+_AS_GOOD: Final = 0.75
+"""What share of the best score others need to be as good an answer."""
 _FEW_WORDS: Final = 2
 _MANY_SECTIONS: Final = 4
 _SUGGESTED: Final = 5
@@ -55,31 +59,30 @@ def label_of(score: float) -> RelevanceLabel:
     return next((label for least, label in _LABELS if score >= least), "Marginally Relevant")
 
 
-def confidence(hit: Hit) -> float:
-    """How surely a passage speaks of what was asked: by its meaning, or by its words."""
-    return max(hit.similarity, hit.overlap)
-
-
 def refine(query: str, hits: Sequence[Hit]) -> QueryRefinement:
     """What `hits` say of `query`."""
     asked = content_words(query)
     if not hits:
         return QueryRefinement("clarification_needed", [], "Nothing in these collections matches. Try other words.")
-    spelled = _respelled(asked, hits)
-    best = max(confidence(hit) for hit in hits)
-    if spelled and max(hit.overlap for hit in hits) < _CONVINCING:
+    spelled = _respelled(asked, hits) if all(hit.overlap < _SHARED for hit in hits) else []
+    if spelled:
         return QueryRefinement("clarification_needed", spelled, f"Did you mean: {', '.join(spelled)}?")
-    if not asked or best < _CONVINCING:
+    if not asked or not any(_is_convincing(hit) for hit in hits):
         found = _keywords(hits, query)
         said = f" These words occur there: {', '.join(found)}." if found else ""
         return QueryRefinement("clarification_needed", found, f"It is not clear what is asked for.{said}")
-    good = [hit for hit in hits if confidence(hit) >= best * 0.8]
+    good = [hit for hit in hits if hit.score >= hits[0].score * _AS_GOOD]
     sections = {(hit.passage.document, hit.passage.heading_path) for hit in good}
     if len(asked) <= _FEW_WORDS and len(sections) >= _MANY_SECTIONS:
         found = _keywords(good, query)
         said = f" Add one of these: {', '.join(found)}." if found else ""
         return QueryRefinement("too_broad", found, f"{len(sections)} sections speak of this.{said}")
     return QueryRefinement("optimal", [], "The query is specific enough.")
+
+
+def _is_convincing(hit: Hit) -> bool:
+    """Whether a passage speaks of what was asked: by its meaning alone, or by meaning and words."""
+    return hit.similarity >= _ALIKE_IN_MEANING or (hit.similarity >= _ALIKE_AND_SHARED and hit.overlap >= _SHARED)
 
 
 def content_words(text: str) -> list[str]:
@@ -90,7 +93,7 @@ def content_words(text: str) -> list[str]:
 
 def _keywords(hits: Sequence[Hit], query: str) -> list[str]:
     """The words that tell the hits apart: in headings first, in few of them, not in the query."""
-    known = {word.term for word in words(query)} | {word.twin for word in words(query)}
+    known = {spelt for word in words(query) for spelt in word if spelt}
     frequent: Counter[str] = Counter()
     shown: dict[str, str] = {}
     for hit in hits:
@@ -101,7 +104,7 @@ def _keywords(hits: Sequence[Hit], query: str) -> list[str]:
             shown.setdefault(word.lower(), word)
             frequent[word.lower()] += weight
     ranked = sorted(frequent, key=lambda word: (-frequent[word], word))
-    fresh = (word for word in ranked if not any(each.term in known or each.twin in known for each in words(word)))
+    fresh = (word for word in ranked if not any(spelt in known for each in words(word) for spelt in each))
     return [shown[word] for word, _ in zip(fresh, range(_SUGGESTED), strict=False)]
 
 
@@ -117,6 +120,6 @@ def _respelled(asked: Sequence[str], hits: Sequence[Hit]) -> list[str]:
     found = []
     for word in asked:
         plain = fold(word)
-        if stem(plain) not in stems and not any(plain in each or each in plain for each in stems):
+        if stem(plain) not in stems and not any(plain in each for each in stems):
             found += [there[near] for near in difflib.get_close_matches(plain, list(there), 1, _ALIKE)]
     return list(dict.fromkeys(found))[:_SUGGESTED]
