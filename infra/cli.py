@@ -91,9 +91,11 @@ def serve(  # noqa: PLR0913 - one argument an option
 
         from infra.local import serve as machine  # reads its settings as it is imported
         from shared.config import ConfigurationError, config
+        from shared.language_model import language_model
 
         try:
             config()
+            language_model()
         except ConfigurationError as error:
             _end(str(error))
         if host in _LOOPBACK:

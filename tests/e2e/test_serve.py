@@ -119,6 +119,12 @@ def test_a_wrong_setting_is_named(tmp_path: Path, name: str, value: str) -> None
     assert value in said
 
 
+def test_a_model_that_is_not_whole_is_named(tmp_path: Path) -> None:
+    assert "KHO_MODEL must" in refusal("--data", str(tmp_path), environment={"KHO_MODEL_PROVIDER": "bedrock"})
+    half = {"KHO_MODEL_PROVIDER": "openai", "KHO_MODEL": "x", "KHO_MODEL_URL": "nowhere"}
+    assert "KHO_MODEL_URL must" in refusal("--data", str(tmp_path), environment=half)
+
+
 def test_settings_reach_the_functions(tmp_path: Path) -> None:
     environment = {"KEEP_RECENT_MESSAGES": "2", "COMPRESS_AFTER_SUMMARY": "false"}
     with Server(tmp_path / "data", environment=environment) as server:

@@ -144,6 +144,16 @@ def test_only_public_routes_have_no_authorizer() -> None:
     }
 
 
+def test_every_route_is_throttled_and_what_costs_more_has_less() -> None:
+    stage = RESOURCES["Api"]["Properties"]
+    usual, own = stage["DefaultRouteSettings"], stage["RouteSettings"]
+    routes = {route.key for route in load().routes}
+    assert own.keys() <= routes
+    for settings in (usual, *own.values()):
+        assert 0 < settings["ThrottlingRateLimit"] <= settings["ThrottlingBurstLimit"]
+    assert own["POST /tool-server/tools/call"]["ThrottlingRateLimit"] < usual["ThrottlingRateLimit"]
+
+
 def test_no_registry_is_named() -> None:
     root = Path(FILE).parent
     locks = ["requirements.lock", "infra/local/dynoxide/package-lock.json", "infra/local/dynoxide/nodejs.lock"]
