@@ -1,35 +1,73 @@
-"""Passages for tests: some texts, and short words for keeping and finding them."""
+"""An index of passages in memory, for tests of what is kept beside it: it keeps its port's promises."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import threading
+from typing import TYPE_CHECKING
 
-from shared.knowledge.passages import Document, Hit, Passage, Question
+from shared.knowledge.index import Index
+from shared.knowledge.passages import Hit
+from shared.rpc.errors import Unavailable
 
 if TYPE_CHECKING:
-    from shared.knowledge.index import Index
+    from collections.abc import Sequence
 
-TEXTS = [
-    "Đội tuyển bóng đá quốc gia Việt Nam vô địch giải Đông Nam Á năm 2018 sau khi thắng Malaysia.",
-    "The restaurant opens at six in the evening and serves fresh seafood from the harbour.",
-    "量子计算机利用叠加态和纠缠来同时处理许多可能性。",
-    "Pods are the smallest deployable units of computing that you can create in Kubernetes.",
-    "Cà phê sữa đá là thức uống phổ biến ở Sài Gòn, pha bằng phin nhôm.",
-    "Photosynthesis turns light, water and carbon dioxide into sugar and oxygen.",
-]
+    from shared.knowledge.passages import Document, Passage, Question
 
 
-def keep(index: Index, document: Document, revision: int, *texts: str, **more: Any) -> bool:
-    """Let `texts` be the document's passages."""
-    passages = [Passage(document, ordinal, text, revision, **more) for ordinal, text in enumerate(texts)]
-    return index.replace(document, revision, passages)
+class MemoryIndex(Index):
+    """Passages by document; `down` makes it answer nothing, `replaced` counts its writes."""
 
+    def __init__(self) -> None:
+        self.down = False
+        self.replaced = 0
+        self._revisions: dict[Document, int] = {}
+        self._passages: dict[Document, list[Passage]] = {}
+        self._lock = threading.Lock()
 
-def found(index: Index, tenant: str, text: str, **more: Any) -> list[str]:
-    """The texts found, best first."""
-    return [hit.passage.text for hit in hits(index, tenant, text, **more)]
+    def replace(self, document: Document, revision: int, passages: Sequence[Passage]) -> bool:
+        with self._writing():
+            self.replaced += 1
+            if self._revisions.get(document, 0) > revision or (
+                self._revisions.get(document) == revision and document not in self._passages
+            ):
+                return False
+            self._revisions[document] = revision
+            self._passages[document] = list(passages)
+            return True
 
+    def delete(self, document: Document, revision: int) -> bool:
+        with self._writing():
+            if self._revisions.get(document, 0) > revision:
+                return False
+            self._revisions[document] = revision
+            self._passages.pop(document, None)
+            return True
 
-def hits(index: Index, tenant: str, text: str, **more: Any) -> list[Hit]:
-    """What is found, best first."""
-    return index.search(Question(text, tenant, ("c",), **more))
+    def delete_collection(self, tenant_id: str, collection: str) -> None:
+        with self._writing():
+            for document in [*self._passages]:
+                if (document.tenant_id, document.collection) == (tenant_id, collection):
+                    del self._passages[document]
+
+    def count(self, tenant_id: str, collection: str | None = None) -> int:
+        return sum(
+            len(passages)
+            for document, passages in self._passages.items()
+            if document.tenant_id == tenant_id and collection in (None, document.collection)
+        )
+
+    def search(self, question: Question) -> list[Hit]:
+        wanted = set(question.text.lower().split())
+        hits = []
+        for document, passages in self._passages.items():
+            if document.tenant_id == question.tenant_id and document.collection in question.collections:
+                for passage in passages:
+                    overlap = len(wanted & set(passage.text.lower().split())) / len(wanted)
+                    hits.append(Hit(passage, overlap, overlap, overlap))
+        return sorted((each for each in hits if each.score), key=lambda each: -each.score)[: question.top_k]
+
+    def _writing(self) -> threading.Lock:
+        if self.down:
+            raise Unavailable
+        return self._lock

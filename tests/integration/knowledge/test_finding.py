@@ -10,7 +10,7 @@ from shared.knowledge.index import Index
 from shared.knowledge.passages import Document, Passage
 from shared.knowledge.retrieval import Retriever
 from shared.rpc.errors import Unavailable
-from tests.passages import TEXTS, found, hits, keep
+from tests.integration.knowledge.shelf import TEXTS, found, hits, keep
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

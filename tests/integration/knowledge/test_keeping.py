@@ -20,7 +20,7 @@ from shared.knowledge.embedding.spaces import E5_SMALL
 from shared.knowledge.index import Index
 from shared.knowledge.passages import Document, Passage
 from shared.knowledge.store.embedded import Embedded, FolderTaken
-from tests.passages import TEXTS, found, keep
+from tests.integration.knowledge.shelf import TEXTS, found, keep
 
 if TYPE_CHECKING:
     from shared.knowledge.embedding.e5 import E5
