@@ -75,8 +75,9 @@ def _handled() -> bench.Table:
     logging.disable(logging.NOTSET)
     notes = [
         f"Warm medians, in-process, at {HANDSHAKE}; Kho at {MODERN} beside it. Each lists the same",
-        f"{len(offers().tools)} tools with the same schemas, and the call takes the same message and stores nothing.",
-        "awslabs knows neither output schemas nor structured content, checks no arguments, and speaks no newer revision than 2024-11-05.",
+        f"{len(offers().tools)} tools with the same schemas; the call takes the same message and stores nothing.",
+        "awslabs knows neither output schemas nor structured content, checks no arguments, and speaks no newer",
+        "revision than 2024-11-05.",
     ]
     columns = ["message", *handlers, "FastMCP / Kho", f"Kho, {MODERN}"]
     return bench.Table("MCP at handler level", columns, rows, notes)
