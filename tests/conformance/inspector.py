@@ -29,7 +29,8 @@ def run(node: Path, modules: Path, url: str) -> None:
     assert said["structuredContent"] == {"status": "success", "conversation_id": "inspected"}
     uris = [each["uri"] for each in ask("resources/list")["resources"]]
     assert "memory://conversation/inspected" in uris
-    assert "xin chào" in json.dumps(ask("resources/read", "--uri", uris[-1]), ensure_ascii=False)
+    read = ask("resources/read", "--uri", "memory://conversation/inspected")
+    assert "xin chào" in json.dumps(read, ensure_ascii=False)
     assert "summarize_conversation" in {each["name"] for each in ask("prompts/list")["prompts"]}
     print(f"listed {len(names)} tools, called one, read a resource, listed prompts")
 

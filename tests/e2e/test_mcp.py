@@ -116,5 +116,5 @@ def test_tenants_do_not_meet_at_this_door(guarded: Server) -> None:
                 await client.call_tool("memory_get_or_create", {"conversation_id": "secret"})
             return [str(each.uri) for each in await client.list_resources()]
 
-    assert asyncio.run(listed(ours)) == ["memory://conversation/secret"]
-    assert asyncio.run(listed(theirs)) == []
+    assert "memory://conversation/secret" in asyncio.run(listed(ours))
+    assert not [uri for uri in asyncio.run(listed(theirs)) if uri.startswith("memory://")]

@@ -136,12 +136,17 @@ def test_a_resource_that_does_not_exist(ask: Callable[..., Any], revision: str, 
 def test_resources_are_paged_and_read(ask: Callable[..., Any]) -> None:
     for number in range(130):
         call(ask, "memory_get_or_create", conversation_id=f"chat/{number:03}")
-    first = ask("resources/list")["result"]
-    second = ask("resources/list", cursor=first["nextCursor"])["result"]
-    assert "nextCursor" not in second
-    uris = [each["uri"] for each in first["resources"] + second["resources"]]
-    assert len(set(uris)) == len(uris) == 130
-    contents = ask("resources/read", uri=uris[0])["result"]["contents"]
+    uris: list[str] = []
+    page = ask("resources/list")["result"]
+    while True:
+        uris += [each["uri"] for each in page["resources"]]
+        if "nextCursor" not in page:
+            break
+        page = ask("resources/list", cursor=page["nextCursor"])["result"]
+    assert len(set(uris)) == len(uris)
+    conversations = [uri for uri in uris if uri.startswith("memory://conversation/")]
+    assert len(conversations) == 130
+    contents = ask("resources/read", uri=conversations[0])["result"]["contents"]
     assert json.loads(contents[0]["text"]) == {"messages": [], "summary": {}}
     templates = [each["uriTemplate"] for each in ask("resources/templates/list")["result"]["resourceTemplates"]]
     assert "memory://conversation/{conversation_id}" in templates
