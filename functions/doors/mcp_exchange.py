@@ -1,4 +1,4 @@
-"""One request of a handshake revision, answered whole: by the SDK's kernel, without the streams of its transport.
+"""One message of a handshake revision, answered whole: by the SDK's kernel, without the streams of its transport.
 
 The SDK's own transport for these revisions starts nine tasks and five streams a request, for replies and streams that a
 stateless server never has. What a tool notifies of while it runs is kept, and sent before the answer.
@@ -13,6 +13,7 @@ import anyio
 from mcp.server.connection import Connection
 from mcp.server.runner import serve_one
 from mcp.shared.exceptions import MCPError, NoBackChannelError
+from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from mcp.shared.message import ServerMessageMetadata
 from mcp.shared.transport_context import TransportContext
 from mcp_types import DEFAULT_NEGOTIATED_VERSION
@@ -60,14 +61,17 @@ class _Exchange:
             await self.notify("notifications/progress", {key: each for key, each in said.items() if each is not None})
 
 
-def is_exchange(scope: Scope, message: Mapping[str, Any]) -> bool:
-    """Whether this is a request, and of a revision that begins with a handshake."""
-    revision = Request(scope).headers.get(_REVISION, DEFAULT_NEGOTIATED_VERSION)
-    return "method" in message and "id" in message and revision in HANDSHAKE_PROTOCOL_VERSIONS
+def is_of_a_handshake(scope: Scope) -> bool:
+    """Whether this comes in a revision that begins with a handshake."""
+    return Request(scope).headers.get(_REVISION, DEFAULT_NEGOTIATED_VERSION) in HANDSHAKE_PROTOCOL_VERSIONS
 
 
 async def exchange(server: Server[Any], scope: Scope, message: Mapping[str, Any], send: Send) -> None:
     """Answer `message` as JSON, or as a stream's events where there are notifications before the answer."""
+    if "method" not in message or "id" not in message:
+        # A notification, or an answer to what was never asked: nothing here waits for either.
+        await _send(send, 202, "application/json", "")
+        return
     request = Request(scope)
     accepted = [each.partition(";")[0].strip() for each in request.headers.get("accept", "*/*").lower().split(",")]
     takes_json, takes_stream = (any(each in kinds for each in accepted) for kinds in (_JSON, _STREAM))
@@ -79,7 +83,7 @@ async def exchange(server: Server[Any], scope: Scope, message: Mapping[str, Any]
         transport=TransportContext(kind="streamable-http", can_send_request=False, headers=request.headers),
         request_id=message["id"],
         message_metadata=ServerMessageMetadata(request_context=request),
-        progress_token=((params or {}).get("_meta") or {}).get("progressToken"),
+        progress_token=progress_token_from_params(params),
     )
     connection = Connection.from_envelope(request.headers.get(_REVISION, DEFAULT_NEGOTIATED_VERSION), None, None)
     answer: dict[str, Any] = {"jsonrpc": "2.0", "id": message["id"]}

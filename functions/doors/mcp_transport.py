@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 from mangum import Mangum
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-from doors.http import MAX_EVENT_BYTES
-from doors.mcp_exchange import exchange, is_exchange
+from doors.mcp_exchange import exchange, is_of_a_handshake
+from shared.rpc.invoke import MAX_EVENT_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,7 +113,7 @@ class _Seat:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["state"] = {"visit": self._visit}
-        if is_exchange(scope, self._message):
+        if is_of_a_handshake(scope):
             await exchange(self._server, scope, self._message, send)
         else:
             await self._manager.handle_request(scope, receive, send)

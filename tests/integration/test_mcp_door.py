@@ -73,6 +73,7 @@ def test_nothing_of_a_crash_leaves(transport: Transport, revision: str) -> None:
         ('{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "\\ud800"}}', -32602),
         ('{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": 1}}', -32602),
         ('{"jsonrpc": "2.0", "id": 1, "method": "no/such"}', -32601),
+        ('{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"_meta": []}}', -32602),
     ],
 )
 @pytest.mark.parametrize("revision", REVISIONS)
