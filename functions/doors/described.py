@@ -37,7 +37,19 @@ _CAPABILITIES: Final = {
     "required": ["tools", "resources", "prompts"],
 }
 
+_ANSWER: Final = {"type": "object", "properties": {"jsonrpc": {"const": "2.0"}}, "required": ["jsonrpc"]}
+
 SCHEMAS: Final = {
+    "Message": {
+        "type": "object",
+        "properties": {
+            "jsonrpc": {"const": "2.0"},
+            "id": {"type": ["string", "integer"]},
+            "method": {"type": "string"},
+            "params": {"type": "object"},
+        },
+        "required": ["jsonrpc", "method"],
+    },
     "Failure": {
         "type": "object",
         "properties": {
@@ -165,6 +177,36 @@ INFO_PATHS: Final = {
                 "404": described("Unknown server.", {"$ref": "#/components/schemas/Failure"}),
             },
         }
+    },
+    "/mcp": {
+        "post": {
+            "operationId": "mcp",
+            "summary": "MCP over Streamable HTTP, one message a request: 2026-07-28, 2025-11-25, 2025-06-18.",
+            "requestBody": {"required": True, "content": as_json({"$ref": "#/components/schemas/Message"})},
+            "responses": {
+                "200": described("The answer; a stream's events where there are notifications before it.", _ANSWER),
+                "202": {"description": "Notifications have no answer."},
+                "400": described("No message of MCP.", _ANSWER),
+                "401": described("Not signed in.", {"$ref": "#/components/schemas/Failure"}),
+                "403": described("A foreign page or host name.", {"$ref": "#/components/schemas/Failure"}),
+                "406": described("The client takes neither JSON nor events.", {"type": "object"}),
+                "413": described("Too large.", {"$ref": "#/components/schemas/Failure"}),
+            },
+        }
+    },
+    **{
+        f"/.well-known/oauth-protected-resource{path}": {
+            "get": {
+                "operationId": f"resource_metadata{path.replace('/', '_')}",
+                "summary": "Where MCP clients get credentials (RFC 9728).",
+                "security": [],
+                "responses": {
+                    "200": described("Whom the MCP door trusts.", {"type": "object", "required": ["resource"]}),
+                    "404": described("Nothing needs credentials here.", {"$ref": "#/components/schemas/Failure"}),
+                },
+            }
+        }
+        for path in ("", "/mcp")
     },
     "/openapi.json": {
         "get": {
