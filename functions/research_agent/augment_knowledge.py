@@ -11,8 +11,9 @@ from doors.direct import Caller, Params, method
 from research_agent import collections, documents, jobs
 from research_agent.ingested import Ingested, accepted, ingested
 from research_agent.markdown import documents_ingested
+from research_agent.naming import NOT_BLANK
 from shared.knowledge.ingesting import Ingestion, is_long
-from shared.knowledge.models import Name, NewDocument, Path
+from shared.knowledge.models import MAX_TEXT_BYTES, Name, NewDocument, Path
 from shared.knowledge.refusals import unreadable
 from shared.knowledge.space import current_space
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, TooLarge, Unavailable
@@ -22,7 +23,7 @@ from shared.rpc.offers import Tool
 class AugmentKnowledge(Params):
     """A text in Markdown, where it comes from, and the collection that it goes into."""
 
-    content: str
+    content: Annotated[str, Field(max_length=MAX_TEXT_BYTES, json_schema_extra=NOT_BLANK)]
     source: Annotated[Path, Field(description="An identifier or URL; the same source replaces what was there.")]
     collection: Name
     title: Annotated[str, Field(max_length=500)] = ""

@@ -13,7 +13,7 @@ from research_agent.ingested import Ingested, accepted, ingested
 from research_agent.markdown import documents_ingested
 from shared.knowledge import reading
 from shared.knowledge.ingesting import Ingestion, is_long
-from shared.knowledge.models import Failure, Name, NewDocument, Path
+from shared.knowledge.models import MAX_TEXT_BYTES, Failure, Name, NewDocument, Path
 from shared.knowledge.refusals import document_missing, no_reading_here, unreadable
 from shared.knowledge.space import current_space
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, TooLarge, Unavailable
@@ -24,7 +24,7 @@ class SentDocument(Params):
     """One document; `hash` stands for the file it was read from, `title` for what it is called."""
 
     path: Path
-    content: str
+    content: Annotated[str, Field(max_length=MAX_TEXT_BYTES)]
     hash: Annotated[str, Field(max_length=128)] = ""
     title: Annotated[str, Field(max_length=500)] = ""
 

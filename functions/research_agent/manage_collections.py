@@ -26,7 +26,7 @@ Action = Literal["create", "list", "delete", "info"]
 class ManageCollections(Params):
     """What to do, with which collection; lists are paged."""
 
-    action: Action
+    action: Annotated[Action, Field(examples=["list"])]
     collection_name: Annotated[Name | None, Field(description="Needed but for 'list'.", examples=["notes"])] = None
     collection_type: Annotated[
         CollectionType | None,

@@ -22,7 +22,7 @@ Action = Literal["create", "link", "unlink", "set-defaults", "list", "info"]
 class ManageProjects(Params):
     """What to do, with which project and which collections."""
 
-    action: Action
+    action: Annotated[Action, Field(examples=["list"])]
     project_name: Annotated[Name | None, Field(description="Needed but for 'list'.", examples=["garden"])] = None
     collections: Annotated[Names | None, Field(description="Names of collections, parted by commas.")] = None
 
@@ -63,7 +63,7 @@ def handler(params: ManageProjects, caller: Caller) -> ProjectsManaged:
         return ProjectsManaged("success", "info", f"The project '{name}'.", projects(caller).require(name))
     caller.require("writer")
     chosen = named(params.collections)
-    if not chosen and params.action in ("link", "unlink"):
+    if params.collections is None and params.action in ("link", "unlink"):
         raise project_incomplete(params.action, "collections")
     if params.action != "unlink":
         for each in chosen:

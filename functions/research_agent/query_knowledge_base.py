@@ -10,11 +10,11 @@ from pydantic import Field
 from doors.direct import Caller, Params, method
 from research_agent import collections, documents, projects, table
 from research_agent.markdown import query_results
-from research_agent.naming import Names, named
+from research_agent.naming import NOT_BLANK, Names, named
 from shared.knowledge.history import QueryHistory
 from shared.knowledge.models import Name
 from shared.knowledge.refinement import QueryRefinement, RelevanceLabel
-from shared.knowledge.searching import Search
+from shared.knowledge.searching import MAX_QUERY, Search
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from shared.rpc.method import WHOLE
 from shared.rpc.offers import Tool
@@ -24,7 +24,13 @@ class Query(Params):
     """What is looked for, and where; without collections, in the project's, or in all."""
 
     query: Annotated[
-        str, Field(description="What you look for, in any language.", examples=["how are plants watered?"])
+        str,
+        Field(
+            max_length=MAX_QUERY,
+            description="What you look for, in any language.",
+            examples=["watering plants"],
+            json_schema_extra=NOT_BLANK,
+        ),
     ]
     collections: Annotated[Names | None, Field(description="Names of collections, parted by commas.")] = None
     top_k: Annotated[int, Field(ge=1, le=50), WHOLE] = 10

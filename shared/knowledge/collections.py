@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shared.dynamodb import ConditionFailed, Keys, Write
 from shared.knowledge import keys
-from shared.knowledge.models import Collection, Space, now
+from shared.knowledge.models import MAX_NAME, Collection, Space, now
 from shared.knowledge.refusals import collection_exists, no_collection, nothing_to_search, other_embedding
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Collections:
 
     def find(self, name: str) -> Collection | None:
         """The collection of this name, if it exists."""
-        item = self.table.get(self._partition, name)
+        item = self.table.get(self._partition, name) if 0 < len(name) <= MAX_NAME else None
         return _collection(item) if item else None
 
     def require(self, name: str, space: Space | None = None) -> Collection:

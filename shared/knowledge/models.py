@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated, Final, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 MAX_TEXT_BYTES: Final = 4 << 20
 MAX_PATH_BYTES: Final = 900
@@ -16,7 +16,10 @@ Origin = Literal["file", "text"]
 Outcome = Literal["added", "updated", "unchanged"]
 JobStatus = Literal["queued", "running", "done", "failed"]
 
-Name = Annotated[str, StringConstraints(pattern=r"^\w[\w.-]{0,63}$")]
+MAX_NAME: Final = 64
+Name = Annotated[
+    str, Field(min_length=1, max_length=MAX_NAME, pattern=r"^[^\s,#\x00-\x1f\x7f-\x9f]+$", examples=["notes"])
+]
 """What a collection or a project is called: no comma, for lists are parted by them."""
 Path = Annotated[str, Field(min_length=1, max_length=MAX_PATH_BYTES, examples=["docs/guide.md"])]
 

@@ -85,7 +85,3 @@ class Search:
 def _require_query(query: str) -> None:
     if not query.strip():
         raise query_invalid("is empty")
-    if len(query) > MAX_QUERY:
-        raise query_invalid(f"has {len(query)} characters; at most {MAX_QUERY:,} are searched for")
-    if not any(character.isalnum() for character in query):
-        raise query_invalid("holds no word")

@@ -23,6 +23,7 @@ INTERNALS = ("Traceback", "pydantic", "botocore", "dynamo", ".py", "/work", "sit
 GOOD_VALUES: dict[str, Any] = {
     "uri": "memory://conversation/chat_xxx",
     "role": "user",
+    "action": "list",
     "name": "duckduckgo_search",
     "arguments": {"query": "x"},
     "parent_id": "root",

@@ -90,6 +90,9 @@ SCENARIOS: dict[str, list[dict[str, Any]]] = {
         {"action": "list"},
     ],
     "research_agent-get_ingestion": [{"job_id": "job"}],
+    "research_agent-resources_read": [
+        {"uri": uri} for uri in ("knowledge://collections", "knowledge://collections/notes", "knowledge://queries")
+    ],
     "tool_server-tools_list": [{}],
     "tool_server-tools_call": [],
 }

@@ -1,0 +1,76 @@
+"""research-agent/resources/read: collections, their documents, and what was asked, as MCP resources."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Annotated
+from urllib.parse import unquote
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from doors.direct import Caller, Params, method
+from research_agent import COLLECTIONS_URI, QUERIES_URI, manage_collections, table
+from research_agent.manage_collections import ManageCollections
+from research_agent.naming import Cursor, Limit
+from shared.knowledge.history import QueryHistory
+from shared.knowledge.models import Name
+from shared.rpc.errors import NotFound
+from shared.rpc.text import compact
+
+_NAME: TypeAdapter[str] = TypeAdapter(Name)
+
+
+class ReadResource(Params):
+    """Which resource, and which part of it."""
+
+    uri: Annotated[str, Field(min_length=1, max_length=2048, examples=["knowledge://collections"])]
+    limit: Limit = 100
+    cursor: Cursor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The resource as JSON text."""
+
+    uri: str
+    mimeType: str  # noqa: N815 - MCP's own name
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceContents:
+    """What the resource holds; `next_cursor` where more follows."""
+
+    contents: list[Contents]
+    next_cursor: str | None = None
+
+
+@method("research-agent/resources/read", role="reader", errors=(NotFound,))
+def handler(params: ReadResource, caller: Caller) -> ResourceContents:
+    """Read a resource by its URI."""
+    if params.uri == QUERIES_URI:
+        asked, more = QueryHistory(table(), caller.tenant_id).page(params.limit, params.cursor)
+        text = compact({"queries": [asdict(each) for each in asked]})
+    else:
+        managing = manage_collections.handler.method
+        shown = managing.run(_wanted(params), caller)
+        text, more = managing.as_json(shown), shown.next_cursor
+    return ResourceContents([Contents(params.uri, "application/json", text)], more)
+
+
+def _wanted(params: ReadResource) -> ManageCollections:
+    if params.uri == COLLECTIONS_URI:
+        return ManageCollections(action="list", limit=params.limit, cursor=params.cursor)
+    outside, _, quoted = params.uri.partition(f"{COLLECTIONS_URI}/")
+    try:
+        name = _NAME.validate_python(unquote(quoted, errors="strict"))
+        if outside:
+            raise ValueError("another scheme")
+    except (ValidationError, ValueError):
+        raise NotFound(
+            "No resource has this URI.",
+            code="COLLECTION_NOT_FOUND",
+            details={"uri": params.uri},
+            guidance=f"URIs are {COLLECTIONS_URI}, {COLLECTIONS_URI}/{{collection_name}} and {QUERIES_URI}.",
+        ) from None
+    return ManageCollections(action="info", collection_name=name, limit=params.limit, cursor=params.cursor)
