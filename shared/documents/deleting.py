@@ -170,9 +170,9 @@ def _restore_below(changes: Changes, request: Request, document_id: str) -> None
     def plan(nodes: list[Node], now: int) -> list[Write]:
         returning = [node for node in nodes if node.position.delete_at is not None and is_back(node)]
         writes = []
-        for parent_id in dict.fromkeys(node.position.parent_id for node in returning):
-            parent = changes.tree.find(parent_id)
-            if parent is None or parent.deleted(now):
+        parents = changes.tree.positions({node.position.parent_id for node in returning})
+        for parent_id, parent in parents.items():
+            if parent.deleted(now):
                 raise refusals.deleted_parent(parent_id)
             back = [node for node in returning if node.position.parent_id == parent_id]
             back = [node for node in back if node.position.delete_at != parent.delete_at]

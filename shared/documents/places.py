@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from shared.documents import keys, order, refusals
-from shared.documents.tree import Position, Tree
 from shared.dynamodb import ConditionFailed, Keys, Write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from shared.documents.tree import Position, Tree
     from shared.dynamodb import Item
 
 _MOST_CROWDED: Final = 500
@@ -118,8 +118,7 @@ class Places:
             self._rekey(pairs[start : start + _BATCH])
 
     def _rekey(self, pairs: list[tuple[_Sibling, str]]) -> None:
-        keyed = [(keys.document(self._tree.tenant_id, sibling.document_id), keys.POSITION) for sibling, _ in pairs]
-        positions = {each.document_id: each for each in map(Position.of, self._tree.table.get_all(keyed))}
+        positions = self._tree.positions(sibling.document_id for sibling, _ in pairs)
         writes = []
         for sibling, key in pairs:
             position = positions[sibling.document_id]

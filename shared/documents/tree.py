@@ -96,6 +96,11 @@ class Tree:
         item = self.table.get(**self.key(document_id))
         return Position.of(item) if item else None
 
+    def positions(self, document_ids: Iterable[str]) -> dict[str, Position]:
+        """The positions of documents, deleted or not."""
+        sought = [(keys.document(self.tenant_id, each), keys.POSITION) for each in document_ids]
+        return {each.document_id: each for each in map(Position.of, self.table.get_all(sought))}
+
     def chain(self, parent_id: str, now: int) -> list[Position]:
         """The positions from a parent up to the top, none of them deleted; the root has none."""
         chain: list[Position] = []

@@ -1,0 +1,204 @@
+"""Many writers at once, with real threads on the real store: nothing is lost, doubled, cyclic or half done."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from shared.rpc.errors import Conflict, KhoError
+from tests.documents import Agent, assert_whole
+from tests.faults import conflicting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+RUNS = int(os.environ.get("KHO_TEST_RUNS", "1"))
+"""How many seeded runs the random races have."""
+EXPECTED = {"CYCLE", "CONFLICT"}
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    """What a call answers, or the code of what it was refused for."""
+    try:
+        return call()
+    except KhoError as error:
+        return error.name
+
+
+def at_once(writers: int, call: Callable[[int], Any]) -> list[Any]:
+    """What each of the writers gets."""
+    with ThreadPoolExecutor(writers) as pool:
+        return list(pool.map(lambda writer: outcome(lambda: call(writer)), range(writers)))
+
+
+def grown(agent: Agent, size: int, chance: random.Random) -> list[str]:
+    """A random tree."""
+    names = [f"d{number}" for number in range(size)]
+    for number, name in enumerate(names):
+        agent.create(name, chance.choice(["root", *names[:number]]))
+    return names
+
+
+@pytest.mark.parametrize("seed", range(RUNS))
+@pytest.mark.parametrize("writers", [8, 32])
+def test_random_moves_keep_the_tree_a_tree(agent: Agent, writers: int, seed: int) -> None:
+    names = grown(agent, 200, random.Random(seed))
+    moves = 160 // writers
+
+    def move(writer: int) -> Counter[str]:
+        chance = random.Random(seed * 1000 + writer)
+        seen: Counter[str] = Counter()
+        for _ in range(moves):
+            document, parent = chance.choice(names), chance.choice(["root", *names])
+            place: dict[str, Any] = chance.choice([{}, {"ordering": chance.randrange(5)}])
+            answer = outcome(lambda: agent.move(document, parent, **place))  # noqa: B023 - called at once
+            seen[answer if isinstance(answer, str) else "moved"] += 1
+        return seen
+
+    seen: Counter[str] = sum(at_once(writers, move), Counter())
+    assert set(seen) <= EXPECTED | {"moved"}, seen
+    assert seen["moved"] > writers * moves // 4
+    positions = assert_whole(agent.tenant)
+    assert set(positions) == set(names)
+    revisions = sum(agent.get(name)["revision"] - 1 for name in names[:50])
+    assert revisions == sum(len(agent.history(name)) - 1 for name in names[:50])
+
+
+@pytest.mark.parametrize("seed", range(RUNS))
+def test_two_moves_that_would_close_a_cycle_together(agent: Agent, seed: int) -> None:
+    """The smallest of them, over and over: each below the other, through chains of some length."""
+    for turn in range(15):
+        a, b = f"a{turn}", f"b{turn}"
+        for top in (a, b):
+            agent.create(top)
+            agent.create(f"{top}-1", top)
+            agent.create(f"{top}-2", f"{top}-1")
+        pairs = [(a, f"{b}-2"), (b, f"{a}-2")]
+        answers = at_once(2, lambda writer: agent.move(*pairs[writer]))  # noqa: B023 - called at once
+        refused = [answer for answer in answers if isinstance(answer, str)]
+        assert len(refused) == 1
+        assert refused[0] in EXPECTED
+    assert_whole(agent.tenant)
+
+
+@pytest.mark.parametrize("seed", range(RUNS))
+def test_creating_deleting_restoring_and_moving_at_once(agent: Agent, seed: int) -> None:
+    """Nothing lives below what is deleted, whoever came or went while it was."""
+    names = grown(agent, 40, random.Random(seed))
+    allowed = {"CYCLE", "CONFLICT", "NOT_FOUND", "PARENT_DELETED", "HAS_CHILDREN"}
+
+    def change(writer: int) -> set[str]:
+        chance = random.Random(seed * 1000 + writer)
+        seen = set()
+        for turn in range(12):
+            document, parent = chance.choice(names), chance.choice(["root", *names])
+            calls: list[Callable[[], Any]] = [
+                lambda: agent.create(f"n{writer}-{turn}", parent),  # noqa: B023 - called at once
+                lambda: agent.move(document, parent),  # noqa: B023
+                lambda: agent("delete_document", document_id=document, recursive=chance.random() < 0.6),  # noqa: B023
+                lambda: agent("restore_document", document_id=document, recursive=chance.random() < 0.6),  # noqa: B023
+                lambda: agent("update_document", document_id=document, patch={"metadata": {"n": turn}}),  # noqa: B023
+            ]
+            answer = outcome(chance.choice(calls))
+            if isinstance(answer, str):
+                seen.add(answer)
+        return seen
+
+    seen = set().union(*at_once(8, change))
+    assert seen <= allowed
+    positions = assert_whole(agent.tenant)
+    assert set(names) <= set(positions)
+    now_living = {name for name, position in positions.items() if position.delete_at is None}
+    assert all(positions[name].parent_id in {"root", *now_living} for name in now_living)
+
+
+def test_of_thirty_two_updates_from_one_revision_one_wins(agent: Agent) -> None:
+    agent.create("a")
+
+    def update(writer: int) -> Any:
+        try:
+            patch = {"metadata": {"writer": writer}}
+            return agent("update_document", document_id="a", patch=patch, last_known_revision=1)
+        except Conflict as error:
+            return error
+
+    answers = at_once(32, update)
+    won = [writer for writer, answer in enumerate(answers) if isinstance(answer, dict)]
+    lost = [answer for answer in answers if isinstance(answer, Conflict)]
+    assert (len(won), len(lost)) == (1, 31)
+    assert {(error.name, error.details["current_revision"]) for error in lost} == {("CONFLICT", 2)}
+    assert agent.get("a")["metadata"] == {"writer": won[0]}
+    assert_whole(agent.tenant)
+
+
+def test_updates_without_a_known_revision_all_count(agent: Agent) -> None:
+    agent.create("a")
+    answers = at_once(8, lambda writer: agent("update_document", document_id="a", patch={"metadata": {"n": writer}}))
+    revisions = sorted(answer["revision"] for answer in answers if isinstance(answer, dict))
+    assert revisions == list(range(2, 2 + len(revisions)))
+    assert agent.get("a")["revision"] == 1 + len(revisions)
+
+
+def test_of_thirty_two_creations_of_one_id_one_wins(agent: Agent) -> None:
+    answers = at_once(32, lambda writer: agent.create("a", body=f"of {writer}"))
+    won = [writer for writer, answer in enumerate(answers) if isinstance(answer, dict)]
+    assert len(won) == 1
+    assert [answer for answer in answers if answer == "ALREADY_EXISTS"] == ["ALREADY_EXISTS"] * 31
+    assert agent.get("a")["content"]["body"] == f"of {won[0]}"
+    assert agent.children() == ["a"]
+    assert_whole(agent.tenant)
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("create_document", {"document_id": "new", "parent_id": "a", "content": {"body": "x"}}),
+        ("update_document", {"document_id": "a", "patch": {"metadata": {"title": "once"}}}),
+        ("move_document", {"document_id": "a", "new_parent_id": "p"}),
+        ("delete_document", {"document_id": "a", "recursive": True}),
+        ("restore_document", {"document_id": "gone", "recursive": True}),
+    ],
+)
+def test_thirty_two_copies_of_one_request_have_one_effect(agent: Agent, method: str, params: dict[str, Any]) -> None:
+    for name, parent in (("p", "root"), ("a", "root"), ("below", "a"), ("gone", "root"), ("with-it", "gone")):
+        agent.create(name, parent)
+    agent("delete_document", document_id="gone", recursive=True)
+    answers = at_once(32, lambda _: agent(method, **params, request_id="once"))
+    done = [answer for answer in answers if answer != "IN_PROGRESS"]
+    assert len([answer for answer in done if "replayed" not in answer]) == 1
+    assert len({str({**answer, "replayed": None}) for answer in done}) == 1
+    changed = params["document_id"]
+    log = [entry for entry in agent.history(changed) if entry.get("request_id") == "once"]
+    assert len(log) == 1
+    assert agent(method, **params, request_id="once")["replayed"]
+    assert_whole(agent.tenant)
+
+
+def test_copies_with_another_payload_are_told_so(agent: Agent) -> None:
+    agent.create("a")
+    patches = [{"metadata": {"writer": writer % 2}} for writer in range(16)]
+    answers = at_once(
+        16, lambda writer: agent("update_document", document_id="a", patch=patches[writer], request_id="r")
+    )
+    effect = agent.get("a")["metadata"]["writer"]
+    for writer, answer in enumerate(answers):
+        assert isinstance(answer, dict) if writer % 2 == effect else answer == "IDEMPOTENCY_MISMATCH"
+    assert agent.get("a")["revision"] == 2
+
+
+def test_transactions_that_meet_are_made_again(agent: Agent) -> None:
+    """No local store raises TransactionConflict; DynamoDB does, whenever two touch one item."""
+    agent.create("p")
+    with conflicting(times=4) as met:
+        agent.create("a", "p", request_id="r")
+    assert met == [4]
+    assert agent.create("a", "p", request_id="r")["replayed"]
+    with conflicting(times=1000):
+        assert outcome(lambda: agent.move("a", "root")) == "UNAVAILABLE"
+    assert agent.get("a")["revision"] == 1
+    assert_whole(agent.tenant)

@@ -1,0 +1,162 @@
+"""Deleting and restoring a thousand documents, and finishing what broke off, on the real store."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from shared.documents import moments
+from shared.rpc.errors import Conflict, Internal, OutOfTime, Unavailable
+from tests.documents import Agent, assert_whole, refusal
+from tests.faults import failing_from, transactions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DELETE = {"document_id": "top", "recursive": True}
+
+
+def forest(agent: Agent, size: int) -> list[str]:
+    """A random tree below one document."""
+    chance = random.Random(size)
+    names = ["top", *(f"d{number}" for number in range(1, size + 1))]
+    agent.create("top")
+    for number, name in enumerate(names[1:], 1):
+        agent.create(name, names[chance.randrange(max(0, number - 60), number)])
+    return names
+
+
+def living(agent: Agent, *, unfinished: bool = False) -> set[str]:
+    """The documents that are not deleted."""
+    positions = assert_whole(agent.tenant, unfinished=unfinished)
+    return {name for name, position in positions.items() if not position.deleted(moments.now())}
+
+
+def test_a_thousand_descendants(agent: Agent) -> None:
+    names = forest(agent, 1000)
+    agent.create("beside")
+    agent("delete_document", document_id=names[900], recursive=True)
+    gone_before = set(names) - living(agent)
+    assert names[900] in gone_before
+
+    with failing_from(20):
+        refusal(Unavailable, "UNAVAILABLE", agent, "delete_document", **DELETE, request_id="r")
+    left = living(agent, unfinished=True)
+    assert 100 < len(left) < 900, "it broke off in the midst"
+    assert "top" not in left
+    answer = repeated(lambda: agent("delete_document", **DELETE, request_id="r"))
+    assert (answer["deleted"], answer["revision"]) == (True, 2)
+    assert living(agent) == {"beside"}
+    assert agent.children() == ["beside"]
+    entry = agent.history(names[500])[-1]
+    assert (entry["action"], entry["together_with"], entry["request_id"]) == ("delete_document", "top", "r")
+
+    restore = {"document_id": "top", "recursive": True, "request_id": "s"}
+    with failing_from(20):
+        refusal(Unavailable, "UNAVAILABLE", agent, "restore_document", **restore)
+    assert 100 < len(living(agent)) < 900
+    repeated(lambda: agent("restore_document", **restore))
+    assert living(agent) == {"beside", *names} - gone_before, "what was deleted before stays so"
+    assert all(len(agent.history(name)) == 3 for name in chance_of(names, gone_before)), "each was marked once"
+
+
+def repeated(call: Callable[[], Any]) -> Any:
+    """The answer of a call that is repeated where a busy machine has not let it end in time."""
+    while True:
+        try:
+            return call()
+        except OutOfTime:
+            time.sleep(1)
+        except Conflict as error:
+            if error.name != "IN_PROGRESS":
+                raise
+            time.sleep(1)
+
+
+def chance_of(names: list[str], but: set[str]) -> list[str]:
+    """Some of the names."""
+    return random.Random(0).sample(sorted(set(names) - but), 30)
+
+
+@pytest.mark.parametrize("with_id", [True, False])
+@pytest.mark.parametrize("broken_at", [1, 2, 3])
+def test_what_broke_off_is_finished_by_asking_again(agent: Agent, broken_at: int, *, with_id: bool) -> None:
+    names = forest(agent, 60)
+    params: dict[str, Any] = DELETE | ({"request_id": "r"} if with_id else {})
+    with failing_from(broken_at):
+        refusal(Unavailable, "UNAVAILABLE", agent, "delete_document", **params)
+    answer = agent("delete_document", **params)
+    assert (answer["deleted"], answer["revision"]) == (True, 2)
+    assert not living(agent)
+    assert all(len(agent.history(name)) == 2 for name in names)
+
+
+def test_a_first_request_that_still_runs(agent: Agent) -> None:
+    forest(agent, 60)
+    running, go_on = threading.Event(), threading.Event()
+
+    def wait(number: int) -> None:
+        if number == 3:
+            running.set()
+            assert go_on.wait(30)
+
+    with ThreadPoolExecutor(1) as pool, transactions(wait):
+        first = pool.submit(agent, "delete_document", **DELETE, request_id="r")
+        assert running.wait(30)
+        error = refusal(Conflict, "IN_PROGRESS", agent, "delete_document", **DELETE, request_id="r")
+        assert error.details["retryable"]
+        other = DELETE | {"reason": "another"}
+        refusal(Conflict, "IDEMPOTENCY_MISMATCH", agent, "delete_document", **other, request_id="r")
+        go_on.set()
+        answer = first.result(30)
+    assert agent("delete_document", **DELETE, request_id="r") == answer | {"replayed": True}
+
+
+def test_a_first_request_that_crashed(agent: Agent, clock: Callable[..., None]) -> None:
+    """It never answered, nor will: until its time is certainly over it counts as running."""
+    forest(agent, 60)
+
+    def crash(number: int) -> None:
+        if number == 3:
+            raise RuntimeError("the machine is gone")
+
+    with transactions(crash):
+        refusal(Internal, "INTERNAL_ERROR", agent, "delete_document", **DELETE, request_id="r")
+    refusal(Conflict, "IN_PROGRESS", agent, "delete_document", **DELETE, request_id="r")
+    clock(seconds=31)
+    answer = agent("delete_document", **DELETE, request_id="r")
+    assert (answer["deleted"], answer["revision"], "replayed" in answer) == (True, 2, False)
+    assert not living(agent)
+    assert agent("delete_document", **DELETE, request_id="r")["replayed"]
+
+
+def test_restoring_alone_leaves_the_rest_for_later(agent: Agent) -> None:
+    names = forest(agent, 20)
+    agent("delete_document", **DELETE)
+    agent("restore_document", document_id="top")
+    assert living(agent) == {"top"}
+    agent("restore_document", document_id="top", recursive=True)
+    assert living(agent) == set(names)
+    agent("delete_document", **DELETE)
+    agent("restore_document", document_id="top", recursive=True)
+    assert living(agent) == set(names)
+
+
+def test_a_deletion_to_come_is_called_off_with_all_below(agent: Agent, clock: Callable[..., None]) -> None:
+    names = forest(agent, 20)
+    agent("delete_document", **DELETE, delete_at="2999-01-01T00:00:00Z")
+    agent("restore_document", document_id="top", recursive=True)
+    assert all(position.delete_at is None for position in assert_whole(agent.tenant).values())
+    agent("delete_document", **DELETE, delete_at="2999-01-01T00:00:00Z")
+    agent("delete_document", **DELETE, delete_at="2998-01-01T00:00:00Z")
+    moments_of = {position.delete_at for position in assert_whole(agent.tenant).values()}
+    assert moments_of == {moments.read("2998-01-01T00:00:00Z")}
+    agent("delete_document", **DELETE)
+    assert not living(agent)
+    agent("restore_document", document_id="top", recursive=True)
+    assert living(agent) == set(names)
