@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import logging
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from urllib.parse import quote
 
 from fastmcp import Context, FastMCP
 from fastmcp.exceptions import ToolError, ValidationError
@@ -21,6 +23,7 @@ from pydantic import ValidationError as PydanticValidationError
 
 from infra.research.backend import Refused, described, in_markdown
 from infra.research.ingesting import FolderIngestion, awaited
+from research_agent import COLLECTIONS_URI, MCP_PROMPTS, MCP_RESOURCES
 from shared.rpc.method import problems
 from shared.rpc.offers import hints
 
@@ -100,6 +103,18 @@ def server(backend: Backend, reader: FileReader, timeout: float) -> FastMCP:
             annotations=hints(known.effect, open_world=known.open_world),
             output_schema=schema,
         )
+    for resource in MCP_RESOURCES:
+        read = tools.read_named if resource.is_template else partial(tools.read, resource.uri)
+        mcp.resource(
+            resource.uri,
+            name=resource.name,
+            title=resource.title,
+            description=resource.description,
+            mime_type=resource.mime_type,
+        )(read)
+    for prompt in MCP_PROMPTS:
+        fill = {"refine_query": tools.refine_query, "extract_context": tools.extract_context}[prompt.name]
+        mcp.prompt(fill, name=prompt.name, title=prompt.title, description=prompt.description)
     return mcp
 
 
@@ -189,6 +204,19 @@ class _Tools:
         asked = {"content": content, "source": source, "collection": collection, "title": title}
         return await self._call("augment_knowledge", asked)
 
+    async def read(self, uri: str) -> str:
+        result = await self._refusable(asyncio.to_thread(self._backend.call, "resources/read", {"uri": uri}))
+        return str(result["contents"][0]["text"])
+
+    async def read_named(self, collection_name: str) -> str:
+        return await self.read(f"{COLLECTIONS_URI}/{quote(collection_name, safe='')}")
+
+    def refine_query(self, query: str) -> str:
+        return _filled("refine_query", query=query)
+
+    def extract_context(self, task: str) -> str:
+        return _filled("extract_context", task=task)
+
     async def _call(self, method: str, asked: dict[str, Any]) -> ToolResult:
         given = {name: value for name, value in asked.items() if value is not None}
 
@@ -204,12 +232,23 @@ class _Tools:
             raise _CodedError(Refused.system(said, guidance)) from None
 
     async def _answered(self, method: str, work: Coroutine[Any, Any, Any]) -> ToolResult:
-        try:
-            result = await work
-        except Refused as refusal:
-            raise _CodedError(refusal) from None
+        result = await self._refusable(work)
         text = TextContent(type="text", text=in_markdown(method, result))
         return ToolResult(content=[text], structured_content=result)
+
+    @staticmethod
+    async def _refusable(work: Coroutine[Any, Any, Any]) -> Any:
+        try:
+            return await work
+        except Refused as refusal:
+            raise _CodedError(refusal) from None
+
+
+def _filled(name: str, **arguments: str) -> str:
+    text = next(each.text for each in MCP_PROMPTS if each.name == name)
+    for argument, value in arguments.items():
+        text = text.replace(f"{{{argument}}}", value)
+    return text
 
 
 async def _reported(ctx: Context, done: int, total: int, name: str) -> None:

@@ -41,6 +41,17 @@ class Editor:
         assert self.client
         return {tool.name: tool for tool in self.portal.call(self.client.list_tools)}
 
+    def read(self, uri: str) -> Any:
+        """What a resource holds."""
+        assert self.client
+        return json.loads(self.portal.call(self.client.read_resource, uri)[0].text)
+
+    def prompt(self, name: str, **arguments: str) -> str:
+        """The text of a prompt."""
+        assert self.client
+        got = self.portal.call(self.client.get_prompt, name, arguments)
+        return str(got.messages[0].content.text)
+
     def call(self, tool: str, /, **arguments: Any) -> Any:
         """What the tool answers; an error of the protocol is raised."""
         return self.portal.call(self._call, tool, arguments)

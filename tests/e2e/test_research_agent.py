@@ -142,6 +142,16 @@ def test_projects_and_added_texts(session: Editor, notes: str) -> None:
     assert [(each["name"], each["collections"]) for each in shown] == [("kitchen", [notes])]
 
 
+def test_resources_and_prompts(session: Editor, notes: str) -> None:
+    session.result("query_knowledge_base", query="what was asked last", collections=notes)
+    assert notes in [each["name"] for each in session.read("knowledge://collections")["collections"]]
+    documents = session.read(f"knowledge://collections/{notes}")["documents"]
+    assert "docs/plants.md" in [each["path"] for each in documents]
+    assert session.read("knowledge://queries")["queries"][0]["query"] == "what was asked last"
+    assert "'ferns'" in session.prompt("refine_query", query="ferns")
+    assert "'a garden plan'" in session.prompt("extract_context", task="a garden plan")
+
+
 REFUSALS: list[tuple[int, str, str, dict[str, Any]]] = [
     (-32001, "CONFIGURATION_NO_PROJECT", "manage_projects", {"action": "info", "project_name": "none"}),
     (-32001, "CONFIGURATION_PARAMETER_MISSING", "manage_projects", {"action": "create"}),
