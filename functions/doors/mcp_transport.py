@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 from mangum import Mangum
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
+from doors.http import MAX_ANSWER_BYTES
 from doors.mcp_exchange import exchange, is_of_a_handshake
-from shared.rpc.invoke import MAX_EVENT_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +71,8 @@ class _Seat:
 
     def __init__(self, server: Server[Any]) -> None:
         self._loop = asyncio.new_event_loop()
-        self._manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=MAX_EVENT_BYTES)
+        # The SDK's own limit is lower than the door's.
+        self._manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=MAX_ANSWER_BYTES)
         self._server = server
         self._message: dict[str, Any] = {}
         self._visit: Visit | None = None
