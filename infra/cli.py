@@ -9,13 +9,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from botocore.exceptions import BotoCoreError, ClientError
 from cyclopts import App
 from cyclopts.config import Env
 
 from infra.devices import devices
 from infra.keys import keys
 from infra.local.broker.limits import Limits
-from infra.local.dynamodb import DURABLE, Engine, EngineFailed
+from infra.local.dynamodb import DURABLE, Engine, EngineFailed, connect
 from infra.local.environment import point_at_store, prepare
 from infra.local.folder import FolderTaken, Serving, announce, hold
 from infra.local.listening import address_of, listen
@@ -78,15 +79,21 @@ def serve(  # noqa: PLR0913 - one argument an option
         try:
             stack.enter_context(hold(data))
         except FolderTaken as error:
-            _end(f"{error}. Stop it, or choose another folder with --data.")
+            _end(f"{error}. Choose another folder with --data.")
         except OSError as error:
             _end(f"{data} cannot be used: {error.strerror}. Choose another folder with --data.")
         listener = _listen(host, port, "--port (KHO_PORT)")
         stack.callback(listener.close)
         mqtt_listener = _listen_for_devices(host, mqtt_port)
         stack.callback(mqtt_listener.close)
-        prepare(template, auth=auth, log_file=data / "kho.log", passages=data / "passages")
-        store_url = aws_endpoint or _start_store(stack, data)
+        prepare(
+            template,
+            auth=auth,
+            log_file=data / "kho.log",
+            passages=data / "passages",
+            own_account=bool(aws_endpoint),
+        )
+        store_url = _reached(aws_endpoint) if aws_endpoint else _start_store(stack, data)
         point_at_store(store_url)
 
         from infra.local import serve as machine  # reads its settings as it is imported
@@ -162,6 +169,14 @@ def _let_read(roots: Sequence[Path]) -> None:
     from shared.knowledge import reading
 
     reading.use(FileReader(Roots(roots)))
+
+
+def _reached(endpoint: str) -> str:
+    try:
+        connect(endpoint).list_tables(Limit=1)
+    except (ValueError, BotoCoreError, ClientError) as error:
+        _end(f"No DynamoDB answers at {endpoint} ({type(error).__name__}). Correct --aws-endpoint, or leave it out.")
+    return endpoint
 
 
 def _start_store(stack: ExitStack, data: Path) -> str:

@@ -22,7 +22,7 @@ from shared.rpc.errors import Unavailable
 from shared.telemetry import logger, store_call
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from types_boto3_dynamodb import DynamoDBClient
 
@@ -131,28 +131,37 @@ class Table:
             attempt = 0 if found or not unprocessed else attempt + 1
             if attempt > _CONFLICT_ATTEMPTS:
                 raise Unavailable("The store takes no more reads.")
-            time.sleep(0.02 * 2**attempt if attempt else 0)
+            time.sleep(0.02 * 2 ** min(attempt, 5) if attempt else 0)
             left = unprocessed + left[_BATCH_OF_READS:]
 
     def write(self, write: Write) -> Item:
         """Carry out one write; an update answers with the item as it is then."""
         request = write.request(self.name)
-        with self._asking(f"{write.kind}Item"):
+        written = write.target
+
+        def send() -> None:
+            nonlocal written
             if write.kind == "Put":
                 self._client.put_item(**request)
             elif write.kind == "Delete":
                 self._client.delete_item(**request)
             else:
-                return unmarshal(self._client.update_item(**request, ReturnValues="ALL_NEW")["Attributes"])
-        return write.target
+                written = unmarshal(self._client.update_item(**request, ReturnValues="ALL_NEW")["Attributes"])
+
+        self._past_conflicts(f"{write.kind}Item", send)
+        return written
 
     def transact(self, *writes: Write) -> None:
-        """Carry out all writes or none; meeting another transaction is waited out."""
+        """Carry out all writes or none."""
         requests: Any = [{write.kind: write.request(self.name)} for write in writes]
+        self._past_conflicts("TransactWriteItems", lambda: self._client.transact_write_items(TransactItems=requests))
+
+    def _past_conflicts(self, operation: str, send: Callable[[], object]) -> None:
+        """Meet a transaction that is under way, and wait it out."""
         for attempt in range(_CONFLICT_ATTEMPTS):
             try:
-                with self._asking("TransactWriteItems"):
-                    self._client.transact_write_items(TransactItems=requests)
+                with self._asking(operation):
+                    send()
             except _Conflicted:
                 time.sleep(random.uniform(0, 0.02 * 2 ** min(attempt, 5)))  # noqa: S311 - spreads retries, no secret
             else:
@@ -195,10 +204,11 @@ class Table:
             with self._asking("BatchWriteItem"):
                 answer = self._client.batch_write_item(RequestItems={self.name: left[:_BATCH]})
             unprocessed: list[Any] = answer.get("UnprocessedItems", {}).get(self.name, [])
-            attempt = attempt + 1 if unprocessed else 0
+            # Only where nothing went through is there no progress: a busy partition takes a part at a time.
+            attempt = attempt + 1 if len(unprocessed) == len(left[:_BATCH]) else 0
             if attempt > _CONFLICT_ATTEMPTS:
                 raise Unavailable("The store takes no more writes.")
-            time.sleep(0.02 * 2**attempt if unprocessed else 0)
+            time.sleep(0.02 * 2 ** min(attempt, 5) if unprocessed else 0)
             left = unprocessed + left[_BATCH:]
 
     @contextmanager

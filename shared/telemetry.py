@@ -33,8 +33,8 @@ def _handler() -> logging.Handler | None:
 logger = Logger(service="kho", logger_handler=_handler())
 _cold = [True]
 
-REQUEST_SECONDS: Final = 15.0
-"""Within which a request may begin calls to stores: each may take ten more, and every request ends by 28."""
+REQUEST_SECONDS: Final = 13.0
+"""Within which a request may begin calls to stores: each may take eleven more, and a function ends at 26."""
 
 
 @dataclass(slots=True)

@@ -6,16 +6,17 @@ as HTTP, what comes from another door as that door's call.
 
 from __future__ import annotations
 
+import json
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from doors.callers import caller_of, caller_with
-from doors.http import MAX_EVENT_BYTES, Request, Response, failed, failed_in_agent_data, respond
+from doors.http import Request, Response, failed, failed_in_agent_data, respond
 from shared.rpc.caller import Caller
 from shared.rpc.errors import KhoError, TooLarge
-from shared.rpc.invoke import Answer, Call
+from shared.rpc.invoke import MAX_EVENT_BYTES, Answer, Call
 from shared.rpc.method import Method, P, Params
-from shared.rpc.text import compact, parse
+from shared.rpc.text import parse
 from shared.telemetry import observe
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Handler(Generic[P, R]):
                 answer = Answer(result=self.method.as_object(result))
                 if call.get("to_read") and self.method.tool and self.method.tool.text:
                     answer["text"] = self.method.tool.text(result)
-                if len(compact(answer).encode("utf-8")) > MAX_EVENT_BYTES:
+                if len(json.dumps(answer, ensure_ascii=False).encode("utf-8")) > MAX_EVENT_BYTES:
                     raise TooLarge("The answer would pass 6 MB.")
                 return answer
         except KhoError as error:

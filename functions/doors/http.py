@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from doors import dialects
 from shared.rpc.errors import InvalidRequest, KhoError, ParseError, TooLarge
+from shared.rpc.invoke import MAX_EVENT_BYTES
 from shared.rpc.text import compact, is_encodable, parse
 from shared.telemetry import correlation_id_from, observe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-MAX_EVENT_BYTES: Final = 6 * 1024 * 1024
-"""What a function can be sent and can answer, escaping included."""
 MAX_ANSWER_BYTES: Final = MAX_EVENT_BYTES - 4096
 """What is left of it for a body, beside status and headers."""
+_MAX_ECHOED: Final = 1024
 _JSON: Final = "application/json"
 
 
@@ -56,7 +56,8 @@ class Request:
         except ParseError:
             return None
         found = body.get("request_id") if isinstance(body, dict) else None
-        return found if isinstance(found, str) and is_encodable(found) else None
+        echoed = isinstance(found, str) and len(found) <= _MAX_ECHOED and is_encodable(found)
+        return found if echoed else None
 
     def require_json(self) -> None:
         """Refuse what is not declared as JSON: browsers may send anything else across sites unasked."""

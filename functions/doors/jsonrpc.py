@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -21,10 +22,12 @@ from shared.rpc.errors import (
     TooLarge,
     UnknownMethod,
 )
-from shared.rpc.invoke import invoke
+from shared.rpc.invoke import Call, opened, send
 from shared.rpc.text import compact, is_encodable, parse
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from shared.rpc.caller import Caller
     from shared.rpc.catalogue import Entry
 
@@ -63,53 +66,72 @@ def handler(request: Request) -> Response:
         return Response(HTTPStatus.OK, compact(_failure(None, error)))
     if not any(_is_anonymous(item) for item in (body if isinstance(body, list) else [body])):
         require_known(caller)
-    answer = partial(_answer, caller=caller, correlation_id=request.correlation_id)
+    fitting = _Fitting()
+    answer = partial(_answer, caller=caller, correlation_id=request.correlation_id, fitting=fitting)
     if not isinstance(body, list):
-        answers = _fitting([answer(body)])
-        return Response(HTTPStatus.OK, answers[0]) if answers else Response(HTTPStatus.NO_CONTENT)
+        single = answer(body)
+        return Response(HTTPStatus.NO_CONTENT) if single is None else Response(HTTPStatus.OK, single)
     with ThreadPoolExecutor(max_workers=len(body)) as pool:
-        answers = _fitting(list(pool.map(answer, body)))
+        answers = [each for each in pool.map(answer, body) if each is not None]
     return Response(HTTPStatus.OK, f"[{','.join(answers)}]") if answers else Response(HTTPStatus.NO_CONTENT)
 
 
-def _answer(item: Any, *, caller: Caller, correlation_id: str) -> dict[str, Any] | None:
+class _Fitting:
+    """The answers as far as they fit through the door together; each other says that it is too large.
+
+    One is read and weighed after the other, as it comes: many large ones at once would not fit into memory.
+    """
+
+    def __init__(self) -> None:
+        self._left = MAX_ANSWER_BYTES - MAX_BATCH * _REFUSAL_BYTES
+        self._one_at_a_time = threading.Lock()
+
+    def text(self, id_: Any, made: Callable[[], dict[str, Any]]) -> str:
+        """What `made` gives as JSON, or what stands in its place."""
+        with self._one_at_a_time:
+            text = compact(made())
+            size = event_bytes(text)
+            if size <= self._left:
+                self._left -= size
+                return text
+        return compact(_failure(id_, TooLarge("The answer would pass 6 MB.")))
+
+
+def _answer(item: Any, *, caller: Caller, correlation_id: str, fitting: _Fitting) -> str | None:
     """The answer to one request object; none to a notification."""
     try:
         single = _Single.of(item)
     except InvalidRequest as error:
-        return _failure(_echoed_id(item), error)
-    server = single.method.partition("/")[0]
+        return compact(_failure(_echoed_id(item), error))
     try:
-        entry = catalogue().methods.get(single.method)
-        if entry is None:
-            raise UnknownMethod
-        result = invoke(entry.function, entry.name, _named(single.params, entry), caller, correlation_id)
+        raw = _sent(single, caller, correlation_id)
+        if single.id is _NOTIFICATION:
+            return None
+        return fitting.text(single.id, lambda: {"jsonrpc": "2.0", "result": opened(raw)["result"], "id": single.id})
     except KhoError as error:
-        return None if single.id is _NOTIFICATION else _failure(single.id, error, server)
-    return None if single.id is _NOTIFICATION else {"jsonrpc": "2.0", "result": result, "id": single.id}
+        if single.id is _NOTIFICATION:
+            return None
+        return compact(_failure(single.id, error, single.method.partition("/")[0]))
+
+
+def _sent(single: _Single, caller: Caller, correlation_id: str) -> bytes:
+    """What the method's function answers, unread."""
+    entry = catalogue().methods.get(single.method)
+    if entry is None:
+        raise UnknownMethod
+    call = Call(
+        method=entry.name,
+        params=_named(single.params, entry),
+        caller=caller.record(),
+        correlation_id=correlation_id,
+    )
+    return send(call, entry.function)
 
 
 def _is_anonymous(item: Any) -> bool:
     """Whether this asks for a method that is open to the anonymous; beside one, others are refused one by one."""
     name = item.get("method") if isinstance(item, dict) else None
     return isinstance(name, str) and name in catalogue().methods and catalogue().methods[name].anonymous
-
-
-def _fitting(answers: list[dict[str, Any] | None]) -> list[str]:
-    """The answers as far as they fit through the door together; each other says that it is too large."""
-    left = MAX_ANSWER_BYTES - MAX_BATCH * _REFUSAL_BYTES
-    fitting = []
-    for answer in answers:
-        if answer is None:
-            continue
-        text = compact(answer)
-        size = event_bytes(text)
-        if size > left:
-            text = compact(_failure(answer["id"], TooLarge("The answer would pass 6 MB.")))
-        else:
-            left -= size
-        fitting.append(text)
-    return fitting
 
 
 def _named(params: list[Any] | dict[str, Any], entry: Entry) -> dict[str, Any]:

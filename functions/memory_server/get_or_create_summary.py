@@ -48,7 +48,7 @@ def handler(params: GetOrCreateSummary, caller: Caller) -> SummaryOf:
     settings = config()
     history = History(conversations(caller), params.conversation_id)
     stored = history.summary()
-    if stored:
+    if stored and stored.text:
         return SummaryOf(stored.text)
     model = language_model() if settings.auto_summary else None
     if model is None or history.last_number < settings.summarize_threshold:

@@ -22,7 +22,7 @@ _CONVERSATION_ID: TypeAdapter[str] = TypeAdapter(ConversationId)
 class ReadResource(Params):
     """Which conversation, and which part of its messages."""
 
-    uri: Annotated[str, Field(min_length=1, max_length=2048, examples=["memory://conversation/chat_xxx"])]
+    uri: Annotated[str, Field(min_length=1, max_length=4096, examples=["memory://conversation/chat_xxx"])]
     limit: Limit | None = None
     cursor: Cursor | None = None
 
@@ -48,15 +48,11 @@ class ResourceContents:
 def handler(params: ReadResource, caller: Caller) -> ResourceContents:
     """Read a conversation by its URI."""
     history = History(conversations(caller), _conversation_id(params.uri))
-    page = history.page(params.limit, params.cursor, nested=1)
-    summary = history.summary()
-    text = json.dumps(
-        {
-            "messages": [asdict(message) for message in page.messages],
-            "summary": summary.as_object() if summary else {},
-        },
-        ensure_ascii=False,
-    )
+    stored = history.summary()
+    summary = stored.as_object() if stored else {}
+    page = history.page(params.limit, params.cursor, beside=summary, nested=1)
+    messages = [asdict(message) for message in page.messages]
+    text = json.dumps({"messages": messages, "summary": summary}, ensure_ascii=False)
     return ResourceContents([Contents(params.uri, "application/json", text)], page.next_cursor)
 
 

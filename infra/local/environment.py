@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from infra.local.template import Template
 
 
-def prepare(template: Template, *, auth: str, log_file: Path | None = None, passages: Path | None = None) -> None:
-    """Set this process's environment; what the operator has set stays."""
+_MAY_BE_BEDROCK: Final = ("KHO_MODEL_PROVIDER", "KHO_EMBEDDER", "KHO_RERANKER")
+
+_CREDENTIALS: Final = ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
+
+
+def prepare(
+    template: Template,
+    *,
+    auth: str,
+    log_file: Path | None = None,
+    passages: Path | None = None,
+    own_account: bool = False,
+) -> None:
+    """Set this process's environment; what the operator has set stays, credentials only where AWS is really asked."""
     given = {name: value for name, value in os.environ.items() if value}
     os.environ.update(template.environment | given)
     os.environ["KHO_AUTH"] = auth
@@ -21,9 +33,11 @@ def prepare(template: Template, *, auth: str, log_file: Path | None = None, pass
         os.environ["KHO_LOG_FILE"] = str(log_file)
     if passages:
         os.environ.setdefault("KHO_QDRANT_FOLDER", str(passages))
-    if not _has_credentials():
-        # The store here asks for none, but boto3 signs nothing without.
-        os.environ["AWS_ACCESS_KEY_ID"] = os.environ["AWS_SECRET_ACCESS_KEY"] = "local"  # noqa: S105 - no secret
+    for name in ("NO_PROXY", "no_proxy"):
+        os.environ[name] = ",".join(filter(None, [os.environ.get(name), "127.0.0.1,localhost,::1"]))
+    asked = own_account or any(os.environ.get(name) == "bedrock" for name in _MAY_BE_BEDROCK)
+    if not (asked and _has_credentials()):
+        _forget_account()
 
 
 def point_at_store(url: str) -> None:
@@ -33,5 +47,16 @@ def point_at_store(url: str) -> None:
 
 
 def _has_credentials() -> bool:
-    credentials = Path(os.environ.get("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials")).expanduser()
-    return bool(os.environ.get("AWS_ACCESS_KEY_ID") or os.environ.get("AWS_PROFILE")) or credentials.is_file()
+    if any(os.environ.get(name) for name in _CREDENTIALS):
+        return True
+    files = {"AWS_SHARED_CREDENTIALS_FILE": "~/.aws/credentials", "AWS_CONFIG_FILE": "~/.aws/config"}
+    return any(Path(os.environ.get(name, usual)).expanduser().is_file() for name, usual in files.items())
+
+
+def _forget_account() -> None:
+    """Let nothing that is configured for a real account reach the stores here, which ask for no credentials at all."""
+    for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_SESSION_TOKEN"):
+        os.environ.pop(name, None)
+    os.environ["AWS_CONFIG_FILE"] = os.environ["AWS_SHARED_CREDENTIALS_FILE"] = os.devnull
+    # boto3 signs nothing without.
+    os.environ["AWS_ACCESS_KEY_ID"] = os.environ["AWS_SECRET_ACCESS_KEY"] = "local"  # noqa: S105 - no secret

@@ -31,7 +31,7 @@ class Context:
 class Functions:
     """Every function of the template, imported when it is first called."""
 
-    def __init__(self, functions: Mapping[str, Function], threads: int = 600) -> None:
+    def __init__(self, functions: Mapping[str, Function], threads: int = 1100) -> None:
         self._functions = functions
         self._handlers: dict[str, Callable[[Any, Any], Any]] = {}
         self._importing = threading.Lock()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-from shared.rpc.invoke import FunctionCrashed
+from shared.rpc.invoke import MAX_EVENT_BYTES, FunctionCrashed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     AccessLog = Callable[[str, str, int, float], None]
 
 MAX_BODY_BYTES: Final = 10 * 1024 * 1024
-MAX_EVENT_BYTES: Final = 6 * 1024 * 1024
 _LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "[::1]", "")
 _TEXT: Final = re.compile(r"text/|application/(json|javascript|xml)|application/[^;]+\+(json|xml)")
 
@@ -44,11 +43,15 @@ class _Answer:
         return cls(status, {"content-type": "application/json"}, json.dumps({"message": message}).encode())
 
 
+class _Gone(Exception):
+    pass
+
+
 class Gateway:
     """An ASGI application that behaves as the deployed HTTP API does."""
 
     def __init__(
-        self, template: Template, functions: Functions, *, authorizing: bool, access_log: AccessLog, threads: int = 200
+        self, template: Template, functions: Functions, *, authorizing: bool, access_log: AccessLog, threads: int = 512
     ) -> None:
         self._routes = [(_pattern(route.path), route) for route in template.routes]
         self._authorizer = template.authorizer
@@ -66,7 +69,10 @@ class Gateway:
         if scope["type"] != "http":
             return
         started = time.perf_counter()
-        body = await _read(receive)
+        try:
+            body = await _read(receive)
+        except _Gone:
+            return  # a request that did not come whole was never made
         if body is None:
             answer = _Answer.own(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Request Entity Too Large")
         else:
@@ -146,6 +152,8 @@ async def _read(receive: Receive) -> bytes | None:
     parts, size = [], 0
     while True:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            raise _Gone
         part = message.get("body", b"")
         size += len(part)
         if size <= MAX_BODY_BYTES:

@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 import json
 import shlex
+import signal
 import sys
-import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +21,7 @@ from infra.local.iot import iot, point_at
 from infra.local.listening import address_of
 from infra.local.rules.feeding import RuleFeeder
 from infra.local.streams import StreamReader
+from infra.local.terminal import Terminal
 from shared.rpc import invoke
 
 if TYPE_CHECKING:
@@ -57,7 +58,9 @@ def run(  # noqa: PLR0913 - each is a part of the machine
         point_at(served)
         rules = RuleFeeder(template.rules, served.broker, functions)
         stack.callback(rules.close)
-        gateway = Gateway(template, functions, authorizing=authorizing, access_log=_print_access)
+        terminal = Terminal()
+        terminal.start()
+        gateway = Gateway(template, functions, authorizing=authorizing, access_log=terminal.access)
         stack.callback(gateway.close)
         readers = [StreamReader(trigger, store_url, functions, data) for trigger in template.streams]
         background: list[StreamReader | Expiry] = [*readers, Expiry(store_url, template.tables)]
@@ -67,7 +70,8 @@ def run(  # noqa: PLR0913 - each is a part of the machine
             stack.callback(thread.stop)
         _greet(listener, mqtt_listener, data, authorizing=authorizing, durable=durable)
         _serve(gateway, listener)
-    print("Ended.", flush=True)
+    with contextlib.suppress(OSError):
+        print("Ended.", flush=True)
 
 
 def _serve(gateway: Gateway, listener: socket.socket) -> None:
@@ -80,6 +84,8 @@ def _serve(gateway: Gateway, listener: socket.socket) -> None:
         timeout_keep_alive=65,
         timeout_graceful_shutdown=28,
     )
+    # uvicorn ends by itself at SIGTERM and then raises it again: what ends here, ends as after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(uvicorn.Server(settings).serve(sockets=[listener]))
 
@@ -98,9 +104,3 @@ def _greet(
     print("Try:")
     print(f"  curl -X POST {address}/jsonrpc {key}-H 'Content-Type: application/json' -d '{json.dumps(call)}'")
     print("Ctrl-C ends it.", flush=True)
-
-
-def _print_access(method: str, path: str, status: int, seconds: float) -> None:
-    shown = path.encode("unicode_escape").decode("ascii")
-    sys.stdout.write(f"{time.strftime('%H:%M:%S')} {method} {shown} {status} {seconds * 1000:.0f} ms\n")
-    sys.stdout.flush()

@@ -44,11 +44,11 @@ class StreamReader(threading.Thread):
 
     def run(self) -> None:
         """Bring records until stopped; a store that does not answer is asked again."""
-        positions: dict[str, str] = json.loads(self._position_file.read_text()) if self._position_file.exists() else {}
+        positions = self._remembered()
         while not self._stopping.is_set():
             try:
                 busy = self._advance(positions)
-            except (BotoCoreError, ClientError) as error:
+            except (BotoCoreError, ClientError, OSError) as error:
                 logger.warning("stream", extra={"function": self._trigger.function, "failure": type(error).__name__})
                 self._stopping.wait(_RETRY_SECONDS)
             else:
@@ -78,6 +78,17 @@ class StreamReader(threading.Thread):
         if records:
             self._remember(positions, f"{arn}/{shard}", records[-1])
         return bool(records)
+
+    def _remembered(self) -> dict[str, str]:
+        """How far it was; from the beginning where that cannot be read, as workers take a record twice."""
+        try:
+            positions: dict[str, str] = json.loads(self._position_file.read_text())
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            logger.warning("stream", extra={"function": self._trigger.function, "failure": type(error).__name__})
+            return {}
+        return positions
 
     def _remember(self, positions: dict[str, str], shard: str, record: dict[str, Any]) -> None:
         positions[shard] = record["dynamodb"]["SequenceNumber"]

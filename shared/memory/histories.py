@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import itertools
+from typing import TYPE_CHECKING, Any
 
 from shared.dynamodb import Keys, Write
 from shared.memory import keys
@@ -27,12 +28,14 @@ class History:
         self._partition = keys.messages(conversations.tenant_id, header.generation)
 
     def recent(self, count: int) -> list[Message]:
-        """The last `count` messages, oldest first."""
-        return [_message(item) for item in self._last(count)]
+        """The last `count` messages, oldest first; of those that an answer cannot hold, the newest."""
+        room = Room()
+        newest_first = itertools.takewhile(room.holds, map(_message, reversed(self._last(count))))
+        return list(newest_first)[::-1]
 
-    def page(self, limit: int | None, cursor: str | None, *, nested: int = 0) -> MessagePage:
-        """All messages from `cursor` on, oldest first: `limit` of them, or as many as an answer holds."""
-        messages, more = self._read(self._start(cursor), keys.LAST_NUMBER, limit, nested)
+    def page(self, limit: int | None, cursor: str | None, *, beside: Any = "", nested: int = 0) -> MessagePage:
+        """All messages from `cursor` on, oldest first: `limit` of them, or as many as an answer holds `beside` more."""
+        messages, more = self._read(self._start(cursor), keys.LAST_NUMBER, limit, Room(beside, nested=nested))
         return MessagePage(messages, more)
 
     def old(
@@ -43,7 +46,7 @@ class History:
         recent = self._last(keep_recent)
         boundary = keys.number(recent[0]["sk"]) if recent else 1
         first = max(self._start(cursor), summary.covers + 1 if summary else 1)
-        messages, more = self._read(first, boundary - 1, limit, nested=0)
+        messages, more = self._read(first, boundary - 1, limit, Room())
         before = self._table.count(self._partition, Keys.between(keys.message(0), keys.message(boundary - 1)))
         return OldMessages(messages, before + len(recent), more)
 
@@ -54,8 +57,24 @@ class History:
 
     def set_summary(self, text: str, covers: int, *, replace: bool = True) -> None:
         """Let `text` stand for the messages up to number `covers`; without `replace`, raise if there is a summary."""
-        item = {"pk": self._partition, "sk": keys.SUMMARY, "text": text, "covers": covers, "updated_at": now()}
-        self._table.write(Write("Put", item, condition="" if replace else "attribute_not_exists(pk)"))
+        item = {
+            "pk": self._partition,
+            "sk": keys.SUMMARY,
+            "text": text,
+            "covers": covers if text else 0,  # an empty summary tells of nothing
+            "updated_at": now(),
+        }
+        if replace:
+            self._table.write(Write("Put", item))
+            return
+        unless = Write(
+            "Put",
+            item,
+            condition="attribute_not_exists(pk) OR #text = :empty",
+            names={"#text": "text"},
+            values={":empty": ""},
+        )
+        self._table.write(unless)
 
     def oldest(self, before: int, max_bytes: int) -> tuple[list[Message], int]:
         """The oldest messages of those before number `before` that fit, and the number of the last of them."""
@@ -87,20 +106,32 @@ class History:
             raise cursors.stale()
         return int(number)
 
-    def _read(self, first: int, last: int, limit: int | None, nested: int) -> tuple[list[Message], str | None]:
-        """Messages from number `first` to `last` as far as they fit, and a cursor to the first that did not."""
+    def _read(self, first: int, last: int, limit: int | None, room: Room) -> tuple[list[Message], str | None]:
+        """Messages from number `first` to `last` as far as there is room, and a cursor to the first that is left."""
         chosen: list[Message] = []
         if first > last:
             return chosen, None
-        left = MAX_PAGE_BYTES
         bounds = Keys.between(keys.message(first), keys.message(last))
         for page in self._table.query(self._partition, bounds, limit=None if limit is None else limit + 1):
             for item in page:
-                left -= answer_bytes({"role": item["role"], "content": item["content"]}, nested=nested)
-                if (left < 0 and chosen) or len(chosen) == limit:
+                message = _message(item)
+                if len(chosen) == limit or not room.holds(message):
                     return chosen, cursors.encode(self.generation, keys.number(item["sk"]))
-                chosen.append(_message(item))
+                chosen.append(message)
         return chosen, None
+
+
+class Room:
+    """What is left of an answer for messages, beside what else it holds; a single message always fits."""
+
+    def __init__(self, beside: Any = "", *, nested: int = 0) -> None:
+        self._nested = nested
+        self._left = MAX_PAGE_BYTES - answer_bytes(beside, nested=nested)
+
+    def holds(self, message: Message) -> bool:
+        """Whether the answer holds this message besides those before."""
+        self._left -= answer_bytes({"role": message.role, "content": message.content}, nested=self._nested)
+        return self._left >= 0
 
 
 def _message(item: Item) -> Message:

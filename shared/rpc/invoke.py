@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import logging
 from functools import cache
-from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, Final, NotRequired, Protocol, TypedDict
 
 from shared.config import config
-from shared.rpc.errors import Internal, KhoError, OutOfTime, TooManyRequests, Unavailable
+from shared.rpc.errors import Internal, KhoError, OutOfTime, TooLarge, TooManyRequests, Unavailable
 from shared.rpc.text import compact, require_text
 
 if TYPE_CHECKING:
     from shared.rpc.caller import Caller
     from shared.rpc.errors import ErrorRecord
 
+MAX_EVENT_BYTES: Final = 6 * 1024 * 1024
+"""What a function can be sent, and can answer."""
 TIME_LIMIT = 26.0
 """Seconds that a door waits for a function: every request ends by 28."""
 
@@ -58,7 +61,7 @@ def use(transport: Transport) -> None:
 def invoke(function: str, method: str, params: Any, caller: Caller, correlation_id: str) -> Any:
     """Call the method that lives in `function`; its result, or its error raised."""
     call = Call(method=method, params=params, caller=caller.record(), correlation_id=correlation_id)
-    return _ask(function, call)["result"]
+    return opened(send(call, function))["result"]
 
 
 def invoke_to_read(
@@ -66,21 +69,28 @@ def invoke_to_read(
 ) -> tuple[Any, str | None]:
     """Call the method as `invoke` does; its result, and the same for a model to read where the method says it so."""
     call = Call(method=method, params=params, caller=caller.record(), correlation_id=correlation_id, to_read=True)
-    answer = _ask(function, call)
+    answer = opened(send(call, function))
     return answer["result"], answer.get("text")
 
 
-def _ask(function: str, call: Call) -> Answer:
-    correlation_id = call["correlation_id"]
+def send(call: Call, function: str) -> bytes:
+    """Bring a call to the function; what it answers, unread."""
     require_text(call["params"])
     payload = compact(call).encode("utf-8")
+    if len(payload) > MAX_EVENT_BYTES:
+        raise TooLarge("The parameters would pass 6 MB.")
     transport = _transport[0] if _transport else _lambda()
     try:
-        answer: Answer = json.loads(transport(function, payload))
+        return transport(function, payload)
     except TimeoutError:
         raise OutOfTime from None
     except FunctionCrashed:
-        raise Internal(correlation_id) from None
+        raise Internal(call["correlation_id"]) from None
+
+
+def opened(raw: bytes) -> Answer:
+    """A function's answer, or its error raised."""
+    answer: Answer = json.loads(raw)
     if "error" in answer:
         raise KhoError.from_record(answer["error"])
     return answer
@@ -107,7 +117,10 @@ def _lambda() -> Transport:
             raise TimeoutError from None
         except client.exceptions.TooManyRequestsException:
             raise TooManyRequests from None
-        except (BotoCoreError, ClientError):
+        except client.exceptions.RequestTooLargeException:
+            raise TooLarge("The parameters would pass 6 MB.") from None
+        except (BotoCoreError, ClientError) as error:
+            logging.getLogger("kho").warning("function", extra={"called": function, "failure": str(error)})
             raise Unavailable from None
         if response.get("FunctionError"):
             raise FunctionCrashed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, TypeVar, get_type_hints
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
     from shared.rpc.caller import Caller, Role
     from shared.rpc.offers import Tool
+
+
+_MAX_PROBLEMS: Final = 50
+_MAX_FIELD_NAME: Final = 200
 
 
 class Params(BaseModel):
@@ -109,11 +113,14 @@ def read(model: type[P], raw: Any) -> P:
 def problems(error: ValidationError, *inside: str) -> list[FieldProblem]:
     """What is wrong with each field, which lies `inside` another."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
-    return [_problem((*inside, *each["loc"]), each["type"], each["msg"]) for each in found]
+    told = [_problem((*inside, *each["loc"]), each["type"], each["msg"]) for each in found[:_MAX_PROBLEMS]]
+    if len(found) > len(told):
+        told.append(FieldProblem(field="params", message=f"have {len(found) - len(told)} more problems"))
+    return told
 
 
 def _problem(location: tuple[int | str, ...], kind: str, message: str) -> FieldProblem:
-    where = encodable(".".join(str(part) for part in location)) or "params"
+    where = encodable(".".join(str(part) for part in location))[:_MAX_FIELD_NAME] or "params"
     said = {
         "missing": "is required",
         "extra_forbidden": "is not a field of this method",

@@ -33,7 +33,7 @@ def parse(raw: bytes) -> Any:
 
 
 def compact(value: Any) -> str:
-    """Write `value` as JSON with nothing to spare, as a function's runtime does."""
+    """Write `value` as JSON with nothing to spare."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -198,6 +199,25 @@ def test_a_foreign_host_name_is_not_served_without_keys(server: Server) -> None:
 def test_large_bodies(server: Server, megabytes: int, status: int) -> None:
     body = json.dumps({"conversation_id": "x" * megabytes * 1024 * 1024}).encode()
     assert server.post("/memory-server/memory/clear", body).status == status
+
+
+def test_more_problems_than_an_answer_holds(server: Server) -> None:
+    fields = {f"k{number}": 1 for number in range(200_000)}
+    response = server.post("/memory-server/memory/clear", json.dumps(fields).encode())
+    error = json.loads(response.data)["error"]
+    assert (response.status, error["code"], len(error["details"])) == (400, "INVALID_PARAMS", 51)
+    assert "more problems" in error["details"][-1]["message"]
+    long_name = server.post("/memory-server/memory/clear", json.dumps({"x" * 3_000_000: 1}).encode())
+    assert (long_name.status, len(long_name.data) < 10_000) == (400, True)
+
+
+def test_a_request_that_did_not_come_whole_was_never_made(server: Server) -> None:
+    host, port = server.address.removeprefix("http://").split(":")
+    body = b'{"conversation_id": "cut", "role": "user", "content": "x"}'
+    head = f"POST /memory-server/memory/add_message HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
+    with socket.create_connection((host, int(port))) as connection:
+        connection.sendall(head.encode() + b"Content-Length: 5000\r\n\r\n" + body)
+    assert server.error("memory-server/memory/get_summary", conversation_id="cut")["code"] == -32001
 
 
 @pytest.mark.parametrize(

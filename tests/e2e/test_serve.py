@@ -77,6 +77,51 @@ def test_the_devices_port_gives_way_where_nobody_asked_for_it(tmp_path: Path) ->
             process.communicate(timeout=30)
 
 
+def test_sigterm_ends_it_as_cleanly(tmp_path: Path) -> None:
+    with Server(tmp_path / "data") as server:
+        server.call(ADD, conversation_id="kept", role="user", content="x")
+        server.process.terminate()
+        assert server.process.wait(30) == 0
+        assert server.printed().splitlines()[-1] == "Ended."
+        assert not (tmp_path / "data" / "serving.json").exists()
+
+
+def test_nobody_reading_the_terminal_holds_nothing_back(tmp_path: Path) -> None:
+    environment = os.environ | {"KHO_PORT": "0", "KHO_DATA": str(tmp_path / "data"), "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen([KHO, "serve"], env=environment, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout
+        address = next(line for line in process.stdout if "listens on" in line).split()[-1]
+        http = urllib3.PoolManager(timeout=20, retries=False)
+        path = "/" + "x" * 4000
+        assert {http.request("GET", address + path).status for _ in range(60)} == {404}
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+
+
+def test_what_is_configured_for_a_real_account_does_not_keep_it_from_starting(tmp_path: Path) -> None:
+    broken = tmp_path / "config"
+    broken.write_text("this is [no configuration")
+    environment = {
+        "AWS_PROFILE": "nobody",
+        "AWS_CONFIG_FILE": str(broken),
+        "HTTP_PROXY": "http://127.0.0.1:9",
+        "HTTPS_PROXY": "http://127.0.0.1:9",
+    }
+    with Server(tmp_path / "data", environment=environment) as server:
+        assert server.call(ADD, conversation_id="x", role="user", content="x")["status"] == "success"
+
+
+@pytest.mark.parametrize("endpoint", ["nonsense", "http://127.0.0.1:9"])
+def test_an_endpoint_that_does_not_answer_is_said(tmp_path: Path, endpoint: str) -> None:
+    assert endpoint in refusal("--data", str(tmp_path), "--aws-endpoint", endpoint)
+
+
+def test_a_port_that_is_none_is_said(tmp_path: Path) -> None:
+    assert "99999 is no port" in refusal("--data", str(tmp_path), "--port", "99999")
+
+
 @pytest.mark.parametrize("option", ["--port", "--mqtt-port"])
 def test_a_taken_port_is_said(tmp_path: Path, option: str) -> None:
     with socket.socket() as taken:

@@ -184,6 +184,19 @@ def test_old_messages_are_those_before_the_recent_that_no_summary_covers(convers
     assert old() == (["10", "11"], 18)
 
 
+def test_an_empty_summary_covers_nothing(conversations: Conversations) -> None:
+    for number in range(10):
+        conversations.append("blank", "user", str(number))
+    History(conversations, "blank").set_summary("", covers=10)
+    assert len(History(conversations, "blank").old(6, None, None, leave_out_summarized=True).messages) == 4
+
+
+def test_recent_messages_that_an_answer_cannot_hold_give_way_to_newer_ones(conversations: Conversations) -> None:
+    for number in range(6):
+        conversations.append("wide", "user", f"{number}" + "\x01" * (256 * 1024 - 8))
+    assert [message.content[0] for message in History(conversations, "wide").recent(6)] == ["4", "5"]
+
+
 def test_total_count_counts_messages_not_numbers(conversations: Conversations) -> None:
     """A writer that fails between taking a number and writing leaves a gap, which nobody may count."""
     conversations.append("gap", "user", "first")

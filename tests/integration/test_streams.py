@@ -6,6 +6,8 @@ import json
 import threading
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from infra.local.streams import StreamReader
 from infra.local.template import StreamTrigger
 from shared.config import config
@@ -72,6 +74,13 @@ def test_from_the_first_failure_on_everything_comes_again(tenant: str, store: st
 def test_a_crash_brings_the_batch_again(tenant: str, store: str, tmp_path: Path) -> None:
     put(tenant, "a")
     assert read(tenant, store, tmp_path, Receiver("crash"), answers=1) == [["a"], ["a"]]
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]x"])
+def test_a_position_that_cannot_be_read_begins_anew(tenant: str, store: str, tmp_path: Path, content: str) -> None:
+    put(tenant, "a")
+    (tmp_path / "stream-receiver.json").write_text(content)
+    assert read(tenant, store, tmp_path, Receiver(), answers=1) == [["a"]]
 
 
 def test_a_restart_goes_on_where_it_was(tenant: str, store: str, tmp_path: Path) -> None:

@@ -118,6 +118,30 @@ def test_the_mcp_door_answers_what_clients_may_try() -> None:
     assert told == {WELL_KNOWN, WELL_KNOWN + MCP}
 
 
+def test_what_a_worker_cannot_do_is_kept_as_a_dead_letter() -> None:
+    streams = [
+        event["Properties"]
+        for properties in LAMBDAS.values()
+        for event in properties.get("Events", {}).values()
+        if event["Type"] == "DynamoDB"
+    ]
+    assert streams
+    for stream in streams:
+        # SAM allows the function to send there only where the type is named.
+        kept = {"Type": "SQS", "Destination": {"Fn::GetAtt": ["DeadLetters", "Arn"]}}
+        assert stream["DestinationConfig"]["OnFailure"] == kept
+        assert stream["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+        assert stream["BisectBatchOnFunctionError"] is True
+
+
+def test_a_generation_is_purged_again_when_its_item_goes() -> None:
+    """What a slow writer put after the first purge is found by the second, which the item's expiry causes."""
+    purging = next(each for each in load().streams if each.function == "workers-purge_messages")
+    assert purging.filters[0]["eventName"] == ["INSERT", "REMOVE"]
+    memory = next(each for each in load().tables if each.name == purging.table)
+    assert memory.expiry_attribute == "expires_at"
+
+
 def test_data_outlives_the_stack() -> None:
     tables = [each for each in RESOURCES.values() if each["Type"] == "AWS::DynamoDB::Table"]
     assert tables
