@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
 
 from shared.config import config
 from shared.dynamodb import ConditionFailed, Keys, Table, Write, client
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
 def before_sending(operation: str, answer: Callable[[Any], AWSResponse | None]) -> Iterator[None]:
     """Have `answer` look at each request of one operation before it is sent, and answer in the store's place."""
 
-    def intercept(request: Any, **_: Any) -> AWSResponse | None:
+    def intercept(request: Any, **_: Any) -> Any:
         return answer(request)
 
-    events = client().meta.events
+    events: Any = client().meta.events
     events.register(f"before-send.dynamodb.{operation}", intercept)
     try:
         yield
@@ -44,7 +45,7 @@ class Conflicting:
         if self.left == 0:
             return None
         self.left -= 1
-        return AWSResponse(request.url, 400, {"content-type": "application/x-amz-json-1.0"}, _Raw(self._body))
+        return AWSResponse(request.url, 400, HTTPHeaders(), _Raw(self._body))
 
 
 class _Raw:
