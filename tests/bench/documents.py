@@ -1,0 +1,149 @@
+"""Documents: what each write and read costs, how a move's cost grows with depth, and how many fit in a second."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from shared.dynamodb import client
+from shared.telemetry import logger
+from tests.bench import tables as bench
+from tests.documents import Agent
+from tests.store import running_store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ROUNDS: Final = 40
+EACH: Final = 60
+BODY: Final = "Bước khởi tạo hạ tầng, và những gì cần kiểm tra trước khi bắt đầu. " * 12
+
+
+def tables() -> list[bench.Table]:
+    """Measure the functions of agent-data on a store of their own."""
+    level = logger.log_level
+    logger.setLevel(logging.ERROR)
+    try:
+        with running_store():
+            client.cache_clear()
+            return [_costs(Agent("bench-costs")), _rates(Agent("bench-rates"))]
+    finally:
+        client.cache_clear()
+        logger.setLevel(level)
+
+
+def _costs(agent: Agent) -> bench.Table:
+    for length, name in ((4, "four"), (32, "thirty-two")):
+        for level in range(1, length + 1):
+            agent.create(f"{name}-{level}", f"{name}-{level - 1}" if level > 1 else "root")
+    for name in ("moved-4", "moved-32", "read", "many"):
+        agent.create(name, body=BODY)
+    agent.create("sibling", "many")
+    for number in range(99):
+        agent.create(f"child-{number}", "many", body=BODY)
+    deep = {
+        "moved-4": itertools.cycle(["four-4", "four-3"]),
+        "moved-32": itertools.cycle(["thirty-two-32", "thirty-two-31"]),
+    }
+    new = itertools.count()
+    operations: dict[str, Callable[[], Any]] = {
+        "create_document, 1 KB": lambda: agent.create(f"new-{next(new)}", body=BODY),
+        "create_document, 1 KB, with request_id": lambda: agent.create(
+            f"new-{(number := next(new))}", body=BODY, request_id=f"r-{number}"
+        ),
+        "update_document, 1 KB": lambda: agent(
+            "update_document", document_id="read", patch={"content": {"body": BODY}}
+        ),
+        "move_document, under 4 levels": lambda: agent.move("moved-4", next(deep["moved-4"])),
+        "move_document, under 32 levels": lambda: agent.move("moved-32", next(deep["moved-32"])),
+        "move_document, before a sibling of 100": lambda: agent.move("child-50", "many", before="child-3"),
+        "get_document": lambda: agent.get("read"),
+        "list_children, 100": lambda: agent("list_children", parent_id="many"),
+    }
+    timings = bench.interleaved(operations, ROUNDS)
+    rows = []
+    for name, run in operations.items():
+        with _consumed() as units:
+            run()
+        calls, writes, reads = units["calls"], units["write"], units["read"]
+        rows.append(
+            [name, bench.ms(timings[name].p50), bench.ms(timings[name].p99), *map(_number, (calls, writes, reads))]
+        )
+    return bench.Table(
+        "What a call costs",
+        ["call", "p50", "p99", "calls to the store", "write units", "read units"],
+        rows,
+        [
+            f"{ROUNDS} rounds at the functions, without doors. A transaction costs two write units a KB; each document above",
+            "the new place is read once and checked once: a move grows with depth, not with siblings or descendants.",
+        ],
+    )
+
+
+def _rates(agent: Agent) -> bench.Table:
+    names = [f"d{number}" for number in range(64)]
+    for number, name in enumerate(names):
+        agent.create(name, "root" if number < 8 else names[number // 4], body=BODY)
+
+    def update(writer: int, turn: int) -> None:
+        agent("update_document", document_id=names[writer], patch={"metadata": {"turn": turn}})
+
+    def move(writer: int, turn: int) -> None:
+        agent.move(names[32 + writer * 4], names[(turn * 7 + writer) % 16])
+
+    rows = []
+    for name, run in (("update_document", update), ("move_document", move)):
+        rates = [_per_second(run, writers) for writers in (1, 8)]
+        rows.append([name, *(f"{rate:.0f} / s" for rate in rates)])
+    return bench.Table(
+        "How many in a second",
+        ["call", "1 writer", "8 writers"],
+        rows,
+        [
+            "One Python process, one embedded store. Each writer updates a document of its own; all move about one tree."
+        ],
+    )
+
+
+def _per_second(run: Callable[[int, int], None], writers: int) -> float:
+    def work(writer: int) -> None:
+        for turn in range(EACH):
+            run(writer, turn)
+
+    started = time.perf_counter()
+    with ThreadPoolExecutor(writers) as pool:
+        list(pool.map(work, range(writers)))
+    return writers * EACH / (time.perf_counter() - started)
+
+
+@contextmanager
+def _consumed() -> Iterator[Counter[str]]:
+    """What the store says it has consumed from now on."""
+    units: Counter[str] = Counter()
+
+    def ask(params: dict[str, Any], **_: Any) -> None:
+        params["ReturnConsumedCapacity"] = "TOTAL"
+
+    def note(parsed: dict[str, Any], model: Any, **_: Any) -> None:
+        said = parsed.get("ConsumedCapacity", [])
+        kind = "read" if model.name in ("GetItem", "BatchGetItem", "Query") else "write"
+        units["calls"] += 1
+        units[kind] += sum(each["CapacityUnits"] for each in (said if isinstance(said, list) else [said]))
+
+    events = client().meta.events
+    events.register("provide-client-params.dynamodb.*", ask)
+    events.register("after-call.dynamodb.*", note)
+    try:
+        yield units
+    finally:
+        events.unregister("provide-client-params.dynamodb.*", ask)
+        events.unregister("after-call.dynamodb.*", note)
+
+
+def _number(units: float) -> str:
+    return f"{units:g}"
