@@ -6,23 +6,15 @@ Exit codes: 0 done; 1 the system failed; 2 the command was not understood; 3 con
 
 from __future__ import annotations
 
-import os
 import sys
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from cyclopts import App, Parameter
 from cyclopts.config import Env
 
 from infra.research import shown
-from infra.research.backend import Choice, Refused, opened
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from infra.research.backend import Backend
+from infra.research.asking import HERE, Where, answer, backend_of, refusals, run
 
 app: Final = App(name="research-agent", help=__doc__, config=Env("KHO_", command=False))
 collections: Final = App(name="collections", help="Knowledge collections.")
@@ -31,39 +23,9 @@ projects: Final = App(name="projects", help="Projects, and the collections that 
 for each in (collections, kb, projects):
     app.command(each)
 
-_EXIT_CODES: Final = {-32001: 3, -32002: 4, -32003: 5, -32004: 6, -32602: 2}
-_PARTLY: Final = 7
 _INTERRUPTED: Final = 130
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, slots=True)
-class Where:
-    """Which knowledge base, and how to answer.
-
-    Parameters
-    ----------
-    data
-        The data folder of this machine; a 'kho serve' that runs on it is used.
-    endpoint
-        A deployed Kho, its key in KHO_KEY or in the keyring (service 'kho', user the endpoint).
-    timeout
-        Seconds to wait for an answer.
-    as_json
-        Print JSON.
-    """
-
-    data: Path = Path(".kho")
-    endpoint: str = ""
-    timeout: float = 60.0
-    as_json: Annotated[bool, Parameter(name="--json", negative=())] = False
-
-    def choice(self) -> Choice:
-        """The backend that is meant."""
-        return Choice(self.data, self.endpoint, _key(self.endpoint), self.timeout)
-
-
-_HERE: Final = Where()
 _Roots = Annotated[tuple[Path, ...], Parameter(name="--root", negative=())]
 
 
@@ -76,7 +38,7 @@ def query(  # noqa: PLR0913 - one argument an option
     top_k: int = 10,
     document_context: str | None = None,
     project: str | None = None,
-    where: Where = _HERE,
+    where: Where = HERE,
 ) -> None:
     """Search the knowledge base.
 
@@ -95,11 +57,11 @@ def query(  # noqa: PLR0913 - one argument an option
     """
     asked = {"query": text, "collections": collections, "top_k": top_k}
     asked |= {"document_context": document_context, "project_name": project}
-    _run("query_knowledge_base", asked, where, shown.query_results)
+    run("query_knowledge_base", asked, where, shown.query_results)
 
 
 @app.command
-def mcp(*, root: _Roots = (), debug: bool = False, where: Where = _HERE) -> None:
+def mcp(*, root: _Roots = (), debug: bool = False, where: Where = HERE) -> None:
     """Serve an editor by MCP over STDIO.
 
     Parameters
@@ -122,9 +84,9 @@ def mcp(*, root: _Roots = (), debug: bool = False, where: Where = _HERE) -> None
 
 
 @collections.command(name="list")
-def list_collections(*, where: Where = _HERE) -> None:
+def list_collections(*, where: Where = HERE) -> None:
     """List the collections."""
-    _run("manage_collections", {"action": "list", "limit": 1000}, where, shown.collections)
+    run("manage_collections", {"action": "list", "limit": 1000}, where, shown.collections)
 
 
 @collections.command(name="create")
@@ -134,7 +96,7 @@ def create_collection(
     *,
     type_: Annotated[Literal["fundamental", "project-specific"] | None, Parameter(name="--type")] = None,
     project: str | None = None,
-    where: Where = _HERE,
+    where: Where = HERE,
 ) -> None:
     """Create a collection.
 
@@ -146,18 +108,18 @@ def create_collection(
         Link it to this project.
     """
     asked = {"action": "create", "collection_name": name, "collection_type": type_, "project_name": project}
-    _run("manage_collections", asked, where, shown.collections)
+    run("manage_collections", asked, where, shown.collections)
 
 
 @collections.command(name="info")
-def describe_collection(name: str, /, *, where: Where = _HERE) -> None:
+def describe_collection(name: str, /, *, where: Where = HERE) -> None:
     """Show a collection and its documents."""
-    _run("manage_collections", {"action": "info", "collection_name": name, "limit": 1000}, where, shown.collections)
+    run("manage_collections", {"action": "info", "collection_name": name, "limit": 1000}, where, shown.collections)
 
 
 @collections.command(name="delete")
 def delete_collection(
-    name: str, /, *, yes: Annotated[bool, Parameter(name=["--yes", "-y"], negative=())] = False, where: Where = _HERE
+    name: str, /, *, yes: Annotated[bool, Parameter(name=["--yes", "-y"], negative=())] = False, where: Where = HERE
 ) -> None:
     """Delete a collection and everything in it.
 
@@ -168,11 +130,11 @@ def delete_collection(
     """
     if not yes and not _confirmed(f"Delete the collection '{name}' and everything in it?"):
         sys.exit("research-agent: nothing was deleted; --yes deletes without asking.")
-    _run("manage_collections", {"action": "delete", "collection_name": name}, where, shown.collections)
+    run("manage_collections", {"action": "delete", "collection_name": name}, where, shown.collections)
 
 
 @kb.command
-def add_document(path: str, /, *, collection: str, root: _Roots = (), where: Where = _HERE) -> None:
+def add_document(path: str, /, *, collection: str, root: _Roots = (), where: Where = HERE) -> None:
     """Add one file.
 
     Parameters
@@ -185,7 +147,7 @@ def add_document(path: str, /, *, collection: str, root: _Roots = (), where: Whe
 
 @kb.command
 def add_folder(
-    path: str, /, *, collection: str, recursive: bool = False, root: _Roots = (), where: Where = _HERE
+    path: str, /, *, collection: str, recursive: bool = False, root: _Roots = (), where: Where = HERE
 ) -> None:
     """Add a folder: new and changed files come in, those that are gone go out, unchanged ones cost nothing.
 
@@ -207,7 +169,7 @@ def add_text(
     source: str,
     collection: str,
     title: str = "",
-    where: Where = _HERE,
+    where: Where = HERE,
 ) -> None:
     """Add a text in Markdown.
 
@@ -223,54 +185,54 @@ def add_text(
 
 
 @kb.command
-def add_url(url: str, /, *, collection: str, title: str = "", where: Where = _HERE) -> None:
+def add_url(url: str, /, *, collection: str, title: str = "", where: Where = HERE) -> None:
     """Fetch a page of the web and add it."""
     from infra.research.pages import fetch
 
-    with _refusals(where):
+    with refusals(where):
         content = fetch(url)
     _augment(content, url, collection, title, where)
 
 
 @projects.command(name="list")
-def list_projects(*, where: Where = _HERE) -> None:
+def list_projects(*, where: Where = HERE) -> None:
     """List the projects."""
-    _run("manage_projects", {"action": "list"}, where, shown.projects)
+    run("manage_projects", {"action": "list"}, where, shown.projects)
 
 
 @projects.command(name="info")
-def describe_project(name: str, /, *, where: Where = _HERE) -> None:
+def describe_project(name: str, /, *, where: Where = HERE) -> None:
     """Show a project."""
     _project("info", name, None, where)
 
 
 @projects.command(name="create")
-def create_project(name: str, /, *, collections: str | None = None, where: Where = _HERE) -> None:
+def create_project(name: str, /, *, collections: str | None = None, where: Where = HERE) -> None:
     """Create a project, linked to collections where some are named."""
     _project("create", name, collections, where)
 
 
 @projects.command(name="link")
-def link(name: str, /, *, collections: str, where: Where = _HERE) -> None:
+def link(name: str, /, *, collections: str, where: Where = HERE) -> None:
     """Link collections, parted by commas, to a project."""
     _project("link", name, collections, where)
 
 
 @projects.command(name="unlink")
-def unlink(name: str, /, *, collections: str, where: Where = _HERE) -> None:
+def unlink(name: str, /, *, collections: str, where: Where = HERE) -> None:
     """Unlink collections from a project."""
     _project("unlink", name, collections, where)
 
 
 @projects.command(name="set-defaults")
-def set_defaults(name: str, /, *, collections: str, where: Where = _HERE) -> None:
+def set_defaults(name: str, /, *, collections: str, where: Where = HERE) -> None:
     """Set which of its collections the project's queries search by default."""
     _project("set-defaults", name, collections, where)
 
 
 def _project(action: str, name: str, collections: str | None, where: Where) -> None:
     asked = {"action": action, "project_name": name, "collections": collections}
-    _run("manage_projects", asked, where, shown.projects)
+    run("manage_projects", asked, where, shown.projects)
 
 
 def _ingest(path: str, collection: str, roots: tuple[Path, ...], where: Where, *, recursive: bool) -> None:
@@ -279,71 +241,24 @@ def _ingest(path: str, collection: str, roots: tuple[Path, ...], where: Where, *
     from infra.research.ingesting import FolderIngestion
 
     reader = FileReader(Roots(roots or (Path(),)))
-    with _backend(where) as backend, shown.progress(quiet=where.as_json) as told:
+    with backend_of(where) as backend, shown.progress(quiet=where.as_json) as told:
         result = FolderIngestion(backend, collection, told).run(reader, path, recursive=recursive)
-    _show(result, where, shown.ingested)
+    answer(result, where, shown.ingested)
 
 
 def _augment(content: str, source: str, collection: str, title: str, where: Where) -> None:
     from infra.research.ingesting import awaited
 
     asked = {"content": content, "source": source, "collection": collection, "title": title}
-    with _backend(where) as backend:
+    with backend_of(where) as backend:
         result = awaited(backend, backend.call("augment_knowledge", asked))
-    _show(result, where, shown.ingested)
-
-
-def _run(method: str, asked: dict[str, Any], where: Where, show: Callable[[dict[str, Any]], None]) -> None:
-    with _backend(where) as backend:
-        result = backend.call(method, {name: value for name, value in asked.items() if value is not None})
-    _show(result, where, show)
-
-
-def _show(result: dict[str, Any], where: Where, show: Callable[[dict[str, Any]], None]) -> None:
-    if where.as_json:
-        shown.as_json(result)
-    else:
-        show(result)
-    if result.get("failed"):
-        sys.exit(_PARTLY)
-
-
-@contextmanager
-def _backend(where: Where) -> Iterator[Backend]:
-    with _refusals(where), opened(where.choice()) as backend:
-        yield backend
-
-
-@contextmanager
-def _refusals(where: Where) -> Iterator[None]:
-    """End with what was refused: in words, or in JSON as a JSON-RPC error has it."""
-    try:
-        yield
-    except Refused as error:
-        if where.as_json:
-            shown.as_json({"error": {"code": error.code, "message": error.message, "data": error.data}})
-        else:
-            shown.refused(error)
-        sys.exit(_EXIT_CODES.get(error.code, 1))
+    answer(result, where, shown.ingested)
 
 
 def _confirmed(question: str) -> bool:
     if not sys.stdin.isatty():
         return False
     return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
-
-
-def _key(endpoint: str) -> str:
-    given = os.environ.get("KHO_KEY", "")
-    if given or not endpoint:
-        return given
-    import keyring
-    from keyring.errors import KeyringError
-
-    try:
-        return keyring.get_password("kho", endpoint) or ""
-    except KeyringError:
-        return ""
 
 
 def main() -> None:
