@@ -79,8 +79,8 @@ def _costs(agent: Agent) -> bench.Table:
         ["call", "p50", "p99", "calls to the store", "write units", "read units"],
         rows,
         [
-            f"{ROUNDS} rounds at the functions, without doors. A transaction costs two write units a KB; each document above",
-            "the new place is read once and checked once: a move grows with depth, not with siblings or descendants.",
+            f"{ROUNDS} rounds at the functions, without doors. A transaction costs two write units a KB; each",
+            "document above the new place is read and checked once: a move grows with depth, not with siblings.",
         ],
     )
 
@@ -104,9 +104,7 @@ def _rates(agent: Agent) -> bench.Table:
         "How many in a second",
         ["call", "1 writer", "8 writers"],
         rows,
-        [
-            "One Python process, one embedded store. Each writer updates a document of its own; all move about one tree."
-        ],
+        ["One process, one embedded store. Each writer updates a document of its own; all move about one tree."],
     )
 
 
