@@ -17,7 +17,7 @@ from infra.local.broker.presence import Leaving, Presence, Visit
 from infra.local.broker.sessions import Session
 from infra.local.broker.subscriptions import Subscriptions
 from infra.local.mqtt.reasons import Reason
-from infra.local.mqtt.topics import has_wildcard, is_topic
+from infra.local.mqtt.topics import is_topic
 
 if TYPE_CHECKING:
     from infra.local.broker.access import Access, Client
@@ -150,9 +150,7 @@ class Broker:
         self._subscriptions.remove(subscriber, topic_filter)
 
     def send_retained(self, session: Session, request: Request) -> None:
-        """Send what is retained under a filter's own name; a wildcard finds nothing, as with IoT Core."""
-        if has_wildcard(request.topic_filter):
-            return
+        """Send what is retained under a filter's own name: one with a wildcard finds nothing, as with IoT Core."""
         message = self._retained.get(request.topic_filter)
         if message and message.expired(self.loop.time()):
             del self._retained[message.topic]

@@ -77,9 +77,8 @@ class Connection(asyncio.Protocol):
         self._broker.exit(self)
 
     def pause_writing(self) -> None:
-        """Take nothing more from a client that does not read."""
+        """Heed that the client does not read: it is sent less, and after its next turn not read from."""
         self._outbox.pause()
-        self.transport.pause_reading()
 
     def resume_writing(self) -> None:
         """Go on with a client that reads again."""
@@ -137,13 +136,15 @@ class Connection(asyncio.Protocol):
             return
         if self._ended or self._checking:
             return
-        if dropped != self._broker.counts.dropped_rate:
+        if self._outbox.full:  # `_go_on` comes when it no longer is
+            self.transport.pause_reading()
+        elif dropped != self._broker.counts.dropped_rate:
             self.transport.pause_reading()
             self._loop.call_later(_PAUSE_SECONDS, self._work)
         elif more:
             self.transport.pause_reading()
             self._loop.call_soon(self._work)
-        elif not self._outbox.full:
+        else:
             self.transport.resume_reading()
 
     def _turn(self, now: float) -> bool:
