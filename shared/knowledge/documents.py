@@ -60,6 +60,8 @@ class Documents:
         for _ in range(_ATTEMPTS):
             item = self._table.get(self._partition, new.path)
             if item and _is_same(item, digest, new):
+                if new.tree not in ("", item["tree"]):
+                    self._note(item, "tree", new.tree)
                 if _is_indexed(item):
                     return Brought("unchanged", int(item["chunks"]))
                 return self._indexed(item, self._split(new), "updated")
@@ -218,13 +220,20 @@ class Documents:
         self._note_indexed(item)
 
     def _note_indexed(self, item: Item) -> None:
+        self._note(item, "indexed_revision", int(item["revision"]))
+
+    def _note(self, item: Item, attribute: str, value: Any) -> None:
         key = {"pk": self._partition, "sk": item["sk"]}
-        values = {":revision": int(item["revision"])}
-        condition = "revision = :revision"
+        noting = Write(
+            "Update",
+            key,
+            expression="SET #attribute = :value",
+            condition="revision = :revision",
+            values={":value": value, ":revision": int(item["revision"])},
+            names={"#attribute": attribute},
+        )
         try:
-            self._table.write(
-                Write("Update", key, expression="SET indexed_revision = :revision", condition=condition, values=values)
-            )
+            self._table.write(noting)
         except ConditionFailed:
             return  # newer by now, and indexed by whoever wrote that
 

@@ -90,6 +90,17 @@ def test_bringing_in_twice_changes_nothing(documents: Documents, index: MemoryIn
     assert index.replaced == 1
 
 
+def test_who_brings_the_same_in_last_says_which_tree_it_is_of(documents: Documents, index: MemoryIndex) -> None:
+    trees = []
+    for tree in ("", "mine", "yours", ""):
+        documents.put(NewDocument("a.md", TEXT, tree=tree))
+        stored = documents.find("a.md")
+        assert stored is not None
+        trees.append(stored.tree)
+    assert trees == ["", "mine", "yours", "yours"]
+    assert index.replaced == 1
+
+
 def test_a_change_replaces_and_a_removal_forgets(documents: Documents, index: MemoryIndex, tenant: str) -> None:
     documents.put(NewDocument("a.md", TEXT * 40))
     assert index.count(tenant) > 1
