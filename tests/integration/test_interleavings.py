@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.rpc.errors import KhoError
+from shared.rpc.errors import KhoError, Unavailable
 from tests.documents import Agent, assert_whole
-from tests.faults import transactions
+from tests.faults import failing_from, transactions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,6 +64,32 @@ def test_what_is_put_under_what_is_just_deleted(agent: Agent, gone: str) -> None
         assert answer == "PARENT_DELETED"
         assert_whole(agent.tenant)
         agent("restore_document", document_id=gone, recursive=True)
+
+
+@pytest.mark.usefixtures("families")
+def test_what_is_put_under_what_is_being_deleted(agent: Agent) -> None:
+    """The top alone is marked so far: nothing comes below it any more, however far below."""
+
+    def delete_the_top() -> None:
+        with failing_from(2), pytest.raises(Unavailable):
+            delete(agent, "b", recursive=True)
+
+    for call in (partial(agent.create, "new", "b2"), partial(agent.move, "a", "b2")):
+        assert interrupted(call, delete_the_top) == "PARENT_DELETED"
+        agent("restore_document", document_id="b")
+    assert_whole(agent.tenant)
+
+
+def test_what_is_put_under_what_moves_away(agent: Agent) -> None:
+    """Those that it is below by then know how high they are."""
+    for name, parent in (("old", "root"), ("moved", "old"), ("end", "moved"), ("new", "root"), ("x", "root")):
+        agent.create(name, parent)
+    moving_away = partial(agent.move, "moved", "new")
+    assert interrupted(partial(agent.create, "y", "end"), moving_away)["revision"] == 1
+    assert_whole(agent.tenant)
+    agent.move("moved", "x")
+    assert interrupted(partial(agent.move, "old", "y"), partial(agent.move, "moved", "root"))["parent_id"] == "y"
+    assert_whole(agent.tenant)
 
 
 @pytest.mark.usefixtures("families")
