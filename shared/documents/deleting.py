@@ -79,7 +79,7 @@ def restore(changes: Changes, request: Request, document_id: str, *, recursive: 
         if node.head.delete_at == moment:
             return Plan([], node.head.written(deleted=False))
         marked = _marked(node, moment, node.position.deletion, now)
-        checks = changes.tree.attachment(chain, node.position.height, now)
+        checks = changes.tree.attachment(chain, node.position.height)
         return Plan([*_remarked(changes, request, node, marked, now), *checks], marked.head.written(deleted=False))
 
     if not recursive:
@@ -177,7 +177,7 @@ def _restore_below(changes: Changes, request: Request, document_id: str) -> None
             back = [node for node in returning if node.position.parent_id == parent_id]
             back = [node for node in back if node.position.delete_at != parent.delete_at]
             if back:
-                writes += changes.tree.attachment([parent], max(node.position.height for node in back), now)
+                writes += changes.tree.attachment([parent], max(node.position.height for node in back))
             for node in back:
                 new = _marked(node, parent.delete_at, deletion, now)
                 writes += _remarked(changes, request, node, new, now, together_with=document_id)

@@ -41,7 +41,7 @@ def move(changes: Changes, request: Request, document_id: str, parent_id: str, p
             _repositioned(changes, old, new, now),
             *relisted(changes.tree, old, new),
             changes.logged(request, head, now, from_revision=node.head.revision),
-            *changes.tree.attachment(chain, old.height, now),
+            *changes.tree.attachment(chain, old.height),
         ]
         return Plan(writes, head.written())
 

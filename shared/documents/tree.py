@@ -118,30 +118,27 @@ class Tree:
             document_id = position.parent_id
         return chain
 
-    def attachment(self, chain: list[Position], height: int, now: int) -> list[Write]:
+    def attachment(self, chain: list[Position], height: int) -> list[Write]:
         """What puts a document that has `height` levels below it under the first of `chain`."""
         return [
-            self._link(position, levels, now, is_parent=levels == height + 1)
+            self._link(position, levels, is_parent=levels == height + 1)
             for levels, position in enumerate(chain, height + 1)
         ]
 
-    def _link(self, position: Position, levels: int, now: int, *, is_parent: bool) -> Write:
+    def _link(self, position: Position, levels: int, *, is_parent: bool) -> Write:
         """The check of one document above, as an update where it is the parent or must be made higher."""
-        conditions = ["parent_id = :parent", ALIVE]
-        values: dict[str, Any] = {":parent": position.parent_id, ":now": now, ":levels": levels}
+        conditions = ["parent_id = :parent", "height < :levels" if position.height < levels else "height >= :levels"]
+        values: dict[str, Any] = {":parent": position.parent_id, ":levels": levels}
+        # Not compared with the time: a deletion that came since this was planned is later than the plan's now.
+        if position.delete_at is None:
+            conditions.append("attribute_not_exists(delete_at)")
+        else:
+            conditions.append("delete_at = :delete_at")
+            values[":delete_at"] = position.delete_at
         changes = []
         if position.height < levels:
-            conditions.append("height < :levels")
             changes.append("SET height = :levels")
-        else:
-            conditions.append("height >= :levels")
         if is_parent:
-            # What comes below inherits the time at which the parent goes.
-            if position.delete_at is None:
-                conditions.append("attribute_not_exists(delete_at)")
-            else:
-                conditions.append("delete_at = :delete_at")
-                values[":delete_at"] = position.delete_at
             changes.append("ADD arrivals :one")
             values[":one"] = 1
         return Write(

@@ -111,7 +111,7 @@ def create(changes: Changes, request: Request, new: NewDocument) -> Written:
             listed(changes.tree, position),
             Write("Put", _content(changes, head) | body()),
             changes.logged(request, head, now, from_revision=0),
-            *changes.tree.attachment(chain, 0, now),
+            *changes.tree.attachment(chain, 0),
         ]
         return Plan(writes, head.written())
 
