@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from shared.dynamodb import Item, Table
 
 _ATTEMPTS: Final = 12
+_RETRYING_SECONDS: Final = 6.0
+"""Who has lost for so long is told so, while there is time left to answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,10 @@ class Changes:
         prepare: Callable[[int], Plan],
         recorded: Callable[[Request, Written], list[Write]],
     ) -> Written:
+        started = time.monotonic()
         for attempt in range(_ATTEMPTS):
+            if time.monotonic() - started > _RETRYING_SECONDS:
+                break
             earlier = self.requests.answer(request)
             if earlier:
                 return earlier
