@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
 
 from tests.e2e.server import Server
 from tests.identity_provider import AUDIENCE, IdentityProvider, identity_provider
+from tests.surroundings import SURROUNDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+@pytest.fixture(autouse=True)
+def _as_a_user_has_it() -> Iterator[None]:
+    """Have commands that a test starts find the environment that this process was started in."""
+    with patch.dict(os.environ, SURROUNDINGS, clear=True):
+        yield
 
 
 @pytest.fixture(scope="session")

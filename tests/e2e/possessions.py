@@ -221,6 +221,11 @@ CASES: dict[str, list[Case]] = {
         collection(lambda id_: {"action": "create", "project_name": f"{id_}-project"}),
         *(on_project(action) for action in ("link", "unlink", "set-defaults", "create")),
     ],
+    f"{RESEARCH}/resources/read": [
+        collection(lambda id_: {"uri": f"knowledge://collections/{id_}"}),
+        collection(lambda _: {"uri": "knowledge://collections"}),
+        collection(lambda _: {"uri": "knowledge://queries"}),
+    ],
     f"{RESEARCH}/query_knowledge_base": [
         collection(lambda id_: {"query": "kohlrabi", "collections": id_}),
         collection(lambda id_: {"query": "kohlrabi", "project_name": f"{id_}-project"}),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -13,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import urllib3
+
+from tests.surroundings import SURROUNDINGS
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -28,7 +29,7 @@ class Server:
         self.data = data
         self._output = data.parent / f"{data.name}.out"
         self._command = [str(_KHO), "serve", "--data", str(data), "--port", "0", "--mqtt-port", "0", *options]
-        self._environment = os.environ | {"PYTHONUNBUFFERED": "1"} | (environment or {})
+        self._environment = SURROUNDINGS | {"PYTHONUNBUFFERED": "1"} | (environment or {})
         self.http = urllib3.PoolManager(maxsize=64, retries=False, timeout=60)
         self.start()
 

@@ -19,8 +19,9 @@ from infra.generate import _entry
 from shared.config import ConfigurationError, config
 from shared.memory import keys
 from shared.rpc import catalogue as catalogues
+from shared.rpc import invoke
 from shared.rpc.caller import ANONYMOUS, LOCAL, ROLES, TENANT_ID, Caller
-from shared.rpc.errors import KhoError, NotAllowed, NotSignedIn
+from shared.rpc.errors import NotAllowed, NotSignedIn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -168,7 +169,7 @@ def test_the_jsonrpc_door_lets_the_anonymous_to_anonymous_methods_alone(monkeypa
     known = catalogues.catalogue()
     made = catalogues.Catalogue(known.servers, {**known.methods, entry.name: entry})
     monkeypatch.setattr(jsonrpc, "catalogue", lambda: made)
-    monkeypatch.setattr(jsonrpc, "invoke", as_function)
+    monkeypatch.setattr(invoke, "_transport", [as_function])
     open_call = {"jsonrpc": "2.0", "method": entry.name, "id": 1}
     closed_call = {"jsonrpc": "2.0", "method": "memory-server/resources/list", "id": 2}
 
@@ -182,19 +183,15 @@ def test_the_jsonrpc_door_lets_the_anonymous_to_anonymous_methods_alone(monkeypa
     assert (status, first["result"], second["error"]["code"]) == (200, {"sub": "anonymous"}, 401)
 
 
-def as_function(function: str, name: str, params: Any, caller: Caller, correlation_id: str) -> Any:
-    """Call the method as its function is called."""
+def as_function(function: str, payload: bytes) -> bytes:
+    """Run the method as its function is run."""
     from memory_server.resources_list import handler as resources_list
 
     handlers: dict[str, Handler[Any, Any]] = {
         "recall_kit-open_to_all": open_to_all,
         "memory_server-resources_list": resources_list,
     }
-    call = {"method": name, "params": params, "caller": caller.record(), "correlation_id": correlation_id}
-    answer = handlers[function](json.loads(json.dumps(call)), None)
-    if "error" in answer:
-        raise KhoError.from_record(answer["error"])
-    return answer["result"]
+    return json.dumps(handlers[function](json.loads(payload), None)).encode()
 
 
 def test_an_open_machine_knows_everyone(monkeypatch: pytest.MonkeyPatch) -> None:
