@@ -91,10 +91,10 @@ def simulate(fleet: Fleets = _ONE, *, mqtt_url: str = "", data: Path = Path(".kh
         running.start()
         if not running.connected:
             _end(f"no device is let in at {host}, port {port}. Is 'kho serve' running, and does it know the devices?")
-        print(f"{running.connected} of {fleet.number} devices are connected to {host}, port {port}.")
-        print("Ctrl-C ends them.", flush=True)
         pause = threading.Event()
         try:
+            print(f"{running.connected} of {fleet.number} devices are connected to {host}, port {port}.")
+            print("Ctrl-C ends them.", flush=True)
             while not pause.wait(_EVERY_SECONDS):
                 _report(running)
         except KeyboardInterrupt:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import threading
 import time
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 DELETE = {"document_id": "top", "recursive": True}
 
+DESCENDANTS = int(os.environ.get("KHO_TEST_DESCENDANTS", "200"))
+
 
 def forest(agent: Agent, size: int) -> list[str]:
     """A random tree below one document."""
@@ -37,29 +40,29 @@ def living(agent: Agent, *, unfinished: bool = False) -> set[str]:
     return {name for name, position in positions.items() if not position.deleted(moments.now())}
 
 
-def test_a_thousand_descendants(agent: Agent) -> None:
-    names = forest(agent, 1000)
+def test_many_descendants(agent: Agent) -> None:
+    names = forest(agent, DESCENDANTS)
     agent.create("beside")
-    agent("delete_document", document_id=names[900], recursive=True)
+    agent("delete_document", document_id=names[DESCENDANTS * 9 // 10], recursive=True)
     gone_before = set(names) - living(agent)
-    assert names[900] in gone_before
+    assert names[DESCENDANTS * 9 // 10] in gone_before
 
-    with failing_from(20):
+    with failing_from(DESCENDANTS // 25):
         refusal(Unavailable, "UNAVAILABLE", agent, "delete_document", **DELETE, request_id="r")
     left = living(agent, unfinished=True)
-    assert 100 < len(left) < 900, "it broke off in the midst"
+    assert DESCENDANTS // 10 < len(left) < DESCENDANTS * 9 // 10, "it broke off in the midst"
     assert "top" not in left
     answer = repeated(lambda: agent("delete_document", **DELETE, request_id="r"))
     assert (answer["deleted"], answer["revision"]) == (True, 2)
     assert living(agent) == {"beside"}
     assert agent.children() == ["beside"]
-    entry = agent.history(names[500])[-1]
+    entry = agent.history(names[DESCENDANTS // 2])[-1]
     assert (entry["action"], entry["together_with"], entry["request_id"]) == ("delete_document", "top", "r")
 
     restore = {"document_id": "top", "recursive": True, "request_id": "s"}
-    with failing_from(20):
+    with failing_from(DESCENDANTS // 25):
         refusal(Unavailable, "UNAVAILABLE", agent, "restore_document", **restore)
-    assert 100 < len(living(agent)) < 900
+    assert DESCENDANTS // 10 < len(living(agent)) < DESCENDANTS * 9 // 10
     repeated(lambda: agent("restore_document", **restore))
     assert living(agent) == {"beside", *names} - gone_before, "what was deleted before stays so"
     assert all(len(agent.history(name)) == 3 for name in chance_of(names, gone_before)), "each was marked once"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,9 @@ from tests.documents import Agent, assert_whole, refusal, stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+INSERTIONS = int(os.environ.get("KHO_TEST_INSERTIONS", "150"))
+CHILDREN = int(os.environ.get("KHO_TEST_CHILDREN", "1500"))
 
 
 @pytest.fixture
@@ -193,7 +197,7 @@ def test_an_ordinary_move_rewrites_no_sibling(agent: Agent, written: list[tuple[
 @pytest.mark.parametrize("pattern", ["before", "ordering"])
 def test_many_insertions_at_one_place(agent: Agent, written: list[tuple[str, str]], pattern: str) -> None:
     """The order is right, no key is long, and siblings are seldom rewritten: twice an insertion on the average."""
-    insertions = 400
+    insertions = INSERTIONS
     agent.create("p")
     for name in ("first", "last"):
         agent.create(name, "p")
@@ -211,7 +215,7 @@ def test_many_insertions_at_one_place(agent: Agent, written: list[tuple[str, str
     assert agent.children("p") == expected
     keys = [item["sk"].partition("#")[0] for item in stored(agent.tenant)["children#p"].values()]
     assert max(map(len, keys)) <= order.LONGEST
-    assert rewriting <= 4, "room is made for a hundred and more at once"
+    assert rewriting <= 1 + insertions // 100, "room is made for a hundred and more at once"
     assert len(written) <= 12 * insertions
     assert changes.find("d0").head.revision == 2, "making room changes no document"
     assert_whole(agent.tenant)
@@ -243,13 +247,13 @@ def test_equal_keys_are_told_apart(agent: Agent) -> None:
     assert_whole(agent.tenant)
 
 
-def test_ten_thousand_children(agent: Agent) -> None:
+def test_many_children(agent: Agent) -> None:
     """As many as there may be; put straight into the store, for it is their reading that is tested."""
     agent.create("p")
     agent.create("a", "p")
     changes = Changes(Table(config().documents_table), agent.tenant)
     node = changes.find("a")
-    names = [f"n{number:05d}" for number in range(10_000)]
+    names = [f"n{number:05d}" for number in range(CHILDREN)]
     for start in range(0, len(names), 50):
         writes = []
         for name in names[start : start + 50]:
@@ -260,6 +264,6 @@ def test_ten_thousand_children(agent: Agent) -> None:
     assert agent.children("p") == ["a", *names]
     agent.create("last", "p")
     agent.create("moved")
-    agent.move("moved", "p", ordering=5000)
+    agent.move("moved", "p", ordering=CHILDREN // 2)
     everything = agent.children("p")
-    assert (everything[5000], everything[-1], len(everything)) == ("moved", "last", 10_003)
+    assert (everything[CHILDREN // 2], everything[-1], len(everything)) == ("moved", "last", CHILDREN + 3)
