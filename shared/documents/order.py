@@ -13,7 +13,9 @@ from typing import Final
 
 LONGEST: Final = 48
 """Beyond this, room is made among the siblings."""
-LONG: Final = 16
+SHORT: Final = 24
+"""What room is made for: keys up to this, so that it need not be made again soon."""
+LONG: Final = 12
 """What lies in a crowded place has keys longer than this."""
 
 _DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from shared.documents import keys, order, refusals
 from shared.dynamodb import ConditionFailed, Keys, Write
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from shared.documents.tree import Position, Tree
     from shared.dynamodb import Item
 
-_MOST_CROWDED: Final = 500
+_FEWEST: Final = 128
+_MOST: Final = 4096
 _BATCH: Final = 30
 """Each document that gets another key takes three writes of a transaction's hundred."""
 
@@ -31,10 +33,12 @@ class Place:
 class _Sibling:
     key: str
     document_id: str
+    delete_at: int | None = None
 
     @classmethod
     def of(cls, item: Item) -> _Sibling:
-        return cls(item["sk"].partition("#")[0], item["document_id"])
+        delete_at = int(item["delete_at"]) if "delete_at" in item else None
+        return cls(item["sk"].partition("#")[0], item["document_id"], delete_at)
 
     @property
     def sk(self) -> str:
@@ -67,11 +71,9 @@ class Places:
             right = self._sibling(place.before, now)
             return self._last_before(right.sk), right
         if place.ordering is not None:
-            number = 0
-            left = None
-            for item in self._following(" "):
-                sibling = _Sibling.of(item)
-                if item.get("delete_at") is None or item["delete_at"] > now:
+            number, left = 0, None
+            for sibling in self._siblings(" "):
+                if sibling.delete_at is None or sibling.delete_at > now:
                     if number == place.ordering:
                         return left, sibling
                     number += 1
@@ -85,35 +87,38 @@ class Places:
             raise refusals.no_document(document_id, "before")
         return _Sibling(position.order_key, document_id)
 
-    def _following(self, sk: str) -> Iterator[Item]:
-        """The siblings that come after `sk`, nearest first."""
-        pages = self._tree.table.query(self._partition, Keys.after(sk))
-        return (item for page in pages for item in page if item["document_id"] != self._document_id)
-
-    def _preceding(self, sk: str, limit: int | None = None) -> Iterator[Item]:
-        """The siblings that come before `sk`, nearest first."""
-        pages = self._tree.table.query(self._partition, Keys.before(sk), descending=True, limit=limit)
-        return (item for page in pages for item in page if item["document_id"] != self._document_id)
+    def _siblings(self, sk: str, *, backwards: bool = False) -> Iterator[_Sibling]:
+        """The siblings on one side of a sort key, nearest first, read as far as they are asked for."""
+        size = 4
+        while True:
+            side = Keys.before(sk) if backwards else Keys.after(sk)
+            pages = self._tree.table.query(self._partition, side, descending=backwards, limit=size)
+            items = [item for page in pages for item in page]
+            yield from (_Sibling.of(item) for item in items if item["document_id"] != self._document_id)
+            if len(items) < size:
+                return
+            sk, size = items[-1]["sk"], min(size * 4, 1024)
 
     def _last_before(self, sk: str) -> _Sibling | None:
-        found = next(self._preceding(sk, limit=2), None)
-        return _Sibling.of(found) if found else None
+        return next(self._siblings(sk, backwards=True), None)
 
     def _make_room(self, left: _Sibling | None, right: _Sibling | None) -> None:
-        """Give new keys to those who stand too close to each other about a place, and to nobody else.
+        """Give shorter keys to those who stand too close to each other about a place, and to no more than it takes.
 
-        They go one after another to the wider gap at either end of them, the nearest to it first, so that the order
-        is right at every moment.
+        They go one after another to the gap at either end of them, the nearest to it first, so that the order is
+        right at every moment. Where so few as were tried find no short keys there, twice as many are.
         """
         tied = left.key if left and right and left.key == right.key else None
-
-        def crowded(sibling: _Sibling) -> bool:
-            return len(sibling.key) > order.LONG or sibling.key == tied
-
-        before, low = _crowd(left, self._preceding(left.sk) if left else iter(()), crowded)
-        after, high = _crowd(right, self._following(right.sk) if right else iter(()), crowded)
-        moving = [*reversed(before), *after]
-        pairs = _new_keys(moving, low, high) if moving else []
+        before = _Crowd(left, self._siblings(left.sk, backwards=True) if left else iter(()), tied)
+        after = _Crowd(right, self._siblings(right.sk) if right else iter(()), tied)
+        size = _FEWEST
+        while True:
+            moving = [*reversed(before.first(size)), *after.first(size)]
+            pairs = _new_keys(moving, before.beyond(size), after.beyond(size))
+            longest = max((len(key) for _, key in pairs), default=order.LONGEST)
+            if len(moving) < size or len(moving) >= _MOST or longest <= order.SHORT:
+                break
+            size *= 2
         for start in range(0, len(pairs), _BATCH):
             self._rekey(pairs[start : start + _BATCH])
 
@@ -156,21 +161,35 @@ def _between(left: _Sibling | None, right: _Sibling | None) -> str | None:
     return order.between(left.key if left else None, right.key if right else None)
 
 
-def _crowd(
-    nearest: _Sibling | None, others: Iterator[Item], is_crowded: Callable[[_Sibling], bool]
-) -> tuple[list[_Sibling], _Sibling | None]:
-    """Those who stand too close, the nearest first, and the first who does not."""
-    crowd: list[_Sibling] = []
-    sibling = nearest
-    while sibling and is_crowded(sibling) and len(crowd) < _MOST_CROWDED:
-        crowd.append(sibling)
-        following = next(others, None)
-        sibling = _Sibling.of(following) if following else None
-    return crowd, sibling
+class _Crowd:
+    """Those on one side of a place who stand too close to each other, nearest first."""
+
+    def __init__(self, nearest: _Sibling | None, others: Iterator[_Sibling], tied: str | None) -> None:
+        self._coming = chain([] if nearest is None else [nearest], others)
+        self._tied = tied
+        self._found: list[_Sibling] = []
+        self._end: _Sibling | None = None
+        self._ended = False
+
+    def first(self, size: int) -> list[_Sibling]:
+        """As many of them as there are, up to `size`."""
+        while len(self._found) <= size and not self._ended:
+            sibling = next(self._coming, None)
+            if sibling is None or (len(sibling.key) <= order.LONG and sibling.key != self._tied):
+                self._end, self._ended = sibling, True
+            else:
+                self._found.append(sibling)
+        return self._found[:size]
+
+    def beyond(self, size: int) -> _Sibling | None:
+        """Who follows after the first `size`, crowded or not."""
+        return self._found[size] if len(self._found) > size else self._end
 
 
 def _new_keys(moving: list[_Sibling], low: _Sibling | None, high: _Sibling | None) -> list[tuple[_Sibling, str]]:
     """New keys in the wider gap at either end, for the nearest to it first."""
+    if not moving:
+        return []
     choices = []
     if low is None or low.key < moving[0].key:
         made = order.spread(low.key if low else None, moving[0].key, len(moving))
