@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shared.config import config
-from shared.documents import order
+from shared.documents import order, places
 from shared.documents.changes import Changes
 from shared.documents.places import listed
 from shared.documents.tree import MAX_DEPTH, Tree
 from shared.dynamodb import Table, Write, client
 from shared.rpc.errors import Conflict, InvalidParams, NotFound
 from tests.documents import Agent, assert_whole, refusal, stored
+from tests.faults import transactions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -219,6 +220,35 @@ def test_many_insertions_at_one_place(agent: Agent, written: list[tuple[str, str
     assert len(written) <= 12 * insertions
     assert changes.find("d0").head.revision == 2, "making room changes no document"
     assert_whole(agent.tenant)
+
+
+@pytest.mark.parametrize("pattern", ["before", "ordering", "middle"])
+def test_room_is_made_again_and_again(agent: Agent, monkeypatch: pytest.MonkeyPatch, pattern: str) -> None:
+    """With keys that may not be long, so that a few insertions take what else takes hundreds."""
+    for name, value in (("LONGEST", 14), ("SHORT", 10), ("LONG", 7)):
+        monkeypatch.setattr(order, name, value)
+    monkeypatch.setattr(places, "_FEWEST", 8)
+    monkeypatch.setattr(places, "_BATCH", 3)
+    agent.create("p")
+    expected = ["first", "last"]
+    for name in expected:
+        agent.create(name, "p")
+
+    def in_order(_: int) -> None:
+        assert agent.children("p") == expected
+
+    for number in range(70):
+        name = f"d{number}"
+        agent.create(name)
+        index = {"before": len(expected) - 1, "ordering": 1, "middle": (len(expected) + 1) // 2}[pattern]
+        with transactions(in_order):
+            agent.move(name, "p", **({"ordering": index} if pattern == "ordering" else {"before": expected[index]}))
+        expected.insert(index, name)
+    assert agent.children("p") == expected
+    positions = assert_whole(agent.tenant)
+    lengths = [len(positions[name].order_key) for name in expected]
+    assert max(lengths) <= order.LONGEST
+    assert sum(positions[name].version for name in expected) > 2 * 70 + 20, "some have got another key than their first"
 
 
 def test_equal_keys_are_told_apart(agent: Agent) -> None:
