@@ -11,7 +11,7 @@ import pytest
 from infra.local.dynamodb import connect
 from infra.local.environment import prepare
 from infra.local.folder import serving
-from infra.local.template import load
+from infra.local.template import FILE, load
 from shared.rpc.catalogue import Entry, catalogue
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.e2e.server import Server
 
 METHODS = sorted(catalogue().methods)
-INTERNALS = ("Traceback", "pydantic", "botocore", "dynamo", ".py", "/work", "site-packages")
+INTERNALS = ("Traceback", "pydantic", "botocore", "dynamo", ".py", str(FILE.parent), "site-packages")
 GOOD_VALUES: dict[str, Any] = {
     "uri": "memory://conversation/chat_xxx",
     "role": "user",
