@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 from dataclasses import dataclass
@@ -92,6 +93,8 @@ def simulate(fleet: Fleets = _ONE, *, mqtt_url: str = "", data: Path = Path(".kh
         if not running.connected:
             _end(f"no device is let in at {host}, port {port}. Is 'kho serve' running, and does it know the devices?")
         pause = threading.Event()
+        # A shell that starts a command in the background has it ignore Ctrl-C.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             print(f"{running.connected} of {fleet.number} devices are connected to {host}, port {port}.")
             print("Ctrl-C ends them.", flush=True)

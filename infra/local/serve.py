@@ -68,8 +68,13 @@ def run(  # noqa: PLR0913 - each is a part of the machine
             thread.start()
             stack.callback(thread.join, 5)
             stack.callback(thread.stop)
-        _greet(listener, mqtt_listener, data, authorizing=authorizing, durable=durable)
-        _serve(gateway, listener)
+        # A shell that starts a command in the background has it ignore Ctrl-C; uvicorn ends at either signal by itself,
+        # and then raises it again.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        with contextlib.suppress(KeyboardInterrupt):
+            _greet(listener, mqtt_listener, data, authorizing=authorizing, durable=durable)
+            _serve(gateway, listener)
     with contextlib.suppress(OSError):
         print("Ended.", flush=True)
 
@@ -84,10 +89,7 @@ def _serve(gateway: Gateway, listener: socket.socket) -> None:
         timeout_keep_alive=65,
         timeout_graceful_shutdown=28,
     )
-    # uvicorn ends by itself at SIGTERM and then raises it again: what ends here, ends as after Ctrl-C.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(uvicorn.Server(settings).serve(sockets=[listener]))
+    asyncio.run(uvicorn.Server(settings).serve(sockets=[listener]))
 
 
 def _greet(
