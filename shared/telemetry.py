@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
-from shared.rpc.errors import Internal, KhoError, OutOfTime
+from shared.rpc.errors import Internal, KhoError, OutOfTime, Unavailable
 
 if TYPE_CHECKING:
     import logging
@@ -45,6 +45,8 @@ class Observation:
     correlation_id: str
     budget: float = math.inf
     outcome: str = "OK"
+    fault: bool = False
+    """Whether it failed through us, or what we stand on, and not through what the caller asked for."""
     store_calls: int = 0
     store_ms: float = 0.0
     started: float = field(default_factory=time.perf_counter)
@@ -78,6 +80,7 @@ def observe(method: str, correlation_id: str, *, budget: float = REQUEST_SECONDS
             yield observation
     except KhoError as error:
         observation.outcome = error.name
+        observation.fault = isinstance(error, (Internal, Unavailable, OutOfTime))
         raise
     finally:
         elapsed = (time.perf_counter() - observation.started) * 1000
@@ -126,10 +129,14 @@ def _record(observation: Observation, elapsed: float, *, cold: bool) -> None:
             "cold_start": cold,
         },
     )
-    metrics = EphemeralMetrics(namespace="Kho", service=observation.method.partition("/")[0])
+    server = observation.method.partition("/")[0]
+    namespace = os.environ.get("POWERTOOLS_METRICS_NAMESPACE", "Kho")
+    metrics = EphemeralMetrics(namespace=namespace, service=server)
     metrics.add_dimension("method", observation.method)
+    metrics.add_dimensions(service=server)  # alarms watch a server as a whole
     metrics.add_metric("Calls", MetricUnit.Count, 1)
     metrics.add_metric("Errors", MetricUnit.Count, int(observation.outcome != "OK"))
+    metrics.add_metric("Faults", MetricUnit.Count, int(observation.fault))
     metrics.add_metric("Duration", MetricUnit.Milliseconds, elapsed)
     metrics.add_metric("ColdStart", MetricUnit.Count, int(cold))
     metrics.flush_metrics()
