@@ -50,6 +50,10 @@ class MemoryIndex(Index):
                 if (document.tenant_id, document.collection) == (tenant_id, collection):
                     del self._passages[document]
 
+    def holds(self, document: Document, revision: int) -> bool:
+        with self._writing():
+            return self._revisions.get(document, 0) >= revision and document in self._passages
+
     def count(self, tenant_id: str, collection: str | None = None) -> int:
         return sum(
             len(passages)

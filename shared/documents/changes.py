@@ -39,6 +39,8 @@ class Head:
     created_at: int
     updated_at: int
     delete_at: int | None = None
+    searchable_since: int | None = None
+    """The revision that made what is searched of it: its text, title and tags; None where `content_revision` did."""
 
     @classmethod
     def of(cls, item: Item) -> Head:
@@ -54,7 +56,13 @@ class Head:
             created_at=int(item["created_at"]),
             updated_at=int(item["updated_at"]),
             delete_at=int(item["delete_at"]) if "delete_at" in item else None,
+            searchable_since=int(item["searchable_since"]) if "searchable_since" in item else None,
         )
+
+    @property
+    def searchable_revision(self) -> int:
+        """The revision since which the same is searched of it."""
+        return self.content_revision if self.searchable_since is None else self.searchable_since
 
     def as_item(self) -> Item:
         """The head as an item holds it."""

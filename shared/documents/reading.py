@@ -40,11 +40,9 @@ class Reading:
         head = self._head(document_id)
         if head is None or head.deleted(moments.now()):
             raise refusals.no_document(document_id)
-        partition = keys.document(self._tenant_id, document_id)
         if revision is not None and revision != head.revision:
             head = self._as_it_was(head, revision)
-        content = self._table.get(partition, keys.content(head.content_revision))
-        assert content is not None
+        content = self._content(head)
         return Document(
             document_id=document_id,
             parent_id=head.parent_id,
@@ -80,6 +78,21 @@ class Reading:
         chosen, more = _page(self._entries(document_id, after, limit), limit)
         return History([entry for _, entry in chosen], cursors.encode(chosen[-1][0]) if more else None)
 
+    def heads(self, document_ids: Iterable[str]) -> dict[str, Head]:
+        """Those of documents, deleted or not, that were ever created."""
+        sought = [(keys.document(self._tenant_id, each), keys.DOCUMENT) for each in document_ids]
+        return {head.document_id: head for head in map(Head.of, self._table.get_all(sought))}
+
+    def body(self, head: Head) -> str:
+        """The text of a document."""
+        return Bodies(self._table, self._tenant_id).text(self._content(head))
+
+    def _content(self, head: Head) -> Item:
+        partition = keys.document(self._tenant_id, head.document_id)
+        content = self._table.get(partition, keys.content(head.content_revision))
+        assert content is not None
+        return content
+
     def _head(self, document_id: str) -> Head | None:
         item = self._table.get(keys.document(self._tenant_id, document_id), keys.DOCUMENT)
         return Head.of(item) if item else None
@@ -106,7 +119,7 @@ class Reading:
             pages = self._table.query(partition, Keys.after(listed[-1]["sk"]), limit=size)
             listed = [item for page in pages for item in page]
             living = [each for each in listed if "delete_at" not in each or each["delete_at"] > now]
-            heads = self._heads(each["document_id"] for each in living)
+            heads = self.heads(each["document_id"] for each in living)
             for each in living:
                 head = heads[each["document_id"]]
                 # What has gone elsewhere since it was listed is not shown here.
@@ -114,10 +127,6 @@ class Reading:
                     yield each["sk"], _child(head)
             if len(listed) < size:
                 return
-
-    def _heads(self, document_ids: Iterable[str]) -> dict[str, Head]:
-        sought = [(keys.document(self._tenant_id, each), keys.DOCUMENT) for each in document_ids]
-        return {head.document_id: head for head in map(Head.of, self._table.get_all(sought))}
 
     def _entries(self, document_id: str, after: int, limit: int) -> Iterator[tuple[int, Entry]]:
         """Changes after a revision, each with its own."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -143,6 +144,7 @@ def update(
             old,
             revision=revision,
             content_revision=revision,
+            searchable_since=None,
             mime_type=applied.mime_type or old.mime_type,
             metadata=old.metadata if applied.metadata is None else compact(applied.metadata),
             is_human_readable=(
@@ -150,6 +152,8 @@ def update(
             ),
             updated_at=now,
         )
+        if applied.body is None and _searchable(head) == _searchable(old):
+            head = replace(head, searchable_since=old.searchable_revision)
         held = body() if body and applied.body is not None else _held(changes, old)
         writes = [
             changes.revised(old, head, now),
@@ -174,6 +178,12 @@ def _content(changes: Changes, head: Head) -> Item:
         "metadata": head.metadata,
         "is_human_readable": head.is_human_readable,
     }
+
+
+def _searchable(head: Head) -> tuple[Any, ...]:
+    """What is searched of a document beside its text."""
+    metadata = json.loads(head.metadata)
+    return head.mime_type, metadata.get("title"), metadata.get("tags")
 
 
 def _held(changes: Changes, old: Head) -> dict[str, Any]:

@@ -80,6 +80,11 @@ class Index:
         """The revision at which `document` was last replaced or deleted here; 0 where it never was."""
         return self._version(document) // 2
 
+    def holds(self, document: Document, revision: int) -> bool:
+        """Whether what is found of `document` is of `revision` or a newer one, and it is not deleted."""
+        version = self._version(document)
+        return version >= 2 * revision and version % 2 == 0
+
     def count(self, tenant_id: str, collection: str | None = None) -> int:
         """How many passages a tenant, or one of its collections, has."""
         collections = None if collection is None else (collection,)
