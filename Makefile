@@ -18,14 +18,14 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy .
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/cfn-lint template.yaml
+	$(BIN)/cfn-lint template.yaml infra/observability.yaml
 	$(BIN)/kho generate --check
 
 # The public MCP conformance suite and Inspector, from npm, against the MCP door.
 conformance: setup
 	@$(BIN)/python -m tests.conformance
 
-# What is made from the catalogue of methods: shared/rpc/catalogue.json and the README's table.
+# What is made from the functions and the template: what doors read, the README's table, alarms and the dashboard.
 generate: setup
 	$(BIN)/kho generate
 

@@ -1,4 +1,4 @@
-"""What is made from the functions: the catalogue and the offers that doors read, and the README's table of methods."""
+"""What is made from the functions: what doors read of them, the README's table of methods, alarms and the dashboard."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
 from doors.described import inlined
 from doors.direct import Handler
+from infra import observability
 from shared.rpc import offers
 from shared.rpc.catalogue import FILE
 
@@ -34,7 +35,12 @@ _END: Final = "<!-- /methods -->"
 
 def generate_all(*, write: bool) -> list[str]:
     """Make every file that is made; the names of those that were not what they should be."""
-    made = {FILE: _json(catalogue()), offers.FILE: _json(offered()), README: _readme()}
+    made = {
+        FILE: _json(catalogue()),
+        offers.FILE: _json(offered()),
+        README: _readme(),
+        observability.FILE: observability.observability(),
+    }
     stale = [file for file, text in made.items() if not file.exists() or file.read_text(encoding="utf-8") != text]
     if write:
         for file in stale:

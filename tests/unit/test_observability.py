@@ -1,0 +1,122 @@
+"""Alarms and the dashboard watch what is deployed, by the metrics that calls leave."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+import yaml
+
+from infra.local.template import load
+from infra.observability import FILE
+from shared.rpc.errors import NotFound, Unavailable
+from shared.telemetry import observe
+
+STACK: dict[str, Any] = yaml.safe_load(FILE.read_text())
+ALARMS = {
+    name: each["Properties"] for name, each in STACK["Resources"].items() if each["Type"] == "AWS::CloudWatch::Alarm"
+}
+WIDGETS = json.loads(STACK["Resources"]["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"])["widgets"]
+
+
+def functions_summed(metric: str) -> Counter[str]:
+    """How often each function stands in an alarm's sum of `metric`."""
+    stats = [
+        each["MetricStat"]["Metric"]
+        for alarm in ALARMS.values()
+        for each in alarm.get("Metrics", [])
+        if "MetricStat" in each
+    ]
+    return Counter(
+        stat["Dimensions"][0]["Value"]["Fn::Sub"].removeprefix("${Stack}-")
+        for stat in stats
+        if stat["MetricName"] == metric
+    )
+
+
+@pytest.mark.parametrize("metric", ["Errors", "Throttles"])
+def test_each_function_s_crashes_and_throttles_are_watched_once(metric: str) -> None:
+    assert functions_summed(metric) == Counter(list(load().functions))
+
+
+def test_no_expression_sums_more_than_an_alarm_may() -> None:
+    assert max(len(alarm.get("Metrics", [])) for alarm in ALARMS.values()) <= 11  # ten, and the expression
+
+
+def test_each_worker_of_a_stream_is_watched_for_falling_behind() -> None:
+    watched = {
+        alarm["Dimensions"][0]["Value"]["Fn::Sub"].removeprefix("${Stack}-")
+        for alarm in ALARMS.values()
+        if alarm.get("MetricName") == "IteratorAge"
+    }
+    assert watched == {stream.function for stream in load().streams}
+
+
+def test_each_server_is_watched_for_faults_and_slowness_by_metrics_that_calls_leave(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("POWERTOOLS_METRICS_NAMESPACE", "Kho/kho")
+    monkeypatch.setenv("POWERTOOLS_METRICS_DISABLED", "false")
+    servers = {function.partition("-")[0].replace("_", "-") for function in load().functions}
+    for server in servers:
+        left = metrics_of(f"{server}/anything", None, capsys)
+        assert left["service"] == server
+        for metric in ("Faults", "Duration"):
+            (alarm,) = [
+                each
+                for each in ALARMS.values()
+                if each.get("MetricName") == metric and each["Dimensions"] == [{"Name": "service", "Value": server}]
+            ]
+            assert alarm["Namespace"]["Fn::Sub"].replace("${Stack}", "kho") == declared(left)["Namespace"]
+            assert metric in [each["Name"] for each in declared(left)["Metrics"]]
+        assert ["service"] in declared(left)["Dimensions"]
+
+
+@pytest.mark.parametrize(("error", "errors", "faults"), [(None, 0, 0), (NotFound(), 1, 0), (Unavailable(), 1, 1)])
+def test_a_refusal_is_an_error_and_no_fault(
+    error: Exception | None,
+    errors: int,
+    faults: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("POWERTOOLS_METRICS_DISABLED", "false")
+    left = metrics_of("memory-server/memory/get_context", error, capsys)
+    assert (left["Calls"], left["Errors"], left["Faults"]) == ([1], [errors], [faults])
+
+
+def test_the_dashboard_searches_by_the_dimensions_that_calls_leave(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("POWERTOOLS_METRICS_DISABLED", "false")
+    by_method = declared(metrics_of("memory-server/memory/get_context", None, capsys))["Dimensions"][0]
+    searches = [
+        metric["expression"]
+        for widget in WIDGETS
+        for row in widget["properties"]["metrics"]
+        for metric in row
+        if isinstance(metric, dict)
+    ]
+    assert searches
+    assert all("{Kho/${Stack}," + ",".join(sorted(by_method)) + "}" in search for search in searches)
+
+
+def metrics_of(method: str, error: Exception | None, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """What one call, ended by `error`, leaves for CloudWatch."""
+    capsys.readouterr()
+    try:
+        with observe(method, "a-correlation-id"):
+            if error:
+                raise error
+    except (NotFound, Unavailable):
+        pass
+    lines = capsys.readouterr().out.splitlines()
+    (left,) = [json.loads(line) for line in lines if '"_aws"' in line]
+    return dict(left)
+
+
+def declared(left: dict[str, Any]) -> dict[str, Any]:
+    (made,) = left["_aws"]["CloudWatchMetrics"]
+    return dict(made)
