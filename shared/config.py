@@ -28,6 +28,7 @@ class Config:
     memory_table: str
     documents_table: str
     knowledge_table: str
+    devices_table: str
     access_table: str
     oidc_issuer: str
     oidc_audience: str
@@ -64,6 +65,7 @@ def config() -> Config:
         memory_table=os.environ.get("KHO_MEMORY_TABLE", ""),
         documents_table=os.environ.get("KHO_DOCUMENTS_TABLE", ""),
         knowledge_table=os.environ.get("KHO_KNOWLEDGE_TABLE", ""),
+        devices_table=os.environ.get("KHO_DEVICES_TABLE", ""),
         access_table=os.environ.get("KHO_ACCESS_TABLE", ""),
         oidc_issuer=_url("KHO_OIDC_ISSUER"),
         oidc_audience=_with("KHO_OIDC_ISSUER", "KHO_OIDC_AUDIENCE"),
