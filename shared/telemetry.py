@@ -135,8 +135,9 @@ def _record(observation: Observation, elapsed: float, *, cold: bool) -> None:
     metrics.add_dimension("method", observation.method)
     metrics.add_dimensions(service=server)  # alarms watch a server as a whole
     metrics.add_metric("Calls", MetricUnit.Count, 1)
-    metrics.add_metric("Errors", MetricUnit.Count, int(observation.outcome != "OK"))
-    metrics.add_metric("Faults", MetricUnit.Count, int(observation.fault))
     metrics.add_metric("Duration", MetricUnit.Milliseconds, elapsed)
-    metrics.add_metric("ColdStart", MetricUnit.Count, int(cold))
+    # A metric costs for each hour in which it is told: these three are told where there is something to tell.
+    for name, happened in (("Errors", observation.outcome != "OK"), ("Faults", observation.fault), ("ColdStart", cold)):
+        if happened:
+            metrics.add_metric(name, MetricUnit.Count, 1)
     metrics.flush_metrics()

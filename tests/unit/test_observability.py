@@ -61,7 +61,7 @@ def test_each_server_is_watched_for_faults_and_slowness_by_metrics_that_calls_le
     monkeypatch.setenv("POWERTOOLS_METRICS_DISABLED", "false")
     servers = {function.partition("-")[0].replace("_", "-") for function in load().functions}
     for server in servers:
-        left = metrics_of(f"{server}/anything", None, capsys)
+        left = metrics_of(f"{server}/anything", Unavailable(), capsys)
         assert left["service"] == server
         for metric in ("Faults", "Duration"):
             (alarm,) = [
@@ -74,17 +74,20 @@ def test_each_server_is_watched_for_faults_and_slowness_by_metrics_that_calls_le
         assert ["service"] in declared(left)["Dimensions"]
 
 
-@pytest.mark.parametrize(("error", "errors", "faults"), [(None, 0, 0), (NotFound(), 1, 0), (Unavailable(), 1, 1)])
+@pytest.mark.parametrize(
+    ("error", "told"), [(None, set()), (NotFound(), {"Errors"}), (Unavailable(), {"Errors", "Faults"})]
+)
 def test_a_refusal_is_an_error_and_no_fault(
     error: Exception | None,
-    errors: int,
-    faults: int,
+    told: set[str],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("POWERTOOLS_METRICS_DISABLED", "false")
     left = metrics_of("memory-server/memory/get_context", error, capsys)
-    assert (left["Calls"], left["Errors"], left["Faults"]) == ([1], [errors], [faults])
+    names = {each["Name"] for each in declared(left)["Metrics"]}
+    assert names - {"ColdStart"} == {"Calls", "Duration"} | told
+    assert all(left[name] == [1] for name in told | {"Calls"})
 
 
 def test_the_dashboard_searches_by_the_dimensions_that_calls_leave(
