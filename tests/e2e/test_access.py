@@ -16,6 +16,7 @@ import urllib3
 from infra.local.folder import serving
 from shared.rpc.caller import ROLES
 from shared.rpc.catalogue import catalogue
+from tests.deployed import deployed
 from tests.e2e.guarded import Client, kho, make_key
 from tests.e2e.server import Server
 from tests.identity_provider import unsigned
@@ -257,24 +258,26 @@ def test_keys_are_made_listed_and_revoked_with_and_without_a_server(tmp_path: Pa
     assert all(before["key"].rpartition("_")[2] not in file.read_text("latin-1") for file in data.iterdir())
 
 
-def test_keys_of_a_deployed_table_take_ones_own_credentials(guarded: Server) -> None:
+def test_keys_of_a_deployed_stack_take_ones_own_credentials(guarded: Server) -> None:
     running = serving(guarded.data)
     assert running
     nobody = {"AWS_EC2_METADATA_DISABLED": "true", "AWS_SHARED_CREDENTIALS_FILE": "/nowhere", "AWS_REGION": "us-east-1"}
-    signed_in = nobody | {
-        "AWS_ACCESS_KEY_ID": "local",
-        "AWS_SECRET_ACCESS_KEY": "local",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_ENDPOINT_URL_DYNAMODB": running["store_url"],
-    }
-    deployed = ["keys", "create", "--table", "kho-AccessTable", "--tenant", "deployed", "--role", "reader", "--json"]
-    made = kho(*deployed, environment=signed_in)
+    with deployed("kho", {"KHO_ACCESS_TABLE": "kho-AccessTable"}) as functions:
+        signed_in = nobody | {
+            "AWS_ACCESS_KEY_ID": "local",
+            "AWS_SECRET_ACCESS_KEY": "local",
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_ENDPOINT_URL_DYNAMODB": running["store_url"],
+            "AWS_ENDPOINT_URL_LAMBDA": functions,
+        }
+        create = ["keys", "create", "--stack", "kho", "--tenant", "deployed", "--role", "reader", "--json"]
+        made = kho(*create, environment=signed_in)
+        missing = kho("keys", "list", "--stack", "other", environment=signed_in)
+        unknown = kho(*create, environment=nobody)
     assert made.returncode == 0, made.stderr
     assert Client(guarded, json.loads(made.stdout)["key"]).direct(LIST)[0] == 200
-    missing = kho("keys", "list", "--table", "no-such-table", environment=signed_in)
     assert missing.returncode == 1
-    assert "ResourceNotFoundException" in missing.stderr
-    unknown = kho(*deployed, environment=nobody)
+    assert "There is no stack 'other' of Kho in us-east-1" in missing.stderr
     assert unknown.returncode == 1
     assert "No AWS credentials" in unknown.stderr
     assert "Traceback" not in missing.stderr + unknown.stderr
