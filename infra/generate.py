@@ -57,11 +57,18 @@ def catalogue() -> dict[str, Any]:
             {
                 "name": package.__name__.replace("_", "-"),
                 "summary": _summary(package),
-                **{kind: getattr(package, kind.upper(), []) for kind in ("tools", "resources", "prompts")},
+                "tools": package.TOOLS if hasattr(package, "TOOLS") else _tools_of(package),
+                **{kind: getattr(package, kind.upper(), []) for kind in ("resources", "prompts")},
             }
         )
         methods.extend(_entry(function, handler.method) for function, handler in handlers(package))
     return {"servers": servers, "methods": methods}
+
+
+def _tools_of(package: ModuleType) -> list[dict[str, Any]]:
+    """The methods that are tools, as a server's capabilities show them."""
+    described = [_tool(handler.method)["described"] for _, handler in handlers(package) if handler.method.tool]
+    return [{name: each[name] for name in ("name", "description", "inputSchema")} for each in described]
 
 
 def offered() -> dict[str, Any]:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 URI: Final = "memory://conversation/"
 
+# Seed 002's capabilities show none, though models are offered its methods at the MCP doors.
+TOOLS: Final[list[object]] = []
+
 RESOURCES: Final = [
     {
         "uri": f"{URI}{{conversation_id}}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Annotated
 from urllib.parse import unquote
 
@@ -14,6 +14,7 @@ from memory_server import URI, conversations
 from memory_server.paging import Cursor, Limit
 from shared.memory.histories import History
 from shared.memory.models import ConversationId
+from shared.rpc.contents import ResourceContents, Uri
 from shared.rpc.errors import NotFound
 
 _CONVERSATION_ID: TypeAdapter[str] = TypeAdapter(ConversationId)
@@ -22,26 +23,9 @@ _CONVERSATION_ID: TypeAdapter[str] = TypeAdapter(ConversationId)
 class ReadResource(Params):
     """Which conversation, and which part of its messages."""
 
-    uri: Annotated[str, Field(min_length=1, max_length=4096, examples=["memory://conversation/chat_xxx"])]
+    uri: Annotated[Uri, Field(examples=["memory://conversation/chat_xxx"])]
     limit: Limit | None = None
     cursor: Cursor | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """The conversation as JSON text."""
-
-    uri: str
-    mimeType: str  # noqa: N815 - MCP's own name
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceContents:
-    """What the resource holds; `next_cursor` where more messages follow."""
-
-    contents: list[Contents]
-    next_cursor: str | None = None
 
 
 @method("memory-server/resources/read", role="reader", errors=(NotFound,))
@@ -53,7 +37,7 @@ def handler(params: ReadResource, caller: Caller) -> ResourceContents:
     page = history.page(params.limit, params.cursor, beside=summary, nested=1)
     messages = [asdict(message) for message in page.messages]
     text = json.dumps({"messages": messages, "summary": summary}, ensure_ascii=False)
-    return ResourceContents([Contents(params.uri, "application/json", text)], page.next_cursor)
+    return ResourceContents.json(params.uri, text, page.next_cursor)
 
 
 def _conversation_id(uri: str) -> str:

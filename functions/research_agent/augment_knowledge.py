@@ -23,7 +23,7 @@ from shared.rpc.offers import Tool
 class AugmentKnowledge(Params):
     """A text in Markdown, where it comes from, and the collection that it goes into."""
 
-    content: Annotated[str, Field(max_length=MAX_TEXT_BYTES, json_schema_extra=NOT_BLANK)]
+    content: Annotated[str, Field(json_schema_extra=NOT_BLANK | {"maxLength": MAX_TEXT_BYTES})]
     source: Annotated[Path, Field(description="An identifier or URL; the same source replaces what was there.")]
     collection: Name
     title: Annotated[str, Field(max_length=500)] = ""

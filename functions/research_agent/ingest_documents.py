@@ -24,7 +24,7 @@ class SentDocument(Params):
     """One document; `hash` stands for the file it was read from, `title` for what it is called."""
 
     path: Path
-    content: Annotated[str, Field(max_length=MAX_TEXT_BYTES)]
+    content: Annotated[str, Field(json_schema_extra={"maxLength": MAX_TEXT_BYTES})]
     hash: Annotated[str, Field(max_length=128)] = ""
     title: Annotated[str, Field(max_length=500)] = ""
 

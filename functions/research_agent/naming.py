@@ -13,7 +13,7 @@ Names = Annotated[str, Field(max_length=4096, examples=["notes, papers"])]
 Limit = Annotated[int, Field(ge=1, le=1000), WHOLE]
 Cursor = Annotated[str, Field(min_length=1, max_length=4096)]
 NOT_BLANK: Final[dict[str, Any]] = {"pattern": r"\S"}
-"""Says in a schema what the seed has a code of its own for."""
+"""Says in a schema what is refused with one of the seed's own codes."""
 
 
 def named(names: str | None) -> list[str]:

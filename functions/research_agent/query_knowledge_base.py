@@ -26,10 +26,9 @@ class Query(Params):
     query: Annotated[
         str,
         Field(
-            max_length=MAX_QUERY,
             description="What you look for, in any language.",
             examples=["watering plants"],
-            json_schema_extra=NOT_BLANK,
+            json_schema_extra=NOT_BLANK | {"maxLength": MAX_QUERY},
         ),
     ]
     collections: Annotated[Names | None, Field(description="Names of collections, parted by commas.")] = None

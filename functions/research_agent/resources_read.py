@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Annotated
 from urllib.parse import unquote
 
@@ -14,6 +14,7 @@ from research_agent.manage_collections import ManageCollections
 from research_agent.naming import Cursor, Limit
 from shared.knowledge.history import QueryHistory
 from shared.knowledge.models import Name
+from shared.rpc.contents import ResourceContents, Uri
 from shared.rpc.errors import NotFound
 from shared.rpc.text import compact
 
@@ -23,26 +24,9 @@ _NAME: TypeAdapter[str] = TypeAdapter(Name)
 class ReadResource(Params):
     """Which resource, and which part of it."""
 
-    uri: Annotated[str, Field(min_length=1, max_length=2048, examples=["knowledge://collections"])]
+    uri: Annotated[Uri, Field(examples=["knowledge://collections"])]
     limit: Limit = 100
     cursor: Cursor | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """The resource as JSON text."""
-
-    uri: str
-    mimeType: str  # noqa: N815 - MCP's own name
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceContents:
-    """What the resource holds; `next_cursor` where more follows."""
-
-    contents: list[Contents]
-    next_cursor: str | None = None
 
 
 @method("research-agent/resources/read", role="reader", errors=(NotFound,))
@@ -55,7 +39,7 @@ def handler(params: ReadResource, caller: Caller) -> ResourceContents:
         managing = manage_collections.handler.method
         shown = managing.run(_wanted(params), caller)
         text, more = managing.as_json(shown), shown.next_cursor
-    return ResourceContents([Contents(params.uri, "application/json", text)], more)
+    return ResourceContents.json(params.uri, text, more)
 
 
 def _wanted(params: ReadResource) -> ManageCollections:

@@ -5,191 +5,163 @@ A code's first word is the category that seed 004 gives a number to: COLLECTION_
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import Any
 
-from shared.rpc.errors import Conflict, InvalidRequest, NotFound, TooLarge, Unavailable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from shared.rpc.errors import Conflict, InvalidRequest, KhoError, NotFound, TooLarge, Unavailable
 
 
-def no_collection(name: str) -> NotFound:
-    """It does not exist, or is another tenant's: the same answer."""
-    return NotFound(
-        f"Collection not found: {name}",
-        code="COLLECTION_NOT_FOUND",
-        details={"collection": name},
-        guidance="manage_collections with action 'list' shows those that exist; action 'create' makes one.",
-    )
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One reason to refuse; called with what it is `about`, it is the error to raise.
+
+    Message and problem name in braces what they are about; `problem` is the parameter that is at fault, and how.
+    """
+
+    kind: type[KhoError]
+    code: str
+    message: str
+    guidance: str
+    about: tuple[str, ...] = ()
+    problem: tuple[str, str] | None = None
+
+    def __call__(self, *about: Any) -> KhoError:
+        """The error, with what it is about in its details."""
+        details: Any = dict(zip(self.about, about, strict=True))
+        named = {name: ", ".join(value) if isinstance(value, list) else value for name, value in details.items()}
+        if self.problem:
+            field, message = (each.format(**named) for each in self.problem)
+            details = [{"field": field, "message": message}]
+        return self.kind(self.message.format(**named), code=self.code, details=details, guidance=self.guidance)
 
 
-def collection_exists(name: str) -> Conflict:
-    """The name is taken."""
-    return Conflict(
-        f"Collection already exists: {name}",
-        code="COLLECTION_EXISTS",
-        details={"collection": name},
-        guidance="Use the one there is, or another name; manage_collections with action 'info' tells what it holds.",
-    )
+no_collection = Refusal(
+    NotFound,
+    "COLLECTION_NOT_FOUND",
+    "Collection not found: {collection}",
+    "manage_collections with action 'list' shows those that exist; action 'create' makes one.",
+    ("collection",),
+)
+nothing_to_search = Refusal(
+    NotFound,
+    "COLLECTION_NOT_FOUND",
+    "There are no collections to search yet.",
+    "Make one with manage_collections (action 'create'), and fill it with ingest_documents.",
+)
+collection_exists = Refusal(
+    Conflict,
+    "COLLECTION_EXISTS",
+    "Collection already exists: {collection}",
+    "Use the one there is, or another name; manage_collections with action 'info' tells what it holds.",
+    ("collection",),
+)
+collection_incomplete = Refusal(
+    InvalidRequest,
+    "COLLECTION_PARAMETER_MISSING",
+    "The action '{action}' needs '{missing}'.",
+    "Call again with it; nothing was changed.",
+    ("action", "missing"),
+    ("{missing}", "is required"),
+)
 
+no_document = Refusal(
+    NotFound,
+    "DOCUMENT_NOT_FOUND",
+    "Document not found: {path} {reason}",
+    "Check the path; it must lie under the allowed roots, which --root (KHO_ROOT) names.",
+    ("path", "reason"),
+)
+path_forbidden = Refusal(
+    InvalidRequest,
+    "DOCUMENT_PATH_FORBIDDEN",
+    "This path leads outside the allowed roots: {path}",
+    "Give a path under the allowed roots, or allow its folder with --root (KHO_ROOT).",
+    ("path",),
+)
+unreadable = Refusal(
+    InvalidRequest,
+    "DOCUMENT_UNREADABLE",
+    "{path} {reason}",
+    "Markdown, plain text, HTML, source code and PDF with text can be read, in UTF-8 or UTF-16.",
+    ("path", "reason"),
+)
+document_too_large = Refusal(
+    TooLarge,
+    "DOCUMENT_TOO_LARGE",
+    "{path} is larger than {limit_bytes:,} bytes.",
+    "Send it in parts.",
+    ("path", "limit_bytes"),
+)
+document_missing = Refusal(
+    InvalidRequest,
+    "DOCUMENT_PARAMETER_MISSING",
+    "There is nothing to ingest: give 'path' or 'documents'.",
+    "Send 'documents': [{'path', 'content'}], or a 'path' where the server may read this machine's files.",
+    problem=("documents", "is required where there is no path"),
+)
+no_job = Refusal(
+    NotFound,
+    "DOCUMENT_JOB_NOT_FOUND",
+    "Ingestion not found: {job_id}",
+    "Use the job_id that ingest_documents answered; jobs are kept for 7 days after their end.",
+    ("job_id",),
+)
 
-def collection_incomplete(action: str, missing: str) -> InvalidRequest:
-    """An action lacks what it needs."""
-    return InvalidRequest(
-        f"The action '{action}' needs '{missing}'.",
-        code="COLLECTION_PARAMETER_MISSING",
-        details=[{"field": missing, "message": "is required"}],
-        guidance=f"Call again with '{missing}'; nothing was changed.",
-    )
+query_invalid = Refusal(
+    InvalidRequest,
+    "QUERY_INVALID",
+    "Invalid query: it {reason}.",
+    "Ask in a few words or a sentence, of at most 2,048 characters.",
+    ("reason",),
+    ("query", "{reason}"),
+)
+not_searchable = Refusal(
+    Unavailable,
+    "QUERY_INDEX_UNAVAILABLE",
+    "The knowledge base cannot be searched at the moment.",
+    "Ask again in a moment. Nothing is lost: what was written meanwhile is indexed when it is back.",
+)
 
-
-def no_document(path: str, reason: str) -> NotFound:
-    """There is nothing to read under this path."""
-    return NotFound(
-        f"Document not found: {path} {reason}",
-        code="DOCUMENT_NOT_FOUND",
-        details={"path": path, "reason": reason},
-        guidance="Check the path; it must lie under the allowed roots, which --root (KHO_ROOT) names.",
-    )
-
-
-def path_forbidden(path: str) -> InvalidRequest:
-    """The path leads to where nothing may be read."""
-    return InvalidRequest(
-        f"This path leads outside the allowed roots: {path}",
-        code="DOCUMENT_PATH_FORBIDDEN",
-        details={"path": path},
-        guidance="Give a path under the allowed roots, or allow its folder with --root (KHO_ROOT).",
-    )
-
-
-def unreadable(path: str, reason: str) -> InvalidRequest:
-    """The one document that was asked for cannot be read."""
-    return InvalidRequest(
-        f"{path} {reason}",
-        code="DOCUMENT_UNREADABLE",
-        details={"path": path, "reason": reason},
-        guidance="Markdown, plain text, HTML, source code and PDF with text can be read, in UTF-8 or UTF-16.",
-    )
-
-
-def document_missing() -> InvalidRequest:
-    """Nothing was given to ingest."""
-    return InvalidRequest(
-        "There is nothing to ingest: give 'path' or 'documents'.",
-        code="DOCUMENT_PARAMETER_MISSING",
-        details=[{"field": "documents", "message": "is required where there is no path"}],
-        guidance="Send 'documents': [{'path', 'content'}], or a 'path' where the server may read this machine's files.",
-    )
-
-
-def no_reading_here() -> InvalidRequest:
-    """This backend cannot see the caller's disk."""
-    return InvalidRequest(
-        "This server reads no files: it cannot see the caller's disk.",
-        code="CONFIGURATION_NO_ROOTS",
-        details=[
-            {"field": "path", "message": "can be read only by 'kho serve' on a loopback address, under its roots"}
-        ],
-        guidance="Send 'documents': [{'path', 'content'}], or use research-agent, which reads files and sends them.",
-    )
-
-
-def document_too_large(path: str, limit: int) -> TooLarge:
-    """Its text is more than a document holds."""
-    return TooLarge(
-        f"{path} is larger than {limit >> 20} MiB.",
-        code="DOCUMENT_TOO_LARGE",
-        details={"path": path, "limit_bytes": limit},
-        guidance="Send it in parts.",
-    )
-
-
-def no_project(name: str) -> NotFound:
-    """It does not exist, or is another tenant's: the same answer."""
-    return NotFound(
-        f"Project not found: {name}",
-        code="CONFIGURATION_NO_PROJECT",
-        details={"project_name": name},
-        guidance="manage_projects with action 'list' shows those that exist; action 'create' makes one.",
-    )
-
-
-def project_exists(name: str) -> Conflict:
-    """The name is taken."""
-    return Conflict(
-        f"Project already exists: {name}",
-        code="CONFIGURATION_PROJECT_EXISTS",
-        details={"project_name": name},
-        guidance="Use the one there is, or another name; manage_projects with action 'info' shows its links.",
-    )
-
-
-def project_incomplete(action: str, missing: str) -> InvalidRequest:
-    """An action lacks what it needs."""
-    return InvalidRequest(
-        f"The action '{action}' needs '{missing}'.",
-        code="CONFIGURATION_PARAMETER_MISSING",
-        details=[{"field": missing, "message": "is required"}],
-        guidance=f"Call again with '{missing}'; nothing was changed.",
-    )
-
-
-def not_linked(project: str, collections: Sequence[str]) -> Conflict:
-    """Defaults are chosen among what is linked."""
-    named = ", ".join(collections)
-    return Conflict(
-        f"The project '{project}' is not linked to: {named}",
-        code="CONFIGURATION_NOT_LINKED",
-        details={"project_name": project, "collections": list(collections)},
-        guidance="Link them first: manage_projects with action 'link'.",
-    )
-
-
-def other_embedding(name: str, recorded: str, current: str) -> Conflict:
-    """The collection's vectors lie in another space than the current model's."""
-    return Conflict(
-        f"The collection '{name}' was embedded with {recorded}; the current setting is {current}.",
-        code="CONFIGURATION_EMBEDDING_MISMATCH",
-        details={"collection": name, "recorded": recorded, "current": current},
-        guidance="Set the model back, or run 'kho reindex' to embed everything with the current one.",
-    )
-
-
-def query_invalid(message: str) -> InvalidRequest:
-    """The query cannot be searched for."""
-    return InvalidRequest(
-        f"Invalid query: it {message}.",
-        code="QUERY_INVALID",
-        details=[{"field": "query", "message": message}],
-        guidance="Ask in a few words or a sentence, of at most 2,048 characters.",
-    )
-
-
-def nothing_to_search() -> NotFound:
-    """There is no collection at all."""
-    return NotFound(
-        "There are no collections to search yet.",
-        code="COLLECTION_NOT_FOUND",
-        details={"collections": []},
-        guidance="Make one with manage_collections (action 'create'), and fill it with ingest_documents.",
-    )
-
-
-def not_searchable() -> Unavailable:
-    """The index or the model behind it does not answer."""
-    return Unavailable(
-        "The knowledge base cannot be searched at the moment.",
-        code="QUERY_INDEX_UNAVAILABLE",
-        guidance="Ask again in a moment. Nothing is lost: what was written meanwhile is indexed when it is back.",
-    )
-
-
-def no_job(job_id: str) -> NotFound:
-    """It does not exist, is long over, or is another tenant's: the same answer."""
-    return NotFound(
-        f"Ingestion not found: {job_id}",
-        code="DOCUMENT_JOB_NOT_FOUND",
-        details={"job_id": job_id},
-        guidance="Use the job_id that ingest_documents answered; jobs are kept for 7 days after their end.",
-    )
+no_reading_here = Refusal(
+    InvalidRequest,
+    "CONFIGURATION_NO_ROOTS",
+    "This server reads no files: it cannot see the caller's disk.",
+    "Send 'documents': [{'path', 'content'}], or use research-agent, which reads files and sends them.",
+    problem=("path", "can be read only by 'kho serve' on a loopback address, under its roots"),
+)
+other_embedding = Refusal(
+    Conflict,
+    "CONFIGURATION_EMBEDDING_MISMATCH",
+    "The collection '{collection}' was embedded with {recorded}; the current setting is {current}.",
+    "Set the model back, or run 'kho reindex' to embed everything with the current one.",
+    ("collection", "recorded", "current"),
+)
+no_project = Refusal(
+    NotFound,
+    "CONFIGURATION_NO_PROJECT",
+    "Project not found: {project_name}",
+    "manage_projects with action 'list' shows those that exist; action 'create' makes one.",
+    ("project_name",),
+)
+project_exists = Refusal(
+    Conflict,
+    "CONFIGURATION_PROJECT_EXISTS",
+    "Project already exists: {project_name}",
+    "Use the one there is, or another name; manage_projects with action 'info' shows its links.",
+    ("project_name",),
+)
+project_incomplete = Refusal(
+    InvalidRequest,
+    "CONFIGURATION_PARAMETER_MISSING",
+    "The action '{action}' needs '{missing}'.",
+    "Call again with it; nothing was changed.",
+    ("action", "missing"),
+    ("{missing}", "is required"),
+)
+not_linked = Refusal(
+    Conflict,
+    "CONFIGURATION_NOT_LINKED",
+    "The project '{project_name}' is not linked to: {collections}",
+    "Link them first: manage_projects with action 'link'.",
+    ("project_name", "collections"),
+)

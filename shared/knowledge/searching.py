@@ -85,3 +85,5 @@ class Search:
 def _require_query(query: str) -> None:
     if not query.strip():
         raise query_invalid("is empty")
+    if len(query) > MAX_QUERY:
+        raise query_invalid(f"has {len(query):,} characters")

@@ -163,7 +163,7 @@ REFUSALS: list[tuple[int, str, str, dict[str, Any]]] = [
     (-32003, "DOCUMENT_UNREADABLE", "ingest_documents", {"path": "docs/picture.png", "collection": "notes"}),
     (-32003, "DOCUMENT_UNREADABLE", "augment_knowledge", {"content": " ", "source": "x", "collection": "notes"}),
     (-32004, "QUERY_INVALID", "query_knowledge_base", {"query": " \n"}),
-    (-32602, "INVALID_PARAMS", "query_knowledge_base", {"query": "x" * 2049}),
+    (-32004, "QUERY_INVALID", "query_knowledge_base", {"query": "x" * 2049}),
     (-32602, "INVALID_PARAMS", "query_knowledge_base", {"query": "x", "top_k": 0}),
     (-32602, "INVALID_PARAMS", "manage_collections", {"action": "list", "unknown": 1}),
 ]
