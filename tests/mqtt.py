@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from infra.local.broker.access import FleetAccess, everyone
+from infra.local.broker.access import FleetAccess
 from infra.local.broker.local import LocalBroker
 from infra.local.listening import listen
 from infra.local.mqtt.decoding import decode
@@ -44,6 +44,16 @@ SECONDS: Final = 5.0
 Kind = TypeVar("Kind", bound=Packet)
 
 
+async def everyone(_: Client) -> bool:
+    """Any device."""
+    return True
+
+
+async def nobody(_: Client) -> bool:
+    """No device."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Served:
     """A running broker."""
@@ -66,7 +76,7 @@ class Served:
 def running_broker(
     limits: Limits | None = None, admits: Callable[[Client], Awaitable[bool]] = everyone
 ) -> Iterator[Served]:
-    """A broker as open mode has it, or that admits whom the test wants."""
+    """A broker that admits whom the test wants."""
     listener = listen("127.0.0.1", 0)
     broker = LocalBroker(listener, FleetAccess(TOKEN, admits), limits)
     try:

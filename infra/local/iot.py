@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 from contextlib import contextmanager
@@ -10,16 +11,19 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from infra.local.broker.access import FleetAccess, everyone, nobody
+from infra.local.broker.access import FleetAccess
 from infra.local.broker.data_plane import DataPlane
 from infra.local.broker.local import LocalBroker
 from infra.local.listening import address_of, listen
 from infra.local.open_files import raise_open_files
+from shared.devices.registry import registry
+from shared.rpc.errors import NotSignedIn
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Iterator
 
+    from infra.local.broker.access import Client
     from infra.local.broker.broker import Broker
     from infra.local.broker.limits import Limits
 
@@ -39,8 +43,7 @@ def iot(listener: socket.socket, limits: Limits, *, authorizing: bool) -> Iterat
     """Serve MQTT on a port that was taken, and the data plane on loopback, until the end."""
     raise_open_files()
     token = secrets.token_urlsafe(32)
-    # No device is registered before there is a registry.
-    broker = LocalBroker(listener, FleetAccess(token, nobody if authorizing else everyone), limits)
+    broker = LocalBroker(listener, FleetAccess(token, _registered if authorizing else _appeared), limits)
     plane = listen("127.0.0.1", 0)
     server: list[uvicorn.Server] = []
 
@@ -72,3 +75,18 @@ def point_at(served: Iot) -> None:
     os.environ["AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"] = "false"
     os.environ["KHO_MQTT_URL"] = served.mqtt_url
     os.environ["KHO_MQTT_TOKEN"] = served.token
+
+
+async def _registered(client: Client) -> bool:
+    """Whether the device knows its password, as IoT Core's authorizer finds out."""
+    try:
+        await asyncio.to_thread(registry().verify, client.client_id, client.user_name or "", client.password or b"")
+    except NotSignedIn:
+        return False
+    return True
+
+
+async def _appeared(client: Client) -> bool:
+    """Whether the device is not one that was revoked; if it was unknown, it is a device from now on."""
+    device = await asyncio.to_thread(registry().appear, client.client_id)
+    return device is not None and device.revoked_at is None

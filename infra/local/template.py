@@ -80,8 +80,18 @@ class Template:
 
 def load(file: Path = FILE) -> Template:
     """Read the template."""
-    document = yaml.load(file.read_text(encoding="utf-8"), TemplateLoader)  # noqa: S506 - a SafeLoader with the template's tags
-    return _Reader(document).read()
+    return _Reader(_document(file)).read()
+
+
+def parameters(file: Path = FILE) -> dict[str, dict[str, Any]]:
+    """What whoever deploys the template decides."""
+    found: dict[str, dict[str, Any]] = _document(file)["Parameters"]
+    return found
+
+
+def _document(file: Path) -> dict[str, Any]:
+    document: dict[str, Any] = yaml.load(file.read_text(encoding="utf-8"), TemplateLoader)  # noqa: S506 - a SafeLoader with the template's tags
+    return document
 
 
 class TemplateLoader(yaml.SafeLoader):
@@ -119,6 +129,8 @@ class _Reader:
                     template.tables.append(self._table(logical, properties))
                 case "AWS::Serverless::Function":
                     self._function(template, properties)
+                case "AWS::IoT::TopicRule":
+                    self._rule(template, properties["TopicRulePayload"])
                 case "AWS::Serverless::HttpApi":
                     auth = properties["Auth"]
                     arn = auth["Authorizers"][auth["DefaultAuthorizer"]]["FunctionArn"]
@@ -149,6 +161,12 @@ class _Reader:
                     template.rules.append(RuleTrigger(str(self._value(details["Sql"])), name))
                 case unknown:
                     raise ValueError(f"{name}: one machine does not know events of type {unknown}")
+
+    def _rule(self, template: Template, payload: dict[str, Any]) -> None:
+        for action in payload["Actions"]:
+            arn = action["Lambda"]["FunctionArn"]
+            function = self._function_name(self._resources[arn["Fn::GetAtt"][0]]["Properties"])
+            template.rules.append(RuleTrigger(str(self._value(payload["Sql"])), function))
 
     def _function_name(self, properties: dict[str, Any]) -> str:
         """The name without the stack's, as doors call it."""

@@ -59,7 +59,7 @@ class Registry:
         if not may_be_registered(device_id):
             raise ValueError(f"'{device_id}' cannot be a device's id")
         password = secrets.token_hex(32)
-        item = _item(tenant_id, device_id, name or device_id, downlink) | {"password_hash": _hash(password)}
+        item = _item(tenant_id, device_id, name or device_id, downlink) | {"password_hash": _hash(password.encode())}
         before = self.owner(device_id)
         writes = [self._owning(tenant_id, device_id, before), Write("Put", item, condition=_FREE)]
         if before not in (None, tenant_id):
@@ -137,9 +137,12 @@ class Registry:
         except ConditionFailed:
             raise NotFound("No device has this id; 'kho devices list' shows the ids.") from None
 
-    def verify(self, device_id: str, password: str) -> Device:
-        """The device that has this id and this password, or NotSignedIn."""
-        found = self._known(device_id)
+    def verify(self, device_id: str, user_name: str, password: bytes) -> Device:
+        """The device that has this id and this password, or NotSignedIn; its user name is its id.
+
+        What follows a '?' in a user name is for IoT Core.
+        """
+        found = self._known(device_id) if user_name.partition("?")[0] == device_id else None
         known_hash = found[1].get("password_hash", "") if found else ""
         # The password is random and long: a plain hash cannot be turned back, nor guessed.
         if not found or not hmac.compare_digest(known_hash, _hash(password)):
@@ -200,8 +203,8 @@ def _device(tenant_id: str, item: Item) -> Device:
     )
 
 
-def _hash(password: str) -> str:
-    return hashlib.sha256(password.encode("utf-8", "surrogatepass")).hexdigest()
+def _hash(password: bytes) -> str:
+    return hashlib.sha256(password).hexdigest()
 
 
 def _now() -> str:

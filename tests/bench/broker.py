@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from awscrt import io, mqtt5  # type: ignore[import-untyped]
 
-from infra.local.broker.access import FleetAccess, everyone
+from infra.local.broker.access import FleetAccess
 from infra.local.broker.limits import Limits
 from infra.local.broker.local import LocalBroker
 from infra.local.listening import listen
 from tests.bench import tables as bench
+from tests.mqtt import everyone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

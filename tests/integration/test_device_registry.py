@@ -42,12 +42,16 @@ def test_a_device_is_its_tenants_and_let_in_by_its_password(devices: Registry, t
     assert (device.id, device.tenant_id, device.name, device.downlink) == (device_id, tenant, "Kitchen", "publish")
     assert devices.find(tenant, device_id) == devices.require(tenant, device_id) == devices.known(device_id) == device
     assert devices.owner(device_id) == tenant
-    assert devices.verify(device_id, password) == device
+    assert devices.verify(device_id, device_id, password.encode()) == device
+    assert devices.verify(device_id, f"{device_id}?x-amz-customauthorizer-name=kho", password.encode()) == device
+    for user_name in ("", "other", f"{device_id} ", f"?{device_id}"):
+        with pytest.raises(NotSignedIn):
+            devices.verify(device_id, user_name, password.encode())
     for wrong in (password[:-1], "", password.upper() + "0"):
         with pytest.raises(NotSignedIn):
-            devices.verify(device_id, wrong)
+            devices.verify(device_id, device_id, wrong.encode())
     with pytest.raises(NotSignedIn):
-        devices.verify(f"{device_id}x", password)
+        devices.verify(f"{device_id}x", f"{device_id}x", password.encode())
 
 
 def test_the_table_holds_no_password(devices: Registry, tenant: str, device_id: str) -> None:
@@ -77,14 +81,14 @@ def test_a_revoked_device_is_let_in_no_more_until_it_is_registered_anew(
     assert devices.revoke(device_id) == first
     assert first.revoked_at
     with pytest.raises(NotSignedIn):
-        devices.verify(device_id, password)
+        devices.verify(device_id, device_id, password.encode())
     assert devices.find(tenant, device_id) is None
     assert devices.page(tenant, 10) == ([], None)
     assert devices.page(tenant, 10, with_revoked=True) == ([first], None)
     device, anew = devices.register(tenant, device_id)
-    assert devices.verify(device_id, anew) == device
+    assert devices.verify(device_id, device_id, anew.encode()) == device
     with pytest.raises(NotSignedIn):
-        devices.verify(device_id, password)
+        devices.verify(device_id, device_id, password.encode())
 
 
 def test_a_revoked_device_can_become_anothers(devices: Registry, tenant: str, device_id: str) -> None:
@@ -144,10 +148,10 @@ def test_what_has_appeared_can_be_registered_and_stays_what_it_was_registered_as
 ) -> None:
     devices.appear(device_id)
     with pytest.raises(NotSignedIn):
-        devices.verify(device_id, "")
+        devices.verify(device_id, device_id, b"")
     device, password = devices.register(tenant, device_id)
     assert devices.find("local", device_id) is None
-    assert devices.appear(device_id) == device == devices.verify(device_id, password)
+    assert devices.appear(device_id) == device == devices.verify(device_id, device_id, password.encode())
 
 
 def test_where_keys_are_required_nothing_becomes_a_device_by_connecting(
@@ -168,4 +172,4 @@ def test_of_several_who_register_one_id_one_wins(tenant: str, device_id: str) ->
     with ThreadPoolExecutor(8) as pool:
         passwords = [found for found in pool.map(register, range(8)) if found]
     assert len(passwords) == 1
-    assert registry().verify(device_id, passwords[0]).id == device_id
+    assert registry().verify(device_id, device_id, passwords[0].encode()).id == device_id

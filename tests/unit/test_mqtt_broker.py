@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.local.broker.access import BACKEND_PREFIX, Client, FleetAccess, everyone, nobody
+from infra.local.broker.access import Client, FleetAccess
 from infra.local.broker.rate import Rate
 from infra.local.broker.subscriptions import Subscriptions
 from infra.local.mqtt.packets import Request
 from infra.local.mqtt.topics import matches
+from shared.devices.ids import BACKEND_PREFIX
+from tests.mqtt import everyone, nobody
 
 if TYPE_CHECKING:
     from infra.local.broker.messages import Message

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import hmac
-import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from infra.local.mqtt.topics import has_wildcard
+from shared.devices import ids
+from shared.devices.ids import BACKEND_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-
-BACKEND_PREFIX: Final = "kho-backend-"
-"""How the client ids of the backend's own connections begin; no device's may."""
-
-_DEVICE_ID: Final = re.compile(r"[^$/+#\0][^/+#\0]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +40,6 @@ class Access(Protocol):
         """Whether a connected client may be sent a direct message on the topic."""
 
 
-async def everyone(_: Client) -> bool:
-    """Any device, as in open mode."""
-    return True
-
-
-async def nobody(_: Client) -> bool:
-    """No device, as where none is registered."""
-    return False
-
-
 class FleetAccess:
     """A device touches its own two topics; the backend, which knows a token, all devices' topics and their presence."""
 
@@ -65,14 +51,13 @@ class FleetAccess:
         """Whether the backend knows the token, or the device is admitted."""
         if client.client_id.startswith(BACKEND_PREFIX):
             return client.password is not None and hmac.compare_digest(client.password, self._token)
-        # With a wildcard or a level of its own in the id, a device's own topics would be another's.
-        return _DEVICE_ID.fullmatch(client.client_id) is not None and await self._admits(client)
+        return ids.may_be_device(client.client_id) and await self._admits(client)
 
     def publish(self, client: Client, topic: str) -> bool:
         """Whether it is the device's `up`, or the backend's to use."""
         if client.client_id.startswith(BACKEND_PREFIX):
             return topic.startswith("devices/")
-        return topic == f"devices/{client.client_id}/up"
+        return topic == ids.up(client.client_id)
 
     def subscribe(self, client: Client, topic_filter: str) -> bool:
         """Whether it is the device's `down`, or the backend's to use."""
@@ -84,4 +69,4 @@ class FleetAccess:
         """Whether it is the device's `down`, or the backend's to use."""
         if client.client_id.startswith(BACKEND_PREFIX):
             return topic.startswith("devices/")
-        return topic == f"devices/{client.client_id}/down"
+        return topic == ids.down(client.client_id)
