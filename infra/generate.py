@@ -1,4 +1,4 @@
-"""What is made from the functions: what doors read of them, the README's table of methods, alarms and the dashboard."""
+"""What is made from the functions: what doors read, tables of the documentation, alarms and the dashboard."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 from doors.described import inlined
 from doors.direct import Handler
 from infra import observability
+from infra.local.template import parameters
 from shared.rpc import offers
 from shared.rpc.catalogue import FILE
 
@@ -28,9 +29,8 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 README: Final = ROOT / "README.md"
+DEPLOYING: Final = ROOT / "docs" / "deploying.md"
 SERVERS: Final = ("agent_data", "memory_server", "tool_server", "recall_kit", "research_agent", "device_server")
-_BEGIN: Final = "<!-- methods: made by `make generate` -->"
-_END: Final = "<!-- /methods -->"
 
 
 def generate_all(*, write: bool) -> list[str]:
@@ -38,7 +38,8 @@ def generate_all(*, write: bool) -> list[str]:
     made = {
         FILE: _json(catalogue()),
         offers.FILE: _json(offered()),
-        README: _readme(),
+        README: _filled(README, "methods", _methods()),
+        DEPLOYING: _filled(DEPLOYING, "parameters", _parameters()),
         observability.FILE: observability.observability(),
     }
     stale = [file for file, text in made.items() if not file.exists() or file.read_text(encoding="utf-8") != text]
@@ -161,21 +162,30 @@ class _Untitled(GenerateJsonSchema):
         return made
 
 
-def _readme() -> str:
-    text = README.read_text(encoding="utf-8")
-    before, _, rest = text.partition(_BEGIN)
-    _, _, after = rest.partition(_END)
-    return f"{before}{_BEGIN}\n{_table()}{_END}{after}"
+def _filled(file: Path, name: str, table: list[str]) -> str:
+    """A page with its table of this name as it is now."""
+    begin, end = f"<!-- {name}: made by `make generate` -->", f"<!-- /{name} -->"
+    before, _, rest = file.read_text(encoding="utf-8").partition(begin)
+    _, _, after = rest.partition(end)
+    return "\n".join([before + begin, *table, end + after])
 
 
-def _table() -> str:
+def _methods() -> list[str]:
     made = catalogue()
     rows = ["| method | needs | what it does |", "|---|---|---|"]
-    rows += [
+    return rows + [
         f"| `{each['name']}` | {'nothing' if each.get('anonymous') else each['role']} | {each['summary']} |"
         for each in made["methods"]
     ]
-    return "\n".join(rows) + "\n"
+
+
+def _parameters() -> list[str]:
+    rows = ["| parameter | default | |", "|---|---|---|"]
+    for name, each in parameters().items():
+        choices = f" One of {', '.join(map(str, each['AllowedValues']))}." if "AllowedValues" in each else ""
+        default = "" if each.get("Default", "") == "" else f"`{each['Default']}`"
+        rows.append(f"| `{name}` | {default} | {each['Description'].rstrip('.')}.{choices} |")
+    return rows
 
 
 def _json(made: dict[str, Any]) -> str:
