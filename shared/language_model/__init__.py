@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import Final, Protocol
 
@@ -12,11 +13,21 @@ SECONDS: Final = REQUEST_SECONDS - 1
 """What a model is given: when it ends, its words can still be stored."""
 
 
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A model's words, and what they cost as it counts; `is_whole` unless it was stopped by the limit of its words."""
+
+    text: str
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    is_whole: bool = True
+
+
 class LanguageModel(Protocol):
     """Completes a prompt."""
 
-    def complete(self, system: str, prompt: str, *, max_tokens: int) -> str:
-        """The model's words, or `Unavailable`."""
+    def complete(self, system: str, prompt: str, *, max_tokens: int, seconds: float = SECONDS) -> Completion:
+        """The model's words within `seconds`, or `Unavailable`."""
 
 
 @cache

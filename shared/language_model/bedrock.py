@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+import math
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
 import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
+from shared.language_model import SECONDS, Completion
 from shared.rpc.errors import Unavailable
 from shared.telemetry import logger
 
+if TYPE_CHECKING:
+    from types_boto3_bedrock_runtime import BedrockRuntimeClient
+
+_CONNECT_SECONDS: Final = 3.0
+
 
 class Bedrock:
-    """One model of Bedrock, which is given `seconds` for an answer."""
+    """One model of Bedrock, which is given at most `seconds` for an answer."""
 
     def __init__(self, model: str, seconds: float) -> None:
         self._model = model
-        settings = Config(connect_timeout=3, read_timeout=seconds, retries={"total_max_attempts": 1})
-        self._client = boto3.client("bedrock-runtime", config=settings)
+        self._seconds = seconds
+        self._clients: dict[float, BedrockRuntimeClient] = {}
+        self._making = threading.Lock()
+        self._client(seconds)
 
-    def complete(self, system: str, prompt: str, *, max_tokens: int) -> str:
-        """The model's words, or `Unavailable`."""
+    def complete(self, system: str, prompt: str, *, max_tokens: int, seconds: float = SECONDS) -> Completion:
+        """The model's words within `seconds`, or `Unavailable`."""
         try:
-            answer = self._client.converse(
+            answer: Any = self._client(min(seconds, self._seconds)).converse(
                 modelId=self._model,
                 system=[{"text": system}],
                 messages=[{"role": "user", "content": [{"text": prompt}]}],
@@ -32,4 +44,21 @@ class Bedrock:
             logger.warning("model", extra={"failure": type(error).__name__})
             raise Unavailable("The language model is not answering.") from None
         content = answer.get("output", {}).get("message", {}).get("content", [])
-        return "".join(part.get("text", "") for part in content)
+        usage = answer.get("usage", {})
+        return Completion(
+            "".join(part.get("text", "") for part in content),
+            usage.get("inputTokens", 0),
+            usage.get("outputTokens", 0),
+            answer.get("stopReason") != "max_tokens",
+        )
+
+    def _client(self, seconds: float) -> BedrockRuntimeClient:
+        """The client that waits this long, in whole seconds where it can be: how long is a client's own."""
+        given = min(float(math.ceil(seconds)), self._seconds)
+        with self._making:
+            if given not in self._clients:
+                settings = Config(
+                    connect_timeout=min(_CONNECT_SECONDS, given), read_timeout=given, retries={"total_max_attempts": 1}
+                )
+                self._clients[given] = boto3.client("bedrock-runtime", config=settings)
+            return self._clients[given]

@@ -27,7 +27,7 @@ def summarize(history: History, model: LanguageModel, language: Language, keep_r
     old, covers = history.oldest(history.recent_boundary(keep_recent), _MAX_PROMPT_BYTES)
     if not old:
         return ""
-    text = model.complete(_system(language), _prompt(old), max_tokens=_MAX_TOKENS).strip()
+    text = model.complete(_system(language), _prompt(old), max_tokens=_MAX_TOKENS).text.strip()
     if not text or not is_encodable(text) or len(text.encode("utf-8")) > MAX_CONTENT_BYTES:
         raise Unavailable("The language model answered with what cannot be a summary.")
     try:
