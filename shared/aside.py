@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from functools import cache
@@ -23,6 +24,8 @@ def begin(work: Callable[[], Result]) -> Future[Result]:
 
 def within(seconds: float, work: Callable[[], Result]) -> Result:
     """What `work` gives, or `TimeoutError` once `seconds` are over; it is not begun where there are none."""
+    if seconds == math.inf:
+        return work()
     if seconds <= 0:
         raise TimeoutError
     return outcome(begin(work), seconds)

@@ -49,6 +49,7 @@ class Observation:
     """Whether it failed through us, or what we stand on, and not through what the caller asked for."""
     store_calls: int = 0
     store_ms: float = 0.0
+    counts: dict[str, int] = field(default_factory=dict)
     started: float = field(default_factory=time.perf_counter)
 
 
@@ -66,6 +67,25 @@ def current_correlation_id() -> str:
     """The correlation id of the call under way."""
     observation = _current.get()
     return observation.correlation_id if observation else ""
+
+
+def seconds_left() -> float:
+    """For how long the call under way may still begin calls to stores."""
+    observation = _current.get()
+    return observation.budget - (time.perf_counter() - observation.started) if observation else math.inf
+
+
+def seconds_so_far() -> float:
+    """How long the call under way has taken."""
+    observation = _current.get()
+    return time.perf_counter() - observation.started if observation else 0.0
+
+
+def count(**counts: int) -> None:
+    """Tell with the call under way how many there were of what, each a metric of its own where there were any."""
+    observation = _current.get()
+    if observation:
+        observation.counts |= counts
 
 
 @contextmanager
@@ -127,6 +147,7 @@ def _record(observation: Observation, elapsed: float, *, cold: bool) -> None:
             "store_calls": observation.store_calls,
             "store_ms": round(observation.store_ms, 2),
             "cold_start": cold,
+            **observation.counts,
         },
     )
     server = observation.method.partition("/")[0]
@@ -140,4 +161,7 @@ def _record(observation: Observation, elapsed: float, *, cold: bool) -> None:
     for name, happened in (("Errors", observation.outcome != "OK"), ("Faults", observation.fault), ("ColdStart", cold)):
         if happened:
             metrics.add_metric(name, MetricUnit.Count, 1)
+    for name, counted in observation.counts.items():
+        if counted:
+            metrics.add_metric(name.title().replace("_", ""), MetricUnit.Count, counted)
     metrics.flush_metrics()

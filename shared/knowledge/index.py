@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from shared.knowledge.passages import Document, Hit, Passage, Question
+    from shared.knowledge.retrieval import Ranking
 
 _AT_ONCE: Final = 64
 _opening: Final = threading.Lock()
@@ -68,6 +70,10 @@ class Index:
         self._record(document, version)
         return self._swept(document) == version
 
+    def forget(self, document: Document) -> None:
+        """Keep nothing of `document`, its revision included: for what was never there, or is no more."""
+        self._store.erase(Scope(document.tenant_id, (document.collection,), document.id))
+
     def delete_collection(self, tenant_id: str, collection: str) -> None:
         """Forget everything of a collection."""
         self._store.erase(Scope(tenant_id, (collection,)))
@@ -92,7 +98,11 @@ class Index:
 
     def search(self, question: Question) -> list[Hit]:
         """The passages that answer `question` best, best first."""
-        return self._retriever.search(question)
+        return self._retriever.rank(question).hits
+
+    def rank(self, question: Question, until: float = math.inf) -> Ranking:
+        """What `search` gives, and how it was found; no closer look at the best is waited for after `until`."""
+        return self._retriever.rank(question, until)
 
     def close(self) -> None:
         """Let go of the store; whatever was written is kept."""

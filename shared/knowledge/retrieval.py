@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
+from shared.aside import within
 from shared.knowledge.accents import restored
 from shared.knowledge.fusion import Rarity, fused, likeness, likeness_of_parts, rarity
 from shared.knowledge.lexical import Terms, question_terms
@@ -26,6 +29,20 @@ _WORDS: Final = 256
 _FAMILIAR: Final = 0.5
 """From this share of its words found in one passage on, a question is taken to be in that passage's language."""
 _SPELLING: Final = 5
+
+
+Measure = Literal["meaning", "parts", "model"]
+"""What the similarity of hits was measured by: whole meanings, their parts, or a reranking model."""
+Missing = Literal["out_of_time", "unavailable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The hits of a search, and why there was no closer look at them, where there was to be one."""
+
+    hits: list[Hit]
+    measure: Measure
+    missing: Missing | None = None
 
 
 @dataclass(slots=True)
@@ -50,8 +67,8 @@ class Retriever:
         self._parts = embedder.space.tokens if parts is None else parts
         self._reranker = reranker
 
-    def search(self, question: Question) -> list[Hit]:
-        """The passages that answer `question` best, best first."""
+    def rank(self, question: Question, until: float = math.inf) -> Ranking:
+        """The passages that answer `question` best, best first; no closer look at them is waited for after `until`."""
         scope = Scope(question.tenant_id, question.collections, kind="passage", tags=question.tags)
         asked = self._embedder.question(question.text)
         context = self._embedder.question(question.context) if question.context.strip() else None
@@ -62,10 +79,24 @@ class Retriever:
             found = self._candidates(asked, context, terms, scope)
         similarity = {id_: likeness(cosine, self._embedder.space) for id_, cosine in found.meaning.items()}
         best = self._ranked(found, similarity)[: max(_LOOKED_AT, question.top_k)]
-        if question.rerank:
-            similarity |= self._closer(asked, question, [id_ for id_, _ in best], scope)
-            best = self._ranked(found, {id_: similarity[id_] for id_, _ in best})
-        return self._hits(best[: question.top_k], found, similarity)
+        measure = self._measure(asked) if question.rerank and best else "meaning"
+        missing: Missing | None = None
+        if measure != "meaning":
+            ids = [id_ for id_, _ in best]
+            try:
+                looked = within(until - time.monotonic(), lambda: self._closer(asked, question, ids, scope))
+                similarity |= looked
+                best = self._ranked(found, {id_: similarity[id_] for id_ in ids})
+            except TimeoutError:
+                measure, missing = "meaning", "out_of_time"
+            except Unavailable:
+                measure, missing = "meaning", "unavailable"
+        return Ranking(self._hits(best[: question.top_k], found, similarity), measure, missing)
+
+    def _measure(self, asked: Embedding) -> Measure:
+        if self._reranker:
+            return "model"
+        return "parts" if self._parts and asked.tokens else "meaning"
 
     def _spelled(self, text: str, found: _Candidates) -> str:
         """The question with its accents, without which no model understands it."""
@@ -127,17 +158,11 @@ class Retriever:
         return sorted(scores.items(), key=lambda scored: (-scored[1], scored[0]))
 
     def _closer(self, asked: Embedding, question: Question, ids: list[str], scope: Scope) -> dict[str, float]:
-        """How alike those of `ids` are to the question, read closely; without a word where nobody can read."""
-        if not ids:
-            return {}
+        """How alike those of `ids` are to the question, read closely, or `Unavailable`."""
         if self._reranker:
             texts = {id_: passage.searchable for id_, passage in self._passages(ids).items()}
-            try:
-                return dict(zip(texts, self._reranker.scores(question.text, list(texts.values())), strict=True))
-            except Unavailable:
-                return {}
-        if not (self._parts and asked.tokens):
-            return {}
+            return dict(zip(texts, self._reranker.scores(question.text, list(texts.values())), strict=True))
+        assert asked.tokens
         (sums,) = self._store.search([Ask(asked.tokens, replace(scope, ids=tuple(ids)), len(ids))])
         return {id_: self._alike(total, asked.tokens) for id_, total in sums.items()}
 
