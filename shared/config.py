@@ -55,6 +55,11 @@ class Config:
     search_proxy: str
     search_ca: str
 
+    @property
+    def has_index(self) -> bool:
+        """Whether there is an index that passages are found by."""
+        return bool(self.qdrant_url or self.qdrant_folder)
+
 
 @cache
 def config() -> Config:

@@ -44,6 +44,11 @@ class MemoryIndex(Index):
             self._passages.pop(document, None)
             return True
 
+    def forget(self, document: Document) -> None:
+        with self._writing():
+            self._revisions.pop(document, None)
+            self._passages.pop(document, None)
+
     def delete_collection(self, tenant_id: str, collection: str) -> None:
         with self._writing():
             for document in [*self._passages]:

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from agent_data import Change, changes
+from agent_data.indexing_at_once import index_at_once
 from doors.direct import Caller, Params, method
 from shared.documents import writing
 from shared.documents.models import Body, Metadata, MimeType, NewDocumentId, ParentId, Written
@@ -55,4 +56,7 @@ def handler(params: CreateDocument, caller: Caller) -> Written:
         is_human_readable=params.is_human_readable,
         created_at=params.created_at,
     )
-    return writing.create(changes(caller), params.request("create_document", caller), new)
+    changed = changes(caller)
+    written = writing.create(changed, params.request("create_document", caller), new)
+    index_at_once(changed)
+    return written

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from agent_data import ChangeOfDocument, changes
+from agent_data.indexing_at_once import index_at_once
 from doors.direct import Caller, method
 from shared.documents import deleting
 from shared.documents.models import Written
@@ -38,4 +39,7 @@ class DeleteDocument(ChangeOfDocument):
 def handler(params: DeleteDocument, caller: Caller) -> Written:
     """Hide the document from that moment on; its history stays, and it can be restored."""
     deletion = deleting.Deletion(params.delete_at, params.reason, params.deleted_by, params.recursive)
-    return deleting.delete(changes(caller), params.request("delete_document", caller), params.document_id, deletion)
+    changed = changes(caller)
+    written = deleting.delete(changed, params.request("delete_document", caller), params.document_id, deletion)
+    index_at_once(changed)
+    return written

@@ -7,6 +7,7 @@ or any other metadata changes the document's revision and not that one, so that 
 from __future__ import annotations
 
 import json
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from shared.config import config
@@ -15,30 +16,48 @@ from shared.documents.reading import Reading
 from shared.dynamodb import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from shared.documents.changes import Head
-    from shared.knowledge.passages import Hit, Passage
+    from shared.knowledge.passages import Document, Hit, Passage
 
 COLLECTION: Final = "agent-data"
+_one_at_a_time: Final = [Lock() for _ in range(64)]
+"""By document: whoever comes second in this process finds the work done, and does not do it again."""
 _READ_AS: Final[dict[str, Any]] = {"text/markdown": "markdown", "text/plain": "text", "application/json": "code"}
 
 
-def refresh(tenant_id: str, document_id: str, *, anew: bool = False) -> None:
-    """Let of a document be found what it is now; what is found already is left, unless it is wanted `anew`."""
+def refresh(
+    tenant_id: str,
+    document_id: str,
+    *,
+    anew: bool = False,
+    at_most: int | None = None,
+    answered: Callable[[], object] = lambda: None,
+) -> None:
+    """Let of a document be found what it is now, unless its text has more than `at_most` characters.
+
+    What is found of it already is left as it is, unless it is wanted `anew`. `answered` hears of the index's first
+    answer.
+    """
     from shared.knowledge.index import knowledge_index
     from shared.knowledge.passages import Document
 
-    reading = _reading(tenant_id)
-    head = reading.heads([document_id]).get(document_id)
-    if head is None:
-        return
-    index = knowledge_index()
     document = Document(tenant_id, COLLECTION, document_id)
-    if head.deleted(moments.now()):
-        index.delete(document, head.revision)
-    elif anew or not index.holds(document, head.searchable_revision):
-        index.replace(document, head.revision, _passages(document, head, reading.body(head)))
+    with _one_at_a_time[hash(document) % len(_one_at_a_time)]:
+        reading = _reading(tenant_id)
+        head = reading.head(document_id)
+        index = knowledge_index()
+        if head is None:
+            index.forget(document)
+        elif head.deleted(moments.now()):
+            index.delete(document, head.revision)
+        elif anew or not index.holds(document, head.searchable_revision):
+            answered()
+            body = reading.body(head)
+            if at_most is None or len(body) <= at_most:
+                index.replace(document, head.revision, _passages(document, head, body))
+    answered()
 
 
 def current(tenant_id: str, hits: Sequence[Hit]) -> list[Hit]:
@@ -63,7 +82,7 @@ def _is_ours(passage: Passage, tenant_id: str) -> bool:
     return (passage.document.tenant_id, passage.document.collection) == (tenant_id, COLLECTION)
 
 
-def _passages(document: Any, head: Head, body: str) -> list[Passage]:
+def _passages(document: Document, head: Head, body: str) -> list[Passage]:
     from shared.knowledge.passages import Passage
     from shared.knowledge.splitting import split
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent_data import ChangeOfDocument, changes
+from agent_data.indexing_at_once import index_at_once
 from doors.direct import Caller, method
 from shared.documents import deleting
 from shared.documents.models import Written
@@ -29,5 +30,8 @@ class RestoreDocument(ChangeOfDocument):
 )
 def handler(params: RestoreDocument, caller: Caller) -> Written:
     """Restore the document to the place that it had."""
+    changed = changes(caller)
     request = params.request("restore_document", caller)
-    return deleting.restore(changes(caller), request, params.document_id, recursive=params.recursive)
+    written = deleting.restore(changed, request, params.document_id, recursive=params.recursive)
+    index_at_once(changed)
+    return written

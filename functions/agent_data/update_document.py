@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from agent_data import ChangeOfDocument, changes
+from agent_data.indexing_at_once import index_at_once
 from doors.direct import Caller, Params, method
 from shared.documents import writing
 from shared.documents.models import Body, Metadata, MimeType, PatchField, Written
@@ -60,5 +61,8 @@ def handler(params: UpdateDocument, caller: Caller) -> Written:
         is_human_readable=params.patch.is_human_readable,
         mask=params.update_mask,
     )
+    changed = changes(caller)
     request = params.request("update_document", caller)
-    return writing.update(changes(caller), request, params.document_id, patch, params.last_known_revision)
+    written = writing.update(changed, request, params.document_id, patch, params.last_known_revision)
+    index_at_once(changed)
+    return written

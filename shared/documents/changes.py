@@ -108,6 +108,8 @@ class Changes:
     tenant_id: str
     tree: Tree = field(init=False)
     requests: Requests = field(init=False)
+    written: list[str] = field(default_factory=list)
+    """The documents that were written so far."""
 
     def __post_init__(self) -> None:
         self.tree = Tree(self.table, self.tenant_id)
@@ -164,8 +166,11 @@ class Changes:
 
     def write(self, *writes: Write) -> None:
         """Carry out all writes or none, if there are any."""
-        if writes:
-            self.table.transact(*writes)
+        if not writes:
+            return
+        self.table.transact(*writes)
+        partitions = [write.target["pk"] for write in writes if write.target["sk"] == keys.DOCUMENT]
+        self.written += [keys.document_of(pk)[1] for pk in partitions]
 
     def nodes(self, document_ids: Iterable[str]) -> dict[str, Node]:
         """Documents and their positions, deleted or not."""

@@ -29,6 +29,12 @@ def document(tenant_id: str, document_id: str) -> str:
     return f"{tenant_id}#document#{document_id}"
 
 
+def document_of(partition: str) -> tuple[str, str]:
+    """The tenant and the document that a partition is of."""
+    tenant_id, _, document_id = partition.partition("#document#")
+    return tenant_id, document_id
+
+
 def children(tenant_id: str, parent_id: str) -> str:
     """The partition that lists a document's children."""
     return f"{tenant_id}#children#{parent_id}"

@@ -37,7 +37,7 @@ class Reading:
 
     def document(self, document_id: str, revision: int | None = None) -> Document:
         """A document that is not deleted, as it is or as it was at a revision."""
-        head = self._head(document_id)
+        head = self.head(document_id)
         if head is None or head.deleted(moments.now()):
             raise refusals.no_document(document_id)
         if revision is not None and revision != head.revision:
@@ -70,13 +70,18 @@ class Reading:
 
     def history(self, document_id: str, limit: int, cursor: str | None) -> History:
         """The changes of a document, deleted or not, oldest first."""
-        if self._head(document_id) is None:
+        if self.head(document_id) is None:
             raise refusals.no_document(document_id)
         after = cursors.decode(cursor, int)[0] if cursor else 0
         if not 0 <= after < _LAST_REVISION:
             raise cursors.stale()
         chosen, more = _page(self._entries(document_id, after, limit), limit)
         return History([entry for _, entry in chosen], cursors.encode(chosen[-1][0]) if more else None)
+
+    def head(self, document_id: str) -> Head | None:
+        """A document without its text, deleted or not, if it was ever created."""
+        item = self._table.get(keys.document(self._tenant_id, document_id), keys.DOCUMENT)
+        return Head.of(item) if item else None
 
     def heads(self, document_ids: Iterable[str]) -> dict[str, Head]:
         """Those of documents, deleted or not, that were ever created."""
@@ -92,10 +97,6 @@ class Reading:
         content = self._table.get(partition, keys.content(head.content_revision))
         assert content is not None
         return content
-
-    def _head(self, document_id: str) -> Head | None:
-        item = self._table.get(keys.document(self._tenant_id, document_id), keys.DOCUMENT)
-        return Head.of(item) if item else None
 
     def _as_it_was(self, head: Head, revision: int) -> Head:
         entry = self._table.get(keys.document(self._tenant_id, head.document_id), keys.history(revision))

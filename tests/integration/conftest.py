@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
 
+from agent_data import indexing_at_once
 from shared.documents import moments
 from tests.documents import Agent
 from tests.store import running_store
@@ -33,6 +35,18 @@ def tenant() -> str:
 def agent(tenant: str) -> Agent:
     """An agent who writes documents of that tenant."""
     return Agent(tenant)
+
+
+@pytest.fixture(autouse=True)
+def _index_at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have documents indexed for those tests alone that ask for it: to embed thousands takes its time."""
+    if "indexing" not in request.fixturenames:
+        monkeypatch.setattr(indexing_at_once._index, "_away_until", math.inf)
+
+
+@pytest.fixture
+def indexing() -> None:
+    """Documents are indexed as they are written."""
 
 
 @pytest.fixture

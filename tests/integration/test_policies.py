@@ -26,6 +26,8 @@ from tests.passages import MemoryIndex
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.usefixtures("indexing")
+
 RESOURCES: dict[str, dict[str, Any]] = yaml.load(FILE.read_text(), TemplateLoader)["Resources"]
 CHAT = {"conversation_id": "chat"}
 MESSAGE = CHAT | {"role": "user", "content": "x"}
@@ -41,7 +43,10 @@ NOTE = {"collection": "notes"}
 # What takes each function down every path of its code that reaches the store.
 SCENARIOS: dict[str, list[dict[str, Any]]] = {
     "agent_data-create_document": [{"document_id": "new", "parent_id": "mid", "content": LARGE, "request_id": "r"}],
-    "agent_data-update_document": [{"document_id": "top", "patch": {"content": {"body": "y"}}, "request_id": "r"}],
+    "agent_data-update_document": [
+        {"document_id": "top", "patch": {"content": {"body": "y"}}, "request_id": "r"},
+        {"document_id": "top", "patch": {"content": LARGE}},
+    ],
     "agent_data-move_document": [
         {"document_id": "leaf", "new_parent_id": "mid", "position": {"before": "twig"}, "request_id": "r"},
         {"document_id": "twig", "new_parent_id": "root", "position": {"ordering": 0}},

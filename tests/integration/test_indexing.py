@@ -1,0 +1,240 @@
+"""Documents as they are found: what a write has changed is found, or gone, in the very next search."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agent_data import indexing, indexing_at_once
+from agent_data.indexing import COLLECTION, current, refresh
+from shared.config import config
+from shared.documents import keys
+from shared.documents.reading import Reading
+from shared.dynamodb import Table, Write
+from shared.knowledge.index import knowledge_index
+from shared.knowledge.passages import Document, Question
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shared.knowledge.passages import Hit
+    from tests.documents import Agent
+
+pytestmark = pytest.mark.usefixtures("indexing")
+
+FERNS = "Ferns are watered at dawn."
+ROCKETS = "Rockets burn kerosene and oxygen."
+
+
+def hits(tenant: str, query: str = "watering ferns", **question: Any) -> list[Hit]:
+    """What a search finds of a tenant's documents, as they are now."""
+    return current(tenant, knowledge_index().search(Question(query, tenant, (COLLECTION,), 20, **question)))
+
+
+def found(tenant: str, query: str = "watering ferns", **question: Any) -> set[str]:
+    """Which documents a search finds."""
+    return {hit.passage.document.document_id for hit in hits(tenant, query, **question)}
+
+
+def texts(tenant: str, document_id: str) -> list[str]:
+    """All that is found of one document."""
+    return [hit.passage.text for hit in hits(tenant) if hit.passage.document.document_id == document_id]
+
+
+@pytest.fixture
+def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The documents whose passages are embedded from now on."""
+    seen: list[str] = []
+    real = knowledge_index().replace
+
+    def replace(document: Document, *given: Any) -> bool:
+        seen.append(document.document_id)
+        return real(document, *given)
+
+    monkeypatch.setattr(knowledge_index(), "replace", replace)
+    return seen
+
+
+@pytest.mark.parametrize("mime_type", ["text/markdown", "text/plain", "application/json"])
+def test_what_is_created_is_found_by_the_next_query(agent: Agent, mime_type: str) -> None:
+    body = {"text/markdown": f"# Garden\n\n{FERNS}\n", "application/json": f'{{\n  "care": "{FERNS}"\n}}'}.get(
+        mime_type, FERNS
+    )
+    agent(
+        "create_document",
+        document_id="a",
+        parent_id="root",
+        content={"mime_type": mime_type, "body": body},
+        metadata={"title": "Care", "tags": ["green", "wet"], "source": "cursor"},
+    )
+    (hit,) = hits(agent.tenant)
+    assert FERNS in hit.passage.text
+    assert (hit.passage.title, hit.passage.tags, hit.passage.source) == ("Care", ("green", "wet"), "a")
+    assert found(agent.tenant, tags=("wet", "green")) == {"a"}
+    assert found(agent.tenant, tags=("wet", "dry")) == set()
+
+
+def test_what_is_updated_is_found_as_it_is_now_and_not_as_it_was(agent: Agent) -> None:
+    agent.create("a", body="\n\n".join(f"{FERNS} {'Moss too. ' * 80}{number}" for number in range(4)))
+    assert len(texts(agent.tenant, "a")) > 1
+    agent("update_document", document_id="a", patch={"content": {"body": ROCKETS}})
+    assert texts(agent.tenant, "a") == [ROCKETS]
+
+
+def test_what_is_deleted_is_gone_and_what_is_restored_is_back(agent: Agent) -> None:
+    agent.create("a", body=FERNS)
+    agent("delete_document", document_id="a")
+    assert found(agent.tenant) == set()
+    assert knowledge_index().count(agent.tenant) == 0, "its passages are no longer kept"
+    agent("restore_document", document_id="a")
+    assert found(agent.tenant) == {"a"}
+
+
+def test_what_is_deleted_with_its_parent_is_gone_and_comes_back_with_it(agent: Agent) -> None:
+    agent.create("top", body=FERNS)
+    for number in range(5):
+        agent.create(f"a{number}", "top", FERNS)
+        agent.create(f"b{number}", f"a{number}", FERNS)
+    everything = found(agent.tenant)
+    assert len(everything) == 11
+    agent("delete_document", document_id="top", recursive=True)
+    assert found(agent.tenant) == set()
+    assert knowledge_index().count(agent.tenant) == 0
+    agent("restore_document", document_id="top", recursive=True)
+    assert found(agent.tenant) == everything
+
+
+def test_a_deletion_to_come_takes_effect_at_its_moment(agent: Agent, clock: Callable[..., None]) -> None:
+    agent.create("a", body=FERNS)
+    agent("delete_document", document_id="a", delete_at="2999-01-01T00:00:00Z")
+    assert found(agent.tenant) == {"a"}
+    clock(days=366 * 1000)
+    assert found(agent.tenant) == set()
+
+
+def test_what_alters_nothing_that_is_searched_hides_nothing_and_embeds_nothing(
+    agent: Agent, embedded: list[str]
+) -> None:
+    agent.create("folder")
+    agent.create("a", body=FERNS, metadata={"title": "Care", "tags": ["green"]})
+    embedded.clear()
+    agent.move("a", "folder")
+    agent("update_document", document_id="a", patch={"metadata": {"title": "Care", "tags": ["green"], "by": "cursor"}})
+    agent("update_document", document_id="a", patch={"is_human_readable": False})
+    assert found(agent.tenant) >= {"a"}
+    refresh(agent.tenant, "a")
+    assert embedded == []
+    agent("update_document", document_id="a", patch={"metadata": {"title": "Watering", "tags": ["wet"]}})
+    assert embedded == ["a"]
+    assert [hit.passage.title for hit in hits(agent.tenant, tags=("wet",))] == ["Watering"]
+
+
+def test_documents_of_before_there_was_an_index_are_found(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexing_at_once, "_REST_SECONDS", 0.0)
+    with monkeypatch.context() as patched:
+        patched.setattr(indexing_at_once, "refresh", lambda *_, **__: None)
+        agent.create("a", body=FERNS)
+        agent("update_document", document_id="a", patch={"metadata": {"title": "Care"}})
+    key = {"pk": keys.document(agent.tenant, "a"), "sk": keys.DOCUMENT}
+    Table(config().documents_table).write(Write("Update", key, expression="REMOVE searchable_since"))
+    refresh(agent.tenant, "a")
+    assert found(agent.tenant) == {"a"}
+    agent("update_document", document_id="a", patch={"is_human_readable": False})
+    assert found(agent.tenant) == {"a"}
+
+
+def test_what_a_late_worker_read_before_an_update_is_not_found(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent.create("a", body=FERNS)
+    assert texts(agent.tenant, "a") == [FERNS]
+    refresh_late(agent, monkeypatch, lambda: agent("update_document", document_id="a", patch=patch("Ferns, not now.")))
+    assert texts(agent.tenant, "a") == ["Ferns, not now."]
+
+
+def test_what_a_late_worker_read_before_a_deletion_is_not_kept(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent.create("a", body=FERNS)
+    refresh_late(agent, monkeypatch, lambda: agent("delete_document", document_id="a"))
+    assert found(agent.tenant) == set()
+    assert knowledge_index().count(agent.tenant) == 0
+
+
+def test_a_late_deletion_does_not_take_what_was_restored(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent.create("a", body=FERNS)
+    agent("delete_document", document_id="a")
+    refresh_late(agent, monkeypatch, lambda: agent("restore_document", document_id="a"))
+    assert found(agent.tenant) == {"a"}
+
+
+def patch(body: str) -> dict[str, Any]:
+    return {"content": {"body": body}}
+
+
+def refresh_late(agent: Agent, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], Any]) -> None:
+    """Index what there was before `meanwhile`, after it, as a worker in another process would."""
+    with monkeypatch.context() as patched:
+        patched.setattr(indexing, "_one_at_a_time", [threading.Lock() for _ in range(64)])
+        real = Reading.head
+        read = []
+
+        def head(reading: Any, document_id: str) -> Any:
+            read.append(real(reading, document_id))
+            if len(read) == 1:
+                patched.setattr(Reading, "head", real)
+                patched.setattr(indexing, "_one_at_a_time", [threading.Lock() for _ in range(64)])
+                meanwhile()
+            return read[0]
+
+        patched.setattr(Reading, "head", head)
+        refresh(agent.tenant, "a", anew=True)
+
+
+def test_of_many_writers_at_once_the_last_is_found(agent: Agent) -> None:
+    agent.create("a", body=FERNS)
+
+    def write(number: int) -> None:
+        agent("update_document", document_id="a", patch=patch(f"{FERNS} Version {number}."))
+
+    writers = [threading.Thread(target=write, args=[number]) for number in range(6)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert texts(agent.tenant, "a") == [agent.get("a")["content"]["body"]]
+
+
+def test_what_was_never_created_leaves_nothing(agent: Agent) -> None:
+    refresh(agent.tenant, "nobody")
+    assert knowledge_index().count(agent.tenant) == 0
+    assert knowledge_index().revision(Document(agent.tenant, COLLECTION, "nobody")) == 0
+
+
+def test_what_was_removed_for_good_is_not_kept(agent: Agent) -> None:
+    agent.create("a", body=FERNS)
+    Table(config().documents_table).write(
+        Write("Delete", {"pk": keys.document(agent.tenant, "a"), "sk": keys.DOCUMENT})
+    )
+    assert found(agent.tenant) == set()
+    refresh(agent.tenant, "a")
+    assert knowledge_index().count(agent.tenant) == 0
+
+
+def test_fifty_tenants_with_the_same_ids_never_meet(tenant: str) -> None:
+    from tests.documents import Agent
+
+    tenants = [f"{tenant}-{number}" for number in range(50)]
+    for number, each in enumerate(tenants):
+        Agent(each).create("a", body=f"{FERNS} Said by number {number}.")
+    for number, each in enumerate(tenants):
+        assert [hit.passage.text for hit in hits(each)] == [f"{FERNS} Said by number {number}."]
+    foreign = knowledge_index().search(Question("watering ferns", tenants[0], (COLLECTION,)))
+    assert foreign
+    assert current(tenants[1], foreign) == []
+    Agent(tenants[0])("delete_document", document_id="a")
+    assert (found(tenants[0]), found(tenants[1])) == (set(), {"a"})
+
+
+def test_a_long_text_is_left_to_the_stream(agent: Agent, embedded: list[str]) -> None:
+    agent.create("long", body="Ferns are watered. " * 4_000)
+    assert embedded == []
+    assert found(agent.tenant) == set()
