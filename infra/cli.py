@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,13 +12,14 @@ from botocore.exceptions import BotoCoreError, ClientError
 from cyclopts import App
 from cyclopts.config import Env
 
-from infra.devices import devices
+from infra.devices.cli import devices
+from infra.doctor.command import doctor
 from infra.keys import keys
 from infra.local.broker.limits import Limits
 from infra.local.dynamodb import DURABLE, Engine, EngineFailed, connect
 from infra.local.environment import point_at_store, prepare
-from infra.local.folder import FolderTaken, Serving, announce, hold
-from infra.local.listening import address_of, listen
+from infra.local.folder import FolderTaken, hold
+from infra.local.listening import listen
 from infra.local.template import load
 from shared.config import Auth  # noqa: TC001 - cyclopts reads it
 
@@ -34,6 +34,7 @@ app: Final = App(
 )
 app.command(keys)
 app.command(devices)
+app.command(doctor)
 _MQTT_PORT: Final = 1883
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
@@ -107,13 +108,6 @@ def serve(  # noqa: PLR0913 - one argument an option
             _end(str(error))
         if host in _LOOPBACK:
             _let_read(root or (Path(),))
-        serving = Serving(
-            pid=os.getpid(),
-            address=address_of(listener),
-            store_url=store_url,
-            mqtt_url=address_of(mqtt_listener, "mqtt"),
-        )
-        announce(data, serving)
         machine.run(
             template,
             listener,

@@ -20,6 +20,8 @@ class Serving(TypedDict):
     address: str
     store_url: str
     mqtt_url: str
+    mqtt_token: str
+    data_plane_url: str
 
 
 class FolderTaken(Exception):
@@ -45,7 +47,9 @@ def hold(folder: Path) -> Iterator[None]:
 
 def announce(folder: Path, serving: Serving) -> None:
     """Tell other commands on this machine where the server's parts are."""
-    (folder / _SERVING).write_text(json.dumps(serving))
+    file = folder / _SERVING
+    file.touch(mode=0o600)
+    file.write_text(json.dumps(serving))
 
 
 def serving(folder: Path) -> Serving | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import shlex
 import signal
 import sys
@@ -15,6 +16,7 @@ import uvicorn
 
 from infra.local.dynamodb import connect, create_tables
 from infra.local.expiry import Expiry
+from infra.local.folder import Serving, announce
 from infra.local.functions import Functions
 from infra.local.gateway import Gateway
 from infra.local.iot import iot, point_at
@@ -56,6 +58,17 @@ def run(  # noqa: PLR0913 - each is a part of the machine
         invoke.use(functions)
         served = stack.enter_context(iot(mqtt_listener, limits, authorizing=authorizing))
         point_at(served)
+        announce(
+            data,
+            Serving(
+                pid=os.getpid(),
+                address=address_of(listener),
+                store_url=store_url,
+                mqtt_url=served.mqtt_url,
+                mqtt_token=served.token,
+                data_plane_url=served.data_plane_url,
+            ),
+        )
         rules = RuleFeeder(template.rules, served.broker, functions)
         stack.callback(rules.close)
         terminal = Terminal()

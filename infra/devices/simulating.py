@@ -1,24 +1,22 @@
-"""`kho devices`: a fleet to try things on."""
+"""`kho devices simulate`: a fleet to try things on."""
 
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final, NoReturn
+from typing import Annotated, Final
 from urllib.parse import urlsplit
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from infra.local.folder import serving
+from infra.devices.broker import running_on
 from infra.local.simulator.device import Model
 from infra.local.simulator.fleet import Fleet
 from infra.local.simulator.quirks import FIRMWARE, Quirk
-
-devices: Final = App(name="devices", help="Devices: ESP32 boards whose tools agents call.")
+from infra.stores import end
 
 _EVERY_SECONDS: Final = 5.0
 _USUAL_PORT: Final = 1883
@@ -76,7 +74,6 @@ class Fleets:
 _ONE: Final = Fleets()
 
 
-@devices.command
 def simulate(fleet: Fleets = _ONE, *, mqtt_url: str = "", data: Path = Path(".kho")) -> None:
     """Simulate devices until Ctrl-C: each connects, answers calls, and comes back after it was lost.
 
@@ -91,7 +88,7 @@ def simulate(fleet: Fleets = _ONE, *, mqtt_url: str = "", data: Path = Path(".kh
     with Fleet(host, port, fleet.ids(), fleet.model()) as running:
         running.start()
         if not running.connected:
-            _end(f"no device is let in at {host}, port {port}. Is 'kho serve' running, and does it know the devices?")
+            end(f"no device is let in at {host}, port {port}. Is 'kho serve' running, and does it know the devices?")
         pause = threading.Event()
         # A shell that starts a command in the background has it ignore Ctrl-C.
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -113,8 +110,7 @@ def _report(running: Fleet) -> None:
 
 def _broker(mqtt_url: str, data: Path) -> tuple[str, int]:
     if not mqtt_url:
-        # Where nothing was ever served, asking would make the folder.
-        found = serving(data.resolve()) if (data / "serving.json").exists() else None
+        found = running_on(data)
         mqtt_url = found["mqtt_url"] if found else f"mqtt://127.0.0.1:{_USUAL_PORT}"
     parts = urlsplit(mqtt_url)
     try:
@@ -122,9 +118,5 @@ def _broker(mqtt_url: str, data: Path) -> tuple[str, int]:
     except ValueError:
         port = 0
     if parts.scheme != "mqtt" or not parts.hostname or not port:
-        _end(f"'{mqtt_url}' is no broker's address; one is mqtt://127.0.0.1:1883.")
+        end(f"'{mqtt_url}' is no broker's address; one is mqtt://127.0.0.1:1883.")
     return parts.hostname, port
-
-
-def _end(message: str) -> NoReturn:
-    sys.exit(f"kho: {message}")

@@ -1,0 +1,60 @@
+"""The devices' broker, as commands meet it: this machine's, while it is served, or a deployed stack's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from infra.local.folder import Serving, serving
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from infra.stores import Where
+
+
+def endpoint(where: Where) -> str:
+    """Where devices with a user name and a password connect to; nothing where nobody serves."""
+    if where.stack:
+        import boto3
+
+        found = boto3.client("iot").describe_domain_configuration(domainConfigurationName=f"{where.stack}-devices")
+        return f"mqtts://{found['domainName']}:8883"
+    running = running_on(where.data)
+    return running["mqtt_url"] if running else ""
+
+
+def disconnect(where: Where, device_id: str) -> None:
+    """End the device's connection, and let its certificates open nothing any more."""
+    import boto3
+
+    if where.stack:
+        _deactivate_certificates(device_id)
+        plane = boto3.client("iot-data")
+    else:
+        running = running_on(where.data)
+        if running is None or not running["data_plane_url"]:
+            return
+        plane = boto3.client("iot-data", endpoint_url=running["data_plane_url"])
+    try:
+        plane.delete_connection(clientId=device_id)
+    except plane.exceptions.ResourceNotFoundException:  # it is not connected
+        return
+
+
+def running_on(data: Path) -> Serving | None:
+    """Where the parts of the server that uses the data folder are, if one runs."""
+    # Where nothing was ever served, asking would make the folder.
+    return serving(data.resolve()) if (data / "serving.json").exists() else None
+
+
+def _deactivate_certificates(device_id: str) -> None:
+    import boto3
+
+    iot = boto3.client("iot")
+    try:
+        pages = list(iot.get_paginator("list_thing_principals").paginate(thingName=device_id))
+    except iot.exceptions.ResourceNotFoundException:  # it never had one
+        return
+    for page in pages:
+        for principal in page["principals"]:
+            iot.update_certificate(certificateId=principal.rpartition("/")[2], newStatus="INACTIVE")

@@ -1,0 +1,15 @@
+"""The commands of `kho devices`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cyclopts import App
+
+from infra.devices.registering import list_, register, revoke
+from infra.devices.simulating import simulate
+
+devices: Final = App(name="devices", help="Devices: ESP32 boards whose tools agents call.")
+for each in (register, revoke, simulate):
+    devices.command(each)
+devices.command(list_, name="list")
