@@ -30,6 +30,15 @@ class Config:
     knowledge_table: str
     devices_table: str
     access_table: str
+    mqtt_url: str
+    mqtt_token: str
+    mqtt_keepalive: int
+    iot_endpoint: str
+    data_plane_url: str
+    vision_url: str
+    vision_token: str
+    audio_server: str
+    audio_port: int
     oidc_issuer: str
     oidc_audience: str
     oidc_jwks_url: str
@@ -43,13 +52,11 @@ class Config:
     model_provider: ModelProvider
     model: str
     model_url: str
-    model_key: str
     embedder: EmbedderKind
     embedding_model: str
     reranker: RerankerKind
     rerank_model: str
     qdrant_url: str
-    qdrant_key: str
     qdrant_collection: str
     qdrant_folder: str
     search_proxy: str
@@ -72,6 +79,15 @@ def config() -> Config:
         knowledge_table=os.environ.get("KHO_KNOWLEDGE_TABLE", ""),
         devices_table=os.environ.get("KHO_DEVICES_TABLE", ""),
         access_table=os.environ.get("KHO_ACCESS_TABLE", ""),
+        mqtt_url=os.environ.get("KHO_MQTT_URL", ""),
+        mqtt_token=os.environ.get("KHO_MQTT_TOKEN", ""),
+        mqtt_keepalive=_integer("KHO_MQTT_KEEPALIVE", 240, at_least=1),
+        iot_endpoint=os.environ.get("KHO_IOT_ENDPOINT", ""),
+        data_plane_url=os.environ.get("AWS_ENDPOINT_URL_IOT_DATA_PLANE", ""),
+        vision_url=os.environ.get("KHO_VISION_URL", ""),
+        vision_token=os.environ.get("KHO_VISION_TOKEN", ""),
+        audio_server=os.environ.get("KHO_AUDIO_SERVER", ""),
+        audio_port=_integer("KHO_AUDIO_PORT", 8884, at_least=1),
         oidc_issuer=_url("KHO_OIDC_ISSUER"),
         oidc_audience=_with("KHO_OIDC_ISSUER", "KHO_OIDC_AUDIENCE"),
         oidc_jwks_url=_url("KHO_OIDC_JWKS_URL"),
@@ -85,13 +101,11 @@ def config() -> Config:
         model_provider=_choice("KHO_MODEL_PROVIDER", get_args(ModelProvider), "none"),
         model=os.environ.get("KHO_MODEL", ""),
         model_url=os.environ.get("KHO_MODEL_URL", ""),
-        model_key=os.environ.get("KHO_MODEL_KEY", ""),
         embedder=_choice("KHO_EMBEDDER", get_args(EmbedderKind), "embedded"),
         embedding_model=os.environ.get("KHO_EMBEDDING_MODEL", ""),
         reranker=_choice("KHO_RERANKER", get_args(RerankerKind), "late-interaction"),
         rerank_model=os.environ.get("KHO_RERANK_MODEL", ""),
         qdrant_url=_url("KHO_QDRANT_URL"),
-        qdrant_key=os.environ.get("KHO_QDRANT_KEY", ""),
         qdrant_collection=os.environ.get("KHO_QDRANT_COLLECTION") or "kho",
         qdrant_folder=os.environ.get("KHO_QDRANT_FOLDER", ""),
         search_proxy=os.environ.get("KHO_SEARCH_PROXY", ""),

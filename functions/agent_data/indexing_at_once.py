@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _SECONDS: Final = 5.0
 _FIRST_SECONDS: Final = 2.5
-"""An index that says nothing for so long is away, or as good as that."""
+"""A server of an index that says nothing for so long is away, or as good as that."""
 _REST_SECONDS: Final = 10.0
 """For so long, no other write waits for an index that is away."""
 _CHARACTERS: Final = 64 * 1024
@@ -57,7 +57,7 @@ def index_at_once(changes: Changes) -> None:
     deadline = time.monotonic() + seconds
     answered = threading.Event()
     begun = begin(lambda: _index_all(changes.tenant_id, list(dict.fromkeys(changes.written)), deadline, answered.set))
-    if not answered.wait(min(_FIRST_SECONDS, seconds)):
+    if not answered.wait(min(_FIRST_SECONDS, seconds) if config().qdrant_url else seconds):
         _index.failed("no answer in time")
         return
     with suppress(TimeoutError):

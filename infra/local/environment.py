@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 _MAY_BE_BEDROCK: Final = ("KHO_MODEL_PROVIDER", "KHO_EMBEDDER", "KHO_RERANKER")
 
+_EMBEDDED: Final = {"KHO_EMBEDDER": "embedded", "KHO_RERANKER": "late-interaction"}
+"""What one machine does by itself, which on AWS others do."""
 _CREDENTIALS: Final = ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
 
 
@@ -25,7 +27,7 @@ def prepare(
 ) -> None:
     """Set this process's environment; what the operator has set stays, credentials only where AWS is really asked."""
     given = {name: value for name, value in os.environ.items() if value}
-    os.environ.update(template.environment | given)
+    os.environ.update(template.environment | _EMBEDDED | given)
     os.environ["KHO_AUTH"] = auth
     os.environ.setdefault("AWS_DEFAULT_REGION", os.environ.get("AWS_REGION", "us-east-1"))
     os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Final, Protocol
 
 from shared.config import ConfigurationError, config
+from shared.secrets import secret
 from shared.telemetry import REQUEST_SECONDS
 
 SECONDS: Final = REQUEST_SECONDS - 1
@@ -44,4 +45,4 @@ def language_model() -> LanguageModel | None:
         return Bedrock(settings.model, SECONDS)
     from shared.language_model.openai import OpenAICompatible
 
-    return OpenAICompatible(settings.model_url, settings.model, settings.model_key, SECONDS)
+    return OpenAICompatible(settings.model_url, settings.model, secret("KHO_MODEL_KEY"), SECONDS)

@@ -40,8 +40,9 @@ def agent(tenant: str) -> Agent:
 @pytest.fixture(autouse=True)
 def _index_at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have documents indexed for those tests alone that ask for it: to embed thousands takes its time."""
-    if "indexing" not in request.fixturenames:
-        monkeypatch.setattr(indexing_at_once._index, "_away_until", math.inf)
+    is_wanted = "indexing" in request.fixturenames
+    monkeypatch.setattr(indexing_at_once._index, "_away_until", -math.inf if is_wanted else math.inf)
+    monkeypatch.setattr(indexing_at_once, "_SECONDS", 60.0)
 
 
 @pytest.fixture

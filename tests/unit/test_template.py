@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,8 +88,12 @@ def test_policies_name_actions_and_resources(logical: str) -> None:
     for statement in statements(LAMBDAS[logical]):
         assert not [action for action in actions(statement) if "*" in action]
         named = statement["Resource"]
+        if actions(statement) == ["bedrock:Rerank"]:
+            continue  # knows no resources; the model that it calls is named in a statement of its own
         for resource in named if isinstance(named, list) else [named]:
-            assert "*" not in json.dumps(resource)
+            # Devices' topics and clients are not the template's to name, but where they begin is.
+            fleet = r":iot:[^\"]*:(topic/devices|topicfilter/devices|client)/[^\"*]*[*]\""
+            assert "*" not in re.sub(fleet, "", json.dumps(resource))
 
 
 def callable_from(function: str) -> set[str]:

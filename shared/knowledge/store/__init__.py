@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from shared.config import ConfigurationError, config
+from shared.secrets import secret
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,7 +90,7 @@ def vector_store(space: Space) -> VectorStore:
     if settings.qdrant_url:
         from shared.knowledge.store.server import connect
 
-        return connect(space, settings.qdrant_url, settings.qdrant_key, settings.qdrant_collection)
+        return connect(space, settings.qdrant_url, secret("KHO_QDRANT_KEY"), settings.qdrant_collection)
     if not settings.qdrant_folder:
         raise ConfigurationError(
             "KHO_QDRANT_URL must name a Qdrant server, or KHO_QDRANT_FOLDER a folder of this machine"
