@@ -157,8 +157,6 @@ class _Reader:
                             filters=[json.loads(each["Pattern"]) for each in filters],
                         )
                     )
-                case "IoTRule":
-                    template.rules.append(RuleTrigger(str(self._value(details["Sql"])), name))
                 case unknown:
                     raise ValueError(f"{name}: one machine does not know events of type {unknown}")
 

@@ -129,8 +129,13 @@ Resources:
     Properties:
       FunctionName: !Sub ${{AWS::StackName}}-inbox
       Handler: workers.device_inbox.handler
-      Events:
-        Up: {{Type: IoTRule, Properties: {{AwsIotSqlVersion: "2016-03-23", Sql: {json.dumps(INBOX)}}}}}
+  Up:
+    Type: AWS::IoT::TopicRule
+    Properties:
+      TopicRulePayload:
+        AwsIotSqlVersion: "2016-03-23"
+        Sql: {json.dumps(INBOX)}
+        Actions: [{{Lambda: {{FunctionArn: !GetAtt Inbox.Arn}}}}]
 """
     )
     assert load(file).rules == [RuleTrigger(INBOX, "inbox")]
