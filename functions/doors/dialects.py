@@ -37,6 +37,13 @@ _CATEGORIES: dict[str, dict[str, int]] = {
 }
 """Where a seed numbers errors by what they are about: the first word of their code."""
 
+RECALL_KIT = "recall-kit"
+"""The server that answers errors in an object of its own at every door, where others' errors are the door's."""
+_RECALL_KIT_CODES: dict[type[KhoError], str] = {errors.Unavailable: "DATABASE_ERROR", errors.OutOfTime: "TIMEOUT"}
+_INVALID, _FAILED = "VALIDATION_ERROR", "Validation failed"
+_NOT_SANITIZED = "CONTEXT_NOT_SANITIZED"
+_DEVICE_ERROR = "DEVICE_ERROR"
+"""What a device has refused itself, which is passed on with its own code and words."""
 _RETRY_AFTER_SECONDS = 1
 _RETRYABLE_CODES = frozenset({"IN_PROGRESS"})
 
@@ -69,6 +76,28 @@ def agent_data_body(error: KhoError, request_id: str | None) -> dict[str, Any]:
     return said if request_id is None else said | {"request_id": request_id}
 
 
+def recall_kit_body(error: KhoError) -> dict[str, Any]:
+    """The object with which seed 003's methods answer `error` at every door."""
+    if isinstance(error, errors.InvalidParams):
+        return {"success": False, "error": _validation_error(error)}
+    code = _RECALL_KIT_CODES.get(type(error), error.name)
+    known = error.details if isinstance(error.details, dict) else {}
+    return {
+        "success": False,
+        "error": {"code": code, "message": error.message, "details": {"guidance": error.guidance} | known},
+    }
+
+
+def _validation_error(error: errors.InvalidParams) -> dict[str, Any]:
+    problems = {"validation_errors": error.details}
+    if error.name == _NOT_SANITIZED:
+        details = {"code": error.name, "guidance": error.guidance}
+        return {"code": _INVALID, "message": _FAILED} | problems | {"details": details}
+    if error.name == error.code:
+        return {"code": _INVALID, "message": _FAILED} | problems
+    return {"code": error.name, "message": error.message} | problems
+
+
 def http_headers(error: KhoError) -> dict[str, str]:
     """When to call again, or how to sign in, where that would help."""
     if isinstance(error, errors.NotSignedIn):
@@ -80,13 +109,19 @@ def http_headers(error: KhoError) -> dict[str, str]:
 def jsonrpc_error(error: KhoError, server: str) -> dict[str, Any]:
     """The error object with which the JSON-RPC door answers for `server`."""
     code = _code_of(error, server)
+    if error.name == _DEVICE_ERROR:
+        return {"code": error.details["code"], "message": error.message, "data": _data(error)}
     # The specification's own codes bear its own words; what is wrong where stands in data.
     predefined = -32768 <= code <= -32600
     return {
         "code": code,
         "message": error.summary if predefined else error.message,
-        "data": {"code": error.name, "details": error.details, "guidance": error.guidance},
+        "data": _data(error),
     }
+
+
+def _data(error: KhoError) -> dict[str, Any]:
+    return {"code": error.name, "details": error.details, "guidance": error.guidance}
 
 
 def _code_of(error: KhoError, server: str) -> int:

@@ -16,6 +16,7 @@ from infra.local.broker.data_plane import DataPlane
 from infra.local.broker.local import LocalBroker
 from infra.local.listening import address_of, listen
 from infra.local.open_files import raise_open_files
+from shared.config import config
 from shared.devices.registry import registry
 from shared.rpc.errors import NotSignedIn
 
@@ -75,6 +76,7 @@ def point_at(served: Iot) -> None:
     os.environ["AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"] = "false"
     os.environ["KHO_MQTT_URL"] = served.mqtt_url
     os.environ["KHO_MQTT_TOKEN"] = served.token
+    config.cache_clear()  # it was read before the broker was there
 
 
 async def _registered(client: Client) -> bool:

@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 
 FILE: Final = Path(__file__).with_name("offers.json")
 
-Effect = Literal["reads", "adds", "sets", "replaces", "removes"]
-"""What a call does to what is stored. Called twice with the same arguments, only `adds` has a further effect."""
+Effect = Literal["reads", "adds", "sets", "replaces", "removes", "acts"]
+"""What a call does to what is stored, or that it acts on the world, which cannot be undone by writing.
+
+Called twice with the same arguments, only `adds` and `acts` have a further effect.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +43,8 @@ def hints(effect: Effect, *, open_world: bool) -> dict[str, bool]:
     """What clients are told of a tool before they call it."""
     return {
         "readOnlyHint": effect == "reads",
-        "destructiveHint": effect in ("replaces", "removes"),
-        "idempotentHint": effect != "adds",
+        "destructiveHint": effect in ("replaces", "removes", "acts"),
+        "idempotentHint": effect not in ("adds", "acts"),
         "openWorldHint": open_world,
     }
 

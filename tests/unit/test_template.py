@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,17 @@ FUNCTIONS = FILE.parent / "functions"
 RESOURCES: dict[str, dict[str, Any]] = yaml.load(FILE.read_text(), TemplateLoader)["Resources"]
 LAMBDAS = {name: each["Properties"] for name, each in RESOURCES.items() if each["Type"] == "AWS::Serverless::Function"}
 METHODS = sorted(catalogue().methods)
+
+
+# Devices' topics and clients are not the template's to name, but what is around their names is.
+OF_DEVICES = {
+    "iot:Connect": "client/kho-backend-*",
+    "iot:Subscribe": "topicfilter/devices/*/up",
+    "iot:Receive": "topic/devices/*/up",
+    "iot:Publish": "topic/devices/*/down",
+    "iot:GetConnection": "client/*",
+    "iot:SendDirectMessage": "client/*",
+}
 
 
 def function_name(properties: dict[str, Any]) -> str:
@@ -91,9 +101,36 @@ def test_policies_name_actions_and_resources(logical: str) -> None:
         if actions(statement) == ["bedrock:Rerank"]:
             continue  # knows no resources; the model that it calls is named in a statement of its own
         for resource in named if isinstance(named, list) else [named]:
-            # Devices' topics and clients are not the template's to name, but where they begin is.
-            fleet = r":iot:[^\"]*:(topic/devices|topicfilter/devices|client)/[^\"*]*[*]\""
-            assert "*" not in re.sub(fleet, "", json.dumps(resource))
+            beginning = OF_DEVICES.get(actions(statement)[0], "")
+            assert "*" not in json.dumps(resource).replace(f':{beginning}"', "" if beginning else ':"')
+            assert not beginning or len(actions(statement)) == 1
+
+
+def test_direct_messages_go_to_the_devices_own_topics_alone() -> None:
+    sending = [
+        each
+        for properties in LAMBDAS.values()
+        for each in statements(properties)
+        if "iot:SendDirectMessage" in actions(each)
+    ]
+    assert sending
+    assert all(each["Condition"] == {"StringLike": {"iot:Topic": "devices/*/down"}} for each in sending)
+
+
+def test_what_a_rule_cannot_bring_is_kept_as_a_dead_letter() -> None:
+    rules = {
+        name: each["Properties"]["TopicRulePayload"]
+        for name, each in RESOURCES.items()
+        if each["Type"] == "AWS::IoT::TopicRule"
+    }
+    allowed = [each["Properties"] for each in RESOURCES.values() if each["Type"] == "AWS::Lambda::Permission"]
+    assert rules
+    for name, rule in rules.items():
+        assert rule["ErrorAction"]["Sqs"]["QueueUrl"] == {"Ref": "DeadLetters"}
+        [action] = rule["Actions"]
+        [permission] = [each for each in allowed if each["SourceArn"] == {"Fn::GetAtt": [name, "Arn"]}]
+        assert permission["FunctionName"] == action["Lambda"]["FunctionArn"]
+        assert permission["SourceAccount"] == {"Ref": "AWS::AccountId"}
 
 
 def callable_from(function: str) -> set[str]:

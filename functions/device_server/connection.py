@@ -1,0 +1,192 @@
+"""One MQTT connection of the backend's, and the devices that are heard on it."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Final
+
+from device_server.place import Ears
+from device_server.rate import Rate
+from shared.devices.ids import BACKEND_PREFIX, up
+from shared.telemetry import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from device_server.place import Place
+
+_SUBSCRIPTIONS: Final = 45
+"""IoT Core allows 50 a connection."""
+_FILTERS: Final = 8
+"""IoT Core allows as many in one SUBSCRIBE."""
+_TRUSTED_SECONDS: Final = 5.0
+_ANSWER_SECONDS: Final = 2.0
+_CONNECT_SECONDS: Final = 5.0
+_UNHEARD: Final = 200
+"""So many messages of a device that nobody waits for are let through before it is heard no more."""
+_MOST_PUBLISHED: Final = 90
+"""A second; IoT Core discards what is beyond 100."""
+
+
+class Gone(Exception):
+    """The connection is no use any more."""
+
+
+class Subscription:
+    """One device's topic; those who wait for it pin it."""
+
+    def __init__(self, connection: Connection, device_id: str) -> None:
+        self.connection = connection
+        self.device_id = device_id
+        self.pins = 0
+        self.unheard = 0
+        self.heard_at = 0.0
+        """By the clock on the wall, which goes on while a function is frozen."""
+        self._confirming = threading.Lock()
+
+    def confirm(self, deadline: float) -> None:
+        """Return once the broker is known to bring this topic here, or raise Gone."""
+        with self._confirming:
+            if 0 <= time.time() - self.heard_at < _TRUSTED_SECONDS and self.connection.connected:
+                return
+            self.connection.subscribe(self, deadline)
+
+
+class Connection:
+    """Connects by itself, again and again, and each time subscribes anew to what is waited for."""
+
+    def __init__(self, place: Place, take: Callable[[str, bytes], None]) -> None:
+        self._take = take
+        self._by_topic: OrderedDict[str, Subscription] = OrderedDict()
+        self._changing = threading.Lock()
+        self._up = threading.Event()
+        self._allowed_idle = place.keepalive * 1.5
+        self._used_at = time.time()
+        self._rate = Rate(_MOST_PUBLISHED)
+        client_id = f"{BACKEND_PREFIX}{secrets.token_hex(8)}"
+        self._client = place.client(client_id, Ears(self._received, self._connected, self._lost))
+        self._client.start()
+
+    @property
+    def connected(self) -> bool:
+        """Whether the broker has let the connection in, as far as is known."""
+        return self._up.is_set()
+
+    @property
+    def stale(self) -> bool:
+        """Whether it was idle for so long that the broker has dropped it, and nobody waits on it."""
+        idle = time.time() - self._used_at
+        with self._changing:
+            return not 0 <= idle <= self._allowed_idle and not any(each.pins for each in self._by_topic.values())
+
+    def has(self, device_id: str) -> bool:
+        """Whether the device is heard here."""
+        with self._changing:
+            return up(device_id) in self._by_topic
+
+    def pin(self, device_id: str, *, known: bool = False, evicting: bool = True) -> Subscription | None:
+        """The device's subscription, to be unpinned; None where it is not here, or there is no room for it."""
+        topic = up(device_id)
+        with self._changing:
+            found = self._by_topic.get(topic)
+            if found is None and (known or not self._make_room(evicting=evicting)):
+                return None
+            found = found or Subscription(self, device_id)
+            self._by_topic[topic] = found
+            self._by_topic.move_to_end(topic)
+            found.pins += 1
+            found.unheard = 0
+        self._used_at = time.time()
+        return found
+
+    def unpin(self, subscription: Subscription) -> None:
+        """Nobody waits for it any more, as far as the caller is concerned; it stays for the next."""
+        with self._changing:
+            subscription.pins -= 1
+
+    def subscribe(self, subscription: Subscription, deadline: float) -> None:
+        """Have the broker bring a topic here, and hear it say so."""
+        from awscrt.exceptions import AwsCrtError  # type: ignore[import-untyped]
+
+        left = deadline - time.monotonic()
+        if not self._up.wait(max(0.0, min(left, _CONNECT_SECONDS))):
+            raise Gone
+        try:
+            granted = self._ask_for([subscription]).result(max(0.0, min(left, _ANSWER_SECONDS)))
+        except (TimeoutError, AwsCrtError) as error:
+            logger.warning("subscription failed", extra={"failure": type(error).__name__})
+            raise Gone from None
+        if int(granted.reason_codes[0]) >= 0x80:
+            logger.error("subscription refused", extra={"reason": int(granted.reason_codes[0])})
+            raise Gone
+        subscription.heard_at = time.time()
+
+    def publish(self, topic: str, message: bytes) -> None:
+        """Send at QoS 0, once, no faster than the broker takes it."""
+        from awscrt import mqtt5  # type: ignore[import-untyped]
+
+        self._rate.wait()
+        if not self.connected:
+            raise Gone
+        self._client.publish(mqtt5.PublishPacket(topic=topic, payload=message, qos=mqtt5.QoS.AT_MOST_ONCE))
+
+    def close(self) -> None:
+        """Disconnect for good."""
+        self._up.clear()
+        self._client.stop()
+
+    def _make_room(self, *, evicting: bool) -> bool:
+        if len(self._by_topic) < _SUBSCRIPTIONS:
+            return True
+        if not evicting:
+            return False
+        for topic, subscription in self._by_topic.items():
+            if not subscription.pins:
+                self._remove(topic)
+                return True
+        return False
+
+    def _remove(self, topic: str) -> None:
+        from awscrt import mqtt5
+
+        del self._by_topic[topic]
+        self._client.unsubscribe(mqtt5.UnsubscribePacket([topic]))
+
+    def _ask_for(self, subscriptions: list[Subscription]) -> Any:
+        from awscrt import mqtt5
+
+        wanted = [mqtt5.Subscription(up(each.device_id), mqtt5.QoS.AT_MOST_ONCE) for each in subscriptions]
+        return self._client.subscribe(mqtt5.SubscribePacket(wanted))
+
+    def _received(self, topic: str, payload: bytes) -> None:
+        with self._changing:
+            subscription = self._by_topic.get(topic)
+            if subscription is None:
+                return
+            subscription.heard_at = self._used_at = time.time()
+            if not subscription.pins:
+                subscription.unheard += 1
+                if subscription.unheard > _UNHEARD:
+                    self._remove(topic)
+                    return
+        self._take(subscription.device_id, payload)
+
+    def _connected(self) -> None:
+        self._used_at = time.time()
+        with self._changing:
+            waited = [each for each in self._by_topic.values() if each.pins]
+            for each in self._by_topic.values():
+                each.heard_at = 0.0
+        # Replies to what was sent before may still come: whoever waits goes on hearing.
+        for start in range(0, len(waited), _FILTERS):
+            self._ask_for(waited[start : start + _FILTERS])
+        self._up.set()
+
+    def _lost(self, reason: str) -> None:
+        was_up = self._up.is_set()
+        self._up.clear()
+        if was_up:
+            logger.warning("broker lost", extra={"reason": reason})

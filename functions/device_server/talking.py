@@ -1,0 +1,40 @@
+"""This process's talks with devices, over connections that are kept from call to call."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from device_server import table
+from device_server.data_plane import DataPlane
+from device_server.place import Broker, IotCore
+from device_server.wire import MqttLine
+from shared.config import ConfigurationError, config
+from shared.devices.exchange import Exchange
+from shared.devices.handshake import capabilities
+from shared.devices.talks import Talks
+
+
+@cache
+def talks() -> Talks:
+    """The one place from which this process talks to devices."""
+    settings = config()
+    place, plane = _place(), data_plane()
+    exchange = Exchange(lambda take: MqttLine(place, plane, take))
+    return Talks(table(), exchange, capabilities(settings.vision_url, settings.vision_token))
+
+
+@cache
+def data_plane() -> DataPlane | None:
+    """IoT Core's data plane, or this machine's; none beside a broker that has no such thing."""
+    settings = config()
+    url = settings.data_plane_url or (f"https://{settings.iot_endpoint}" if settings.iot_endpoint else "")
+    return DataPlane(url) if url else None
+
+
+def _place() -> Broker | IotCore:
+    settings = config()
+    if settings.mqtt_url:
+        return Broker(settings.mqtt_url, settings.mqtt_token, settings.mqtt_keepalive)
+    if settings.iot_endpoint:
+        return IotCore(settings.iot_endpoint, settings.mqtt_keepalive)
+    raise ConfigurationError("KHO_IOT_ENDPOINT or KHO_MQTT_URL must say where the devices' broker is")

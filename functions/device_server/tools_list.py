@@ -1,0 +1,91 @@
+"""device-server/tools/list: the tools of one device, without waking it where they are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from device_server import OfDevice, Paged, device_of
+from device_server.talking import talks
+from doors.direct import Caller, method
+from shared.rpc import cursor as cursors
+from shared.rpc.errors import NotFound, OutOfTime, ToolFailed, Unavailable
+from shared.rpc.offers import Tool
+from shared.rpc.pages import MAX_PAGE_BYTES, answer_bytes
+
+
+class ListTools(OfDevice, Paged):
+    """Whose tools; those that the device lists for its owner alone only where they are asked for."""
+
+    with_user_tools: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolView:
+    """One tool, in the device's words; `alias` is what a model can call it, whose interface takes no dots."""
+
+    name: str
+    alias: str
+    description: str
+    inputSchema: dict[str, Any]  # noqa: N815 - MCP's own name
+    annotations: dict[str, Any] | None = None
+    user_only: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """The device's tools; not `complete` where it has more than it can list, and `problem` says why."""
+
+    tools: list[ToolView]
+    complete: bool
+    problem: str | None = None
+    next_cursor: str | None = None
+
+
+@method(
+    "device-server/tools/list",
+    role="reader",
+    errors=(NotFound, Unavailable, OutOfTime, ToolFailed),
+    tool=Tool(
+        "List a device's tools",
+        "reads",
+        "List what a device can do: each tool's name, and what arguments it takes. Read this before calling one with "
+        "device_tools_call.",
+        name="device_tools_list",
+    ),
+)
+def handler(params: ListTools, caller: Caller) -> Tools:
+    """List a device's tools."""
+    device = device_of(caller, params.device_id)
+    catalogue, tools = talks().tools(device, with_user_tools=params.with_user_tools)
+    start = _start(params.cursor, len(tools))
+    views: list[ToolView] = []
+    room = MAX_PAGE_BYTES
+    for tool in tools[start : start + params.limit]:
+        room -= answer_bytes([tool.name, tool.description, tool.input_schema, tool.annotations]) + 200
+        if room < 0 and views:
+            break
+        views.append(
+            ToolView(
+                name=tool.name,
+                alias=catalogue.aliases[tool.name],
+                description=tool.description,
+                inputSchema=tool.input_schema,
+                annotations=tool.annotations or None,
+                user_only=tool.user_only or None,
+            )
+        )
+    following = start + len(views)
+    return Tools(
+        tools=views,
+        complete=catalogue.complete,
+        problem=catalogue.problem or None,
+        next_cursor=cursors.encode(following) if following < len(tools) else None,
+    )
+
+
+def _start(cursor: str | None, count: int) -> int:
+    (start,) = cursors.decode(cursor, int) if cursor else (0,)
+    if not 0 <= start <= count:
+        raise cursors.stale()
+    return int(start)

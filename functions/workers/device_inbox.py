@@ -1,0 +1,78 @@
+"""Take what devices send unasked: hellos are answered, notifications kept, and the rest is counted and dropped."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import secrets
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from device_server import table
+from device_server.talking import talks
+from shared.config import config
+from shared.devices import protocol
+from shared.devices.dropped import Dropped
+from shared.devices.notifications import Notifications
+from shared.devices.registry import registry
+from shared.devices.sessions import Sessions
+from shared.rpc.errors import KhoError
+from shared.telemetry import correlation_id_from, logger, observe
+
+if TYPE_CHECKING:
+    from shared.devices.registry import Device
+
+_HANDSHAKE_SECONDS: Final = 12.0
+_HELLOS_APART_SECONDS: Final = 1.0
+_dropped: Final = Dropped()
+
+
+def handler(event: dict[str, Any], _context: Any) -> None:
+    """Take one message, in base64, for it may not be JSON."""
+    with observe("workers/device_inbox", correlation_id_from(None)):
+        device = registry().known(str(event.get("device_id", "")))
+        if device is None or device.revoked_at:
+            return
+        message = protocol.read(_payload(event))
+        match message:
+            case protocol.Hello():
+                _greet(device, message)
+            case protocol.Notification():
+                at = event.get("timestamp")
+                at_ms = at if isinstance(at, int) else int(time.time() * 1000)
+                Notifications(table(), device.tenant_id, device.id).keep(message, at_ms)
+            case protocol.Junk():
+                _dropped.note(message.kind, device.id)
+            case _:  # a reply, which is for whoever has asked
+                pass
+        _dropped.count()
+
+
+def _payload(event: dict[str, Any]) -> bytes:
+    with suppress(binascii.Error, TypeError, ValueError):
+        return base64.b64decode(event["payload"], validate=True)
+    return b""
+
+
+def _greet(device: Device, hello: protocol.Hello) -> None:
+    """Answer a hello with a fresh session, so that the device does not wait for it."""
+    if not Sessions(table(), device.tenant_id, device.id).greet(_HELLOS_APART_SECONDS):
+        _dropped.note("repeated", device.id)
+        return
+    session_id, deadline = secrets.token_hex(16), time.monotonic() + _HANDSHAKE_SECONDS
+    try:
+        talks().exchange.tell(device, protocol.hello(session_id, hello.transport, _audio()), deadline)
+        if hello.mcp:
+            talks().begin(device, deadline, session_id)
+    except KhoError as error:  # whoever calls the device will try again
+        logger.warning("no session", extra={"device_id": device.id, "outcome": error.name})
+
+
+def _audio() -> dict[str, Any] | None:
+    """Where the audio goes, with a key that is new each time; None where no audio server is configured."""
+    settings = config()
+    if not settings.audio_server:
+        return None
+    key, nonce = secrets.token_hex(16), secrets.token_hex(16)
+    return {"server": settings.audio_server, "port": settings.audio_port, "key": key, "nonce": nonce}

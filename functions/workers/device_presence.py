@@ -1,0 +1,45 @@
+"""Take IoT Core's lifecycle events: remember which devices are connected, and begin a session with those that are new.
+
+Events come more than once and not in order; what is older than what is known changes nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Final
+
+from device_server import table
+from device_server.talking import talks
+from shared.devices.registry import registry
+from shared.devices.sessions import Presence, Sessions
+from shared.rpc.errors import KhoError
+from shared.telemetry import correlation_id_from, count, logger, observe
+
+_HANDSHAKE_SECONDS: Final = 12.0
+"""A device that has said hello and was not answered says nothing for ten."""
+
+
+def handler(event: dict[str, Any], _context: Any) -> None:
+    """Take one event."""
+    with observe("workers/device_presence", correlation_id_from(event.get("sessionIdentifier"))):
+        presence = _presence(event)
+        device = registry().known(str(event.get("clientId", ""))) if presence else None
+        if device is None or presence is None or device.revoked_at:
+            return
+        if not Sessions(table(), device.tenant_id, device.id).tell(presence):
+            return
+        count(devices_connected=int(presence.connected), devices_disconnected=int(not presence.connected))
+        if not presence.connected:
+            return
+        try:
+            talks().begin(device, time.monotonic() + _HANDSHAKE_SECONDS)
+        except KhoError as error:  # whoever calls the device will try again
+            logger.warning("no session", extra={"device_id": device.id, "outcome": error.name})
+
+
+def _presence(event: dict[str, Any]) -> Presence | None:
+    kind, at, version = event.get("eventType"), event.get("timestamp"), event.get("versionNumber", 0)
+    if kind not in ("connected", "disconnected") or not isinstance(at, int) or not isinstance(version, int):
+        return None
+    reason = str(event.get("disconnectReason", "")) if kind == "disconnected" else ""
+    return Presence(kind == "connected", str(event.get("sessionIdentifier", "")), at, version, reason)

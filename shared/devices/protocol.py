@@ -1,0 +1,170 @@
+"""The messages of seed 001: the envelope and the JSON-RPC inside it, and how what devices send is read."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from shared.rpc.errors import ParseError
+from shared.rpc.text import compact, encodable, is_encodable, parse
+
+MAX_MESSAGE_BYTES: Final = 128 * 1024
+"""What IoT Core takes as one message."""
+LARGEST_ID: Final = 2**31 - 1
+"""Firmware cuts ids to 32 bits."""
+
+METHOD_NOT_FOUND: Final = -32601
+INVALID_PARAMS: Final = -32602
+INTERNAL_ERROR: Final = -32603
+
+_MAX_METHOD: Final = 256
+_MAX_SAID: Final = 2000
+_ARGUMENT_ERRORS: Final = ("argument", "missing name", "value is below minimum", "value exceeds maximum")
+_ID: Final = re.compile(r'"id"\s*:\s*(\d{1,10})\s*[,}]')
+_OUTCOME: Final = re.compile(r'"(?:error|result)"\s*:')
+_ERROR: Final = re.compile(
+    r'"error"\s*:\s*\{\s*(?:"code"\s*:\s*(-?\d{1,10})\s*,\s*)?"message"\s*:\s*"(.*)"\s*\}\s*\}\s*\}\s*$', re.DOTALL
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The result of a request."""
+
+    id: int
+    result: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The device's own error, its code filled in where the device gave none."""
+
+    id: int
+    code: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """The reply to a request, of which nothing but the id can be read."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """What a device tells unasked."""
+
+    method: str
+    params: dict[str, Any] | list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """That a device has opened an audio channel."""
+
+    transport: str
+    mcp: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Junk:
+    """What is none of these."""
+
+    kind: Literal["oversize", "malformed", "unknown"]
+
+
+Message = Reply | Failure | Unreadable | Notification | Hello | Junk
+
+
+def request(session_id: str, request_id: int, method: str, params: dict[str, Any]) -> bytes:
+    """A request, in its envelope."""
+    payload = {"jsonrpc": "2.0", "method": method, "params": params, "id": request_id}
+    return compact({"session_id": session_id, "type": "mcp", "payload": payload}).encode("utf-8")
+
+
+def hello(session_id: str, transport: str, udp: dict[str, Any] | None) -> bytes:
+    """The answer to a device's hello."""
+    said: dict[str, Any] = {"type": "hello", "transport": transport, "session_id": session_id}
+    return compact(said | ({"udp": udp} if udp else {})).encode("utf-8")
+
+
+def read(raw: bytes) -> Message:
+    """What a device has sent."""
+    if len(raw) > MAX_MESSAGE_BYTES:
+        return Junk("oversize")
+    try:
+        message = parse(raw)
+    except ParseError:
+        return _read_broken(raw.decode("utf-8", "replace"))
+    if not isinstance(message, dict):
+        return Junk("malformed")
+    # Only an escape can make a lone surrogate.
+    if b"\\u" in raw and not is_encodable(message):
+        return _read_broken(raw.decode("utf-8", "replace"), complete=False)
+    if message.get("type") == "hello":
+        return _hello(message)
+    payload = message.get("payload")
+    if message.get("type") != "mcp" or not isinstance(payload, dict):
+        return Junk("unknown")
+    return _payload(payload)
+
+
+def error_code(message: str) -> int:
+    """The JSON-RPC code of an error that a device has given none."""
+    said = message.lower()
+    if said.startswith(("unknown tool", "method not implemented")):
+        return METHOD_NOT_FOUND
+    return INVALID_PARAMS if any(each in said for each in _ARGUMENT_ERRORS) else INTERNAL_ERROR
+
+
+def _hello(message: dict[str, Any]) -> Message:
+    features, transport = message.get("features"), message.get("transport")
+    if not isinstance(features, dict) or not isinstance(transport, str) or len(transport) > _MAX_METHOD:
+        return Junk("malformed")
+    return Hello(transport, mcp=features.get("mcp") is True)
+
+
+def _payload(payload: dict[str, Any]) -> Message:
+    method = payload.get("method")
+    if isinstance(method, str) and "id" not in payload:
+        params = payload.get("params", {})
+        if not 0 < len(method) <= _MAX_METHOD or not isinstance(params, dict | list):
+            return Junk("malformed")
+        return Notification(method, params)
+    request_id = _request_id(payload.get("id"))
+    if request_id is None or method is not None:
+        return Junk("unknown")
+    if "error" in payload:
+        return _failure(request_id, payload["error"])
+    return Reply(request_id, payload["result"]) if "result" in payload else Unreadable(request_id)
+
+
+def _request_id(value: Any) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
+        return None
+    return int(value) if 0 < value <= LARGEST_ID else None
+
+
+def _failure(request_id: int, error: Any) -> Message:
+    message, code = (error.get("message"), error.get("code")) if isinstance(error, dict) else (error, None)
+    if not isinstance(message, str):
+        return Unreadable(request_id)
+    if not isinstance(code, int) or isinstance(code, bool) or abs(code) > LARGEST_ID:
+        code = error_code(message)
+    return Failure(request_id, code, message[:_MAX_SAID])
+
+
+def _read_broken(text: str, *, complete: bool = True) -> Message:
+    """What is no JSON: an error whose message was not escaped, a reply that is cut off, or nothing."""
+    _, found, payload = text.partition('"payload"')
+    outcome = _OUTCOME.search(payload)
+    request_id = _ID.search(payload, 0, outcome.start() if outcome else len(payload))
+    if not found or not request_id or not 0 < int(request_id[1]) <= LARGEST_ID:
+        return Junk("malformed")
+    error = _ERROR.match(payload, outcome.start()) if outcome and complete else None
+    if error is None:
+        return Unreadable(int(request_id[1]))
+    message = encodable(error[2])[:_MAX_SAID]
+    return Failure(int(request_id[1]), int(error[1]) if error[1] else error_code(message), message)

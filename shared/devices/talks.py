@@ -1,0 +1,243 @@
+"""Talks with devices: the handshake, the catalogue, the calls.
+
+session    begun on presence, on hello, or by the first call: `initialize`, then every page of `tools/list` where no
+           catalogue of this name and firmware version is kept; one function at a time does it
+call       arguments checked, sent once, its own reply awaited
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from shared.devices import refusals
+from shared.devices.arguments import checked
+from shared.devices.catalogue import Catalogues
+from shared.devices.content import NoResult, ToolResult, tool_result
+from shared.devices.handshake import identify, list_tools
+from shared.devices.protocol import METHOD_NOT_FOUND
+from shared.devices.sessions import Session, Sessions
+from shared.rpc.errors import KhoError, OutOfTime, ToolFailed
+from shared.telemetry import count, seconds_left
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shared.devices.catalogue import Catalogue, Tool
+    from shared.devices.exchange import Exchange
+    from shared.devices.registry import Device
+    from shared.devices.sessions import State
+    from shared.dynamodb import Table
+
+DEFAULT_TIMEOUT_MS: Final = 10_000
+MAX_TIMEOUT_MS: Final = 25_000
+_REMEMBERED_SECONDS: Final = 5.0
+_REMEMBERED: Final = 2_000
+_READ_AGAIN_SECONDS: Final = 10.0
+"""A name that is not listed has the list read again, but not each time."""
+_LISTING_SECONDS: Final = 10.0
+_POLL_SECONDS: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A device that is ready to be called, as it was a moment ago."""
+
+    state: State
+    session: Session
+    catalogue: Catalogue | None
+    until: float
+
+
+class Talks:
+    """What this process says to devices, and what it remembers of them for a moment."""
+
+    def __init__(self, table: Table, exchange: Exchange, capabilities: dict[str, Any]) -> None:
+        self.exchange = exchange
+        self._table = table
+        self._capabilities = capabilities
+        self._known: OrderedDict[tuple[str, str], Known] = OrderedDict()
+        self._changing = threading.Lock()
+
+    def tools(self, device: Device, *, with_user_tools: bool = False) -> tuple[Catalogue, list[Tool]]:
+        """What the device can do: as it is kept, without waking the device, or as the device says now."""
+        deadline = time.monotonic() + _LISTING_SECONDS
+        catalogue = self._kept(device)
+        if catalogue is None or (with_user_tools and not catalogue.with_user_tools):
+            known = self._ready(device, deadline)
+            catalogue = known.catalogue
+            if catalogue is None or (with_user_tools and not catalogue.with_user_tools):
+                catalogue = self._read_again(device, known, deadline, with_user_tools=with_user_tools)
+        return catalogue, [tool for tool in catalogue.tools if with_user_tools or not tool.user_only]
+
+    def call(self, device: Device, name: str, arguments: dict[str, Any], timeout_ms: int) -> ToolResult:
+        """What the tool gives; it is called once, or not at all."""
+        deadline = time.monotonic() + timeout_ms / 1000
+        known = self._recall(device)
+        catalogue = known.catalogue if known else self._kept(device)
+        tool = catalogue.find(name) if catalogue else None
+        if tool:
+            arguments = checked(tool, arguments)  # before anything is sent, a handshake too
+        known = known or self._ready(device, deadline)
+        if known.catalogue is not catalogue or tool is None:
+            tool, arguments = self._resolve(device, known, name, arguments, deadline)
+        params = {"name": tool.name if tool else name, "arguments": arguments}
+        sent_at = int(time.time() * 1000)
+        try:
+            watch = self._watch(device, known, sent_at)
+            result = self.exchange.ask(device, known.session.id, "tools/call", params, deadline=deadline, watch=watch)
+            return tool_result(result)
+        except TimeoutError:
+            count(device_timeouts=1)
+            raise refusals.no_reply(device.id, timeout_ms) from None
+        except NoResult:
+            raise refusals.unreadable(device.id) from None
+        except ToolFailed as failure:
+            if tool and _is_unknown_tool(failure):
+                with suppress(KhoError):  # the device's own error is the answer, whatever comes of reading again
+                    self._read_again(device, known, deadline, with_user_tools=tool.user_only)
+            raise
+
+    def begin(self, device: Device, deadline: float, session_id: str = "") -> None:
+        """Begin a session, under this id where there is one, unless one has begun on the device's connection."""
+        self._shake_hands(device, deadline, session_id)
+
+    def _resolve(
+        self, device: Device, known: Known, name: str, arguments: dict[str, Any], deadline: float
+    ) -> tuple[Tool | None, dict[str, Any]]:
+        """The tool of this name, found anew if need be, and the arguments as it takes them."""
+        catalogue = known.catalogue
+        if catalogue is None:
+            catalogue = self._read_again(device, known, deadline, with_user_tools=False)
+        tool = catalogue.find(name)
+        fresh = catalogue.with_user_tools and time.time() - catalogue.read_at < _READ_AGAIN_SECONDS
+        if tool is None and not fresh:
+            catalogue = self._read_again(device, known, deadline, with_user_tools=True)
+            tool = catalogue.find(name)
+        if tool is None and catalogue.complete:
+            raise refusals.said_no(METHOD_NOT_FOUND, f"Unknown tool: {name}")
+        # What a device cannot list, it may have all the same; it alone can say what such a tool takes.
+        return tool, checked(tool, arguments) if tool else arguments
+
+    def _ready(self, device: Device, deadline: float) -> Known:
+        known = self._recall(device)
+        if known:
+            return known
+        sessions = self._sessions(device)
+        state = sessions.read()
+        if not state.ready:
+            self._shake_hands(device, deadline)
+            state = sessions.read()
+        session = state.session
+        if session is None:
+            raise refusals.not_ready(device.id)
+        found = self._catalogues(device).find(session.name, session.version)
+        return self._remember(device, state, session, found)
+
+    def _kept(self, device: Device) -> Catalogue | None:
+        """The catalogue of the name and version that the device had last."""
+        known = self._recall(device)
+        if known:
+            return known.catalogue
+        state = self._sessions(device).read()
+        if state.session is None:
+            return None
+        found = self._catalogues(device).find(state.session.name, state.session.version)
+        if state.ready and found:
+            self._remember(device, state, state.session, found)
+        return found
+
+    def _shake_hands(self, device: Device, deadline: float, session_id: str = "") -> None:
+        sessions, claimant = self._sessions(device), secrets.token_hex(8)
+        while True:
+            state = sessions.read()
+            wanted = not session_id or (state.session is not None and state.session.id == session_id)
+            if state.ready and wanted:
+                return
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise refusals.not_ready(device.id)
+            if sessions.claim(claimant, left + 1):
+                break
+            time.sleep(_POLL_SECONDS)
+        begun = False
+        try:
+            begun = self._introduce(device, sessions, claimant, session_id or secrets.token_hex(16), deadline)
+        except (TimeoutError, OutOfTime):
+            raise refusals.not_ready(device.id) from None
+        finally:
+            if not begun:
+                with suppress(OutOfTime):
+                    sessions.give_up(claimant)
+
+    def _introduce(self, device: Device, sessions: Sessions, claimant: str, session_id: str, deadline: float) -> bool:
+        presence = sessions.read().presence
+        connection = presence.connection if presence and presence.connected else ""
+        params = {"capabilities": self._capabilities}
+        name, version = identify(self.exchange.ask(device, session_id, "initialize", params, deadline=deadline))
+        session = Session(session_id, name, version, int(time.time() * 1000), connection)
+        catalogues = self._catalogues(device)
+        kept = catalogues.find(name, version)
+        if kept is None or not kept.complete:
+            # A device that cannot list its tools now has a session all the same, and is asked again when one is called.
+            with suppress(ToolFailed):
+                catalogues.keep(list_tools(self.exchange, device, session, deadline))
+        self._forget(device)
+        return sessions.begin(claimant, session)
+
+    def _read_again(self, device: Device, known: Known, deadline: float, *, with_user_tools: bool) -> Catalogue:
+        try:
+            read = list_tools(self.exchange, device, known.session, deadline, with_user_tools=with_user_tools)
+        except TimeoutError:
+            raise refusals.not_ready(device.id) from None
+        self._catalogues(device).keep(read)
+        self._remember(device, known.state, known.session, read)
+        return read
+
+    def _watch(self, device: Device, known: Known, sent_at: int) -> Callable[[], None]:
+        """Whether an answer can still come: a device that is gone, or has come back, has forgotten the call."""
+        before = known.state.presence
+
+        def watch() -> None:
+            if seconds_left() <= 0:
+                return
+            presence = self._sessions(device).read().presence
+            if presence is None or presence == before or presence.changed_at < sent_at:
+                return
+            self._forget(device)
+            raise refusals.replaced(device.id) if presence.connected else refusals.connection_lost(device.id)
+
+        return watch
+
+    def _sessions(self, device: Device) -> Sessions:
+        return Sessions(self._table, device.tenant_id, device.id)
+
+    def _catalogues(self, device: Device) -> Catalogues:
+        return Catalogues(self._table, device.tenant_id, device.id)
+
+    def _recall(self, device: Device) -> Known | None:
+        with self._changing:
+            known = self._known.get((device.tenant_id, device.id))
+        return known if known and known.until > time.monotonic() else None
+
+    def _remember(self, device: Device, state: State, session: Session, catalogue: Catalogue | None) -> Known:
+        known = Known(state, session, catalogue, time.monotonic() + _REMEMBERED_SECONDS)
+        with self._changing:
+            self._known[device.tenant_id, device.id] = known
+            self._known.move_to_end((device.tenant_id, device.id))
+            while len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+        return known
+
+    def _forget(self, device: Device) -> None:
+        with self._changing:
+            self._known.pop((device.tenant_id, device.id), None)
+
+
+def _is_unknown_tool(failure: ToolFailed) -> bool:
+    return failure.name == refusals.DEVICE_ERROR and failure.details["code"] == METHOD_NOT_FOUND
