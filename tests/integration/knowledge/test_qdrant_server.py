@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import threading
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,43 +14,12 @@ from shared.knowledge.lexical import Terms
 from shared.knowledge.store import Ask, Point, Scope
 from shared.knowledge.store.server import connect
 from shared.rpc.errors import Unavailable
+from tests.qdrant import described, serving
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from tests.qdrant import Answer
 
-Answer = tuple[int, Any]
 ID = "00000000-0000-4000-8000-00000000000a"
-
-
-@contextmanager
-def serving(answer: Callable[[str, str, Any], Answer]) -> Iterator[str]:
-    """A server that answers as `answer` says, from method, path and body."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def handle_any(self) -> None:
-            raw = self.rfile.read(int(self.headers.get("content-length", 0)))
-            status, body = answer(self.command, self.path.partition("?")[0], json.loads(raw) if raw else None)
-            sent = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(sent)))
-            self.end_headers()
-            self.wfile.write(sent)
-
-        do_GET = do_PUT = do_POST = handle_any  # noqa: N815 - the names that http.server calls
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 class Fake:
@@ -72,24 +37,12 @@ class Fake:
         if path.endswith("/exists"):
             return 200, {"result": {"exists": True}}
         if method == "GET":
-            return 200, {"result": _described()}
+            return 200, {"result": described(E5_SMALL)}
         if self.status != 200:
             return self.status, {"status": {"error": "no"}}
         if path.endswith("/query/batch"):
             return 200, {"result": [{"points": []} for _ in body["searches"]]}
         return 200, {"result": {"operation_id": 1, "status": "completed"}}
-
-
-def _described() -> dict[str, Any]:
-    hnsw = {"m": 16, "ef_construct": 100, "full_scan_threshold": 10_000}
-    optimizer = {
-        "deleted_threshold": 0.2,
-        "vacuum_min_vector_number": 1000,
-        "default_segment_number": 0,
-        "flush_interval_sec": 5,
-    }
-    config = {"params": {}, "hnsw_config": hnsw, "optimizer_config": optimizer, "metadata": E5_SMALL.record()}
-    return {"status": "green", "optimizer_status": "ok", "segments_count": 1, "config": config, "payload_schema": {}}
 
 
 def test_whose_words_a_rarity_is_counted_among_is_sent() -> None:
