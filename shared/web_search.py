@@ -28,8 +28,8 @@ class WebResult:
 class WebSearch(Protocol):
     """Finds pages on the web."""
 
-    def search(self, query: str, count: int) -> list[WebResult]:
-        """At most `count` pages, best first, or `ToolFailed` with what happened."""
+    def search(self, query: str, count: int, *, seconds: float = BUDGET_SECONDS) -> list[WebResult]:
+        """At most `count` pages, best first, or `ToolFailed` with what happened, within `seconds`."""
 
 
 class DuckDuckGo:
@@ -39,9 +39,9 @@ class DuckDuckGo:
         self._proxy = proxy or None
         self._verify: bool | str = ca_file or True
 
-    def search(self, query: str, count: int) -> list[WebResult]:
-        """At most `count` pages, best first, or `ToolFailed` with what happened."""
-        page = self._page(query)
+    def search(self, query: str, count: int, *, seconds: float = BUDGET_SECONDS) -> list[WebResult]:
+        """At most `count` pages, best first, or `ToolFailed` with what happened; in at most eight `seconds`."""
+        page = self._page(query, max(1, min(BUDGET_SECONDS, round(seconds))))
         if _is_challenge(page):
             raise _failed("DuckDuckGo asks to prove that a person is searching.")
         results = _results(page)
@@ -49,7 +49,7 @@ class DuckDuckGo:
             raise _failed("DuckDuckGo answered with a page that holds no search results.")
         return results[:count]
 
-    def _page(self, query: str) -> Any:
+    def _page(self, query: str, seconds: int) -> Any:
         """The page of results, as a tree of elements."""
         from ddgs.engines.duckduckgo import Duckduckgo
         from ddgs.exceptions import DDGSException, TimeoutException
@@ -59,11 +59,11 @@ class DuckDuckGo:
         try:
             # The library reads pages too, but loses results without a text, decodes links
             # until they lead elsewhere, and takes a refusal for nothing found.
-            engine = Duckduckgo(proxy=self._proxy, timeout=BUDGET_SECONDS, verify=self._verify)
+            engine = Duckduckgo(proxy=self._proxy, timeout=seconds, verify=self._verify)
             asked = engine.build_payload(query, region="wt-wt", safesearch="moderate", timelimit=None)
             response = engine.http_client.request(engine.search_method, engine.search_url, data=asked)
         except TimeoutException:
-            raise _failed(f"DuckDuckGo did not answer within {BUDGET_SECONDS} s.") from None
+            raise _failed(f"DuckDuckGo did not answer within {seconds} s.") from None
         except DDGSException as error:
             raise _failed("The connection to DuckDuckGo failed.", reason=str(error)) from None
         except PrimpError as error:

@@ -96,6 +96,10 @@ def document(**params: Any) -> Case:
     return Case(lambda id_: {"document_id": id_, **params}, make_document, seen_of_document)
 
 
+def seen_of_answers(client: Client, _id: str) -> Any:
+    return client.result(f"{AGENT}/query_knowledge", query="secret", top_k=20)
+
+
 def deleted_document(**params: Any) -> Case:
     """A call that names a deleted document."""
     return Case(lambda id_: {"document_id": id_, **params}, make_deleted_document, seen_of_history)
@@ -183,6 +187,10 @@ CASES: dict[str, list[Case]] = {
         beside_document(
             lambda id_: {"document_id": f"own-{id_}", "new_parent_id": "root", "position": {"before": id_}}
         ),
+    ],
+    f"{AGENT}/query_knowledge": [
+        Case(lambda _: {"query": "secret", "top_k": 20}, make_document, seen_of_answers),
+        Case(lambda _: {"query": "secret", "filters": {"tenant_id": "tenant-a"}}, make_document, seen_of_answers),
     ],
     f"{AGENT}/restore_document": [deleted_document(recursive=True), deleted_document()],
     f"{AGENT}/update_document": [

@@ -1,0 +1,149 @@
+"""The best sentences of the sources, for an answer that no language model writes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from shared.knowledge.answering.cleaning import outside_code, without_marks
+from shared.knowledge.answering.languages import language_of
+from shared.knowledge.words import words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from shared.knowledge.answering.answers import Source
+
+_SOURCES: Final = 8
+_QUOTED: Final = 5
+_CHARACTERS: Final = 900
+_LONGEST: Final = 500
+_OF_ITS_SOURCE: Final = 0.6
+"""What the rank of its source counts beside a sentence's own words: steps and lists say their subject once, above."""
+_OF_THE_LANGUAGE: Final = 0.25
+_AS_GOOD: Final = 0.6
+_FENCED: Final = re.compile(r"(?ms)^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)")
+_TABLE_LINE: Final = re.compile(r"[ \t]*\|")
+_HEADING: Final = re.compile(r"[ \t]{0,3}#{1,6}([ \t]|$)|[ \t]*(=+|-+|\*+|_+)[ \t]*$")
+_ITEM: Final = re.compile(r"[ \t]*(?:>[ \t]?)*(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
+_QUOTE: Final = re.compile(r"[ \t]*>[ \t]?")
+_END: Final = re.compile(r"(?<=[.!?…])[\"'”’)]{0,2}\s+(?=[^\sa-zà-öø-ÿ])|(?<=[。！？；])")
+_NO_GAP: Final = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]")
+
+
+@dataclass(frozen=True, slots=True)
+class Quotation:
+    """A sentence of the source of this number, or a block of it that is to stay whole."""
+
+    number: int
+    text: str
+    is_block: bool = False
+
+
+def best_sentences(question: str, sources: Sequence[Source], language: str) -> list[Quotation]:
+    """The sentences that answer `question` best, those in `language` first of all, in the order of their sources."""
+    found = [
+        (quotation, source.score)
+        for number, source in enumerate(sources[:_SOURCES], start=1)
+        for quotation in _quotations(number, source)
+    ]
+    if not found:
+        return []
+    forms = [_forms(quotation.text) for quotation, _ in found]
+    rarity = _rarity(forms)
+    best = max(score for _, score in found) or 1.0
+    values = [
+        _overlap(question, held, rarity)
+        + _OF_ITS_SOURCE * score / best
+        + (_OF_THE_LANGUAGE if language and language_of(quotation.text) == language else 0.0)
+        for (quotation, score), held in zip(found, forms, strict=True)
+    ]
+    chosen: set[int] = set()
+    size = 0
+    seen = set()
+    for at in sorted(range(len(found)), key=lambda at: (-values[at], at)):
+        text = found[at][0].text
+        if len(chosen) == _QUOTED or values[at] < max(values) * _AS_GOOD:
+            break
+        if text in seen or (chosen and size + len(text) > _CHARACTERS):
+            continue
+        seen.add(text)
+        chosen.add(at)
+        size += len(text)
+    return [found[at][0] for at in sorted(chosen)]
+
+
+def _quotations(number: int, source: Source) -> Iterator[Quotation]:
+    if not source.is_prose:
+        yield Quotation(number, source.snippet.strip("\n"), is_block=True)
+        return
+    at = 0
+    for block in _FENCED.finditer(source.snippet):
+        yield from _sentences(number, source.snippet[at : block.start()])
+        yield Quotation(number, block[0].strip("\n"), is_block=True)
+        at = block.end()
+    yield from _sentences(number, source.snippet[at:])
+
+
+def _sentences(number: int, text: str) -> Iterator[Quotation]:
+    for paragraph in _paragraphs(text):
+        for sentence in _END.split(paragraph):
+            quoted = outside_code(sentence, without_marks).strip()
+            if any(character.isalnum() for character in quoted):
+                cut = len(quoted) > _LONGEST
+                yield Quotation(number, f"{quoted[:_LONGEST].rstrip()}…" if cut else quoted)
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """What stands together: the lines of a paragraph or of an item, without their marks, but no heading."""
+    gathered = ""
+    for line in text.split("\n"):
+        if not line.strip() or _HEADING.match(line) or _TABLE_LINE.match(line):
+            yield gathered
+            gathered = ""
+            continue
+        item = _ITEM.match(line)
+        if item:
+            yield gathered
+            gathered = line[item.end() :].strip()
+            continue
+        gathered = _joined(gathered, _QUOTE.sub("", line, count=1).strip())
+    yield gathered
+
+
+def _joined(before: str, line: str) -> str:
+    if not before or not line:
+        return before + line
+    gap = "" if _NO_GAP.match(before[-1]) or _NO_GAP.match(line[0]) else " "
+    return f"{before}{gap}{line}"
+
+
+def _forms(text: str) -> frozenset[str]:
+    """The words of `text`, with and without their accents."""
+    return frozenset(form for word in words(text) for form in word if form)
+
+
+def _rarity(forms: Sequence[frozenset[str]]) -> dict[str, float]:
+    holders = Counter(form for held in forms for form in held)
+    return {form: math.log(1 + len(forms) / count) for form, count in holders.items()}
+
+
+def share_of_words(question: str, text: str) -> float:
+    """The share of the question's words that `text` holds, in 0-1."""
+    held = _forms(text)
+    return _overlap(question, held, dict.fromkeys(_asked(question), 1.0))
+
+
+def _asked(question: str) -> set[str]:
+    """The words of a question without their accents, which it may have been typed without."""
+    return {word.twin or word.term for word in words(question)}
+
+
+def _overlap(question: str, held: frozenset[str], rarity: Mapping[str, float]) -> float:
+    """The share of the question's words, by their rarity, that a sentence holds."""
+    asked = _asked(question)
+    total = sum(rarity.get(form, 0.0) for form in asked)
+    return sum(rarity.get(form, 0.0) for form in asked if form in held) / total if total else 0.0
