@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import socket
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,6 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from cyclopts import App
 from cyclopts.config import Env
 
+from infra.devices.broker import host_and_port
 from infra.devices.cli import devices
 from infra.doctor.command import doctor
 from infra.keys import keys
@@ -21,10 +23,10 @@ from infra.local.environment import point_at_store, prepare
 from infra.local.folder import FolderTaken, hold
 from infra.local.listening import listen
 from infra.local.template import load
+from infra.tenants import tenant
 from shared.config import Auth  # noqa: TC001 - cyclopts reads it
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Sequence
 
 app: Final = App(
@@ -35,7 +37,9 @@ app: Final = App(
 app.command(keys)
 app.command(devices)
 app.command(doctor)
+app.command(tenant)
 _MQTT_PORT: Final = 1883
+_CONNECT_SECONDS: Final = 5
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
@@ -46,6 +50,8 @@ def serve(  # noqa: PLR0913 - one argument an option
     port: int = 8001,
     mqtt_port: int | None = None,
     mqtt_rate: int = 100,
+    mqtt_url: str = "",
+    mqtt_token: str = "",
     data: Path = Path(".kho"),
     auth: Auth = "open",
     aws_endpoint: str = "",
@@ -63,6 +69,10 @@ def serve(  # noqa: PLR0913 - one argument an option
         The port of the devices' MQTT broker: 1883, or a free one where that is taken; 0 takes a free one.
     mqtt_rate
         How many messages a second one connection may publish, as with IoT Core; 0 lifts the limit.
+    mqtt_url
+        A broker such as mqtt://127.0.0.1:1883 to use in place of the embedded one; it lets in whom it knows.
+    mqtt_token
+        The password of the user 'kho' there, where it asks for one.
     data
         The folder that keeps all data.
     auth
@@ -85,8 +95,11 @@ def serve(  # noqa: PLR0913 - one argument an option
             _end(f"{data} cannot be used: {error.strerror}. Choose another folder with --data.")
         listener = _listen(host, port, "--port (KHO_PORT)")
         stack.callback(listener.close)
-        mqtt_listener = _listen_for_devices(host, mqtt_port)
-        stack.callback(mqtt_listener.close)
+        mqtt_listener = None if mqtt_url else _listen_for_devices(host, mqtt_port)
+        if mqtt_listener:
+            stack.callback(mqtt_listener.close)
+        else:
+            _reach_broker(mqtt_url)
         prepare(
             template,
             auth=auth,
@@ -97,7 +110,8 @@ def serve(  # noqa: PLR0913 - one argument an option
         store_url = _reached(aws_endpoint) if aws_endpoint else _start_store(stack, data)
         point_at_store(store_url)
 
-        from infra.local import serve as machine  # reads its settings as it is imported
+        from infra.local import iot  # they read their settings as they are imported
+        from infra.local import serve as machine
         from shared.config import ConfigurationError, config
         from shared.language_model import language_model
 
@@ -108,15 +122,18 @@ def serve(  # noqa: PLR0913 - one argument an option
             _end(str(error))
         if host in _LOOPBACK:
             _let_read(root or (Path(),))
+        authorizing = auth == "required"
+        limits = Limits(publishes_per_second=mqtt_rate or None)
         machine.run(
             template,
             listener,
-            mqtt_listener,
+            iot.embedded(mqtt_listener, limits, authorizing=authorizing)
+            if mqtt_listener
+            else iot.elsewhere(mqtt_url, mqtt_token),
             data,
             store_url,
-            authorizing=auth == "required",
+            authorizing=authorizing,
             durable=bool(aws_endpoint) or DURABLE,
-            limits=Limits(publishes_per_second=mqtt_rate or None),
         )
 
 
@@ -163,6 +180,14 @@ def _let_read(roots: Sequence[Path]) -> None:
     from shared.knowledge import reading
 
     reading.use(FileReader(Roots(roots)))
+
+
+def _reach_broker(url: str) -> None:
+    host, port = host_and_port(url, ("mqtt", "mqtts"))
+    try:
+        socket.create_connection((host, port), timeout=_CONNECT_SECONDS).close()
+    except OSError as error:
+        _end(f"No broker answers at {url} ({error.strerror or 'no answer'}). Correct --mqtt-url, or leave it out.")
 
 
 def _reached(endpoint: str) -> str:

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from infra.local.folder import Serving, serving
+from infra.stores import end
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
     from infra.stores import Where
+
+
+_USUAL_PORTS: Final = {"mqtt": 1883, "mqtts": 8883}
+
+
+def host_and_port(url: str, schemes: Collection[str] = ("mqtt",)) -> tuple[str, int]:
+    """Where a broker's address leads."""
+    parts = urlsplit(url)
+    try:
+        port = parts.port or _USUAL_PORTS.get(parts.scheme, 0)
+    except ValueError:
+        port = 0
+    if parts.scheme not in schemes or not parts.hostname or not port:
+        end(f"'{url}' is no broker's address; one is mqtt://127.0.0.1:1883.")
+    return parts.hostname, port
 
 
 def endpoint(where: Where) -> str:

@@ -7,19 +7,18 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
-from urllib.parse import urlsplit
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from infra.devices.broker import running_on
+from infra.devices.broker import host_and_port, running_on
 from infra.local.simulator.device import Model
 from infra.local.simulator.fleet import Fleet
 from infra.local.simulator.quirks import FIRMWARE, Quirk
 from infra.stores import end
 
 _EVERY_SECONDS: Final = 5.0
-_USUAL_PORT: Final = 1883
+_USUAL_BROKER: Final = "mqtt://127.0.0.1:1883"
 
 
 @Parameter(name="*", negative=())
@@ -84,7 +83,8 @@ def simulate(fleet: Fleets = _ONE, *, mqtt_url: str = "", data: Path = Path(".kh
     data
         The data folder of 'kho serve'.
     """
-    host, port = _broker(mqtt_url, data)
+    running_here = None if mqtt_url else running_on(data)
+    host, port = host_and_port(running_here["mqtt_url"] if running_here else mqtt_url or _USUAL_BROKER)
     with Fleet(host, port, fleet.ids(), fleet.model()) as running:
         running.start()
         if not running.connected:
@@ -106,17 +106,3 @@ def _report(running: Fleet) -> None:
     received, sent = sum(tally.received for tally in tallies), sum(tally.sent for tally in tallies)
     runs = sum(len(device.firmware.runs) for device in running.devices)
     print(f"{running.connected} connected; {received} messages received, {runs} calls run, {sent} sent", flush=True)
-
-
-def _broker(mqtt_url: str, data: Path) -> tuple[str, int]:
-    if not mqtt_url:
-        found = running_on(data)
-        mqtt_url = found["mqtt_url"] if found else f"mqtt://127.0.0.1:{_USUAL_PORT}"
-    parts = urlsplit(mqtt_url)
-    try:
-        port = parts.port or _USUAL_PORT
-    except ValueError:
-        port = 0
-    if parts.scheme != "mqtt" or not parts.hostname or not port:
-        end(f"'{mqtt_url}' is no broker's address; one is mqtt://127.0.0.1:1883.")
-    return parts.hostname, port

@@ -7,7 +7,7 @@ import os
 import secrets
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import uvicorn
 
@@ -22,25 +22,41 @@ from shared.rpc.errors import NotSignedIn
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from infra.local.broker.access import Client
     from infra.local.broker.broker import Broker
     from infra.local.broker.limits import Limits
+    from infra.local.broker.messages import Message
+
+
+class Listening(Protocol):
+    """A broker as the rules need it."""
+
+    def listen(self, topic_filter: str, take: Callable[[Message], None]) -> Callable[[], None]:
+        """Call `take` with each message that the filter matches, until what is returned is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Iot:
-    """Where the broker of this machine is reached, and the word that its backend is known by."""
+    """Where the devices' broker is reached, and the word that the backend is known by there."""
 
-    broker: LocalBroker
+    broker: Listening
     mqtt_url: str
     token: str
     data_plane_url: str
+    """Nothing beside a broker that has no such thing: it reaches devices that subscribe, and tells of no presence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded(Iot):
+    """The broker of this process."""
+
+    broker: LocalBroker
 
 
 @contextmanager
-def iot(listener: socket.socket, limits: Limits, *, authorizing: bool) -> Iterator[Iot]:
+def embedded(listener: socket.socket, limits: Limits, *, authorizing: bool) -> Iterator[Embedded]:
     """Serve MQTT on a port that was taken, and the data plane on loopback, until the end."""
     raise_open_files()
     token = secrets.token_urlsafe(32)
@@ -62,7 +78,9 @@ def iot(listener: socket.socket, limits: Limits, *, authorizing: bool) -> Iterat
 
     serving = broker.run(serve)
     try:
-        yield Iot(broker, address_of(listener, "mqtt"), token, f"http://127.0.0.1:{plane.getsockname()[1]}/{token}")
+        yield Embedded(
+            broker, address_of(listener, "mqtt"), token, f"http://127.0.0.1:{plane.getsockname()[1]}/{token}"
+        )
     finally:
         for each in server:
             each.should_exit = each.force_exit = True
@@ -70,9 +88,23 @@ def iot(listener: socket.socket, limits: Limits, *, authorizing: bool) -> Iterat
         broker.close()
 
 
+@contextmanager
+def elsewhere(url: str, token: str) -> Iterator[Iot]:
+    """Use a broker that runs elsewhere, and lets in whom it knows."""
+    from infra.local.real_broker import RealBroker
+
+    broker = RealBroker(url, token)
+    try:
+        yield Iot(broker, url, token, "")
+    finally:
+        broker.close()
+
+
 def point_at(served: Iot) -> None:
     """Have every function of this process use this broker, whatever else is configured."""
-    os.environ["AWS_ENDPOINT_URL_IOT_DATA_PLANE"] = served.data_plane_url
+    os.environ.pop("AWS_ENDPOINT_URL_IOT_DATA_PLANE", None)
+    if served.data_plane_url:
+        os.environ["AWS_ENDPOINT_URL_IOT_DATA_PLANE"] = served.data_plane_url
     os.environ["AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"] = "false"
     os.environ["KHO_MQTT_URL"] = served.mqtt_url
     os.environ["KHO_MQTT_TOKEN"] = served.token

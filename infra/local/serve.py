@@ -19,7 +19,7 @@ from infra.local.expiry import Expiry
 from infra.local.folder import Serving, announce
 from infra.local.functions import Functions
 from infra.local.gateway import Gateway
-from infra.local.iot import iot, point_at
+from infra.local.iot import point_at
 from infra.local.listening import address_of
 from infra.local.rules.feeding import RuleFeeder
 from infra.local.streams import StreamReader
@@ -28,9 +28,10 @@ from shared.rpc import invoke
 
 if TYPE_CHECKING:
     import socket
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from infra.local.broker.limits import Limits
+    from infra.local.iot import Iot
     from infra.local.template import Template
 
 
@@ -41,13 +42,12 @@ _SWITCH_SECONDS: Final = 0.0005
 def run(  # noqa: PLR0913 - each is a part of the machine
     template: Template,
     listener: socket.socket,
-    mqtt_listener: socket.socket,
+    devices: AbstractContextManager[Iot],
     data: Path,
     store_url: str,
     *,
     authorizing: bool,
     durable: bool,
-    limits: Limits,
 ) -> None:
     """Serve until told to end."""
     sys.setswitchinterval(_SWITCH_SECONDS)
@@ -56,7 +56,7 @@ def run(  # noqa: PLR0913 - each is a part of the machine
         functions = Functions(template.functions)
         stack.callback(functions.close)
         invoke.use(functions)
-        served = stack.enter_context(iot(mqtt_listener, limits, authorizing=authorizing))
+        served = stack.enter_context(devices)
         point_at(served)
         announce(
             data,
@@ -86,7 +86,7 @@ def run(  # noqa: PLR0913 - each is a part of the machine
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         with contextlib.suppress(KeyboardInterrupt):
-            _greet(listener, mqtt_listener, data, authorizing=authorizing, durable=durable)
+            _greet(listener, served.mqtt_url, data, authorizing=authorizing, durable=durable)
             _serve(gateway, listener)
     with contextlib.suppress(OSError):
         print("Ended.", flush=True)
@@ -105,14 +105,12 @@ def _serve(gateway: Gateway, listener: socket.socket) -> None:
     asyncio.run(uvicorn.Server(settings).serve(sockets=[listener]))
 
 
-def _greet(
-    listener: socket.socket, mqtt_listener: socket.socket, data: Path, *, authorizing: bool, durable: bool
-) -> None:
+def _greet(listener: socket.socket, mqtt_url: str, data: Path, *, authorizing: bool, durable: bool) -> None:
     address = address_of(listener)
     call = {"jsonrpc": "2.0", "method": "memory-server/memory/get_or_create", "params": {}, "id": 1}
     print(f"Kho listens on {address}")
     print(f"Data is kept in {data}" if durable else "Data is NOT kept: this platform has no durable local store.")
-    print(f"Devices connect to {address_of(mqtt_listener, 'mqtt')}")
+    print(f"Devices connect to {mqtt_url}")
     if authorizing:
         print(f"Callers need a key: kho keys create --data {shlex.quote(str(data))} --tenant <name> --role writer")
     key = "-H 'Authorization: Bearer <key>' " if authorizing else ""

@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import boto3
 import pytest
@@ -18,13 +19,14 @@ from botocore.exceptions import ClientError
 
 from infra.local.broker.limits import Limits
 from infra.local.functions import Functions
-from infra.local.iot import Iot, iot
+from infra.local.iot import Embedded, embedded
 from infra.local.listening import listen
 from infra.local.mqtt.packets import MQTT_5, Disconnect, Puback, Publish, Will
 from infra.local.mqtt.properties import Properties
 from infra.local.mqtt.reasons import Reason
 from infra.local.rules.feeding import RuleFeeder
 from infra.local.template import Function, RuleTrigger
+from shared.devices.registry import registry
 from tests import rule_functions
 from tests.mqtt import SECONDS, Served, Wire, client
 
@@ -35,18 +37,18 @@ DOWN = "devices/lamp/down"
 
 
 @pytest.fixture(scope="module")
-def core() -> Iterator[Iot]:
-    with iot(listen("127.0.0.1", 0), Limits(), authorizing=False) as running:
+def core() -> Iterator[Embedded]:
+    with embedded(listen("127.0.0.1", 0), Limits(), authorizing=False) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def served(core: Iot) -> Served:
+def served(core: Embedded) -> Served:
     return Served(core.broker, int(core.mqtt_url.rpartition(":")[2]))
 
 
 @pytest.fixture(scope="module")
-def plane(core: Iot) -> Any:
+def plane(core: Embedded) -> Any:
     """boto3's client, which is as much as device-server sees of IoT Core."""
     settings = Config(retries={"total_max_attempts": 1}, read_timeout=20)
     return boto3.client("iot-data", endpoint_url=core.data_plane_url, region_name="us-east-1", config=settings)
@@ -209,7 +211,7 @@ def test_publish_subscriptions_and_retained_messages(served: Served, plane: Any)
         assert refusal(plane.publish, topic="devices/+/down")[0] == 400
 
 
-def test_who_does_not_know_the_way_finds_nothing(core: Iot, served: Served) -> None:
+def test_who_does_not_know_the_way_finds_nothing(core: Embedded, served: Served) -> None:
     """A page in a browser on this machine can send requests here, but cannot guess the path."""
     base, _, token = core.data_plane_url.rpartition("/")
     with client(served, "lamp") as lamp, urllib3.PoolManager(retries=False) as http:
@@ -222,12 +224,12 @@ def test_who_does_not_know_the_way_finds_nothing(core: Iot, served: Served) -> N
         assert http.request("POST", f"{core.data_plane_url}/things/x/shadow").status == 404
 
 
-def feed(core: Iot, sql: str, handler: str) -> RuleFeeder:
+def feed(core: Embedded, sql: str, handler: str) -> RuleFeeder:
     functions = Functions({"inbox": Function("inbox", f"tests.rule_functions.{handler}", 10.0)})
     return RuleFeeder([RuleTrigger(sql, "inbox")], core.broker, functions)
 
 
-def test_a_rule_brings_messages_to_a_function(core: Iot, served: Served) -> None:
+def test_a_rule_brings_messages_to_a_function(core: Embedded, served: Served) -> None:
     sql = "SELECT encode(*, 'base64') AS payload, topic(2) AS device_id, clientid() AS who FROM 'devices/+/up'"
     feeder = feed(core, sql, "record")
     with client(served, "lamp") as lamp:
@@ -243,7 +245,7 @@ def test_a_rule_brings_messages_to_a_function(core: Iot, served: Served) -> None
     assert rule_functions.taken.empty()
 
 
-def test_lifecycle_events_reach_a_function_that_crashed_once(core: Iot, served: Served) -> None:
+def test_lifecycle_events_reach_a_function_that_crashed_once(core: Embedded, served: Served) -> None:
     feeder = feed(core, "SELECT * FROM '$aws/events/presence/connected/+' WHERE clientId = 'lamp'", "crash_once")
     with client(served, "fan"), client(served, "lamp"):
         event = rule_functions.taken.get(timeout=SECONDS)
@@ -254,7 +256,7 @@ def test_lifecycle_events_reach_a_function_that_crashed_once(core: Iot, served: 
         rule_functions.taken.get_nowait()
 
 
-def test_direct_messages_reach_no_rule(core: Iot, served: Served) -> None:
+def test_direct_messages_reach_no_rule(core: Embedded, served: Served) -> None:
     feeder = feed(core, "SELECT * FROM 'devices/#'", "record")
     with client(served, "lamp") as lamp:
         core.broker.send_direct_message("lamp", DOWN, b'{"a": 1}')
@@ -264,9 +266,38 @@ def test_direct_messages_reach_no_rule(core: Iot, served: Served) -> None:
     feeder.close()
 
 
-def test_where_keys_are_required_no_device_is_known_yet() -> None:
-    with iot(listen("127.0.0.1", 0), Limits(), authorizing=True) as core:
-        port = int(core.mqtt_url.rpartition(":")[2])
-        with Wire(port) as device, Wire(port) as home:
-            assert device.connect("lamp").reason == 5
-            assert home.connect("kho-backend-1", user_name="kho", password=core.token.encode()).reason == 0
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[Embedded]:
+    """IoT Core where keys are required."""
+    with embedded(listen("127.0.0.1", 0), Limits(), authorizing=True) as core:
+        yield core
+
+
+@pytest.mark.parametrize(("level", "refused"), [(4, 5), (MQTT_5, Reason.NOT_AUTHORIZED)])
+def test_where_keys_are_required_a_device_is_let_in_by_its_password(
+    guarded: Embedded, tenant: str, level: int, refused: int
+) -> None:
+    port = int(guarded.mqtt_url.rpartition(":")[2])
+    lamp, password = f"lamp-{uuid4().hex}", b""
+
+    def says(user_name: str | None, given: bytes | None, client_id: str = lamp) -> int:
+        with Wire(port, level) as wire:
+            return wire.connect(client_id, user_name=user_name, password=given).reason
+
+    assert says(lamp, b"x") == says(None, None) == refused
+    password = registry().register(tenant, lamp)[1].encode()
+    assert says(lamp, password) == 0
+    assert says(lamp, password[:-1]) == says("other", password) == says(lamp, None) == refused
+    assert says("other", password, "other") == says(lamp, password, "other") == refused
+    registry().revoke(lamp)
+    assert says(lamp, password) == refused
+    assert says("kho", guarded.token.encode(), "kho-backend-1") == 0
+
+
+def test_in_open_mode_whatever_connects_is_a_device_unless_it_was_revoked(core: Embedded, served: Served) -> None:
+    lamp = f"lamp {uuid4().hex}"
+    with client(served, lamp):
+        assert registry().find("local", lamp)
+    registry().revoke(lamp)
+    with Wire(served.port) as wire:
+        assert wire.connect(lamp).reason == 5

@@ -15,9 +15,9 @@ from shared.telemetry import logger
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from infra.local.broker.local import LocalBroker
     from infra.local.broker.messages import Message
     from infra.local.functions import Functions
+    from infra.local.iot import Listening
     from infra.local.template import RuleTrigger
 
 _WAITING: Final = 10_000
@@ -29,7 +29,7 @@ _RETRY_SECONDS: Final = 1.0
 class RuleFeeder:
     """Invokes functions as IoT Core does: without waiting for them, in no order, again where they crash."""
 
-    def __init__(self, triggers: Sequence[RuleTrigger], broker: LocalBroker, functions: Functions) -> None:
+    def __init__(self, triggers: Sequence[RuleTrigger], broker: Listening, functions: Functions) -> None:
         self.dropped = 0
         self._functions = functions
         self._waiting: queue.Queue[tuple[Rule, str, Incoming]] = queue.Queue(_WAITING)
