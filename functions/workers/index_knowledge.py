@@ -1,7 +1,12 @@
-"""Index the documents of collections that the index did not take when they were written."""
+"""Let the index follow collections: what it did not take when it was written, and what lay in those that are gone.
+
+A purge item comes with each deletion of a collection. Its coming deletes what is there; its going, by its time to live,
+deletes what a writer that was still under way has put there since.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
@@ -18,19 +23,31 @@ _processor = BatchProcessor(event_type=EventType.DynamoDBStreams, raise_on_entir
 
 
 def handler(event: dict[str, Any], context: Any) -> Any:
-    """Index each document that the stream says is waiting; while the index does not answer, it is delivered again."""
-    return process_partial_response(event=event, record_handler=_index, processor=_processor, context=context)
+    """Index and purge what the stream brings; while the index does not answer, it is delivered again."""
+    return process_partial_response(event=event, record_handler=_follow, processor=_processor, context=context)
 
 
-def _index(record: Any) -> None:
+def _follow(record: Any) -> None:
     pk, sk = record.dynamodb.keys["pk"], record.dynamodb.keys["sk"]
     tenant_id = pk.removesuffix(keys.work(""))
-    with observe("workers/index_knowledge", correlation_id_from(record.event_id)):
-        table = Table(config().knowledge_table)
-        waiting = table.get(pk, sk)
-        if waiting is None:
-            return
-        collection = Collections(table, tenant_id).find(waiting["collection"])
-        if collection and sk == keys.awaiting_index(collection.id, waiting["path"]):
-            Documents(table, tenant_id, collection, knowledge_index()).reindex(waiting["path"])
-        table.write(Write("Delete", {"pk": pk, "sk": sk}))
+    with observe("workers/index_knowledge", correlation_id_from(record.event_id), budget=math.inf):
+        if sk.startswith(keys.PURGE):
+            _purge(tenant_id, sk.removeprefix(keys.PURGE))
+        else:
+            _index(tenant_id, pk, sk)
+
+
+def _purge(tenant_id: str, collection_id: str) -> None:
+    knowledge_index().delete_collection(tenant_id, collection_id)
+    Collections(Table(config().knowledge_table), tenant_id).purge(collection_id)
+
+
+def _index(tenant_id: str, pk: str, sk: str) -> None:
+    table = Table(config().knowledge_table)
+    waiting = table.get(pk, sk)
+    if waiting is None:
+        return
+    collection = Collections(table, tenant_id).find(waiting["collection"])
+    if collection and sk == keys.awaiting_index(collection.id, waiting["path"]):
+        Documents(table, tenant_id, collection, knowledge_index()).reindex(waiting["path"])
+    table.write(Write("Delete", {"pk": pk, "sk": sk}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import threading
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 import boto3
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 _IDLE_SECONDS: Final = 0.25
 _RETRY_SECONDS: Final = 1.0
-_ATTEMPTS: Final = 10
+_LONGEST_RETRY_SECONDS: Final = 5.0
 
 
 class StreamReader(threading.Thread):
@@ -97,24 +98,35 @@ class StreamReader(threading.Thread):
         remembered.replace(self._position_file)
 
     def _bring(self, batch: list[dict[str, Any]]) -> bool:
-        """Invoke the function until each record is done or has failed too often; False where told to stop before."""
-        for _ in range(_ATTEMPTS):
-            payload = json.dumps({"Records": batch}, default=_as_event).encode()
-            try:
-                answer = json.loads(self._functions(self._trigger.function, payload))
-            except (FunctionCrashed, TimeoutError):
-                failed = {record["dynamodb"]["SequenceNumber"] for record in batch}
-            else:
-                failed = {failure["itemIdentifier"] for failure in answer["batchItemFailures"]}
-            if not failed:
+        """Invoke the function until each record is done or given up; False where told to stop before."""
+        pause = _RETRY_SECONDS
+        started, retries = time.monotonic(), 0
+        while True:
+            failed = self._failed(batch)
+            if failed is None and len(batch) > 1 and self._trigger.bisects:
+                half = len(batch) // 2
+                return self._bring(batch[:half]) and self._bring(batch[half:])
+            if failed == set():
                 return True
             # As Lambda does: from the first failure on, everything is delivered again.
-            while batch[0]["dynamodb"]["SequenceNumber"] not in failed:
+            while failed and batch[0]["dynamodb"]["SequenceNumber"] not in failed:
                 batch = batch[1:]
-            if self._stopping.wait(_RETRY_SECONDS):
+            if retries >= self._trigger.retries or time.monotonic() - started > self._trigger.record_age:
+                logger.error("dead letters", extra={"function": self._trigger.function, "records": len(batch)})
+                return True
+            if self._stopping.wait(pause):
                 return False
-        logger.error("dead letters", extra={"function": self._trigger.function, "records": len(batch)})
-        return True
+            retries += 1
+            pause = min(2 * pause, _LONGEST_RETRY_SECONDS)
+
+    def _failed(self, batch: list[dict[str, Any]]) -> set[str] | None:
+        """Which records the function could not deal with, None where it ended before it said."""
+        payload = json.dumps({"Records": batch}, default=_as_event).encode()
+        try:
+            answer = json.loads(self._functions(self._trigger.function, payload))
+        except (FunctionCrashed, TimeoutError):
+            return None
+        return {failure["itemIdentifier"] for failure in answer["batchItemFailures"]}
 
     def _passes(self, record: dict[str, Any]) -> bool:
         filters = self._trigger.filters

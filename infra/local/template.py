@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +38,12 @@ class StreamTrigger:
     function: str
     batch_size: int
     filters: list[dict[str, Any]]
+    retries: float = math.inf
+    """How often a record is brought again that could not be dealt with."""
+    record_age: float = math.inf
+    """For how many seconds."""
+    bisects: bool = False
+    """Whether a batch that failed as a whole is brought in halves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +162,9 @@ class _Reader:
                             function=name,
                             batch_size=details["BatchSize"],
                             filters=[json.loads(each["Pattern"]) for each in filters],
+                            retries=_limit(details.get("MaximumRetryAttempts", -1)),
+                            record_age=_limit(details.get("MaximumRecordAgeInSeconds", -1)),
+                            bisects=details.get("BisectBatchOnFunctionError", False),
                         )
                     )
                 case unknown:
@@ -195,3 +205,8 @@ class _Reader:
             case dict():
                 raise ValueError(f"one machine does not know what {value} stands for")
         return value
+
+
+def _limit(number: int) -> float:
+    """A limit of an event source, of which -1 says that there is none."""
+    return math.inf if number == -1 else number

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SERVER: Final = "research-agent"
 _CONFIGURATION: Final = -32001
 _SYSTEM: Final = -32000
-_WORKERS: Final = ("workers-ingest", "workers-index_knowledge", "workers-purge_knowledge")
+_WORKERS: Final = ("workers-ingest", "workers-index_knowledge")
 
 
 class Refused(Exception):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from shared.documents import keys, moments, refusals
-from shared.documents.changes import Node, Plan, pause
+from shared.documents.changes import Head, Node, Plan, pause
 from shared.documents.places import listed
 from shared.dynamodb import ConditionFailed, Write
 
@@ -24,11 +24,15 @@ if TYPE_CHECKING:
     from shared.documents.models import Written
     from shared.documents.requests import Request
     from shared.documents.tree import Position
+    from shared.dynamodb import Table
 
 _BATCH: Final = 19
 """Each document takes four writes of a transaction's hundred, and its parent may take one."""
 _ATTEMPTS: Final = 12
 _QUERIES: Final = 16
+_SECOND: Final = 1_000_000
+_AFTER_SECONDS: Final = 60
+"""Clocks differ: what goes too early would tell of a deletion that has not come yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,16 @@ def restore(changes: Changes, request: Request, document_id: str, *, recursive: 
     if not recursive:
         return changes.carry_out(request, document_id, prepare)
     return changes.carry_through(request, document_id, prepare, lambda: _restore_below(changes, request, document_id))
+
+
+def remind(table: Table, tenant_id: str, document_id: str) -> None:
+    """Have the table's stream tell of a deletion to come when its moment has come, if there is one."""
+    item = table.get(keys.document(tenant_id, document_id), keys.DOCUMENT)
+    delete_at = Head.of(item).delete_at if item else None
+    if delete_at is not None and delete_at > moments.now():
+        going = delete_at // _SECOND + _AFTER_SECONDS
+        key = {"pk": keys.document(tenant_id, document_id), "sk": keys.DELETION}
+        table.write(Write("Put", key | {"expires_at": going}))
 
 
 def _moment(changes: Changes, node: Node, wished: int, now: int) -> tuple[int, list[Write]]:

@@ -5,12 +5,13 @@
     {tenant}#document#{id}       position              where it stands, and what moves and deletions check
     {tenant}#document#{id}       content#000000000012  what revision 12 made of its content, metadata and flag
     {tenant}#document#{id}       history#000000000012  who made revision 12, when, how and why
+    {tenant}#document#{id}       deletion              that its deletion is to come: goes when that has come
     {tenant}#children#{parent}   {order key}#{id}      that it is a child, in the order of siblings
     {tenant}#body#{sha256}       part#000              one part of a body that is too large for an item
     {tenant}#request#{request}   {action}              what a request_id was used for, and its answer
 
-A write is one transaction over the first five and the last. The parts of a large body are written before it,
-under what they hold: those of a write that was then refused are found there when it is tried again.
+A write is one transaction over the first four, the child and the request. The parts of a large body are written before
+it, under what they hold: those of a write that was then refused are found there when it is tried again.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from typing import Final
 ROOT: Final = "root"
 DOCUMENT: Final = "document"
 POSITION: Final = "position"
+DELETION: Final = "deletion"
+CONTENT: Final = "content#"
 HISTORY: Final = "history#"
 PART: Final = "part#"
 
@@ -52,7 +55,7 @@ def request(tenant_id: str, request_id: str) -> str:
 
 def content(revision: int) -> str:
     """The sort key of what a revision made of the content."""
-    return f"content#{revision:012d}"
+    return f"{CONTENT}{revision:012d}"
 
 
 def history(revision: int) -> str:

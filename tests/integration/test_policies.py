@@ -32,7 +32,7 @@ RESOURCES: dict[str, dict[str, Any]] = yaml.load(FILE.read_text(), TemplateLoade
 CHAT = {"conversation_id": "chat"}
 MESSAGE = CHAT | {"role": "user", "content": "x"}
 
-LARGE = {"body": "".join(random.Random(1).choices(string.printable, k=200_000))}
+LARGE = {"body": "".join(random.Random(1).choices(string.printable, k=100_000))}
 TREE = [
     {"document_id": document_id, "parent_id": parent_id, "content": {"body": "x"}}
     for parent_id, document_id in (("root", "top"), ("top", "mid"), ("mid", "leaf"), ("mid", "twig"), ("mid", "gone"))
@@ -224,29 +224,37 @@ def test_the_ingesting_worker(tenant: str, made: set[tuple[str, str]]) -> None:
     assert made == allowed("workers-ingest")
 
 
-def test_the_indexing_worker(tenant: str, made: set[tuple[str, str]]) -> None:
+def test_the_worker_that_indexes_documents(tenant: str, made: set[tuple[str, str]]) -> None:
+    from workers import index_documents
+
+    documents = ({"document_id": name, "parent_id": "root", "content": LARGE} for name in ("large", "ending"))
+    run("agent_data-create_document", list(documents), tenant)
+    run("agent_data-delete_document", [{"document_id": "ending", "delete_at": "2999-01-01T00:00:00Z"}], tenant)
+    made.clear()
+    for name in ("large", "ending"):
+        keys = {"pk": {"S": f"{tenant}#document#{name}"}, "sk": {"S": "document"}}
+        record = {"eventID": "1", "eventName": "MODIFY", "dynamodb": {"Keys": keys, "SequenceNumber": "1"}}
+        assert index_documents.handler({"Records": [record]}, None) == {"batchItemFailures": []}
+    assert made == allowed("workers-index_documents")
+
+
+def test_the_worker_that_has_the_index_follow_collections(tenant: str, made: set[tuple[str, str]]) -> None:
     from workers import index_knowledge
 
     prepare_knowledge(tenant)
-    collection = Collections(Table(config().knowledge_table), tenant).require("notes")
+    collections = Collections(Table(config().knowledge_table), tenant)
     down = MemoryIndex()
     down.down = True
-    held = Documents(Table(config().knowledge_table), tenant, collection, down)
+    held = Documents(Table(config().knowledge_table), tenant, collections.require("notes"), down)
     assert held.put(NewDocument("new.md", "How herbs are dried")).pending
     made.clear()
-    event = work(tenant, awaiting_index(collection.id, "new.md"))
+    event = work(tenant, awaiting_index(collections.require("notes").id, "new.md"))
     assert index_knowledge.handler(event, None) == {"batchItemFailures": []}
     stored = held.find("new.md")
     assert stored is not None
     assert stored.indexed
-    assert made == allowed("workers-index_knowledge")
-
-
-def test_the_worker_that_purges_collections(tenant: str, made: set[tuple[str, str]]) -> None:
-    from workers import purge_knowledge
-
-    prepare_knowledge(tenant)
-    gone = Collections(Table(config().knowledge_table), tenant).delete("notes")
+    needed = set(made)
+    gone = collections.delete("notes")
     made.clear()
-    assert purge_knowledge.handler(work(tenant, f"purge#{gone.id}"), None) == {"batchItemFailures": []}
-    assert made == allowed("workers-purge_knowledge")
+    assert index_knowledge.handler(work(tenant, f"purge#{gone.id}"), None) == {"batchItemFailures": []}
+    assert needed | made == allowed("workers-index_knowledge")

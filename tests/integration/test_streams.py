@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from infra.local import streams
 from infra.local.streams import StreamReader
 from infra.local.template import StreamTrigger
 from shared.config import config
@@ -39,9 +40,9 @@ class Receiver:
         ).encode()
 
 
-def trigger(tenant: str) -> StreamTrigger:
+def trigger(tenant: str, **limits: Any) -> StreamTrigger:
     filters: list[dict[str, Any]] = [{"dynamodb": {"Keys": {"pk": {"S": [tenant]}}}}]
-    return StreamTrigger(config().memory_table, "receiver", batch_size=3, filters=filters)
+    return StreamTrigger(config().memory_table, "receiver", batch_size=3, filters=filters, **limits)
 
 
 def put(tenant: str, *names: str) -> None:
@@ -49,9 +50,9 @@ def put(tenant: str, *names: str) -> None:
         Table(config().memory_table).write(Write("Put", {"pk": tenant, "sk": name}))
 
 
-def read(tenant: str, store: str, folder: Path, receiver: Receiver, answers: int) -> list[list[str]]:
+def read(tenant: str, store: str, folder: Path, receiver: Receiver, answers: int, **limits: Any) -> list[list[str]]:
     """What arrives until `answers` batches were answered."""
-    reader = StreamReader(trigger(tenant), store, receiver, folder)  # type: ignore[arg-type]
+    reader = StreamReader(trigger(tenant, **limits), store, receiver, folder)  # type: ignore[arg-type]
     reader.start()
     for _ in range(answers):
         assert receiver.arrived.acquire(timeout=20)
@@ -74,6 +75,39 @@ def test_from_the_first_failure_on_everything_comes_again(tenant: str, store: st
 def test_a_crash_brings_the_batch_again(tenant: str, store: str, tmp_path: Path) -> None:
     put(tenant, "a")
     assert read(tenant, store, tmp_path, Receiver("crash"), answers=1) == [["a"], ["a"]]
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits long before bringing a record again."""
+    monkeypatch.setattr(streams, "_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(streams, "_LONGEST_RETRY_SECONDS", 0.02)
+
+
+@pytest.mark.usefixtures("hasty")
+def test_what_fails_often_comes_again_as_often_as_it_takes(tenant: str, store: str, tmp_path: Path) -> None:
+    put(tenant, "a", "b")
+    batches = read(tenant, store, tmp_path, Receiver(*["a"] * 40), answers=41)
+    assert batches == [["a", "b"]] * 41
+
+
+@pytest.mark.usefixtures("hasty")
+@pytest.mark.parametrize("limits", [{"retries": 2}, {"record_age": 0.0}])
+def test_what_failed_too_often_or_too_long_is_given_up(
+    tenant: str, store: str, tmp_path: Path, limits: dict[str, float]
+) -> None:
+    put(tenant, "a")
+    tries = int(limits.get("retries", 0)) + 1
+    assert read(tenant, store, tmp_path, Receiver(*["a"] * tries), answers=tries, **limits) == [["a"]] * tries
+    put(tenant, "b")
+    assert read(tenant, store, tmp_path, Receiver(), answers=1, **limits) == [["b"]]
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_batch_that_crashes_comes_in_halves(tenant: str, store: str, tmp_path: Path) -> None:
+    put(tenant, "a", "b", "c")
+    batches = read(tenant, store, tmp_path, Receiver("crash"), answers=2, bisects=True)
+    assert batches == [["a", "b", "c"], ["a"], ["b", "c"]]
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]x"])

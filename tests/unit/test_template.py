@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -174,6 +176,19 @@ def test_what_a_worker_cannot_do_is_kept_as_a_dead_letter() -> None:
         assert stream["DestinationConfig"]["OnFailure"] == kept
         assert stream["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
         assert stream["BisectBatchOnFunctionError"] is True
+
+
+def test_no_stream_has_more_readers_than_aws_lets_read_a_shard() -> None:
+    readers = Counter(each.table for each in load().streams)
+    assert max(readers.values()) <= 2, readers
+
+
+def test_whoever_waits_for_the_index_waits_as_long_as_it_may_take_to_bring_it_back() -> None:
+    waiting = [each for each in load().streams if each.function.startswith("workers-index_")]
+    assert len(waiting) == 2
+    for each in waiting:
+        assert each.retries == math.inf
+        assert 3600 <= each.record_age < 86_400, "what a stream has lost by then is a dead letter before"
 
 
 def test_a_generation_is_purged_again_when_its_item_goes() -> None:

@@ -1,0 +1,31 @@
+"""Index the documents of agent-data that the index did not take when they were written, and forget deleted ones."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
+
+from agent_data.indexing import refresh
+from shared.config import config
+from shared.documents import keys
+from shared.documents.deleting import remind
+from shared.dynamodb import Table
+from shared.telemetry import correlation_id_from, observe
+
+_processor = BatchProcessor(event_type=EventType.DynamoDBStreams, raise_on_entire_batch_failure=False)
+
+
+def handler(event: dict[str, Any], context: Any) -> Any:
+    """Index each document that the stream brings; while the index does not answer, it is delivered again."""
+    return process_partial_response(event=event, record_handler=_index, processor=_processor, context=context)
+
+
+def _index(record: Any) -> None:
+    tenant_id, document_id = keys.document_of(record.dynamodb.keys["pk"])
+    with observe("workers/index_documents", correlation_id_from(record.event_id), budget=math.inf):
+        if not config().has_index:
+            return
+        remind(Table(config().documents_table), tenant_id, document_id)
+        refresh(tenant_id, document_id)
