@@ -1,0 +1,164 @@
+"""What tells of persons and their machines: mail and network addresses, phones, payment cards, home folders."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Final
+
+from shared.experiences.secrets.placeholders import is_placeholder
+from shared.experiences.secrets.rules import Candidate, Rule
+
+_EXAMPLE_DOMAIN: Final = re.compile(
+    r"(?:^|\.)(?:example\.(?:com|org|net|edu)|(?:your|my)?-?(?:domain|company|organi[sz]ation|org|site|email|mail|website)\.(?:com|org|net|vn|cn)|"
+    r"[a-z0-9-]+\.(?:test|example|invalid|localhost)|example\.[a-z.]{2,8})$",
+    re.IGNORECASE,
+)
+_NO_DOMAIN: Final = frozenset(
+    ["png", "jpg", "jpeg", "gif", "svg", "webp", "ico", "pdf", "js", "mjs", "cjs", "ts", "tsx", "jsx", "css", "scss", "json", "yaml", "yml", "toml", "xml", "html", "htm", "md", "txt", "log", "py", "rb", "go", "java", "kt", "rs", "php", "c", "h", "cpp", "cs", "sql", "lock", "zip", "gz", "tgz", "tar", "whl", "service", "socket", "timer", "target", "mount", "path", "slice", "scope", "device", "swap", "finish"]
+)
+_KEYWORDS: Final = frozenset(["this", "super", "return", "self", "break", "continue", "git"])
+
+
+def _is_mailbox(candidate: Candidate) -> bool:
+    local, _, domain = candidate.value.rpartition("@")
+    if local.casefold() in _KEYWORDS or domain.rpartition(".")[2].casefold() in _NO_DOMAIN:
+        return False
+    if is_placeholder(local) and re.search(r"your|\*|xxx|<", local, re.IGNORECASE):
+        return False
+    return not _EXAMPLE_DOMAIN.search(domain)
+
+
+_VERSION: Final = re.compile(
+    r"(?:\b(?:versions?|ver|rev|releases?|build|upgrad\w+|downgrad\w+|bump\w*|sections?|chapter|clause|firmware|driver|changelog|"
+    r"tag|assembly\w*|nuget|sdk|package|oid|phiên bản|bản|mục|chương|nâng cấp|hạ cấp)|版本|升级|降级|章节|第|版|[§])",
+    re.IGNORECASE,
+)
+_NETWORK: Final = re.compile(
+    r"\b(?:ips?|ipv4|hosts?|servers?|addr\w*|dns|ping|ssh|scp|curl|wget|connect\w*|listen\w*|bind|gateway|router|subnet|proxy|"
+    r"nameserver|from|node|client|máy chủ|địa chỉ|máy)\b|地址|服务器|主机|://",
+    re.IGNORECASE,
+)
+_DOCUMENTED: Final = tuple(
+    ipaddress.ip_network(each)
+    for each in ("0.0.0.0/8", "127.0.0.0/8", "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/24",
+                 "169.254.169.254/32", "255.0.0.0/8", "::/127", "2001:db8::/32", "3fff::/20", "fd00:ec2::254/128")
+)  # fmt: skip
+
+
+def _is_ipv4(candidate: Candidate) -> bool:
+    try:
+        address = ipaddress.IPv4Address(candidate.value)
+    except ValueError:
+        return False
+    after = candidate.after(4)
+    if re.match(r"\.?\d|\.[A-Za-z]|[A-Za-z_]", after) and not re.match(r"\.(?:nip|ssl|xip)", after):
+        return False
+    if any(address in network for network in _DOCUMENTED) or _is_range(address, after):
+        return False
+    before = candidate.before(40) + candidate.lead
+    if re.search(r"(?:\b[vVr]|[=~<>!^]=[ ]?|[~^][>]?[ ]?|[A-Za-z]/|[-_@])$", before) and not before.endswith("ip-"):
+        return False
+    if re.match(r":\d|/\d", after) or before.endswith("//"):
+        return True
+    versions, networks = [*_VERSION.finditer(before)], [*_NETWORK.finditer(before)]
+    if versions:
+        return bool(networks) and networks[-1].start() > versions[-1].start() and networks[-1][0].casefold() != "from"
+    return not re.match(r" (?:version|release|build|版本)", candidate.after(12))
+
+
+def _is_range(address: ipaddress.IPv4Address, after: str) -> bool:
+    """Whether it is written as a range that is nobody's own, such as 10.0.0.0/8."""
+    prefix = re.match(r"/(\d{1,2})(?!\d)", after)
+    if not prefix or int(prefix[1]) > 24:
+        return False
+    host = int(address) & ((1 << (32 - int(prefix[1]))) - 1)
+    return host == 0 and address.is_private
+
+
+def _is_ipv6(candidate: Candidate) -> bool:
+    try:
+        address = ipaddress.IPv6Address(candidate.value)
+    except ValueError:
+        return False
+    return not any(address in network for network in _DOCUMENTED if network.version == 6)
+
+
+_PHONE_WORD: Final = (
+    r"(?:phone|tel|telephone|mobile|cell|call|fax|whatsapp|zalo|viber|hotline|sms|contact|điện thoại|đt|sđt|sdt|gọi|di động|liên hệ|"
+    r"电话|手机|号码|联系|致电|拨打|微信)"
+)
+_VN: Final = r"(?:\(?\+?84\)?[ .-]?|0)(?:[35789]\d|2\d{1,2})(?:[ .-]?\d){7}"
+_SEPARATED_VN: Final = r"0[235789]\d{1,2}[ .-]\d{3,4}[ .-]?\d{3,4}"
+
+
+def _is_phone(candidate: Candidate) -> bool:
+    digits = re.sub(r"\D", "", candidate.value)
+    if not 8 <= len(digits) <= 15 or len(set(digits)) < 3:
+        return False
+    return not re.match(
+        r"[\w]|[.,]\d|-\d|(?: ?(?:bytes|B|KB|MB|ms|ns|us|µs|tokens|rows|đồng|vnd|元)\b)",
+        candidate.after(8),
+        re.IGNORECASE,
+    )
+
+
+def _is_bare_mobile(candidate: Candidate) -> bool:
+    """A run of digits alone may be a count: of bytes, or of something round."""
+    number = int(re.sub(r"\D", "", candidate.value))
+    return _is_phone(candidate) and number % 2**20 != 0 and number % 10**5 != 0
+
+
+_CARD: Final = re.compile(r"^(?:4\d{15}|4\d{12}|4\d{18}|5[1-5]\d{14}|2(?:2[2-9]|[3-6]\d|7[01])\d{13}|2720\d{12}|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}|"
+                    r"6(?:011|4[4-9]\d|5\d\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14,17}|9704\d{12}(?:\d{3})?|220[0-4]\d{12})$")  # fmt: skip
+
+
+def _is_card(candidate: Candidate) -> bool:
+    digits = re.sub(r"\D", "", candidate.value)
+    if not _CARD.match(digits) or re.match(r"[\w]|[.-]\w", candidate.after(2)):
+        return False
+    if len(digits) in (13, 14, 18, 19) and digits == candidate.value and not digits.startswith(("62", "9704")):
+        return False
+    doubled = [int(digit) * (1 + place % 2) for place, digit in enumerate(reversed(digits))]
+    return sum(value - 9 if value > 9 else value for value in doubled) % 10 == 0
+
+
+_NOBODY: Final = re.compile(
+    r"^(?:users?\d*|user[-_]?name|you|your[-_ ]?(?:user[-_]?)?(?:name|user|id)?|yourname|me|name|my[-_]?(?:name|user|username)?|login|account|"
+    r"someone|somebody|anyone|person|example|foo|bar|baz|test(?:er|user)?|guest|admin|administrator|root|public|shared|default|all users|"
+    r"ubuntu|debian|centos|fedora|ec2-user|runner|runneradmin|node|vscode|app|appuser|circleci|jovyan|git|deploy|deployer|www|www-data|docker|"
+    r"vagrant|pi|coder|gitpod|codespace|linuxbrew|travis|jenkins|build|builder|dev|developer|devuser|opc|azureuser|vsts|vmuser|"
+    r"containeruser|nonroot|nobody|nginx|postgres|mysql|oracle|hadoop|spark|airflow|zeppelin|sandbox|project|work|workspace|steam|deck|"
+    r"index|dashboard|about|settings|page|feed|home|main|data|config|search|news|profile|products?|blog|contact|help|"
+    r"x+|\.+|\*+|tên\w*|ten[-_]?\w*|người\w*|用户\w*|你的\w*|您的\w*|名字|某人)(?:\.html?|\.tsx?|\.jsx?|\.php|\.vue)?$",
+    re.IGNORECASE,
+)
+
+
+def _is_person(candidate: Candidate) -> bool:
+    name = candidate.value.rstrip(".,:;!?)。，、")
+    return (
+        bool(name) and not _NOBODY.match(name) and not re.search(r"[<>${}%*:\[]|^\d+$|^[0-9a-f-]{24,}$|\.{2,}|…", name)
+    )
+
+
+_NAME: Final = r"([^\s/\\\"'`;|&()=，。；：、）（」]{1,60})"
+
+PERSONAL: Final = (
+    Rule("e-mail address", r"[\p{Latin}0-9._%+'-]+@(?:[\p{Latin}0-9-]+\.)+[A-Za-z]{2,24}", _is_mailbox),
+    Rule("e-mail address", r"(?i)[a-z0-9._+-]+[ ]?[\[({<][ ]?at[ ]?[\])}>][ ]?[a-z0-9-]+(?:[ ]?[\[({<][ ]?dot[ ]?[\])}>][ ]?[a-z0-9-]+)+", lambda c: "example" not in c.value),
+    Rule("IP address", r"(?:^|[^\w.]|\b[vVr]|_)((?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)){3})", _is_ipv4),
+    Rule("IP address", r"(?i)(?:^|[^\w:.])((?:[23][0-9a-f]{3}|fe[89ab][0-9a-f]|f[cd][0-9a-f]{2})(?::[0-9a-f]{0,4}){2,7})", _is_ipv6),
+    Rule("phone number", r"(?:^|[^\w.+-])((?:\+84|\(\+84\)|0084)[ .-]?\(?0?\)?(?:[ .-]?\d){9,10})", _is_phone),
+    Rule("phone number", r"(?:^|[^\w.+/=-])(0[35789]\d(?:\d{7}|[ .-]\d{3}[ .-]?\d{4}|\d[ .-]\d{3}[ .-]?\d{3}|[ .-]\d{4}[ .-]?\d{3}|[ .-]\d{3}[ .-]\d{2}[ .-]\d{2}))", _is_phone),
+    Rule("phone number", r"(?:^|[^\w.+/-])(\(?02\d{1,2}\)?[ .-]\d{3,4}[ .-]?\d{4})", _is_phone),
+    Rule("phone number", r"(?:^|[^\w.+/-])((?:\(?(?:\+|00)?86\)?[ -]?)?1[3-9]\d(?:\d{8}|[ -]\d{4}[ -]\d{4}))", _is_bare_mobile),
+    Rule("phone number", r"(?:^|[^\w.+/-])(\(?0(?:10|2\d|[3-9]\d{2})\)?[ -]\d{4}[ -]?\d{3,4})", _is_phone),
+    Rule("phone number", r"(?:^|[^\w.+/-])((?:\+?1[ .-]?)?(?:\([2-9]\d{2}\)[ ]?|[2-9]\d{2}[.-])\d{3}[ .-]\d{4})", _is_phone),
+    Rule("phone number", r"(?:^|[^\w.+*/^)-]|tel:)(\+[1-9]\d{0,2}[ .-]?\(?\d{1,4}\)?(?:[ .-]?\d{2,4}){2,5})", lambda c: _is_phone(c) and len(re.sub(r"\D", "", c.value)) >= 9),
+    Rule("phone number", rf"(?i){_PHONE_WORD}[^\d\n+(]{{0,16}}(\+?[(]?\d[\d .()-]{{6,18}}\d)", _is_phone),
+    Rule("payment card", r"(?:^|[^\w.-])(\d{4}(?:[ -]?\d{4}){2}[ -]?\d{1,7}|\d{4}[ -]?\d{6}[ -]?\d{4,5}|\d{13,19})", _is_card),
+    Rule("home folder", rf"(?:^|[^\w.}}])(?:/(?:var|usr|export|mnt|nfs|private))?/home/{_NAME}", _is_person),
+    Rule("home folder", rf"(?:^|[^\w.}}]|/mnt/[a-z]|\b[A-Za-z]:)/Users/{_NAME}", _is_person),
+    Rule("home folder", r"(?i)\b[A-Z]:(?:\\\\?|/)(?:Users|Documents and Settings|Người dùng)(?:\\\\?|/)([^\s/\\\"'`;|&()=,，。]{1,60})", _is_person),
+)  # fmt: skip

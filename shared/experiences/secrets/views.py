@@ -1,0 +1,106 @@
+"""The ways a text can be read: as it stands, and without what would hide a secret in it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import html
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+_INVISIBLE: Final = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
+)
+_WIDE: Final = (
+    {
+        code: folded
+        for first, last in ((0xFF01, 0xFF5F), (0x1D400, 0x1D800), (0x2000, 0x200B), (0x3000, 0x3001), (0xA0, 0xA1))
+        for code in range(first, last)
+        if len(folded := unicodedata.normalize("NFKC", chr(code))) == 1
+    }
+    | dict.fromkeys(map(ord, "‘’‛′"), "'")
+    | dict.fromkeys(map(ord, "“”„‟″"), '"')
+    | dict.fromkeys(map(ord, "‐‑‒–"), "-")
+)
+_JOINTS: Final = re.compile(
+    r"\\\r?\n[ \t]*|([\"'`])[ \t]*(?:\\?\r?\n[ \t]*)?(?:[+.]|\.\.|\|\||&)?[ \t]*(?:\\?\r?\n[ \t]*)?\1"
+)
+_ESCAPES: Final = re.compile(r"(?:%[0-9A-Fa-f]{2})+|\\u00[0-7][0-9A-Fa-f]|\\x[0-7][0-9A-Fa-f]|\\[nrt]|&#?\w{2,8};")
+_ENCODED: Final = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{20,8192}={0,2}(?![\w+/=-])")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A reading of a text, and where in the text each of its characters stood."""
+
+    text: str
+    origins: Sequence[int]
+
+    def rewritten(self, pattern: re.Pattern[str], replacement: Callable[[re.Match[str]], str]) -> View:
+        """This view with each match of `pattern` replaced; what replaces it stood where the match began."""
+        parts, origins, end = [], list[int](), 0
+        for match in pattern.finditer(self.text):
+            new = replacement(match)
+            parts += [self.text[end : match.start()], new]
+            origins += [*self.origins[end : match.start()], *[self.origins[match.start()]] * len(new)]
+            end = match.end()
+        if not parts:
+            return self
+        return View("".join([*parts, self.text[end:]]), [*origins, *self.origins[end:]])
+
+
+def views(text: str) -> Iterator[View]:
+    """`text` in plain letters; then joined where it was cut, and decoded where it was escaped or encoded."""
+    plain = View(text if text.isascii() else text.translate(_WIDE), range(len(text) + 1))
+    plain = plain if text.isascii() else plain.rewritten(_INVISIBLE, lambda _: "")
+    yield plain
+    for revealed in (plain.rewritten(_JOINTS, lambda _: ""), plain.rewritten(_ESCAPES, _unescaped)):
+        if revealed is not plain:
+            yield revealed
+    yield from _decoded(plain)
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    match escape[0][0]:
+        case "%":
+            return unquote(escape[0], errors="replace")
+        case "&":
+            return html.unescape(escape[0])
+        case _ if len(escape[0]) == 2:
+            return {"n": "\n", "r": "\r", "t": "\t"}[escape[0][1]]
+        case _:
+            return chr(int(escape[0][2:], 16))
+
+
+def _decoded(view: View) -> Iterator[View]:
+    for match in _ENCODED.finditer(view.text):
+        for decode in (_from_base64, _from_hex):
+            decoded = decode(match[0])
+            if decoded:
+                start, end = view.origins[match.start()], view.origins[match.end()]
+                yield View(decoded, [start + (end - start) * n // len(decoded) for n in range(len(decoded) + 1)])
+
+
+def _from_base64(run: str) -> str:
+    core = run.rstrip("=").replace("-", "+").replace("_", "/")
+    return _text_of(lambda: base64.b64decode(core + "=" * (-len(core) % 4)))
+
+
+def _from_hex(run: str) -> str:
+    return _text_of(lambda: bytes.fromhex(run))
+
+
+def _text_of(decode: Callable[[], bytes]) -> str:
+    """What was encoded, where that is text."""
+    try:
+        decoded = decode()
+    except (binascii.Error, ValueError):
+        return ""
+    text = decoded.decode("ascii", "replace")
+    return text if all(char.isprintable() or char in "\r\n\t" for char in text) and "\ufffd" not in text else ""
