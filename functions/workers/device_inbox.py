@@ -31,7 +31,7 @@ _dropped: Final = Dropped()
 def handler(event: dict[str, Any], _context: Any) -> None:
     """Take one message, in base64, for it may not be JSON."""
     with observe("workers/device_inbox", correlation_id_from(None)):
-        device = registry().known(str(event.get("device_id", "")))
+        device = registry().appear(str(event.get("device_id", "")))
         if device is None or device.revoked_at:
             return
         message = protocol.read(_payload(event))
