@@ -20,6 +20,8 @@ from shared.rpc.errors import KhoError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from infra.local.folder import Serving
+
 _ANY_FUNCTION: Final = "doors-health"
 
 
@@ -47,8 +49,11 @@ HERE: Final = Where()
 
 
 @contextmanager
-def reached(where: Where) -> Iterator[None]:
-    """Let `shared.config` name the stores of `where`; what goes wrong there ends the command in one line."""
+def reached(where: Where) -> Iterator[Serving | None]:
+    """Let `shared.config` name the stores of `where`, and tell of the server that runs on them here.
+
+    What goes wrong there ends the command in one line.
+    """
     from botocore.exceptions import BotoCoreError, ClientError
 
     os.environ.setdefault("POWERTOOLS_LOG_LEVEL", "CRITICAL")
@@ -56,9 +61,9 @@ def reached(where: Where) -> Iterator[None]:
         try:
             if where.stack:
                 _settle(where.stack)
+                yield None
             else:
-                _reach_local(where, stack)
-            yield
+                yield _reach_local(where, stack)
         except KhoError as error:
             end(error.message)
         except (BotoCoreError, ClientError) as error:
@@ -86,11 +91,11 @@ def _settle(stack: str) -> None:
     os.environ["POWERTOOLS_LOG_LEVEL"] = "CRITICAL"
 
 
-def _reach_local(where: Where, stack: ExitStack) -> None:
+def _reach_local(where: Where, stack: ExitStack) -> Serving | None:
     """Have this process use the machine's store, which a running server has, or which is started for the moment."""
     data = where.data.resolve()
     template = load()
-    prepare(template, auth="required", log_file=data / "kho.log")
+    prepare(template, auth="required", log_file=data / "kho.log", passages=data / "passages")
     try:
         running = serving(data)
         if running is None:
@@ -102,6 +107,7 @@ def _reach_local(where: Where, stack: ExitStack) -> None:
         end(f"{data} cannot be used: {error.strerror}. Choose another folder with --data.")
     point_at_store(url)
     create_tables(connect(url), template.tables)
+    return running
 
 
 def _started(stack: ExitStack, data: Path) -> str:

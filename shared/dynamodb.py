@@ -196,6 +196,22 @@ class Table:
                 return total
             request["ExclusiveStartKey"] = found["LastEvaluatedKey"]
 
+    def scan(self, prefix: str) -> Iterator[list[Item]]:
+        """Every item whose partition begins with `prefix`, page by page; all of the table is read for it."""
+        request: Any = {
+            "TableName": self.name,
+            "FilterExpression": "begins_with(pk, :prefix)",
+            "ExpressionAttributeValues": marshal({":prefix": prefix}),
+            "ConsistentRead": True,
+        }
+        while True:
+            with self._asking("Scan"):
+                found = self._client.scan(**request)
+            yield [unmarshal(item) for item in found["Items"]]
+            if "LastEvaluatedKey" not in found:
+                return
+            request["ExclusiveStartKey"] = found["LastEvaluatedKey"]
+
     def delete_all(self, keys: Iterable[tuple[str, str]]) -> None:
         """Delete items by their keys, in any order; a failure leaves the rest to a repeated call."""
         left: list[Any] = [{"DeleteRequest": {"Key": marshal(_key(pk, sk))}} for pk, sk in keys]

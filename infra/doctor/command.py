@@ -1,0 +1,47 @@
+"""The command `kho doctor`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.text import Text
+
+from infra.doctor import deployment, machine
+from infra.doctor.findings import Findings
+from infra.stores import HERE, Where
+
+if TYPE_CHECKING:
+    from infra.doctor.findings import Finding
+
+_MARKS: Final = {"good": ("✓", "green"), "note": ("·", "yellow"), "wrong": ("✗", "red")}
+
+
+def doctor(*, where: Where = HERE, as_json: Annotated[bool, Parameter(name="--json", negative=())] = False) -> None:
+    """Look at this machine's set-up, or with --stack at a deployment, and say what to do.
+
+    Ends with 1 where something is wrong.
+
+    Parameters
+    ----------
+    as_json
+        Print JSON.
+    """
+    console = Console(highlight=False)
+    findings = Findings(lambda finding: None if as_json else _show(console, finding))
+    look = deployment.look if where.stack else machine.look
+    look(where, findings)
+    if as_json:
+        print(json.dumps({"healthy": findings.healthy, "findings": [asdict(each) for each in findings.all]}, indent=1))
+    sys.exit(0 if findings.healthy else 1)
+
+
+def _show(console: Console, finding: Finding) -> None:
+    mark, colour = _MARKS[finding.state]
+    console.print(Text(f"{mark} ", colour) + Text(f"{finding.subject}: ", "bold") + Text(finding.said), soft_wrap=True)
+    if finding.advice:
+        console.print(Text(f"    {finding.advice}", "dim"), soft_wrap=True)
