@@ -104,12 +104,16 @@ def says(text: str) -> Behaviour:
     def behave(conversation: Conversation) -> None:
         message: Any
         if conversation.asked.is_openai:
-            message = {"choices": [{"index": 0, "message": {"role": "assistant", "content": text}}]}
+            choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+            message = {
+                "choices": [choice],
+                "usage": {"prompt_tokens": 1300, "completion_tokens": 215, "total_tokens": 1515},
+            }
         else:
             message = {
                 "output": {"message": {"role": "assistant", "content": [{"text": text}]}},
                 "stopReason": "end_turn",
-                "usage": {"inputTokens": 9, "outputTokens": 9, "totalTokens": 18},
+                "usage": {"inputTokens": 1300, "outputTokens": 215, "totalTokens": 1515},
                 "metrics": {"latencyMs": 9},
             }
         conversation.answer(json.dumps(message).encode())

@@ -28,6 +28,7 @@ _SAFE: Final = ("http://", "https://")
 _LEFT_OUT: Final = "…"
 _RANGE: Final = re.compile(r"(\d+) *[–-] *(\d+)")
 _NUMBER: Final = re.compile(r"\d+")
+_GAPS: Final = re.compile(r"[ \t]+")
 _CITATION: Final = re.compile(r"\[(\d{1,3})\]")
 
 
@@ -54,7 +55,7 @@ def cited(text: str) -> list[int]:
 
 def without_marks(text: str) -> str:
     """`text` as it can be quoted: no image, no number in brackets that would pass for a citation."""
-    return _MARKS.sub(_quotable, text)
+    return _GAPS.sub(" ", _MARKS.sub(_quotable, text))
 
 
 def _allowed(mark: re.Match[str], shown: int, texts: Sequence[str]) -> str:
@@ -73,7 +74,7 @@ def _allowed(mark: re.Match[str], shown: int, texts: Sequence[str]) -> str:
 def _quotable(mark: re.Match[str]) -> str:
     if mark["text"] is not None:
         return mark[0] if mark["target"].lower().startswith(_SAFE) else mark["text"]
-    return mark["address"] or mark["image"] or ""
+    return mark["address"] or ""
 
 
 def _is_given(address: str, texts: Sequence[str]) -> bool:

@@ -23,7 +23,8 @@ _CHARACTERS: Final = 900
 _LONGEST: Final = 500
 _OF_ITS_SOURCE: Final = 0.6
 """What the rank of its source counts beside a sentence's own words: steps and lists say their subject once, above."""
-_OF_THE_LANGUAGE: Final = 0.25
+_FROM_ABOVE: Final = 0.8
+_OF_THE_LANGUAGE: Final = 0.5
 _AS_GOOD: Final = 0.6
 _FENCED: Final = re.compile(r"(?ms)^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)")
 _TABLE_LINE: Final = re.compile(r"[ \t]*\|")
@@ -41,25 +42,32 @@ class Quotation:
     number: int
     text: str
     is_block: bool = False
+    above: str = ""
+    """The line that introduces it, such as what a list is of."""
 
 
 def best_sentences(question: str, sources: Sequence[Source], language: str) -> list[Quotation]:
-    """The sentences that answer `question` best, those in `language` first of all, in the order of their sources."""
+    """The sentences that answer `question` best, in the order of their sources, of which there must be one.
+
+    Those in `language` come before others.
+    """
     found = [
         (quotation, source.score)
         for number, source in enumerate(sources[:_SOURCES], start=1)
         for quotation in _quotations(number, source)
     ]
     if not found:
-        return []
+        # Nothing but headings, or lines that introduce nothing.
+        return [Quotation(1, _cut(" ".join(sources[0].text.split())))]
     forms = [_forms(quotation.text) for quotation, _ in found]
-    rarity = _rarity(forms)
+    forms_above = [_forms(quotation.above) for quotation, _ in found]
+    rarity = _rarity([*forms, *forms_above])
     best = max(score for _, score in found) or 1.0
     values = [
-        _overlap(question, held, rarity)
+        max(_overlap(question, held, rarity), _FROM_ABOVE * _overlap(question, held | above, rarity))
         + _OF_ITS_SOURCE * score / best
         + (_OF_THE_LANGUAGE if language and language_of(quotation.text) == language else 0.0)
-        for (quotation, score), held in zip(found, forms, strict=True)
+        for (quotation, score), held, above in zip(found, forms, forms_above, strict=True)
     ]
     chosen: set[int] = set()
     size = 0
@@ -89,29 +97,38 @@ def _quotations(number: int, source: Source) -> Iterator[Quotation]:
 
 
 def _sentences(number: int, text: str) -> Iterator[Quotation]:
-    for paragraph in _paragraphs(text):
-        for sentence in _END.split(paragraph):
-            quoted = outside_code(sentence, without_marks).strip()
-            if any(character.isalnum() for character in quoted):
-                cut = len(quoted) > _LONGEST
-                yield Quotation(number, f"{quoted[:_LONGEST].rstrip()}…" if cut else quoted)
+    above = ""
+    for paragraph, is_item in _paragraphs(text):
+        if not is_item:
+            above = ""
+        sentences = [quoted for each in _END.split(paragraph) if (quoted := outside_code(each, without_marks).strip())]
+        for sentence in sentences:
+            if sentence.endswith((":", "：")):
+                above = sentence
+            elif any(character.isalnum() for character in sentence):
+                yield Quotation(number, _cut(sentence), above=above)
 
 
-def _paragraphs(text: str) -> Iterator[str]:
-    """What stands together: the lines of a paragraph or of an item, without their marks, but no heading."""
-    gathered = ""
+def _cut(sentence: str) -> str:
+    return f"{sentence[:_LONGEST].rstrip()}…" if len(sentence) > _LONGEST else sentence
+
+
+def _paragraphs(text: str) -> Iterator[tuple[str, bool]]:
+    """What stands together, without its marks: the lines of a paragraph, or of an item of a list; but no heading."""
+    gathered, is_item = "", False
     for line in text.split("\n"):
-        if not line.strip() or _HEADING.match(line) or _TABLE_LINE.match(line):
-            yield gathered
-            gathered = ""
-            continue
         item = _ITEM.match(line)
+        ends = not line.strip() or _HEADING.match(line) or _TABLE_LINE.match(line)
+        if (item or ends) and gathered:
+            yield gathered, is_item
+            gathered = ""
         if item:
-            yield gathered
-            gathered = line[item.end() :].strip()
-            continue
-        gathered = _joined(gathered, _QUOTE.sub("", line, count=1).strip())
-    yield gathered
+            gathered, is_item = line[item.end() :].strip(), True
+        elif not ends:
+            is_item = is_item and bool(gathered)
+            gathered = _joined(gathered, _QUOTE.sub("", line, count=1).strip())
+    if gathered:
+        yield gathered, is_item
 
 
 def _joined(before: str, line: str) -> str:

@@ -38,12 +38,10 @@ def worded(text: str, sources: Sequence[Source], form: Format) -> str:
 
 def quoting(quotations: Sequence[Quotation], sources: Sequence[Source], language: str, form: Format) -> str:
     """An answer made of quotations, which says of itself that it is."""
-    if not quotations:
-        return ""
     note = quoted(language)
     if form == "markdown":
         return "\n\n".join([f"*{note}*", *_lists(quotations)])
-    lines = "\n".join(f"{each.text if each.is_block else plain(each.text)} [{each.number}]" for each in quotations)
+    lines = "\n".join(f"{_bare(each)} [{each.number}]" for each in quotations)
     if form == "plain":
         return f"{note}\n\n{lines}"
     return _as_json(lines, list(dict.fromkeys(each.number for each in quotations)), sources, is_quoted=True, note=note)
@@ -73,6 +71,11 @@ def _lists(quotations: Sequence[Quotation]) -> list[str]:
         parts += [_block(each.text), f"[{each.number}]"]
         items = []
     return parts + (["\n".join(items)] if items else [])
+
+
+def _bare(quotation: Quotation) -> str:
+    """What is quoted, without markup; of a block, its own marks may mean something else."""
+    return _FENCE.sub("", quotation.text).strip("\n") if quotation.is_block else plain(quotation.text)
 
 
 def _block(text: str) -> str:
