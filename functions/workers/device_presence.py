@@ -23,7 +23,7 @@ def handler(event: dict[str, Any], _context: Any) -> None:
     """Take one event."""
     with observe("workers/device_presence", correlation_id_from(event.get("sessionIdentifier"))):
         presence = _presence(event)
-        device = registry().known(str(event.get("clientId", ""))) if presence else None
+        device = registry().appear(str(event.get("clientId", ""))) if presence else None
         if device is None or presence is None or device.revoked_at:
             return
         if not Sessions(table(), device.tenant_id, device.id).tell(presence):

@@ -108,11 +108,11 @@ class Exchange:
                 self._remember(key, in_time=False)
 
     def _take(self, device_id: str, raw: bytes) -> None:
-        """Hear a message; hellos, notifications and what is no message are the inbox's."""
+        """Hear a message; hellos, notifications and what has no id are the inbox's."""
         message = read(raw)
         if not isinstance(message, Reply | Failure | Unreadable):
-            if isinstance(message, Junk) and message.kind == "oversize":
-                self.dropped.note("oversize", device_id)
+            if isinstance(message, Junk) and message.kind in ("oversize", "unasked"):
+                self.dropped.note(message.kind, device_id)
             return
         key = device_id, message.id
         with self._changing:

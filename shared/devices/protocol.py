@@ -72,7 +72,7 @@ class Hello:
 class Junk:
     """What is none of these."""
 
-    kind: Literal["oversize", "malformed", "unknown"]
+    kind: Literal["oversize", "malformed", "unknown", "unasked"]
 
 
 Message = Reply | Failure | Unreadable | Notification | Hello | Junk
@@ -135,7 +135,7 @@ def _payload(payload: dict[str, Any]) -> Message:
         return Notification(method, params)
     request_id = _request_id(payload.get("id"))
     if request_id is None or method is not None:
-        return Junk("unknown")
+        return Junk("unasked" if payload.get("id") is not None else "unknown")
     if "error" in payload:
         return _failure(request_id, payload["error"])
     return Reply(request_id, payload["result"]) if "result" in payload else Unreadable(request_id)

@@ -109,8 +109,9 @@ class Device:
         while not self._stopped:
             if self.connected:
                 await self._lost.wait()
-            if not self._stopped:
-                await asyncio.sleep(random.uniform(*self.model.reconnect_seconds))  # noqa: S311 - no secret
+            if self._stopped:
+                return
+            await asyncio.sleep(random.uniform(*self.model.reconnect_seconds))  # noqa: S311 - no secret
             try:
                 await self.connect(host, port)
             except (OSError, TimeoutError, Refused):

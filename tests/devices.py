@@ -1,0 +1,178 @@
+"""Devices for tests: a broker and its data plane of their own, the backend in this process, and simulated devices."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+
+from device_server.talking import data_plane, talks
+from device_server.wire import MqttLine
+from infra.local.broker.limits import Limits
+from infra.local.functions import Functions
+from infra.local.iot import Embedded, embedded, point_at
+from infra.local.listening import listen
+from infra.local.rules.feeding import RuleFeeder
+from infra.local.simulator.device import Model
+from infra.local.simulator.fleet import Fleet
+from infra.local.simulator.quirks import FIRMWARE
+from infra.local.template import load
+from shared.config import config
+from shared.devices.catalogue import Catalogues
+from shared.devices.registry import registry
+from shared.devices.sessions import Sessions
+from shared.dynamodb import Table
+from shared.rpc.errors import KhoError
+from tests.mqtt import SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from infra.local.simulator.device import Device as Simulated
+    from infra.local.simulator.quirks import Quirk
+    from shared.devices.catalogue import Tool
+    from shared.devices.content import ToolResult
+    from shared.devices.registry import Device
+    from shared.devices.talks import Talks
+
+
+def until(holds: Callable[[], object], seconds: float = SECONDS) -> None:
+    """Return once it holds."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it never came to hold"
+        time.sleep(0.01)
+
+
+@dataclass
+class One:
+    """One simulated device, as the backend meets it; `down` and `up` are what was said."""
+
+    home: Home
+    fleet: Fleet
+    down: list[dict[str, Any]] = field(default_factory=list)
+    up: list[bytes] = field(default_factory=list)
+
+    @property
+    def simulated(self) -> Simulated:
+        return self.fleet.devices[0]
+
+    @property
+    def id(self) -> str:
+        return self.simulated.device_id
+
+    @property
+    def device(self) -> Device:
+        found = registry().known(self.id)
+        assert found
+        return found
+
+    @property
+    def sessions(self) -> Sessions:
+        return Sessions(Table(config().devices_table), self.device.tenant_id, self.id)
+
+    @property
+    def catalogues(self) -> Catalogues:
+        return Catalogues(Table(config().devices_table), self.device.tenant_id, self.id)
+
+    @property
+    def runs(self) -> list[tuple[str, dict[str, Any]]]:
+        return list(self.simulated.firmware.runs)
+
+    def call(self, name: str, /, timeout_ms: int = 5_000, **arguments: Any) -> ToolResult:
+        """What the backend gives for a call."""
+        return self.home.talks.call(self.device, name, arguments, timeout_ms)
+
+    def text(self, name: str, /, **arguments: Any) -> str:
+        """The text that a call gives."""
+        said: str = self.call(name, **arguments).content[0]["text"]
+        return said
+
+    def refused(self, name: str, /, timeout_ms: int = 5_000, **arguments: Any) -> KhoError:
+        """The error that the backend gives for a call."""
+        with pytest.raises(KhoError) as refusal:
+            self.call(name, timeout_ms, **arguments)
+        return refusal.value
+
+    def tools(self, *, with_user_tools: bool = False) -> list[Tool]:
+        """The tools that the backend tells of."""
+        return self.home.talks.tools(self.device, with_user_tools=with_user_tools)[1]
+
+    def sent(self, method: str) -> list[dict[str, Any]]:
+        """What the device was sent of a method."""
+        payloads = [each["payload"] for each in self.down if each["type"] == "mcp"]
+        return [each for each in payloads if each["method"] == method]
+
+    def drop(self) -> None:
+        """Have it lose its connection without a word."""
+        self.fleet.do(self.simulated.vanish)
+
+
+@dataclass
+class Home:
+    """The backend of this process and its broker."""
+
+    core: Embedded
+
+    @property
+    def port(self) -> int:
+        return int(self.core.mqtt_url.rpartition(":")[2])
+
+    @property
+    def talks(self) -> Talks:
+        return talks()
+
+    @contextmanager
+    def device(self, *quirks: Quirk, plain: bool = False, start: bool = True, **about: Any) -> Iterator[One]:
+        """A device that is connected; it comes back at once where it is lost."""
+        options = {"reconnect_seconds": (0.05, 0.1)} | about
+        model = Model(frozenset(quirks) | (frozenset() if plain else FIRMWARE), **options)
+        device_id = f"esp32-{uuid4().hex[:12]}"
+        with Fleet("127.0.0.1", self.port, [device_id], model) as fleet:
+            one = One(self, fleet)
+            take = one.simulated._take
+
+            def overhear(topic: str, payload: bytes) -> None:
+                one.down.append(json.loads(payload))
+                take(topic, payload)
+
+            one.simulated._take = overhear  # type: ignore[method-assign,assignment]  # it goes on hearing
+            stop = self.core.broker.listen(f"devices/{device_id}/up", lambda message: one.up.append(message.payload))
+            if start:
+                fleet.start()
+            try:
+                yield one
+            finally:
+                stop()
+
+
+@contextmanager
+def running_home(limits: Limits | None = None, *, rules: bool = False) -> Iterator[Home]:
+    """A broker, and a backend that uses it; with the template's rules, workers hear of devices too."""
+    broker = embedded(listen("127.0.0.1", 0), limits or Limits(), authorizing=False)
+    with broker as core, pytest.MonkeyPatch.context() as environment, ExitStack() as stack:
+        for name in ("AWS_ENDPOINT_URL_IOT_DATA_PLANE", "KHO_MQTT_URL", "KHO_MQTT_TOKEN"):
+            environment.setenv(name, "")  # so that it is put back
+        point_at(core.mqtt_url, core.token, core.data_plane_url)
+        forget()
+        stack.callback(forget)
+        line = talks().exchange.line
+        assert isinstance(line, MqttLine)
+        stack.callback(line.close)
+        if rules:
+            template = load()
+            functions = Functions(template.functions)
+            stack.callback(functions.close)
+            stack.callback(RuleFeeder(template.rules, core.broker, functions).close)
+        yield Home(core)
+
+
+def forget() -> None:
+    """Have this process read its settings again."""
+    for remembered in (config, talks, data_plane):
+        remembered.cache_clear()

@@ -1,0 +1,310 @@
+"""Each quirk of real devices, and what callers see of it: nothing, or the truth."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from infra.local.simulator.quirks import Quirk
+from infra.local.simulator.tools import Tool as DeviceTool
+from infra.local.simulator.tools import standard_tools
+from shared.devices.protocol import LARGEST_ID
+from shared.rpc.errors import Conflict, KhoError, OutOfTime, TooLarge, ToolFailed, Unavailable
+from tests.devices import Home, running_home, until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ECHO = "self.test.echo"
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[Home]:
+    with running_home() as running:
+        yield running
+
+
+def test_the_first_call_begins_the_session(home: Home) -> None:
+    with home.device() as one:
+        assert one.text(ECHO, text="đèn 💡") == "đèn 💡"
+        assert [each["payload"]["method"] for each in one.down] == ["initialize", *["tools/list"] * 5, "tools/call"]
+
+
+@pytest.mark.parametrize("message", ["plain", 'say "no"', "two\nlines", 'a "b", "id": 7, {"c', "back\\slash", "ờ"])
+def test_errors_have_no_code_and_may_be_no_json(home: Home, message: str) -> None:
+    with home.device() as one:
+        error = one.refused("self.test.fail", message=message)
+        assert isinstance(error, ToolFailed)
+        assert (error.name, error.details["code"]) == ("DEVICE_ERROR", -32603)
+        # Where the device makes JSON of what was none, its reader reads JSON.
+        assert error.message == (message if message != "back\\slash" else error.message)
+        assert one.text(ECHO, text="and on") == "and on"
+
+
+def test_ids_are_numbers_of_31_bits_that_do_not_follow_each_other(home: Home) -> None:
+    with home.device() as one:
+        for _ in range(30):
+            one.call(ECHO, text="x")
+        ids = [each["payload"]["id"] for each in one.down]
+        assert all(type(each) is int and 0 < each <= LARGEST_ID for each in ids)
+        assert len(set(ids)) == len(ids)
+        assert not any(later - earlier == 1 for earlier, later in pairwise(ids))
+        assert max(ids) > 2**24
+
+
+def test_params_and_arguments_are_always_objects(home: Home) -> None:
+    with home.device() as one:
+        one.call("self.get_device_status")
+        assert all(isinstance(each["payload"]["params"], dict) for each in one.down)
+        assert one.sent("tools/call")[-1]["params"]["arguments"] == {}
+
+
+def test_replies_in_any_order_each_reach_their_caller(home: Home) -> None:
+    with home.device(Quirk.OUT_OF_ORDER) as one, ThreadPoolExecutor(20) as callers:
+        one.call(ECHO, text="first")
+        texts = [f"text {number}" for number in range(20)]
+        assert list(callers.map(lambda text: one.text(ECHO, text=text), texts)) == texts
+
+
+def test_calls_that_run_one_after_the_other_each_reach_their_caller(home: Home) -> None:
+    with home.device() as one, ThreadPoolExecutor(5) as callers:
+        one.call(ECHO, text="first")
+        slow = callers.submit(one.text, "self.test.sleep", milliseconds=300)
+        quick = [callers.submit(one.text, ECHO, text=str(number)) for number in range(4)]
+        assert [each.result() for each in (slow, *quick)] == ["300", "0", "1", "2", "3"]
+
+
+def test_a_reply_that_comes_twice_is_taken_once(home: Home) -> None:
+    dropped = home.talks.exchange.dropped.counts
+    with home.device(Quirk.DOUBLED) as one:
+        before = dropped["repeated"]
+        assert one.text(ECHO, text="x") == "x"
+        until(lambda: dropped["repeated"] - before == 7)
+        assert len(one.runs) == 1
+
+
+def test_a_reply_that_comes_late_says_nothing_to_the_next_caller(home: Home) -> None:
+    dropped = home.talks.exchange.dropped.counts
+    with home.device(late_seconds=0.4) as one:
+        one.call(ECHO, text="ready")
+        one.simulated.quirks.add(Quirk.LATE)
+        before = dropped["late"]
+        error = one.refused(ECHO, timeout_ms=200, text="late")
+        assert isinstance(error, OutOfTime)
+        one.simulated.quirks.discard(Quirk.LATE)
+        assert one.text(ECHO, text="next") == "next"
+        until(lambda: dropped["late"] - before == 1)
+
+
+def test_no_reply_is_told_in_time_and_that_it_may_have_happened(home: Home) -> None:
+    with home.device(Quirk.NEVER) as one:
+        one.tools()
+        started = time.monotonic()
+        error = one.refused(ECHO, timeout_ms=300, text="x")
+        assert 0.3 <= time.monotonic() - started < 1.5
+        assert isinstance(error, OutOfTime)
+        assert (error.name, error.details["sent"]) == ("DEVICE_TIMEOUT", True)
+        assert "may have happened" in error.message
+        assert one.runs == [(ECHO, {"text": "x"})]
+
+
+def test_a_device_that_never_says_anything_is_not_called(home: Home) -> None:
+    with home.device(Quirk.NEVER_AT_ALL) as one:
+        error = one.refused(ECHO, timeout_ms=300, text="x")
+        assert (error.name, error.details["sent"]) == ("DEVICE_TIMEOUT", False)
+        assert one.sent("tools/call") == []
+        one.simulated.quirks.discard(Quirk.NEVER_AT_ALL)
+        assert one.text(ECHO, text="awake") == "awake"
+
+
+def test_a_reply_to_something_else_is_no_reply(home: Home) -> None:
+    dropped = home.talks.exchange.dropped.counts
+    with home.device() as one:
+        one.call(ECHO, text="ready")
+        one.simulated.quirks.add(Quirk.STRANGE_IDS)
+        before = dropped["unasked"]
+        assert one.refused(ECHO, timeout_ms=300, text="x").name == "DEVICE_TIMEOUT"
+        assert dropped["unasked"] - before == 1
+
+
+def test_a_reply_that_is_cut_off_is_told_at_once(home: Home) -> None:
+    with home.device() as one:
+        one.call(ECHO, text="ready")
+        one.simulated.quirks.add(Quirk.BROKEN_JSON)
+        started = time.monotonic()
+        error = one.refused(ECHO, text="x" * 200)
+        assert time.monotonic() - started < 2
+        assert (type(error), error.name) == (ToolFailed, "DEVICE_REPLY_UNREADABLE")
+
+
+def test_a_list_that_repeats_itself_ends_and_is_not_called_whole(home: Home) -> None:
+    with home.device(Quirk.REPEATING_CURSOR) as one:
+        assert one.text(ECHO, text="x") == "x"
+        pages = one.sent("tools/list")
+        assert len(pages) == 2
+        session = one.sessions.read().session
+        assert session
+        kept = one.catalogues.find(session.name, session.version)
+        assert kept
+        assert (kept.complete, kept.problem) == (False, "The list repeats itself.")
+        assert 0 < len(kept.tools) < 51
+
+
+def test_a_tool_of_9_kb_hides_others_which_can_be_called_all_the_same(home: Home) -> None:
+    with home.device(Quirk.BIG_TOOL) as one:
+        catalogue, tools = home.talks.tools(one.device)
+        assert (len(tools), catalogue.complete) == (10, False)
+        assert "payload size limit" in catalogue.problem
+        hidden = [tool.name for tool in one.simulated.firmware.tools if tool.name not in {each.name for each in tools}]
+        assert one.text("self.relay_40.set", on=True) == "true"
+        assert "self.relay_40.set" in hidden
+        error = one.refused("self.relay_40.set")
+        assert (error.name, error.details["code"]) == ("DEVICE_ERROR", -32602)
+
+
+def test_a_list_that_fails_leaves_the_device_ready(home: Home) -> None:
+    with home.device() as one:
+        firmware = one.simulated.firmware
+        tools, firmware.tools = firmware.tools, [DeviceTool("self.big", "x" * 9_000, lambda _state, _given: True)]
+        error = one.refused(ECHO, text="x")
+        assert (error.name, one.sent("tools/call")) == ("DEVICE_ERROR", [])
+        assert one.sessions.read().session  # the handshake stands
+        firmware.tools = tools
+        assert one.text(ECHO, text="now") == "now"
+
+
+def test_a_device_without_tools_is_asked_again(home: Home) -> None:
+    with home.device(tools=[]) as one:
+        assert one.tools() == []
+        session = one.sessions.read().session
+        assert session
+        assert one.catalogues.find(session.name, session.version) is None
+        one.simulated.firmware.tools = standard_tools()
+        home.talks._known.clear()
+        assert len(one.tools()) == 51
+
+
+def test_names_that_collide_once_sanitised_are_told_apart(home: Home) -> None:
+    with home.device(Quirk.COLLIDING_NAMES) as one:
+        catalogue, _ = home.talks.tools(one.device)
+        colliding = [name for name in catalogue.aliases if name.startswith(("self.light", "self_light"))]
+        assert len(colliding) == len({catalogue.aliases[name] for name in colliding}) == 4
+        for name in colliding:
+            one.call(catalogue.aliases[name])
+        assert [name for name, _ in one.runs] == colliding
+
+
+@pytest.mark.parametrize(("quirks", "least"), [((), 4_000), ((Quirk.LARGE_IMAGES,), 100_000)])
+def test_images_are_images(home: Home, quirks: tuple[Quirk, ...], least: int) -> None:
+    with home.device(*quirks) as one:
+        (content,) = one.call("self.camera.take_photo").content
+        assert set(content) == {"type", "data", "mimeType"}
+        assert (content["type"], content["mimeType"]) == ("image", "image/jpeg")
+        assert len(base64.b64decode(content["data"])) >= least * 3 // 4
+
+
+def test_a_hidden_tool_of_the_owners_is_checked_too(home: Home) -> None:
+    with home.device() as one:
+        assert "self.upgrade_firmware" not in [tool.name for tool in one.tools()]
+        error = one.refused("self.upgrade_firmware", link="x")
+        assert [each["field"] for each in error.details] == ["arguments.url"]
+        assert one.runs == []
+        assert all(each["params"]["withUserTools"] is True for each in one.sent("tools/list")[10:])
+        assert one.text("self.upgrade_firmware", url="https://x") == "true"
+        own = [tool.name for tool in one.tools(with_user_tools=True) if tool.user_only]
+        assert own == ["self.reboot", "self.upgrade_firmware"]
+        assert len(one.tools()) == 51
+
+
+def test_a_tool_that_is_not_there_is_looked_for_once_and_never_called(home: Home) -> None:
+    with home.device() as one:
+        for _ in range(3):
+            error = one.refused("self.nothing", x=1)
+            assert (error.name, error.details["code"]) == ("DEVICE_ERROR", -32601)
+            assert error.message == "Unknown tool: self.nothing"
+        assert one.sent("tools/call") == []
+        assert len(one.sent("tools/list")) < 20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({"volume": 101}, "arguments.volume"),
+        ({"volume": "50"}, "arguments.volume"),
+        ({"volume": 50.9}, "arguments.volume"),
+        ({}, "arguments.volume"),
+        ({"VOLUME": 101}, "arguments.volume"),
+    ],
+)
+def test_wrong_arguments_are_never_sent(home: Home, arguments: dict[str, Any], field: str) -> None:
+    with home.device() as one:
+        one.tools()
+        before = len(one.down)
+        error = one.refused("self.audio_speaker.set_volume", **arguments)
+        assert (error.name, [each["field"] for each in error.details]) == ("INVALID_PARAMS", [field])
+        assert len(one.down) == before
+        assert one.runs == []
+
+
+def test_arguments_are_refused_though_the_device_is_away(home: Home) -> None:
+    with home.device() as one:
+        one.tools()
+        one.fleet.do(one.simulated.stop)
+        until(lambda: not one.simulated.connected)
+        home.talks._known.clear()
+        assert one.refused("self.audio_speaker.set_volume", volume=101).name == "INVALID_PARAMS"
+        started = time.monotonic()
+        error = one.refused("self.audio_speaker.set_volume", volume=50)
+        assert (type(error), error.name, error.details["sent"]) == (Unavailable, "DEVICE_OFFLINE", False)
+        assert time.monotonic() - started < 1
+
+
+def test_what_no_message_can_hold_is_not_sent(home: Home) -> None:
+    with home.device() as one:
+        one.tools()
+        error = one.refused(ECHO, text="x" * (128 * 1024))
+        assert isinstance(error, TooLarge)
+        assert one.runs == []
+
+
+def test_a_subscribing_device_is_reached_by_publishing(home: Home) -> None:
+    with home.device(Quirk.SUBSCRIBES) as one:
+        until(lambda: home.core.broker.broker.subscriptions(one.id))
+        published = replace(one.device, downlink="publish")
+        before = home.core.broker.broker.counts.sent
+        assert home.talks.call(published, ECHO, {"text": "x"}, 5_000).content[0]["text"] == "x"
+        assert home.core.broker.broker.counts.sent > before
+        one.fleet.do(one.simulated.stop)
+        until(lambda: not one.simulated.connected)
+        time.sleep(2)  # so long a device counts as connected that was seen
+        with pytest.raises(KhoError) as refusal:
+            home.talks.call(published, ECHO, {"text": "x"}, 5_000)
+        assert refusal.value.name == "DEVICE_OFFLINE"
+
+
+def test_an_image_that_no_message_can_hold_ends_in_an_error(home: Home) -> None:
+    with home.device(Quirk.OVERSIZE_IMAGES) as one:
+        one.tools()
+        error = one.refused("self.camera.take_photo", timeout_ms=500)
+        assert isinstance(error, OutOfTime | Conflict)
+        assert error.details["sent"] is True
+        assert len(one.sent("tools/call")) == 1
+        until(lambda: one.simulated.connected and one.simulated.tally.connections == 2)
+        assert one.text(ECHO, text="back") == "back"
+
+
+def test_the_session_a_device_names_means_nothing(home: Home) -> None:
+    with home.device(plain=True) as one:
+        one.simulated.session_id = "someone-elses"
+        assert one.text(ECHO, text="x") == "x"
+        assert json.loads(one.up[-1])["session_id"] == "someone-elses"
+        session = one.sessions.read().session
+        assert session
+        assert {each["session_id"] for each in one.down} == {session.id}
