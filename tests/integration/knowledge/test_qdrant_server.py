@@ -14,10 +14,10 @@ from shared.knowledge.lexical import Terms
 from shared.knowledge.store import Ask, Point, Scope
 from shared.knowledge.store.server import connect
 from shared.rpc.errors import Unavailable
-from tests.qdrant import described, serving
+from tests.qdrant_cloud import described, serving
 
 if TYPE_CHECKING:
-    from tests.qdrant import Answer
+    from tests.qdrant_cloud import Answer
 
 ID = "00000000-0000-4000-8000-00000000000a"
 
