@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     Behaviour = Callable[["Conversation"], None]
 
+MODEL: Final = "amazon.nova-lite-v1:0"
+
 
 class ModelServer(ThreadingHTTPServer):
     """A server that speaks both protocols, and what it was asked."""

@@ -10,8 +10,11 @@ from uuid import uuid4
 import pytest
 
 from agent_data import indexing_at_once
+from shared.config import config
 from shared.documents import moments
+from shared.language_model import language_model
 from tests.documents import Agent
+from tests.models import MODEL, ModelServer, model_server
 from tests.store import running_store
 
 if TYPE_CHECKING:
@@ -62,3 +65,28 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     monkeypatch.setattr(moments, "now", lambda: real() + ahead // timedelta(microseconds=1))
     return passes
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
+    """A running language model."""
+    with model_server() as running:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", running.address)
+        yield running
+
+
+@pytest.fixture
+def settings(monkeypatch: pytest.MonkeyPatch, model: ModelServer) -> Iterator[Callable[..., None]]:
+    """Changes settings for one test, beginning with a model that is there."""
+
+    def change(**values: str) -> None:
+        for name, value in values.items():
+            monkeypatch.setenv(name, value)
+        config.cache_clear()
+        language_model.cache_clear()
+
+    change(KHO_MODEL_PROVIDER="openai", KHO_MODEL=MODEL, KHO_MODEL_URL=f"{model.address}/v1", KHO_MODEL_KEY="")
+    yield change
+    monkeypatch.undo()
+    config.cache_clear()
+    language_model.cache_clear()

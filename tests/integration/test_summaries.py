@@ -7,51 +7,23 @@ import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from memory_server import add_message, clear, get_all_messages, get_old_messages, get_or_create_summary, get_summary
 from shared.config import ConfigurationError, config
 from shared.dynamodb import Table
-from shared.language_model import language_model
 from shared.language_model.bedrock import Bedrock
 from shared.language_model.openai import OpenAICompatible
 from shared.memory.conversations import Conversations
 from shared.memory.histories import History
 from shared.memory.summarizing import summarize
 from shared.rpc.errors import Unavailable
-from tests.models import FAILING, SLOW, Conversation, ModelServer, model_server, says
+from tests.models import FAILING, MODEL, SLOW, Conversation, ModelServer, says
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-MODEL: Final = "amazon.nova-lite-v1:0"
-
-
-@pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
-    """A running model."""
-    with model_server() as running:
-        monkeypatch.setenv("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", running.address)
-        yield running
-
-
-@pytest.fixture
-def settings(monkeypatch: pytest.MonkeyPatch, model: ModelServer) -> Iterator[Callable[..., None]]:
-    """Changes settings for one test, beginning with a model that is there and not switched on."""
-
-    def change(**values: str) -> None:
-        for name, value in values.items():
-            monkeypatch.setenv(name, value)
-        config.cache_clear()
-        language_model.cache_clear()
-
-    change(KHO_MODEL_PROVIDER="openai", KHO_MODEL=MODEL, KHO_MODEL_URL=f"{model.address}/v1", KHO_MODEL_KEY="")
-    yield change
-    monkeypatch.undo()
-    config.cache_clear()
-    language_model.cache_clear()
+    from collections.abc import Callable
 
 
 @pytest.fixture(params=["openai", "bedrock"])

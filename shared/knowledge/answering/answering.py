@@ -38,7 +38,7 @@ _WEB_RESULTS: Final = 5
 _WEB_QUERY: Final = 500
 _SHARE_OF_WEB: Final = 3
 _MAX_TOKENS: Final = 1_000
-_MAX_WORDS: Final = 32_000
+_MAX_CHARACTERS: Final = 32_000
 _DECIMALS: Final = 4
 
 
@@ -128,8 +128,9 @@ class Answering:
             return without("not_configured", "No language model is configured.")
         answer.prompt_tokens, answer.completion_tokens = completion.prompt_tokens, completion.completion_tokens
         given = [asked.question, *(source.text for source in answer.sources), *_addresses(answer.sources)]
-        text = cleaned(completion.text[:_MAX_WORDS], told.fence, told.shown, given)
-        if not text or not is_encodable(text):
+        usable = len(completion.text) <= _MAX_CHARACTERS and is_encodable(completion.text)
+        text = cleaned(completion.text, told.fence, told.shown, given) if usable else ""
+        if not text:
             return without("unusable", "The language model answered with nothing that can be used.")
         if not completion.is_whole:
             message = "The language model's answer was cut off at its limit."
