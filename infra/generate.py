@@ -56,7 +56,7 @@ def catalogue() -> dict[str, Any]:
     for package in _packages():
         servers.append(
             {
-                "name": package.__name__.replace("_", "-"),
+                "name": _named(package),
                 "summary": _summary(package),
                 "tools": package.TOOLS if hasattr(package, "TOOLS") else _tools_of(package),
                 **{kind: getattr(package, kind.upper(), []) for kind in ("resources", "prompts")},
@@ -81,7 +81,7 @@ def offered() -> dict[str, Any]:
         tools += [_tool(handler.method) for _, handler in handlers(package) if handler.method.tool]
         tools += [_tool_by_name(package, tool) for tool in getattr(package, "MCP_TOOLS", [])]
         resources += [asdict(each) for each in getattr(package, "MCP_RESOURCES", [])]
-        prompts += [asdict(each) for each in getattr(package, "MCP_PROMPTS", [])]
+        prompts += [asdict(each) | {"server": _named(package)} for each in getattr(package, "MCP_PROMPTS", [])]
     for kind in (tools, prompts):
         names = [each.get("name") or each["described"]["name"] for each in kind]
         taken = {name for name in names if names.count(name) > 1}
@@ -128,6 +128,10 @@ def handlers(package: ModuleType) -> Iterator[tuple[str, Handler[Any, Any]]]:
         handler = getattr(module, "handler", None)
         if isinstance(handler, Handler):
             yield f"{package.__name__}-{found.name}", handler
+
+
+def _named(package: ModuleType) -> str:
+    return package.__name__.replace("_", "-")
 
 
 def _packages() -> Iterator[ModuleType]:

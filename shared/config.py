@@ -29,6 +29,7 @@ class Config:
     documents_table: str
     knowledge_table: str
     devices_table: str
+    experiences_table: str
     access_table: str
     mqtt_url: str
     mqtt_token: str
@@ -49,6 +50,7 @@ class Config:
     summarize_threshold: int
     compress_after_summary: bool
     auto_summary: bool
+    anonymous_submissions_a_minute: int
     model_provider: ModelProvider
     model: str
     model_url: str
@@ -78,6 +80,7 @@ def config() -> Config:
         documents_table=os.environ.get("KHO_DOCUMENTS_TABLE", ""),
         knowledge_table=os.environ.get("KHO_KNOWLEDGE_TABLE", ""),
         devices_table=os.environ.get("KHO_DEVICES_TABLE", ""),
+        experiences_table=os.environ.get("KHO_EXPERIENCES_TABLE", ""),
         access_table=os.environ.get("KHO_ACCESS_TABLE", ""),
         mqtt_url=os.environ.get("KHO_MQTT_URL", ""),
         mqtt_token=os.environ.get("KHO_MQTT_TOKEN", ""),
@@ -98,6 +101,7 @@ def config() -> Config:
         summarize_threshold=_integer("SUMMARIZE_THRESHOLD", 10, at_least=1),
         compress_after_summary=_boolean("COMPRESS_AFTER_SUMMARY", default=True),
         auto_summary=_boolean("AUTO_SUMMARY", default=False),
+        anonymous_submissions_a_minute=_integer("KHO_ANONYMOUS_SUBMISSIONS_A_MINUTE", 300, at_least=0),
         model_provider=_choice("KHO_MODEL_PROVIDER", get_args(ModelProvider), "none"),
         model=os.environ.get("KHO_MODEL", ""),
         model_url=os.environ.get("KHO_MODEL_URL", ""),

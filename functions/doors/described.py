@@ -66,6 +66,32 @@ SCHEMAS: Final = {
         },
         "required": ["error"],
     },
+    "RecallKitFailure": {
+        "type": "object",
+        "properties": {
+            "success": {"const": False},
+            "error": {
+                "type": "object",
+                "properties": {
+                    "code": {"type": "string"},
+                    "message": {"type": "string"},
+                    "validation_errors": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "properties": {"field": {"type": "string"}, "message": {"type": "string"}},
+                            "required": ["field", "message"],
+                        },
+                    },
+                    "details": {"type": "object"},
+                },
+                "required": ["code", "message"],
+                "additionalProperties": False,
+            },
+        },
+        "required": ["success", "error"],
+        "additionalProperties": False,
+    },
     "ActionFailure": {
         "type": "object",
         "properties": {
@@ -111,6 +137,17 @@ SCHEMAS: Final = {
 }
 
 _NAMED_SERVER: Final = {"name": "server_name", "in": "path", "required": True, "schema": {"type": "string"}}
+
+_MCP_ANSWERS: Final = {
+    "200": described("The answer; a stream's events where there are notifications before it.", _ANSWER),
+    "202": {"description": "Notifications have no answer."},
+    "400": described("No message of MCP.", _ANSWER),
+    "401": described("Not signed in.", {"$ref": "#/components/schemas/Failure"}),
+    "403": described("A foreign page or host name.", {"$ref": "#/components/schemas/Failure"}),
+    "406": described("The client takes neither JSON nor events.", {"type": "object"}),
+    "413": described("Too large.", {"$ref": "#/components/schemas/Failure"}),
+}
+_MCP_MESSAGE: Final = {"required": True, "content": as_json({"$ref": "#/components/schemas/Message"})}
 
 INFO_PATHS: Final = {
     "/health": {
@@ -182,16 +219,17 @@ INFO_PATHS: Final = {
         "post": {
             "operationId": "mcp",
             "summary": "MCP over Streamable HTTP, one message a request: 2026-07-28, 2025-11-25, 2025-06-18.",
-            "requestBody": {"required": True, "content": as_json({"$ref": "#/components/schemas/Message"})},
-            "responses": {
-                "200": described("The answer; a stream's events where there are notifications before it.", _ANSWER),
-                "202": {"description": "Notifications have no answer."},
-                "400": described("No message of MCP.", _ANSWER),
-                "401": described("Not signed in.", {"$ref": "#/components/schemas/Failure"}),
-                "403": described("A foreign page or host name.", {"$ref": "#/components/schemas/Failure"}),
-                "406": described("The client takes neither JSON nor events.", {"type": "object"}),
-                "413": described("Too large.", {"$ref": "#/components/schemas/Failure"}),
-            },
+            "requestBody": _MCP_MESSAGE,
+            "responses": _MCP_ANSWERS,
+        }
+    },
+    "/mcp/recall-kit": {
+        "post": {
+            "operationId": "mcp_recall_kit",
+            "summary": "The same for everyone, with recall-kit's tools alone.",
+            "security": [],
+            "requestBody": _MCP_MESSAGE,
+            "responses": _MCP_ANSWERS,
         }
     },
     **{

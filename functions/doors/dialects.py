@@ -95,7 +95,7 @@ def _validation_error(error: errors.InvalidParams) -> dict[str, Any]:
         return {"code": _INVALID, "message": _FAILED} | problems | {"details": details}
     if error.name == error.code:
         return {"code": _INVALID, "message": _FAILED} | problems
-    return {"code": error.name, "message": error.message} | problems
+    return {"code": error.name, "message": error.message.removeprefix(f"{error.summary}: ")} | problems
 
 
 def http_headers(error: KhoError) -> dict[str, str]:

@@ -11,7 +11,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from doors.callers import caller_of, caller_with
-from doors.http import Request, Response, failed, failed_in_agent_data, respond
+from doors.dialects import RECALL_KIT
+from doors.http import Request, Response, failed, failed_in_agent_data, failed_in_recall_kit, respond
 from shared.rpc.caller import Caller
 from shared.rpc.errors import KhoError, TooLarge
 from shared.rpc.invoke import MAX_EVENT_BYTES, Answer, Call
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-_FAILURES = {"agent-data": failed_in_agent_data}
+_FAILURES = {"agent-data": failed_in_agent_data, RECALL_KIT: failed_in_recall_kit}
 
 
 class Handler(Generic[P, R]):

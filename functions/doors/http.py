@@ -115,6 +115,11 @@ def failed_in_agent_data(request: Request, error: KhoError) -> Response:
     return Response.error(error, dialects.agent_data_body(error, request.request_id()))
 
 
+def failed_in_recall_kit(_request: Request, error: KhoError) -> Response:
+    """`error` as seed 003's methods answer it."""
+    return Response.error(error, dialects.recall_kit_body(error))
+
+
 def respond(
     name: str,
     event: Mapping[str, Any],

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from doors.callers import caller_with, require_known
-from doors.dialects import jsonrpc_error
+from doors.dialects import RECALL_KIT, jsonrpc_error, recall_kit_body
 from doors.http import MAX_ANSWER_BYTES, Request, Response, door, event_bytes
 from shared.rpc.catalogue import catalogue
 from shared.rpc.errors import (
@@ -111,7 +111,7 @@ def _answer(item: Any, *, caller: Caller, correlation_id: str, fitting: _Fitting
     except KhoError as error:
         if single.id is _NOTIFICATION:
             return None
-        return compact(_failure(single.id, error, single.method.partition("/")[0]))
+        return compact(_failed(single, error))
 
 
 def _sent(single: _Single, caller: Caller, correlation_id: str) -> bytes:
@@ -142,6 +142,13 @@ def _named(params: list[Any] | dict[str, Any], entry: Entry) -> dict[str, Any]:
         said = f"takes at most {len(entry.fields)} by position: {', '.join(entry.fields) or 'none'}"
         raise InvalidParams(FieldProblem(field="params", message=said))
     return dict(zip(entry.fields, params, strict=False))
+
+
+def _failed(single: _Single, error: KhoError) -> dict[str, Any]:
+    """What a method's error is said as: for recall-kit a result, as its seed has it."""
+    if single.method in catalogue().methods and single.method.startswith(f"{RECALL_KIT}/"):
+        return {"jsonrpc": "2.0", "result": recall_kit_body(error), "id": single.id}
+    return _failure(single.id, error, single.method.partition("/")[0])
 
 
 def _failure(id_: Any, error: KhoError, server: str = "") -> dict[str, Any]:

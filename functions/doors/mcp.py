@@ -28,7 +28,7 @@ from shared.rpc.offers import offers
 from shared.rpc.text import compact, is_encodable, parse, require_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from shared.rpc.caller import Caller
 
@@ -49,9 +49,10 @@ def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     return answer(event, _transport())
 
 
-def answer(event: dict[str, Any], transport: Transport) -> dict[str, Any]:
+def answer(event: dict[str, Any], transport: Transport, *, open_to_all: bool = False) -> dict[str, Any]:
     """Answer the gateway's event with what the MCP server behind `transport` says."""
-    return respond("doors/mcp", event, partial(_answer, event=event, transport=transport))
+    admit = caller_with if open_to_all else _known
+    return respond("doors/mcp", event, partial(_answer, event=event, transport=transport, admit=admit))
 
 
 @cache
@@ -59,12 +60,14 @@ def _transport() -> Transport:
     return Transport(server_of(offers()))
 
 
-def _answer(request: Request, *, event: dict[str, Any], transport: Transport) -> Response:
+def _answer(
+    request: Request, *, event: dict[str, Any], transport: Transport, admit: Callable[[Mapping[str, str]], Caller]
+) -> Response:
     if event["requestContext"]["http"]["method"] != "POST":
         return Response(HTTPStatus.METHOD_NOT_ALLOWED, compact(_ONLY_POST), {"allow": "POST"})
     _refuse_foreign(request.headers)
     try:
-        caller = _caller(request.headers)
+        caller = admit(request.headers)
     except NotSignedIn as error:
         headers = {"www-authenticate": challenge(request.headers)}
         return Response(HTTPStatus.UNAUTHORIZED, compact(http_body(error)), headers)
@@ -75,7 +78,8 @@ def _answer(request: Request, *, event: dict[str, Any], transport: Transport) ->
         _require_one_message(message)
     except (ParseError, InvalidRequest, InvalidParams) as error:
         return _refusal(message, error)
-    said = transport.answer(_for_the_sdk(event), message, Visit(caller, request.correlation_id))
+    visit = Visit(caller, request.correlation_id, request.path_parameters.get("device_id", ""))
+    said = transport.answer(_for_the_sdk(event), message, visit)
     return Response(HTTPStatus(said["statusCode"]), _as_it_was(said), _without_length(said["headers"]))
 
 
@@ -109,7 +113,7 @@ def _refuse_foreign(headers: Mapping[str, str]) -> None:
     raise NotAllowed("Pages of this origin are not served.", guidance="Call from a program, or from a page here.")
 
 
-def _caller(headers: Mapping[str, str]) -> Caller:
+def _known(headers: Mapping[str, str]) -> Caller:
     caller = caller_with(headers)
     require_known(caller)
     return caller

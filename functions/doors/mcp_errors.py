@@ -8,8 +8,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from doors.dialects import jsonrpc_error
+from doors.dialects import jsonrpc_error, recall_kit_body
 from shared.rpc.errors import NotFound
+from shared.rpc.text import compact
 
 if TYPE_CHECKING:
     from shared.rpc.errors import KhoError
@@ -50,3 +51,9 @@ def tool_error(error: KhoError) -> dict[str, Any]:
         },
         "isError": True,
     }
+
+
+def recall_kit_error(error: KhoError) -> dict[str, Any]:
+    """`error` as the result of one of seed 003's tools, in every revision."""
+    said = recall_kit_body(error)
+    return {"content": [{"type": "text", "text": compact(said)}], "structuredContent": said, "isError": True}

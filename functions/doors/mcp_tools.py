@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from doors.dialects import RECALL_KIT
 from doors.http import MAX_ANSWER_BYTES, event_bytes
-from doors.mcp_errors import is_handshake, protocol_error, tool_error
+from doors.mcp_errors import is_handshake, protocol_error, recall_kit_error, tool_error
 from shared.rpc.catalogue import catalogue
 from shared.rpc.errors import FieldProblem, InvalidParams, KhoError, TooLarge
 from shared.rpc.invoke import invoke_to_read
@@ -51,6 +52,8 @@ class Tools:
         try:
             return _run(tool, entry.function, params.arguments or {}, visit)
         except KhoError as error:
+            if entry.server == RECALL_KIT:
+                return recall_kit_error(error)
             if is_handshake(revision):
                 raise protocol_error(error, entry.server, revision) from None
             return tool_error(error)

@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """Who calls in one request, and under which correlation id."""
+    """Who calls in one request, under which correlation id, and which device where the door leads to one."""
 
     caller: Caller
     correlation_id: str
+    device_id: str = ""
 
 
 class Transport:

@@ -16,6 +16,7 @@ from shared.rpc.text import compact
 if TYPE_CHECKING:
     from shared.rpc.catalogue import Entry
 
+_FAILURES: Final = {actions.SERVER: "ActionFailure", dialects.RECALL_KIT: "RecallKitFailure"}
 _ANY_METHOD: Final = (
     errors.ParseError,
     errors.InvalidRequest,
@@ -63,7 +64,8 @@ def _direct(entry: Entry) -> dict[str, Any]:
         "summary": entry.summary,
         "requestBody": {"required": True, "content": as_json(inlined(entry.params))},
         "responses": {"200": described("The result.", inlined(entry.result))}
-        | _failures(entry.errors, "ActionFailure" if entry.server == actions.SERVER else "Failure"),
+        | _failures(entry.errors, _FAILURES.get(entry.server, "Failure")),
+        **({"security": []} if entry.anonymous else {}),
     }
 
 

@@ -112,9 +112,9 @@ class InvalidParams(KhoError):
     summary = "Invalid params"
     advice = "Correct the fields listed in details and call again; nothing was changed."
 
-    def __init__(self, *problems: FieldProblem) -> None:
+    def __init__(self, *problems: FieldProblem, code: str | None = None) -> None:
         named = "; ".join(f"{problem['field']}: {problem['message']}" for problem in problems[:5])
-        super().__init__(f"{self.summary}: {named}" if named else self.summary, details=list(problems))
+        super().__init__(f"{self.summary}: {named}" if named else self.summary, details=list(problems), code=code)
 
 
 class NotSignedIn(KhoError):

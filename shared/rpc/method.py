@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, TypeVar, get_t
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from shared.rpc.errors import FieldProblem, InvalidParams
-from shared.rpc.text import encodable, require_text
+from shared.rpc.text import encodable, lone_surrogate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from shared.rpc.offers import Tool
 
 
+MISSING: Final = "is required"
+"""What is said of a parameter that is not there."""
 _MAX_PROBLEMS: Final = 50
 _MAX_FIELD_NAME: Final = 200
 
@@ -26,6 +28,11 @@ class Params(BaseModel):
     """The base of every method's parameters: strict types, no unknown fields."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+
+    @classmethod
+    def refusal(cls, *problems: FieldProblem) -> InvalidParams:
+        """The error that says what is wrong with these parameters."""
+        return InvalidParams(*problems)
 
 
 OpenObject = dict[str, Any]
@@ -102,12 +109,13 @@ class Method(Generic[P, R]):
 def read(model: type[P], raw: Any) -> P:
     """`raw` as typed parameters, or an error that names each field that is wrong."""
     if not isinstance(raw, dict):
-        raise InvalidParams(FieldProblem(field="params", message="must be a JSON object"))
-    require_text(raw)
+        raise model.refusal(FieldProblem(field="params", message="must be a JSON object"))
+    if surrogate := lone_surrogate(raw):
+        raise model.refusal(surrogate)
     try:
         return model.model_validate(raw)
     except ValidationError as error:
-        raise InvalidParams(*problems(error)) from None
+        raise model.refusal(*problems(error)) from None
 
 
 def problems(error: ValidationError, *inside: str) -> list[FieldProblem]:
@@ -122,7 +130,7 @@ def problems(error: ValidationError, *inside: str) -> list[FieldProblem]:
 def _problem(location: tuple[int | str, ...], kind: str, message: str) -> FieldProblem:
     where = encodable(".".join(str(part) for part in location))[:_MAX_FIELD_NAME] or "params"
     said = {
-        "missing": "is required",
+        "missing": MISSING,
         "extra_forbidden": "is not a field of this method",
     }.get(kind)
     return FieldProblem(field=where, message=said or encodable(message.removeprefix("Value error, ")))

@@ -91,6 +91,8 @@ class Prompt:
     text: str
     arguments: list[Argument] = field(default_factory=list)
     resource: str = ""
+    server: str = ""
+    """Whose it is, as `kho generate` writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,14 @@ class Offers:
     tools: list[OfferedTool]
     resources: list[Resource]
     prompts: list[Prompt]
+
+    def of(self, server: str) -> Offers:
+        """What one server offers."""
+        return Offers(
+            [each for each in self.tools if each.method.startswith(f"{server}/")],
+            [each for each in self.resources if each.read.startswith(f"{server}/")],
+            [each for each in self.prompts if each.server == server],
+        )
 
 
 def offers_from(made: dict[str, Any]) -> Offers:

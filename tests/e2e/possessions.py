@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from tests.e2e.guarded import kho
+from tests.mqtt import Wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,6 +18,9 @@ if TYPE_CHECKING:
 AGENT = "agent-data"
 MEMORY = "memory-server/memory"
 RESEARCH = "research-agent"
+OWNER = "tenant-a"
+"""The tenant that has what is made here."""
+DEVICES = "device-server"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +168,37 @@ def on_project(action: str) -> Case:
     return collection(lambda id_: {"action": action, "project_name": f"{id_}-project", "collections": id_})
 
 
+def make_device(client: Client, id_: str) -> None:
+    """Register a device, and have it tell something."""
+    register = ("devices", "register", id_, "--tenant", OWNER, "--name", "a secret lamp", "--json")
+    made = kho(*register, "--data", str(client.server.data))
+    assert made.returncode == 0, made.stderr
+    with Wire(client.server.mqtt_port) as lamp:
+        password = json.loads(made.stdout)["mqtt"]["password"]
+        assert lamp.connect(id_, user_name=id_, password=password.encode()).reason == 0
+        told = {"jsonrpc": "2.0", "method": "notifications/secret", "params": {}}
+        lamp.publish(f"devices/{id_}/up", json.dumps({"type": "mcp", "payload": told}).encode())
+        deadline = time.monotonic() + 20
+        while not seen_of_device(client, id_)[1]["notifications"]:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    while seen_of_device(client, id_)[0]["connected"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def seen_of_device(client: Client, id_: str) -> Any:
+    return (
+        client.result(f"{DEVICES}/devices/get", device_id=id_),
+        client.result(f"{DEVICES}/notifications/list", device_id=id_),
+    )
+
+
+def device(**params: Any) -> Case:
+    """A call that names a device."""
+    return Case(lambda id_: {"device_id": id_, **params}, make_device, seen_of_device)
+
+
 MINE = {"content": {"body": "mine"}, "metadata": {}}
 CASES: dict[str, list[Case]] = {
     f"{AGENT}/create_document": [
@@ -241,5 +279,18 @@ CASES: dict[str, list[Case]] = {
     ],
 }
 
+CASES |= {
+    f"{DEVICES}/devices/get": [device()],
+    f"{DEVICES}/devices/list": [Case(lambda _: {"limit": 1000}, make_device, seen_of_device)],
+    f"{DEVICES}/notifications/list": [device()],
+    f"{DEVICES}/tools/call": [device(name="self.get_device_status", timeout_ms=1000)],
+    f"{DEVICES}/tools/list": [device()],
+}
+
 WITHOUT_DATA = {"tool-server/tools/list", "tool-server/tools/call"}
 """Methods that keep nothing of any tenant."""
+EVERYONES = {
+    f"recall-kit/{action}_experience{'s' if action == 'query' else ''}"
+    for action in ("query", "submit", "get", "update", "delete", "restore")
+}
+"""Methods of what all tenants share."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tests.e2e.server import Server
 
 METHODS = sorted(catalogue().methods)
+MISSING = "MISSING_REQUIRED_FIELDS"
 INTERNALS = ("Traceback", "pydantic", "botocore", "dynamo", ".py", str(FILE.parent), "site-packages")
 GOOD_VALUES: dict[str, Any] = {
     "uri": "memory://conversation/chat_xxx",
@@ -68,6 +69,12 @@ def refused(server: Server, method: str, params: Any, *fields: str) -> None:
     """Both doors refuse the parameters, and name the fields."""
     body = json.dumps({"jsonrpc": "2.0", "method": method, "params": params, "id": 1}).encode()
     rpc = json.loads(server.post("/jsonrpc", body).data)
+    if method.startswith("recall-kit/"):
+        direct = server.post(f"/{method}", json.dumps(params).encode())
+        assert direct.status == 400
+        assert json.loads(direct.data) == rpc["result"]
+        refused_by_recall_kit(rpc["result"], *fields)
+        return
     assert (rpc["error"]["code"], rpc["error"]["message"]) == (-32602, "Invalid params"), rpc
     assert sorted(each["field"] for each in rpc["error"]["data"]["details"]) == sorted(fields)
     direct = server.post(f"/{method}", json.dumps(params).encode())
@@ -77,6 +84,16 @@ def refused(server: Server, method: str, params: Any, *fields: str) -> None:
     assert all(field in error["message"] for field in fields)
     for said in (str(rpc), direct.data.decode()):
         assert not any(internal in said for internal in INTERNALS), said
+
+
+def refused_by_recall_kit(said: Any, *fields: str) -> None:
+    """Seed 003's own object, the same at each door, says what is wrong."""
+    assert said["success"] is False
+    error = said["error"]
+    assert error["code"] in ("VALIDATION_ERROR", "INVALID_KEYWORDS", "INVALID_LIMIT", "INVALID_TITLE", MISSING)
+    assert sorted(each["field"] for each in error["validation_errors"]) == sorted(fields)
+    assert error["code"] == "VALIDATION_ERROR" or all(field in error["message"] for field in fields)
+    assert not any(internal in str(said) for internal in INTERNALS), said
 
 
 @pytest.mark.parametrize("method", METHODS)

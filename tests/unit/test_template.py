@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from doors import device_mcp
 from doors.resource_metadata import MCP, WELL_KNOWN
 from infra.local.template import FILE, TemplateLoader, load
 from shared.rpc.catalogue import catalogue
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 FUNCTIONS = FILE.parent / "functions"
 RESOURCES: dict[str, dict[str, Any]] = yaml.load(FILE.read_text(), TemplateLoader)["Resources"]
+PARAMETERS = yaml.load(FILE.read_text(), TemplateLoader)["Parameters"]
 LAMBDAS = {name: each["Properties"] for name, each in RESOURCES.items() if each["Type"] == "AWS::Serverless::Function"}
 METHODS = sorted(catalogue().methods)
 
@@ -135,6 +137,29 @@ def test_what_a_rule_cannot_bring_is_kept_as_a_dead_letter() -> None:
         assert permission["SourceAccount"] == {"Ref": "AWS::AccountId"}
 
 
+def granted(logical: str, action: str) -> set[str]:
+    """The parameters that name what a function may do `action` to."""
+    found = [json.dumps(each["Resource"]) for each in statements(LAMBDAS[logical]) if action in actions(each)]
+    return {name for name in PARAMETERS for resource in found if f"${{{name}}}" in resource or f'"{name}"' in resource}
+
+
+@pytest.mark.parametrize("logical", sorted(LAMBDAS))
+def test_whoever_uses_the_index_or_a_model_may_read_its_key_and_nobody_else(logical: str) -> None:
+    keys, models = granted(logical, "secretsmanager:GetSecretValue"), granted(logical, "bedrock:InvokeModel")
+    indexes = {"Ref": "KnowledgeLayer"} in LAMBDAS[logical].get("Layers", [])
+    assert ("QdrantKeySecret" in keys) is indexes
+    assert not models & {"EmbeddingModel", "RerankModel"} or indexes
+    assert ("ModelKeySecret" in keys) is ("Model" in models) is ("ModelArns" in models)
+    assert ("RerankModel" in models) is any("bedrock:Rerank" in actions(each) for each in statements(LAMBDAS[logical]))
+
+
+def test_whoever_searches_or_asks_a_model_is_let() -> None:
+    for logical in ("AgentDataQueryKnowledge", "ResearchAgentQueryKnowledgeBase"):
+        assert granted(logical, "bedrock:InvokeModel") >= {"EmbeddingModel", "RerankModel"}
+    for logical in ("AgentDataQueryKnowledge", "MemoryServerGetOrCreateSummary"):
+        assert "ModelKeySecret" in granted(logical, "secretsmanager:GetSecretValue")
+
+
 def callable_from(function: str) -> set[str]:
     """The functions that `function` may call."""
     invoking = [each for each in statements(BY_NAME[function][1]) if "lambda:InvokeFunction" in actions(each)]
@@ -155,9 +180,23 @@ def test_the_mcp_door_may_call_what_it_offers_and_nothing_else() -> None:
     assert callable_from("doors-mcp") == functions_of(reached)
 
 
+def test_the_mcp_door_for_everyone_may_call_recall_kits_tools_and_nothing_else() -> None:
+    reached = {tool.method for tool in offers().of("recall-kit").tools}
+    assert reached == {f"recall-kit/{name}" for name in ("query_experiences", "submit_experience", "get_experience")}
+    assert callable_from("doors-recall_kit_mcp") == functions_of(reached)
+
+
+def test_the_mcp_door_of_a_device_may_call_what_leads_to_it_and_nothing_else() -> None:
+    assert callable_from("doors-device_mcp") == functions_of((device_mcp.GET, device_mcp.LIST, device_mcp.CALL))
+
+
 def test_the_mcp_door_answers_what_clients_may_try() -> None:
     routes = {(route.method, route.path) for route in load().routes if route.function == "doors-mcp"}
     assert routes == {("POST", "/mcp"), ("GET", "/mcp"), ("DELETE", "/mcp")}
+    open_to_all = {(route.method, route.path) for route in load().routes if route.function == "doors-recall_kit_mcp"}
+    assert open_to_all == {(method, "/mcp/recall-kit") for method in ("POST", "GET", "DELETE")}
+    of_devices = {(route.method, route.path) for route in load().routes if route.function == "doors-device_mcp"}
+    assert of_devices == {(method, "/mcp/devices/{device_id}") for method in ("POST", "GET", "DELETE")}
     told = {route.path for route in load().routes if route.function == "doors-resource_metadata"}
     assert told == {WELL_KNOWN, WELL_KNOWN + MCP}
 
@@ -185,7 +224,7 @@ def test_no_stream_has_more_readers_than_aws_lets_read_a_shard() -> None:
 
 def test_whoever_waits_for_the_index_waits_as_long_as_it_may_take_to_bring_it_back() -> None:
     waiting = [each for each in load().streams if each.function.startswith("workers-index_")]
-    assert len(waiting) == 2
+    assert {each.function for each in waiting} >= {"workers-index_documents", "workers-index_knowledge"}
     for each in waiting:
         assert each.retries == math.inf
         assert 3600 <= each.record_age < 86_400, "what a stream has lost by then is a dead letter before"
@@ -220,6 +259,10 @@ def test_only_public_routes_have_no_authorizer() -> None:
         "/jsonrpc",
         "/actions",
         "/mcp",
+        "/mcp/recall-kit",
+        "/recall-kit/query_experiences",
+        "/recall-kit/submit_experience",
+        "/recall-kit/get_experience",
         WELL_KNOWN,
         WELL_KNOWN + MCP,
     }
@@ -232,6 +275,7 @@ def test_every_route_is_throttled_and_what_costs_more_has_less() -> None:
     assert own.keys() <= routes
     for settings in (usual, *own.values()):
         assert 0 < settings["ThrottlingRateLimit"] <= settings["ThrottlingBurstLimit"]
+    assert own["POST /recall-kit/submit_experience"]["ThrottlingRateLimit"] < usual["ThrottlingRateLimit"]
     assert own["POST /tool-server/tools/call"]["ThrottlingRateLimit"] < usual["ThrottlingRateLimit"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from shared.config import ConfigurationError, config
@@ -57,6 +58,8 @@ class Ask:
     scope: Scope
     limit: int
     among: Scope | None = None
+    exact: bool = False
+    """Whether every point is looked at, where meanings are otherwise found by their links."""
 
 
 class VectorStore(Protocol):
@@ -68,8 +71,8 @@ class VectorStore(Protocol):
     def erase(self, scope: Scope) -> None:
         """Forget the points of `scope`."""
 
-    def read(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """The payloads of those of `ids` that are there."""
+    def read(self, ids: Sequence[str], fields: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
+        """The payloads of those of `ids` that are there, or these fields of them."""
 
     def terms(self, ids: Sequence[str]) -> dict[str, dict[int, float]]:
         """The weights of the terms of those of `ids` that are there."""
@@ -84,17 +87,22 @@ class VectorStore(Protocol):
         """Let go of the store; what was written is kept."""
 
 
-def vector_store(space: Space) -> VectorStore:
-    """The store that the settings name, for vectors of `space`."""
+def vector_store(space: Space, own: str = "") -> VectorStore:
+    """The store that the settings name, for vectors of `space`; `own` is what has one apart from the others."""
     settings = config()
     if settings.qdrant_url:
         from shared.knowledge.store.server import connect
 
-        return connect(space, settings.qdrant_url, secret("KHO_QDRANT_KEY"), settings.qdrant_collection)
+        return connect(
+            space,
+            settings.qdrant_url,
+            secret("KHO_QDRANT_KEY"),
+            "-".join(filter(None, (settings.qdrant_collection, own))),
+        )
     if not settings.qdrant_folder:
         raise ConfigurationError(
             "KHO_QDRANT_URL must name a Qdrant server, or KHO_QDRANT_FOLDER a folder of this machine"
         )
     from shared.knowledge.store.embedded import Embedded
 
-    return Embedded(space, settings.qdrant_folder)
+    return Embedded(space, str(Path(settings.qdrant_folder, own)))

@@ -27,6 +27,7 @@ from qdrant_edge import (
     MultiVectorComparator,
     MultiVectorConfig,
     PayloadSchemaType,
+    PayloadSelector,
     Query,
     QueryBatchRequest,
     QueryRequest,
@@ -44,7 +45,7 @@ from shared.knowledge.lexical import Terms
 from shared.knowledge.store import KEYWORDS, MEANING, PARTS, TERMS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from io import TextIOWrapper
 
     from shared.knowledge.embedding import Vector
@@ -79,15 +80,17 @@ class Embedded:
         """Keep `points`, which are all of `version`, but for those that are there in a newer one."""
         not_newer = Filter(must=[FieldCondition("version", range=RangeFloat(lte=version))])
         self._shard.update(UpdateOperation.upsert_points([_edge_point(point) for point in points], not_newer))
-        self._settle(len(points))
+        # Points without vectors have nothing to index.
+        self._settle(sum(point.meaning is not None for point in points))
 
     def erase(self, scope: Scope) -> None:
         """Forget the points of `scope`."""
         self._shard.update(UpdateOperation.delete_points_by_filter(_filter(scope)))
 
-    def read(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """The payloads of those of `ids` that are there."""
-        found = self._shard.retrieve(list(ids), with_payload=True, with_vector=False)
+    def read(self, ids: Sequence[str], fields: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
+        """The payloads of those of `ids` that are there, or these fields of them."""
+        wanted = PayloadSelector.Include(list(fields)) if fields else True
+        found = self._shard.retrieve(list(ids), with_payload=wanted, with_vector=False)
         return {str(record.id): record.payload or {} for record in found}
 
     def terms(self, ids: Sequence[str]) -> dict[str, dict[int, float]]:
@@ -105,7 +108,9 @@ class Embedded:
 
     def search(self, asks: Sequence[Ask]) -> list[dict[str, float]]:
         """For each of `asks` the ids found, best first, with their scores."""
-        found = self._shard.query_batch(QueryBatchRequest([_request(ask) for ask in asks]))
+        # Most of a batch is about the same points.
+        filters = {scope: _filter(scope) for scope in {each for ask in asks for each in (ask.scope, ask.among) if each}}
+        found = self._shard.query_batch(QueryBatchRequest([_request(ask, filters) for ask in asks]))
         return [{str(point.id): point.score for point in points} for points in found]
 
     def close(self) -> None:
@@ -116,15 +121,18 @@ class Embedded:
         self._lock.close()
 
     def _settle(self, written: int) -> None:
-        """Index what was written once it is worth it; whoever else writes or asks meanwhile is not held up."""
+        """Index what was written once it is worth it; nobody who writes or asks meanwhile is held up."""
         self._unsettled += written
         if self._unsettled >= _SETTLE_AFTER and self._settling.acquire(blocking=False):
-            try:
-                self._unsettled = 0
-                self._shard.flush()
-                self._shard.optimize()
-            finally:
-                self._settling.release()
+            self._unsettled = 0
+            threading.Thread(target=self._index, name="settling", daemon=True).start()
+
+    def _index(self) -> None:
+        try:
+            self._shard.flush()
+            self._shard.optimize()
+        finally:
+            self._settling.release()
 
 
 def _locked(folder: Path) -> TextIOWrapper:
@@ -200,9 +208,9 @@ def _edge_point(point: Point) -> EdgePoint:
     return EdgePoint(point.id, {name: value for name, value in vectors.items() if value}, point.payload)
 
 
-def _request(ask: Ask) -> QueryRequest:
-    params = SearchParams(idf=IdfParams(_filter(ask.among))) if ask.among else None
-    return QueryRequest(limit=ask.limit, query=_query(ask.near), filter=_filter(ask.scope), params=params)
+def _request(ask: Ask, filters: Mapping[Scope, Filter]) -> QueryRequest:
+    params = SearchParams(exact=ask.exact, idf=IdfParams(filters[ask.among]) if ask.among else None)
+    return QueryRequest(limit=ask.limit, query=_query(ask.near), filter=filters[ask.scope], params=params)
 
 
 def _query(near: Vector | RemoteText | list[Vector] | Terms) -> Query:

@@ -68,9 +68,10 @@ class Server:
         chosen = models.FilterSelector(filter=_filter(scope))
         _asked(lambda: self._client.delete(self._collection, chosen, wait=True))
 
-    def read(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """The payloads of those of `ids` that are there."""
-        found = _asked(lambda: self._client.retrieve(self._collection, list(ids), with_payload=True))
+    def read(self, ids: Sequence[str], fields: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
+        """The payloads of those of `ids` that are there, or these fields of them."""
+        wanted = list(fields) or True
+        found = _asked(lambda: self._client.retrieve(self._collection, list(ids), with_payload=wanted))
         return {str(record.id): record.payload or {} for record in found}
 
     def terms(self, ids: Sequence[str]) -> dict[str, dict[int, float]]:
@@ -165,7 +166,8 @@ def _request(ask: Ask) -> models.QueryRequest:
         near, using = _sparse(ask.near), TERMS
     elif isinstance(ask.near[0], list):
         using = PARTS
-    params = models.SearchParams(idf=models.IdfCorpusParams(corpus=_filter(ask.among))) if ask.among else None
+    idf = models.IdfCorpusParams(corpus=_filter(ask.among)) if ask.among else None
+    params = models.SearchParams(exact=ask.exact, idf=idf) if idf or ask.exact else None
     return models.QueryRequest(query=near, using=using, filter=_filter(ask.scope), limit=ask.limit, params=params)
 
 

@@ -1,0 +1,129 @@
+"""Finding experiences: the index knows what matches, the experiences as they are now are what is answered."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from recall_kit import experiences
+from shared.experiences.ranking import RELEVANCE_DECIMALS, RELEVANCE_FLOOR, Match, month_end, ranked
+from shared.rpc.errors import Unavailable
+from shared.telemetry import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from shared.experiences.models import Experience
+    from shared.knowledge.matching import Matcher
+
+_COLLECTION: Final = "experiences"
+_ALIKE: Final = 0.9
+"""What is more alike than this is nearly the same."""
+
+
+def found(keywords: str, offset: int, limit: int) -> tuple[list[tuple[Experience, Match]], int]:
+    """The experiences that answer `keywords`, best first, from `offset` on; and how many there are in all."""
+    until = month_end(datetime.now(UTC))
+    matches = [
+        Match(
+            id=each.standing["id"],
+            relevance=round(each.relevance, RELEVANCE_DECIMALS),
+            query_count=int(each.standing["query_count"]),
+            created=each.standing["created"],
+        )
+        for each in _matcher().matches(keywords, RELEVANCE_FLOOR)
+    ]
+    order = ranked(matches, until)
+    while True:
+        page = order[offset : offset + limit]
+        stored = experiences().stored(each.id for each in page)
+        gone = {each.id for each in page if each.id not in stored or stored[each.id].deleted_at}
+        if not gone:
+            break
+        # Deleted, and the index does not know it yet: what comes after moves up.
+        order = [each for each in order if each.id not in gone]
+    # In the order of what is shown, where a count is newer than the index knows.
+    shown = {each.id: _as_stored(each, stored[each.id]) for each in page}
+    return [(stored[each.id], each) for each in ranked(shown.values(), until)], len(order)
+
+
+def index_now(experience_id: str) -> None:
+    """Index an experience that was just written; while the index is away, the table's stream brings it again."""
+    try:
+        index(experience_id)
+    except Unavailable as error:
+        logger.warning("not indexed yet", extra={"experience": experience_id, "failure": error.message})
+
+
+def index(experience_id: str) -> None:
+    """Let of an experience be found what it is now, and of two that are nearly the same the newer one say so."""
+    experience = experiences().stored([experience_id]).get(experience_id)
+    if experience is None:
+        return
+    if experience.deleted_at:
+        _matcher().delete(experience.id, experience.revision)
+    elif not _matcher().holds(experience.id, experience.revision):
+        _keep(experience)
+        _compare(experience)
+
+
+def recount(ids: Iterable[str]) -> None:
+    """Rank these experiences by their counts as they are now."""
+    for experience in experiences().stored(ids).values():
+        _matcher().stand(experience.id, _standing(experience), experience.query_count)
+
+
+def _keep(experience: Experience) -> None:
+    from shared.knowledge.matching import Entry
+
+    standing = _standing(experience)
+    entry = Entry(experience.id, _text(experience), experience.revision, standing, experience.query_count)
+    _matcher().keep(entry)
+
+
+def _compare(experience: Experience) -> None:
+    """Record on the newer one of two that are nearly the same which the older one is.
+
+    It comes after the indexing, so that of two submitted at once at least the later one sees the other.
+    """
+    ids = {each["id"] for each in _matcher().alike(experience.id, _text(experience), _ALIKE)}
+    alike = [each for each in experiences().stored(ids).values() if not each.deleted_at]
+    older = [each for each in alike if _age(each) < _age(experience)]
+    first = min(older, key=_age).id if older else None
+    if first != experience.similar_to:
+        experiences().note_similar(experience, first)
+    for newer in alike:
+        if _age(newer) > _age(experience) and newer.similar_to is None:
+            experiences().note_similar(newer, experience.id)
+
+
+def _age(experience: Experience) -> tuple[float, str]:
+    return experience.created, experience.id
+
+
+def _standing(experience: Experience) -> dict[str, Any]:
+    return {"id": experience.id, "created": experience.created, "query_count": experience.query_count}
+
+
+def _as_stored(match: Match, experience: Experience) -> Match:
+    return Match(match.id, match.relevance, experience.query_count, experience.created)
+
+
+def _text(experience: Experience) -> str:
+    """What an experience is found by: first of all what whoever has the problem would say of it."""
+    account = experience.account
+    said = (
+        account.title,
+        account.problem_description,
+        ", ".join(account.keywords),
+        account.root_cause,
+        account.solution,
+        account.context,
+    )
+    return "\n".join(filter(None, said))
+
+
+def _matcher() -> Matcher:
+    from shared.knowledge.matching import matcher
+
+    return matcher(_COLLECTION)

@@ -1,0 +1,85 @@
+"""recall-kit/submit_experience: publish a solved problem, to be found at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from doors.direct import Caller, method
+from recall_kit import experiences, table
+from recall_kit.answers import Answered
+from recall_kit.finding import index_now
+from recall_kit.keywords import made_from
+from recall_kit.validating import RequiredParams, require_sanitized
+from shared.config import config
+from shared.experiences.models import Account, ContextText, Keywords, Text, Title
+from shared.experiences.submissions import admit
+from shared.rpc.caller import ANONYMOUS
+from shared.rpc.errors import OutOfTime, TooManyRequests, Unavailable
+from shared.rpc.offers import Tool
+
+
+class Submission(RequiredParams):
+    """A problem and what solved it."""
+
+    codes: ClassVar = {"title": "INVALID_TITLE"}
+
+    title: Title
+    problem_description: Annotated[Text, Field(description="What was seen, where, and what did not help.")]
+    solution: Annotated[Text, Field(description="What to do, step by step.")]
+    root_cause: Annotated[Text | None, Field(description="Why it happened.")] = None
+    context: Annotated[
+        ContextText | None,
+        Field(description="Versions and the smallest code that shows it, placeholders in the place of secrets."),
+    ] = None
+    keywords: Annotated[
+        Keywords | None, Field(description="What it is about; without them, they are made from the text.")
+    ] = None
+
+    def account(self) -> Account:
+        """What is told, with keywords made from it where there are none."""
+        said = Account(
+            title=self.title,
+            problem_description=self.problem_description,
+            solution=self.solution,
+            keywords=self.keywords or [],
+            root_cause=self.root_cause,
+            context=self.context,
+        )
+        return said if said.keywords else replace(said, keywords=made_from(said))
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """The new experience."""
+
+    id: str
+    status: Literal["published"]
+    message: str
+
+
+@method(
+    "recall-kit/submit_experience",
+    role="writer",
+    anonymous=True,
+    errors=(TooManyRequests, Unavailable, OutOfTime),
+    tool=Tool(
+        "Submit an experience",
+        "adds",
+        "Share a problem that you have solved, once the solution is proven: everybody can find it from then on. Query "
+        "first whether it is known. Write no secrets and nothing personal: keys, passwords, e-mail and IP addresses, "
+        "home paths; put placeholders such as <API_KEY> in their place. What has any is refused, and told which field.",
+    ),
+)
+def handler(params: Submission, caller: Caller) -> Answered[Submitted]:
+    """Publish it, and let the next query find it."""
+    account = params.account()
+    require_sanitized(account)
+    if caller == ANONYMOUS:
+        admit(table(), config().anonymous_submissions_a_minute)
+    experience = experiences().add(account)
+    index_now(experience.id)
+    message = "Experience record created and published successfully"
+    return Answered(success=True, data=Submitted(experience.id, "published", message))

@@ -1,0 +1,22 @@
+"""Let experiences be found as they are, where their writer could not see to it: killed, or the index away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
+
+from recall_kit.finding import index
+from shared.telemetry import correlation_id_from, observe
+
+_processor = BatchProcessor(event_type=EventType.DynamoDBStreams, raise_on_entire_batch_failure=False)
+
+
+def handler(event: dict[str, Any], context: Any) -> Any:
+    """Index each experience that the stream says has changed; while the index is away, it is delivered again."""
+    return process_partial_response(event=event, record_handler=_index, processor=_processor, context=context)
+
+
+def _index(record: Any) -> None:
+    with observe("workers/index_experiences", correlation_id_from(record.event_id)):
+        index(record.dynamodb.keys["sk"])

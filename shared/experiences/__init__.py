@@ -1,0 +1,1 @@
+"""Experiences: problems that somebody had, and what solved them, shared by everyone."""

@@ -1,0 +1,269 @@
+"""Everything that matches a question, for whoever ranks by more than likeness and tells how much there is.
+
+Entries are whole texts in an index of their own, without parts. A matching entry is one whose relevance passes a floor;
+candidates by meaning and by words are asked for until whatever lies beyond both lists cannot pass it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from math import sqrt
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID, uuid5
+
+from shared.knowledge.embedding import Embedding, embedder
+from shared.knowledge.fusion import likeness
+from shared.knowledge.index import Index
+from shared.knowledge.lexical import Terms, passage_terms, question_terms
+from shared.knowledge.passages import Document, Passage
+from shared.knowledge.store import Ask, Point, Scope, vector_store
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from shared.knowledge.embedding import Embedder
+    from shared.knowledge.embedding.spaces import Space
+    from shared.knowledge.store import VectorStore
+
+_TENANT: Final = "#everyone"
+"""No caller's: a tenant's name holds no '#'."""
+_FIRST: Final = 128
+_MORE: Final = 8
+_BY_LINKS: Final = 1024
+"""More than these are found sooner by looking at all than by following links."""
+_WORDS: Final = 64
+_UNRELATED, _RELATED = 0.25, 0.75
+"""Between these likenesses lies what a question and its answers are to each other: never as alike as two copies."""
+_NEAREST: Final = 8
+_opening: Final = Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A text that can be found under an id; `standing` is given back with it."""
+
+    id: str
+    text: str
+    revision: int
+    standing: Mapping[str, Any]
+    standing_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Relevant:
+    """An entry that matches."""
+
+    relevance: float
+    standing: Mapping[str, Any]
+
+
+class Matcher:
+    """One collection of entries, which everybody sees."""
+
+    def __init__(self, embedder: Embedder, store: VectorStore, collection: str) -> None:
+        self._embedder = _Whole(embedder)
+        self._store = store
+        self._collection = collection
+        self._scope = Scope(_TENANT, (collection,), kind="passage")
+        self._index = Index(self._embedder, store)
+
+    def holds(self, entry_id: str, revision: int) -> bool:
+        """Whether what is found of an entry is of `revision` or a newer one, and it is not deleted."""
+        return self._index.holds(self._document(entry_id), revision)
+
+    def keep(self, entry: Entry) -> None:
+        """Let `entry` be found, unless a newer revision of it is there already."""
+        self.stand(entry.id, entry.standing, entry.standing_version)
+        passage = Passage(self._document(entry.id), 0, entry.text, entry.revision)
+        self._index.replace(passage.document, entry.revision, [passage])
+
+    def delete(self, entry_id: str, revision: int) -> None:
+        """Let nothing be found of an entry, unless a revision newer than `revision` is there already."""
+        self._index.delete(self._document(entry_id), revision)
+
+    def stand(self, entry_id: str, standing: Mapping[str, Any], version: int) -> None:
+        """Give `standing` back with an entry from now on, unless a newer version is there already."""
+        document = self._document(entry_id)
+        payload = {"tenant": _TENANT, "collection": self._collection, "document": document.id, "kind": "document"}
+        point = Point(_standing(_point(document)), payload | {"version": version, "standing": dict(standing)})
+        self._store.write([point], version)
+
+    def matches(self, question: str, floor: float) -> list[Relevant]:
+        """Every entry that is relevant to `question` by `floor` or more, in any order."""
+        asked = self._embedder.question(question).vector
+        terms = question_terms(question)
+        terms = Terms(terms.numbers[:_WORDS], terms.weights[:_WORDS])
+        found = _Lists(self._embedder.space)
+        limit = _FIRST
+        while True:
+            asks = [Ask(asked, self._scope, limit, exact=limit > _BY_LINKS)]
+            asks += [Ask(terms, self._scope, limit)] if terms.numbers else []
+            meaning, *words = self._store.search(asks)
+            found.take(meaning, words[0] if words else {}, limit)
+            found.coverage = self._coverage(found.best, terms)
+            if found.is_complete(floor):
+                break
+            limit *= _MORE
+        self._complete(found, asked, terms, floor)
+        relevant = found.relevant(floor)
+        standings = self._store.read([_standing(id_) for id_ in relevant], ("standing",))
+        return [
+            Relevant(relevance, standings[standing]["standing"])
+            for id_, relevance in relevant.items()
+            if (standing := _standing(id_)) in standings
+        ]
+
+    def alike(self, entry_id: str, text: str, least: float) -> list[Mapping[str, Any]]:
+        """The standings of other entries that say nearly what `text` does, in meaning and words by `least` or more."""
+        (embedding,) = self._embedder.passages([text])
+        (nearest,) = self._store.search([Ask(embedding.vector, self._scope, _NEAREST)])
+        nearest.pop(_point(self._document(entry_id)), None)
+        own = passage_terms(text)
+        terms = self._store.terms(list(nearest))
+        space = self._embedder.space
+        same = [
+            _standing(id_)
+            for id_, cosine in nearest.items()
+            if (likeness(cosine, space) + _overlap(own, terms.get(id_, {}))) / 2 >= least
+        ]
+        return [found["standing"] for found in self._store.read(same, ("standing",)).values()]
+
+    def close(self) -> None:
+        """Let go of the store; whatever was written is kept."""
+        self._store.close()
+
+    def _coverage(self, best: str | None, terms: Terms) -> float:
+        """The share of the question's words that the best entry by words holds."""
+        if best is None:
+            return 0.0
+        held = self._store.terms([best]).get(best, {})
+        weights = dict(zip(terms.numbers, terms.weights, strict=True))
+        return sum(weight for number, weight in weights.items() if number in held) / sum(weights.values())
+
+    def _complete(self, found: _Lists, asked: Any, terms: Terms, floor: float) -> None:
+        """Learn of candidates of one list what the other would say, where that decides."""
+        by_words, by_meaning = found.undecided(floor)
+        asks = [Ask(asked, replace(self._scope, ids=tuple(by_words)), len(by_words))] if by_words else []
+        asks += [Ask(terms, replace(self._scope, ids=tuple(by_meaning)), len(by_meaning))] if by_meaning else []
+        if asks:
+            answers = self._store.search(asks)
+            found.add(answers[0] if by_words else {}, answers[-1] if by_meaning else {})
+
+    def _document(self, entry_id: str) -> Document:
+        return Document(_TENANT, self._collection, entry_id)
+
+
+class _Lists:
+    """What is known of candidates: how alike they are to the question, and how well they hold its words."""
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self._meaning: dict[str, float] = {}
+        self._words: dict[str, float] = {}
+        self._least_meaning = self._least_words = 0.0
+        self.coverage = 0.0
+
+    @property
+    def best(self) -> str | None:
+        """The best candidate by words."""
+        return next(iter(self._words), None)
+
+    def take(self, meaning: Mapping[str, float], words: Mapping[str, float], limit: int) -> None:
+        """Begin with these lists, best first, each of them all there is where it is shorter than `limit`."""
+        self._meaning = {id_: self._likeness(cosine) for id_, cosine in meaning.items()}
+        self._words = dict(words)
+        self._least_meaning = list(self._meaning.values())[-1] if len(meaning) == limit else 0.0
+        self._least_words = list(words.values())[-1] if len(words) == limit else 0.0
+
+    def add(self, meaning: Mapping[str, float], words: Mapping[str, float]) -> None:
+        """Know more of candidates."""
+        self._meaning |= {id_: self._likeness(cosine) for id_, cosine in meaning.items()}
+        self._words |= words
+
+    def is_complete(self, floor: float) -> bool:
+        """Whether nothing beyond the lists can pass."""
+        beyond = self._least_meaning + self._strength(self._least_words)
+        return beyond < self._least(floor)
+
+    def undecided(self, floor: float) -> tuple[list[str], list[str]]:
+        """Candidates by words whose meaning decides, and candidates by meaning whose words may count."""
+        least = self._least(floor)
+        by_words = [
+            id_
+            for id_, score in self._words.items()
+            if id_ not in self._meaning and self._strength(score) + self._least_meaning >= least
+        ]
+        weakest = self._strength(self._least_words)
+        by_meaning = [
+            id_
+            for id_, alike in self._meaning.items()
+            if weakest and id_ not in self._words and alike + weakest >= least
+        ]
+        return by_words, by_meaning
+
+    def relevant(self, floor: float) -> dict[str, float]:
+        """The relevance of those that pass, in 0-1."""
+        scores = {id_: self._relevance(id_) for id_ in self._meaning.keys() | self._words.keys()}
+        return {id_: score for id_, score in scores.items() if score >= floor}
+
+    def _relevance(self, id_: str) -> float:
+        said = self._meaning.get(id_, 0.0) + self._strength(self._words.get(id_, 0.0))
+        return min(1.0, said / (1 + self.coverage))
+
+    def _least(self, floor: float) -> float:
+        return floor * (1 + self.coverage)
+
+    def _strength(self, bm25: float) -> float:
+        """How well a candidate holds the words: the best as well as its share of them says, others in proportion."""
+        return self.coverage * bm25 / self._words[self.best] if self.best else 0.0
+
+    def _likeness(self, cosine: float) -> float:
+        return min(1.0, max(0.0, (likeness(cosine, self._space) - _UNRELATED) / (_RELATED - _UNRELATED)))
+
+
+class _Whole:
+    """An embedder that gives no parts of texts."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self.space = replace(embedder.space, tokens=False)
+        # Who is kept is compared next.
+        self._passage = lru_cache(maxsize=16)(lambda text: Embedding(embedder.passages([text])[0].vector))
+
+    def passages(self, texts: Sequence[str]) -> list[Embedding]:
+        """The vectors of passages."""
+        return [self._passage(text) for text in texts]
+
+    def question(self, text: str) -> Embedding:
+        """The vector of a question."""
+        return Embedding(self._embedder.question(text).vector)
+
+
+def matcher(collection: str) -> Matcher:
+    """The matcher of a collection that the settings name; one a process, for the embedded store belongs to one."""
+    with _opening:
+        return _opened(collection)
+
+
+@cache
+def _opened(collection: str) -> Matcher:
+    chosen = embedder()
+    return Matcher(chosen, vector_store(replace(chosen.space, tokens=False), collection), collection)
+
+
+def _point(document: Document) -> str:
+    return Passage(document, 0, "", 0).id
+
+
+def _standing(point_id: str) -> str:
+    return str(uuid5(UUID(point_id), "standing"))
+
+
+def _overlap(one: Terms, other: Mapping[int, float]) -> float:
+    """The cosine of two texts' words."""
+    weights = dict(zip(one.numbers, one.weights, strict=True))
+    both = sum(weight * other[number] for number, weight in weights.items() if number in other)
+    sizes = sqrt(sum(each * each for each in weights.values()) * sum(each * each for each in other.values()))
+    return both / sizes if sizes else 0.0
