@@ -22,7 +22,7 @@ from shared.devices.content import NoResult, ToolResult, tool_result
 from shared.devices.handshake import identify, list_tools
 from shared.devices.protocol import METHOD_NOT_FOUND
 from shared.devices.sessions import Session, Sessions
-from shared.rpc.errors import KhoError, OutOfTime, ToolFailed
+from shared.rpc.errors import Conflict, KhoError, OutOfTime, ToolFailed
 from shared.telemetry import count, seconds_left
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from shared.devices.catalogue import Catalogue, Tool
     from shared.devices.exchange import Exchange
     from shared.devices.registry import Device
-    from shared.devices.sessions import State
+    from shared.devices.sessions import Presence, State
     from shared.dynamodb import Table
 
 DEFAULT_TIMEOUT_MS: Final = 10_000
@@ -87,9 +87,9 @@ class Talks:
         if known.catalogue is not catalogue or tool is None:
             tool, arguments = self._resolve(device, known, name, arguments, deadline)
         params = {"name": tool.name if tool else name, "arguments": arguments}
-        sent_at = int(time.time() * 1000)
+        sent_at = _now()
         try:
-            watch = self._watch(device, known, sent_at)
+            watch = self._watch(device, known.state.presence, sent_at)
             result = self.exchange.ask(device, known.session.id, "tools/call", params, deadline=deadline, watch=watch)
             return tool_result(result)
         except TimeoutError:
@@ -168,7 +168,7 @@ class Talks:
         begun = False
         try:
             begun = self._introduce(device, sessions, claimant, session_id or secrets.token_hex(16), deadline)
-        except (TimeoutError, OutOfTime):
+        except (TimeoutError, OutOfTime, Conflict):
             raise refusals.not_ready(device.id) from None
         finally:
             if not begun:
@@ -179,8 +179,10 @@ class Talks:
         presence = sessions.read().presence
         connection = presence.connection if presence and presence.connected else ""
         params = {"capabilities": self._capabilities}
-        name, version = identify(self.exchange.ask(device, session_id, "initialize", params, deadline=deadline))
-        session = Session(session_id, name, version, int(time.time() * 1000), connection)
+        watch = self._watch(device, presence, _now())
+        said = self.exchange.ask(device, session_id, "initialize", params, deadline=deadline, watch=watch)
+        name, version = identify(said)
+        session = Session(session_id, name, version, _now(), connection)
         catalogues = self._catalogues(device)
         kept = catalogues.find(name, version)
         if kept is None or not kept.complete:
@@ -199,9 +201,8 @@ class Talks:
         self._remember(device, known.state, known.session, read)
         return read
 
-    def _watch(self, device: Device, known: Known, sent_at: int) -> Callable[[], None]:
+    def _watch(self, device: Device, before: Presence | None, sent_at: int) -> Callable[[], None]:
         """Whether an answer can still come: a device that is gone, or has come back, has forgotten the call."""
-        before = known.state.presence
 
         def watch() -> None:
             if seconds_left() <= 0:
@@ -237,6 +238,10 @@ class Talks:
     def _forget(self, device: Device) -> None:
         with self._changing:
             self._known.pop((device.tenant_id, device.id), None)
+
+
+def _now() -> int:
+    return int(time.time() * 1000)
 
 
 def _is_unknown_tool(failure: ToolFailed) -> bool:

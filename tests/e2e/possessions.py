@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from tests.e2e.guarded import kho
 from tests.mqtt import Wire
@@ -168,23 +170,31 @@ def on_project(action: str) -> Case:
     return collection(lambda id_: {"action": action, "project_name": f"{id_}-project", "collections": id_})
 
 
-def make_device(client: Client, id_: str) -> None:
+def make_device(client: Client, _id: str) -> str:
+    """The one device that the server has for all cases; nothing that is asked of it changes it."""
+    return device_at(client)
+
+
+@cache
+def device_at(client: Client) -> str:
     """Register a device, and have it tell something."""
+    id_ = uuid4().hex
     register = ("devices", "register", id_, "--tenant", OWNER, "--name", "a secret lamp", "--json")
     made = kho(*register, "--data", str(client.server.data))
     assert made.returncode == 0, made.stderr
+    deadline = time.monotonic() + 30
     with Wire(client.server.mqtt_port) as lamp:
         password = json.loads(made.stdout)["mqtt"]["password"]
         assert lamp.connect(id_, user_name=id_, password=password.encode()).reason == 0
         told = {"jsonrpc": "2.0", "method": "notifications/secret", "params": {}}
         lamp.publish(f"devices/{id_}/up", json.dumps({"type": "mcp", "payload": told}).encode())
-        deadline = time.monotonic() + 20
         while not seen_of_device(client, id_)[1]["notifications"]:
             assert time.monotonic() < deadline
             time.sleep(0.05)
-    while seen_of_device(client, id_)[0]["connected"]:
+    while seen_of_device(client, id_)[0].get("disconnect_reason") is None:
         assert time.monotonic() < deadline
         time.sleep(0.05)
+    return id_
 
 
 def seen_of_device(client: Client, id_: str) -> Any:

@@ -41,6 +41,13 @@ class Server:
             )
         self.address = self._announced_address()
 
+    @property
+    def mqtt_port(self) -> int:
+        """Where devices connect."""
+        found = re.search(r"Devices connect to mqtt://127\.0\.0\.1:(\d+)", self.printed())
+        assert found
+        return int(found[1])
+
     def call(self, method: str, /, **params: Any) -> Any:
         """The result of one JSON-RPC call; a failure raises."""
         answer = self.rpc({"jsonrpc": "2.0", "method": method, "params": params, "id": 1})

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import queue
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 from infra.local.rules.language import Incoming, Rule, read
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from infra.local.template import RuleTrigger
 
 _WAITING: Final = 10_000
-_THREADS: Final = 4
+_AT_ONCE: Final = 64
+"""A device that does not answer for seconds must not keep what others send from its function."""
 _ATTEMPTS: Final = 3
 _RETRY_SECONDS: Final = 1.0
 
@@ -32,41 +33,38 @@ class RuleFeeder:
     def __init__(self, triggers: Sequence[RuleTrigger], broker: Listening, functions: Functions) -> None:
         self.dropped = 0
         self._functions = functions
-        self._waiting: queue.Queue[tuple[Rule, str, Incoming]] = queue.Queue(_WAITING)
+        self._room = threading.BoundedSemaphore(_WAITING)
+        self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="rules")
         self._stopping = threading.Event()
-        self._threads = [threading.Thread(target=self._run, name="rules", daemon=True) for _ in range(_THREADS)]
         self._unlisten: list[Callable[[], None]] = []
-        for thread in self._threads:
-            thread.start()
         for trigger in triggers:
             rule = read(trigger.sql)
             self._unlisten.append(broker.listen(rule.topic_filter, self._taker(rule, trigger.function)))
 
     def close(self) -> None:
         """Bring nothing more."""
+        self._stopping.set()
         for unlisten in self._unlisten:
             unlisten()
-        self._stopping.set()
-        for thread in self._threads:
-            thread.join(5)
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _taker(self, rule: Rule, function: str) -> Callable[[Message], None]:
         def take(message: Message) -> None:
             incoming = Incoming(message.topic, message.payload, message.sender, int(time.time() * 1000))
-            try:
-                self._waiting.put_nowait((rule, function, incoming))
-            except queue.Full:
+            if self._stopping.is_set():
+                return
+            if self._room.acquire(blocking=False):
+                self._pool.submit(self._run, rule, function, incoming)
+            else:
                 self.dropped += 1
 
         return take
 
-    def _run(self) -> None:
-        while not self._stopping.is_set():
-            try:
-                waiting = self._waiting.get(timeout=0.25)
-            except queue.Empty:
-                continue
-            self._bring(*waiting)
+    def _run(self, rule: Rule, function: str, incoming: Incoming) -> None:
+        try:
+            self._bring(rule, function, incoming)
+        finally:
+            self._room.release()
 
     def _bring(self, rule: Rule, function: str, incoming: Incoming) -> None:
         event = rule.event(incoming)
