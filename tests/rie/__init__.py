@@ -1,0 +1,1 @@
+"""Functions as Lambda runs them: the real runtime under its real emulator, each function with its own layers."""

@@ -1,0 +1,78 @@
+"""`make rie`: every function answers its event under the real runtime, with its own layers, on the local stores."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final
+
+from tests.events import event
+from tests.rie.emulator import Lambda, crashed, service
+from tests.rie.functions import deployed
+from tests.rie.installed import TARGET, installed, version
+
+if TYPE_CHECKING:
+    from tests.rie.functions import Deployed
+
+_AT_ONCE: Final = 2
+
+
+def main(names: list[str]) -> int:
+    """Run the functions named, or all; how many of them did not answer as they should."""
+    functions = deployed()
+    fetched = installed()
+    os.environ["KHO_LOG_FILE"] = str(TARGET / "preparing.log")
+    from tests.rie.surroundings import surroundings  # logs as it is told when it is imported
+
+    failed: list[str] = []
+    printing = threading.Lock()
+    with surroundings() as environment:
+        aws = Lambda(fetched, functions, environment)
+
+        def run(function: Deployed) -> None:
+            answer, instance = aws.invoke(function.name, event(function.name))
+            problem = unexpected(function, answer)
+            with printing:
+                print(f"{function.name:42} init {instance.init_ms():6.0f} ms  {problem or 'ok'}", flush=True)
+                if problem:
+                    failed.append(function.name)
+                    print(instance.log)
+
+        try:
+            with service(aws, "kho-") as url, ThreadPoolExecutor(_AT_ONCE) as pool:
+                aws.point_at(url)
+                list(pool.map(run, [each for each in functions if not names or each.name in names]))
+        finally:
+            aws.close()
+    print(f"Python {version(fetched.python)}: {len(failed)} of {len(names or functions)} failed. {' '.join(failed)}")
+    return len(failed)
+
+
+def unexpected(function: Deployed, answer: bytes) -> str:
+    """What is wrong with the answer to a function's event, if anything."""
+    if crashed(answer):
+        return f"crashed: {answer[:500]!r}"
+    said: Any = json.loads(answer)
+    match function.trigger:
+        case "HTTP":
+            refused = said["statusCode"] >= 300 or _is_error(json.loads(said["body"]))
+            return f"answered {said['statusCode']}: {said['body'][:500]}" if refused else ""
+        case "stream":
+            return f"left undone: {said}" if said["batchItemFailures"] else ""
+        case "authorizer":
+            return "" if "tenant_id" in said["context"] else f"refused: {said}"
+        case "IoT Core":
+            return "" if True in said.values() else f"refused: {said}"
+    return f"answered {said}" if said is not None else ""
+
+
+def _is_error(body: Any) -> bool:
+    """Whether a body of status 200 tells of an error, in JSON-RPC's words or MCP's."""
+    return "error" in body or body.get("result", {}).get("isError", False)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,54 @@
+"""What the template says of each function's surroundings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from infra.local.template import FILE, TemplateLoader, load
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """One function as it is deployed."""
+
+    name: str
+    logical: str
+    handler: str
+    layers: tuple[str, ...]
+    memory_mb: int
+    timeout: float
+    trigger: str
+    """What causes it: HTTP, a stream, a rule, or the gateway that asks who is calling."""
+
+
+def deployed() -> list[Deployed]:
+    """Every function of the template, in its order."""
+    document: dict[str, Any] = yaml.load(FILE.read_text(encoding="utf-8"), TemplateLoader)
+    usual = document["Globals"]["Function"]
+    template = load()
+    triggers = {route.function: "HTTP" for route in template.routes}
+    triggers |= {stream.function: "stream" for stream in template.streams}
+    triggers |= {rule.function: "rule" for rule in template.rules}
+    triggers[template.authorizer] = "authorizer"
+    found = []
+    for logical, resource in document["Resources"].items():
+        if resource["Type"] != "AWS::Serverless::Function":
+            continue
+        properties = resource["Properties"]
+        name = properties["FunctionName"]["Fn::Sub"].removeprefix("${AWS::StackName}-")
+        found.append(
+            Deployed(
+                name=name,
+                logical=logical,
+                handler=properties["Handler"],
+                # A function's own layers come after everyone's.
+                layers=tuple(layer["Ref"] for layer in [*usual["Layers"], *properties.get("Layers", [])]),
+                memory_mb=properties.get("MemorySize", usual["MemorySize"]),
+                timeout=template.functions[name].timeout,
+                trigger=triggers.get(name, "IoT Core"),
+            )
+        )
+    return found
