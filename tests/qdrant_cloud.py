@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from shared.knowledge.embedding.spaces import Space
-
 Answer = tuple[int, Any]
 
 
@@ -47,8 +45,8 @@ def serving(answer: Callable[[str, str, Any], Answer]) -> Iterator[str]:
         server.server_close()
 
 
-def described(space: Space) -> dict[str, Any]:
-    """A collection for passages of `space`, as a server describes it."""
+def described(metadata: dict[str, Any]) -> dict[str, Any]:
+    """A collection that was made with this metadata, as a server describes it."""
     hnsw = {"m": 16, "ef_construct": 100, "full_scan_threshold": 10_000}
     optimizer = {
         "deleted_threshold": 0.2,
@@ -56,54 +54,73 @@ def described(space: Space) -> dict[str, Any]:
         "default_segment_number": 0,
         "flush_interval_sec": 5,
     }
-    config = {"params": {}, "hnsw_config": hnsw, "optimizer_config": optimizer, "metadata": space.record()}
+    config = {"params": {}, "hnsw_config": hnsw, "optimizer_config": optimizer, "metadata": metadata}
     return {"status": "green", "optimizer_status": "ok", "segments_count": 1, "config": config, "payload_schema": {}}
 
 
-class Points:
-    """One collection that keeps payloads and vectors; every point of a search's filter is equally near."""
+class Cloud:
+    """Keeps points, and does not look at their texts: all that a filter lets through are equally near."""
 
-    def __init__(self, space: Space) -> None:
-        self._space = space
-        self._points: dict[str, dict[str, Any]] = {}
+    def __init__(self) -> None:
+        self._made: dict[str, dict[str, Any]] = {}
+        self._points: dict[str, dict[str, dict[str, Any]]] = {}
         self._one_at_a_time = threading.Lock()
 
     def __call__(self, method: str, path: str, body: Any) -> Answer:
         """Answer one request."""
+        if path == "/":
+            return 200, {"title": "qdrant", "version": "1.19.0"}
         with self._one_at_a_time:
-            match [method, *path.strip("/").split("/")[2:]]:
-                case ["GET"]:
-                    described_so = {"title": "qdrant", "version": "1.19.0"} if path == "/" else None
-                    return 200, described_so or {"result": described(self._space)}
-                case ["GET", "exists"]:
-                    return 200, {"result": {"exists": True}}
-                case ["PUT", "points"]:
-                    self._keep(body["points"], body.get("update_filter"))
-                    return 200, {"result": {"operation_id": 1, "status": "completed"}}
-                case ["POST", "points", "delete"]:
-                    for id_ in self._found(body["filter"]):
-                        del self._points[id_]
-                    return 200, {"result": {"operation_id": 1, "status": "completed"}}
-                case ["POST", "points"]:
-                    return 200, {"result": [self._points[id_] for id_ in body["ids"] if id_ in self._points]}
-                case ["POST", "points", "count"]:
-                    return 200, {"result": {"count": len(self._found(body.get("filter")))}}
-                case ["POST", "points", "query", "batch"]:
-                    return 200, {"result": [{"points": self._near(each)} for each in body["searches"]]}
-        return 404, {"status": {"error": f"unknown: {method} {path}"}}
+            return 200, {"result": self._done(method, *path.strip("/").split("/")[1:], body=body)}
 
-    def _keep(self, points: list[dict[str, Any]], replaced: Any) -> None:
-        for point in points:
-            there = self._points.get(point["id"])
-            if there is None or replaced is None or _passes(there, replaced):
-                self._points[point["id"]] = {"id": point["id"], "payload": point["payload"], "vector": point["vector"]}
+    def _done(self, method: str, collection: str, *rest: str, body: Any) -> Any:
+        points = self._points.setdefault(collection, {})
+        match method, *rest:
+            case ["GET"]:
+                return described(self._made[collection])
+            case ["GET", "exists"]:
+                return {"exists": collection in self._made}
+            case ["PUT"]:
+                self._made[collection] = body["metadata"]
+                return True
+            case ["PUT", "points"]:
+                _keep(points, body)
+            case ["POST", "points", "delete"]:
+                for id_ in _found(points, body["filter"]):
+                    del points[id_]
+            case ["POST", *reading]:
+                return _read(points, reading, body)
+        return {"operation_id": 1, "status": "completed"}
 
-    def _found(self, wanted: Any) -> list[str]:
-        return [id_ for id_, point in self._points.items() if wanted is None or _passes(point, wanted)]
 
-    def _near(self, asked: dict[str, Any]) -> list[dict[str, Any]]:
-        found = self._found(asked.get("filter"))[: asked["limit"]]
-        return [{"id": id_, "version": 1, "score": 0.9} for id_ in found]
+def _keep(points: dict[str, dict[str, Any]], body: dict[str, Any]) -> None:
+    replaced = body.get("update_filter")
+    for point in body["points"]:
+        if point["id"] not in points or replaced is None or _passes(points[point["id"]], replaced):
+            points[point["id"]] = point
+
+
+def _read(points: dict[str, dict[str, Any]], reading: list[str], body: dict[str, Any]) -> Any:
+    match reading:
+        case ["points"]:
+            return [_shown(points[id_], body.get("with_vector") or []) for id_ in body["ids"] if id_ in points]
+        case ["points", "count"]:
+            return {"count": len(_found(points, body["filter"]))}
+        case ["points", "query", "batch"]:
+            return [{"points": _near(points, search)} for search in body["searches"]]
+    raise ValueError(f"not known here: {reading}")
+
+
+def _shown(point: dict[str, Any], vectors: list[str]) -> dict[str, Any]:
+    return point | {"vector": {name: vector for name, vector in point["vector"].items() if name in vectors}}
+
+
+def _found(points: dict[str, dict[str, Any]], wanted: dict[str, Any]) -> list[str]:
+    return [id_ for id_, point in points.items() if _passes(point, wanted)]
+
+
+def _near(points: dict[str, dict[str, Any]], search: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"id": id_, "version": 1, "score": 0.9} for id_ in _found(points, search["filter"])[: search["limit"]]]
 
 
 def _passes(point: dict[str, Any], wanted: dict[str, Any]) -> bool:

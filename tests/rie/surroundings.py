@@ -23,12 +23,11 @@ from shared.devices.registry import registry
 from shared.dynamodb import Table, Write
 from shared.experiences import keys as experience_keys
 from shared.knowledge.collections import Collections
-from shared.knowledge.embedding.spaces import current_space
 from shared.knowledge.jobs import Jobs
 from shared.rpc.caller import ROLES, Caller
 from tests.duckduckgo import duckduckgo
 from tests.events import DEVICE, KEY, PASSWORD, TENANT
-from tests.qdrant_cloud import Points, serving
+from tests.qdrant_cloud import Cloud, serving
 from tests.store import running_store
 
 if TYPE_CHECKING:
@@ -70,8 +69,8 @@ def surroundings() -> Iterator[dict[str, str]]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kho-rie-")))
         stack.enter_context(running_store())
         os.environ.pop("KHO_QDRANT_FOLDER")
-        os.environ["KHO_AUTH"] = "required"
-        os.environ["KHO_QDRANT_URL"] = stack.enter_context(serving(Points(current_space())))
+        os.environ |= {name: load().environment[name] for name in ("KHO_AUTH", "KHO_EMBEDDER", "KHO_RERANKER")}
+        os.environ["KHO_QDRANT_URL"] = stack.enter_context(serving(Cloud()))
         search = stack.enter_context(duckduckgo(folder))
         os.environ["KHO_SEARCH_PROXY"], os.environ["KHO_SEARCH_CA"] = search.address, str(search.authority)
         config.cache_clear()

@@ -29,15 +29,20 @@ class Fake:
         self.version = version
         self.status = 200
         self.asked: dict[str, Any] = {}
+        self.schemas: dict[str, Any] = {}
 
     def __call__(self, method: str, path: str, body: Any) -> Answer:
         self.asked[f"{method} {path}"] = body
+        if path.endswith("/index"):
+            self.schemas[body["field_name"]] = body["field_schema"]
         if path == "/":
             return 200, {"title": "qdrant", "version": self.version}
         if path.endswith("/exists"):
+            if self.status in (401, 403):
+                return self.status, {"status": {"error": "no"}}
             return 200, {"result": {"exists": True}}
         if method == "GET":
-            return 200, {"result": described(E5_SMALL)}
+            return 200, {"result": described(E5_SMALL.record())}
         if self.status != 200:
             return self.status, {"status": {"error": "no"}}
         if path.endswith("/query/batch"):
@@ -75,6 +80,23 @@ def test_a_write_names_the_versions_that_it_may_replace() -> None:
 def test_a_server_that_could_not_keep_tenants_apart_is_refused() -> None:
     with serving(Fake("1.18.2")) as url, pytest.raises(ConfigurationError, match=r"Qdrant 1\.18\.2 .* too old"):
         connect(E5_SMALL, url, "", "kho")
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_wrong_key_is_said_to_be_one(status: int) -> None:
+    fake = Fake()
+    fake.status = status
+    with serving(fake) as url, pytest.raises(ConfigurationError, match="refuses the key"):
+        connect(E5_SMALL, url, "wrong", "kho")
+
+
+def test_what_whoever_made_the_collection_left_undone_is_done() -> None:
+    fake = Fake()
+    with serving(fake) as url:
+        connect(E5_SMALL, url, "", "kho").close()
+    tenant = {"type": "keyword", "is_tenant": True}
+    others = dict.fromkeys(("collection", "document", "kind", "tags"), "keyword")
+    assert fake.schemas == {"tenant": tenant, "version": "integer"} | others
 
 
 @pytest.mark.parametrize("status", [500, 503, 429])
