@@ -124,8 +124,10 @@ def _require_one_message(message: Any) -> None:
         raise InvalidRequest(details={"reason": "batches are no part of MCP: send one message a request"})
     if not is_encodable(message):
         require_text(message)
-    if isinstance(message, dict) and isinstance(message.get("id"), bool):
-        raise InvalidRequest(details={"reason": "'id' must be a string or a number"})
+    if isinstance(message, dict) and not _is_id(message.get("id", "")):
+        raise InvalidRequest(details={"reason": "'id' must be a string or a whole number"})
+    if isinstance(message, dict) and not isinstance(message.get("params", {}), dict):
+        raise InvalidRequest(details={"reason": "'params' must be an object"})
     try:
         jsonrpc_message_adapter.validate_python(message, by_name=False)
     except ValidationError:
@@ -134,9 +136,13 @@ def _require_one_message(message: Any) -> None:
 
 def _refusal(message: Any, error: KhoError) -> Response:
     id_ = message.get("id") if isinstance(message, dict) else None
-    echoed = id_ if isinstance(id_, int | str) and not isinstance(id_, bool) and is_encodable(id_) else None
+    echoed = id_ if _is_id(id_) and is_encodable(id_) else None
     body = {"jsonrpc": "2.0", "id": echoed, "error": jsonrpc_error(error, "")}
     return Response(HTTPStatus.BAD_REQUEST, compact(body))
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, int | str) and not isinstance(value, bool)
 
 
 def _for_the_sdk(event: dict[str, Any]) -> dict[str, Any]:

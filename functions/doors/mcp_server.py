@@ -25,7 +25,7 @@ from shared.rpc.method import problems
 from shared.telemetry import foreseen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from pydantic import BaseModel
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from shared.rpc.offers import Offers
 
     Answer = Callable[[Any, Visit, str], dict[str, Any]]
+    Answering = tuple[str, type[BaseModel], Answer]
     Context = ServerRequestContext[Any, Any]
 
 VERSION: Final = "0.1.0"
@@ -49,16 +50,8 @@ _UNCHANGING: Final = ("server/discover", "tools/list", "prompts/list", "resource
 
 def server_of(offers: Offers) -> Server[Any]:
     """The MCP server that offers `offers`."""
-    hints: dict[CacheableMethod, CacheHint] = {
-        method: _CACHED if method in _UNCHANGING else _FRESH for method in get_args(CacheableMethod)
-    }
-    server: Server[Any] = Server("kho", title="Kho", version=VERSION, instructions=_INSTRUCTIONS, cache_hints=hints)
-    # In place of the SDK's own, which traces for whoever collects traces.
-    server.middleware = [_SayErrors(), _Remember()]
     tools, resources = Tools(offers.tools), Resources(offers.resources, offers.prompts)
-    # None mirrors an argument in a header; without this the SDK would list all tools before each call to find that out.
-    server.get_tool_input_schema = tools.schema_of
-    answers: list[tuple[str, type[BaseModel], Answer]] = [
+    answers: list[Answering] = [
         ("tools/list", PaginatedRequestParams, tools.list_tools),
         ("tools/call", CallToolRequestParams, tools.call_tool),
         ("resources/list", PaginatedRequestParams, resources.list_resources),
@@ -68,6 +61,25 @@ def server_of(offers: Offers) -> Server[Any]:
         ("prompts/get", GetPromptRequestParams, resources.get_prompt),
         ("completion/complete", CompleteRequestParams, resources.complete),
     ]
+    return serving(answers, _INSTRUCTIONS, tools.schema_of, _UNCHANGING)
+
+
+def serving(
+    answers: list[Answering],
+    instructions: str,
+    schema_of: Callable[[str], dict[str, Any] | None],
+    unchanging: Collection[str],
+    *first: ServerMiddleware[Any],
+) -> Server[Any]:
+    """An MCP server that gives `answers`, those to `unchanging` as it gave them before."""
+    hints: dict[CacheableMethod, CacheHint] = {
+        method: _CACHED if method in unchanging else _FRESH for method in get_args(CacheableMethod)
+    }
+    server: Server[Any] = Server("kho", title="Kho", version=VERSION, instructions=instructions, cache_hints=hints)
+    # In place of the SDK's own, which traces for whoever collects traces.
+    server.middleware = [_SayErrors(), *first, _Remember(unchanging)]
+    # None mirrors an argument in a header; without this the SDK would list all tools before each call to find that out.
+    server.get_tool_input_schema = schema_of
     for method, params, answer in answers:
         _add(server, method, params, answer)
     return server
@@ -91,11 +103,12 @@ def _add(server: Server[Any], method: str, params: type[BaseModel], answer: Answ
 class _Remember(ServerMiddleware[Any]):
     """Remembers lists that change with a deployment alone: shaping them takes longer than all else about a request."""
 
-    def __init__(self) -> None:
+    def __init__(self, unchanging: Collection[str]) -> None:
+        self._unchanging = unchanging
         self._shaped: dict[tuple[str, str, frozenset[Role]], HandlerResult] = {}
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        if ctx.method not in _UNCHANGING or (ctx.params or {}).keys() - {"_meta"}:
+        if ctx.method not in self._unchanging or (ctx.params or {}).keys() - {"_meta"}:
             return await call_next(ctx)
         key = (ctx.method, ctx.protocol_version, visit_of(ctx).caller.roles)
         if key not in self._shaped:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, TypeVar, get_t
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from shared.rpc.errors import FieldProblem, InvalidParams
-from shared.rpc.text import encodable, lone_surrogate
+from shared.rpc.text import encodable, require_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -110,8 +110,7 @@ def read(model: type[P], raw: Any) -> P:
     """`raw` as typed parameters, or an error that names each field that is wrong."""
     if not isinstance(raw, dict):
         raise model.refusal(FieldProblem(field="params", message="must be a JSON object"))
-    if surrogate := lone_surrogate(raw):
-        raise model.refusal(surrogate)
+    require_text(raw)
     try:
         return model.model_validate(raw)
     except ValidationError as error:

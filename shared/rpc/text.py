@@ -53,16 +53,9 @@ def is_encodable(value: Any) -> bool:
 
 def require_text(params: Any) -> None:
     """Refuse parameters in which some string holds a lone surrogate, naming where."""
-    if surrogate := lone_surrogate(params):
-        raise InvalidParams(surrogate)
-
-
-def lone_surrogate(params: Any) -> FieldProblem | None:
-    """Where in `params` some string holds a lone surrogate, if one does."""
-    if is_encodable(params):
-        return None
-    where = _first_unencodable(params, "")
-    return FieldProblem(field=where, message="holds a lone surrogate, which is not text")
+    if not is_encodable(params):
+        where = _first_unencodable(params, "")
+        raise InvalidParams(FieldProblem(field=where, message="holds a lone surrogate, which is not text"))
 
 
 class _NumberError(ValueError):

@@ -70,9 +70,9 @@ def test_each_role_has_its_tools(guarded: Server) -> None:
             async with SdkClient(transport) as client:
                 return {tool.name for tool in (await client.list_tools()).tools}
 
-    reader, writer = asyncio.run(names("reader")), asyncio.run(names("writer"))
-    assert writer == TOOLS
-    assert reader == {each.name for each in offers().tools if each.role == "reader"}
+    assert asyncio.run(names("operator")) == TOOLS
+    for role, allowed in (("writer", {"reader", "writer"}), ("reader", {"reader"})):
+        assert asyncio.run(names(role)) == {each.name for each in offers().tools if each.anonymous or each.role in allowed}
 
 
 def test_a_key_is_all_that_a_client_needs(guarded: Server) -> None:

@@ -259,6 +259,7 @@ def test_only_public_routes_have_no_authorizer() -> None:
         "/jsonrpc",
         "/actions",
         "/mcp",
+        "/mcp/devices/{device_id}",
         "/mcp/recall-kit",
         "/recall-kit/query_experiences",
         "/recall-kit/submit_experience",
