@@ -72,7 +72,9 @@ def test_each_role_has_its_tools(guarded: Server) -> None:
 
     assert asyncio.run(names("operator")) == TOOLS
     for role, allowed in (("writer", {"reader", "writer"}), ("reader", {"reader"})):
-        assert asyncio.run(names(role)) == {each.name for each in offers().tools if each.anonymous or each.role in allowed}
+        assert asyncio.run(names(role)) == {
+            each.name for each in offers().tools if each.anonymous or each.role in allowed
+        }
 
 
 def test_a_key_is_all_that_a_client_needs(guarded: Server) -> None:
