@@ -11,7 +11,7 @@ from pathspec.patterns.gitignore.base import GitIgnorePatternError
 
 from infra.reading.failures import Failure, Unreadable
 from infra.reading.roots import read_bytes
-from shared.rpc.text import encodable, is_encodable
+from shared.rpc.text import encodable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,9 +83,6 @@ def _entries(roots: Roots, folder: Path, found: Scan) -> Iterator[os.DirEntry[st
 
 
 def _take(roots: Roots, path: Path, found: Scan) -> None:
-    if not is_encodable(str(path)):
-        found.failures.append(Failure(_shown(roots, path), "has a name that is not UTF-8"))
-        return
     try:
         place = roots.place(path)
     except Unreadable as refusal:

@@ -12,6 +12,7 @@ from infra.reading.files import read
 from infra.reading.folders import scan
 from shared.knowledge.models import Failure, NewDocument
 from shared.knowledge.refusals import no_document, path_forbidden, unreadable
+from shared.rpc.text import encodable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,4 +88,4 @@ class FileReader:
         except OutsideRoots:
             raise path_forbidden(path) from None
         except Unreadable as refusal:
-            raise unreadable(path, str(refusal)) from None
+            raise unreadable(encodable(path), str(refusal)) from None

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from infra.reading.failures import Absent, OutsideRoots, Unreadable
+from shared.rpc.text import is_encodable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,16 +40,20 @@ class Roots:
         """Where `path` leads, links followed; relative ones start from the first root."""
         if not os.fspath(path) or "\0" in os.fspath(path):
             raise Absent("is not a path")
+        if not is_encodable(os.fspath(path)):
+            raise Unreadable("has a name that is not UTF-8")
         try:
-            real = (self.folders[0] / Path(path).expanduser()).resolve(strict=True)
+            wanted = self.folders[0] / Path(path).expanduser()
+            real = wanted.resolve()
+            root = self._root_of(real)
+            if root is None:
+                # Looked at before what exists, which is nobody's business out there.
+                raise OutsideRoots("leads outside the allowed roots")
+            wanted.resolve(strict=True)
         except (FileNotFoundError, NotADirectoryError):
-            # What lies outside must not be told from what does not exist.
             raise Absent("does not exist under the allowed roots") from None
         except (OSError, RuntimeError):
             raise Unreadable("cannot be resolved: a loop of links, or a name that is too long") from None
-        root = self._root_of(real)
-        if root is None:
-            raise OutsideRoots("leads outside the allowed roots")
         return Place(root, real, self.name(real))
 
     def name(self, path: Path) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +14,7 @@ from shared.rpc.errors import KhoError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
 
     from infra.reading.reader import FileReader, Files
     from infra.research.backend import Backend
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
 _BATCH_BYTES: Final = 8 * 1024
 """Small, so that progress is told and a cancellation heard every second or so."""
+_UNDER_WAY: Final = 2
 _PAGE: Final = 1000
 _ASKED_EVERY_SECONDS: Final = 0.25
 _COUNTS: Final = ("added", "updated", "unchanged", "removed", "chunks", "pending")
@@ -51,8 +55,7 @@ class FolderIngestion:
             raise Refused.of(refusal) from None
         there = self._there()
         seen: set[str] = set()
-        for batch in self._batches(found, there, seen):
-            self._send(batch, found)
+        self._send_all(self._batches(found, there, seen), found.tree)
         if not found.is_folder and self._tally.failed:
             raise _unreadable(self._tally.failed[0])
         if found.is_folder:
@@ -100,9 +103,17 @@ class FolderIngestion:
         if batch.documents:
             yield batch
 
-    def _send(self, batch: _Batch, found: Files) -> None:
-        sent = [{"path": each.path, "content": each.text, "hash": each.hash} for each in batch.documents]
-        self._count(self._ingest({"documents": sent, "tree": found.tree}))
+    def _send_all(self, batches: Iterator[_Batch], tree: str) -> None:
+        """Send one batch while the other is still brought in, so that nobody waits for the other side."""
+        under_way: deque[Future[dict[str, Any]]] = deque()
+        with ThreadPoolExecutor(_UNDER_WAY) as threads:
+            for batch in batches:
+                if len(under_way) == _UNDER_WAY:
+                    self._count(under_way.popleft().result())
+                sent = [{"path": each.path, "content": each.text, "hash": each.hash} for each in batch.documents]
+                under_way.append(threads.submit(self._ingest, {"documents": sent, "tree": tree}))
+            for each in under_way:
+                self._count(each.result())
 
     def _ingest(self, what: dict[str, Any]) -> dict[str, Any]:
         answer = self._backend.call("ingest_documents", {"collection": self._collection} | what)

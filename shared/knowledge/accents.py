@@ -12,11 +12,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _PIECES: Final = re.compile(r"\w+|\W+")
+_BEARING: Final = re.compile("[a-z]")
+
+
+def lacks_accents(question: str) -> bool:
+    """Whether `question` may have been typed without its accents: its letters could bear some, and none does."""
+    found = list(words(question))
+    return not any(word.twin for word in found) and any(_BEARING.search(word.term) for word in found)
 
 
 def restored(question: str, texts: Iterable[str]) -> str:
     """`question`, each of its words with the accents that it mostly has in `texts`, if it has none of its own."""
-    if any(word.twin for word in words(question)):
+    if not lacks_accents(question):
         return question
     spellings: dict[str, Counter[str]] = {}
     for text in texts:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from shared.knowledge.lexical import SATURATION, Terms
@@ -25,13 +26,13 @@ _PARTS_LOWER: Final = 0.1
 """Parts of texts are less alike than wholes: their cosines lie this much lower."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rarity:
     """How rare the words of a question are among the passages that are searched."""
 
     weights: Mapping[int, float]
 
-    @property
+    @cached_property
     def total(self) -> float:
         """That of all words together."""
         return sum(self.weights.values())

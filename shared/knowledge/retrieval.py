@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from shared.aside import within
-from shared.knowledge.accents import restored
+from shared.knowledge.accents import lacks_accents, restored
 from shared.knowledge.fusion import Rarity, fused, likeness, likeness_of_parts, rarity
 from shared.knowledge.lexical import Terms, question_terms
 from shared.knowledge.passages import Hit, Passage, Question
@@ -18,9 +18,12 @@ from shared.rpc.errors import Unavailable
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from shared.knowledge.embedding import Embedder, Embedding, Vector
+    from shared.knowledge.embedding import Embedder, Embedding, RemoteText, Vector
     from shared.knowledge.reranking import Reranker
     from shared.knowledge.store import VectorStore
+
+    _Side = tuple[dict[str, float], Vector | RemoteText | Terms, Scope | None]
+    """What is known of the candidates on one side, what it is asked, and among whose words."""
 
 _CANDIDATES: Final = 100
 _NEARBY: Final = 25
@@ -74,9 +77,11 @@ class Retriever:
         context = self._embedder.question(question.context) if question.context.strip() else None
         terms = _limited(question_terms(question.text))
         found = self._candidates(asked, context, terms, scope)
-        if found.coverage >= _FAMILIAR and (spelled := self._spelled(question.text, found)) != question.text:
-            asked = self._embedder.question(spelled)
-            found = self._candidates(asked, context, terms, scope)
+        if found.coverage >= _FAMILIAR and lacks_accents(question.text):
+            spelled = self._spelled(question.text, found)
+            if spelled != question.text:
+                asked = self._embedder.question(spelled)
+                found = self._candidates(asked, context, terms, scope)
         similarity = {id_: likeness(cosine, self._embedder.space) for id_, cosine in found.meaning.items()}
         best = self._ranked(found, similarity)[: max(_LOOKED_AT, question.top_k)]
         measure = self._measure(asked) if question.rerank and best else "meaning"
@@ -111,26 +116,34 @@ class Retriever:
         asks += [Ask(terms, scope, _CANDIDATES, among)] if terms.numbers else []
         asks += [Ask(Terms([number], [1.0]), among, 1, among) for number in terms.numbers]
         answers = iter(self._store.search(asks))
-        found = dict.fromkeys(next(answers))
-        found |= dict.fromkeys(next(answers)) if context else {}
-        found |= dict.fromkeys(next(answers)) if terms.numbers else {}
+        meaning = next(answers)
+        nearby = next(answers) if context else {}
+        words = next(answers) if terms.numbers else {}
         singly = {number: next(answers) for number in terms.numbers}
-        candidates = self._complete(asked, context, terms, replace(scope, ids=tuple(found)))
+        candidates = _Candidates(meaning, words, nearby)
+        self._complete(candidates, asked, context, terms, scope)
         self._weigh(candidates, terms, singly, among)
         return candidates
 
-    def _complete(self, asked: Embedding, context: Embedding | None, terms: Terms, scope: Scope) -> _Candidates:
-        """What every side knows of the candidates of all."""
-        if not scope.ids:
-            return _Candidates({}, {})
-        among = replace(scope, ids=None, tags=())
-        asks = [Ask(asked.vector, scope, len(scope.ids))]
-        asks += [Ask(context.vector, scope, len(scope.ids))] if context else []
-        asks += [Ask(terms, scope, len(scope.ids), among)] if terms.numbers else []
-        answers = iter(self._store.search(asks))
-        meaning = next(answers)
-        nearby = next(answers) if context else {}
-        return _Candidates(meaning, next(answers) if terms.numbers else {}, nearby)
+    def _complete(
+        self, found: _Candidates, asked: Embedding, context: Embedding | None, terms: Terms, scope: Scope
+    ) -> None:
+        """Learn what each side knows of the candidates of the others."""
+        ids = {**found.meaning, **found.context, **found.words}
+        among = replace(scope, tags=())
+        sides: list[tuple[dict[str, float], Vector | RemoteText | Terms, Scope | None]] = [
+            (found.meaning, asked.vector, None)
+        ]
+        sides += [(found.context, context.vector, None)] if context else []
+        sides += [(found.words, terms, among)] if terms.numbers else []
+        asks, asking = [], []
+        for scores, near, corpus in sides:
+            unknown = tuple(id_ for id_ in ids if id_ not in scores)
+            if unknown:
+                asks.append(Ask(near, replace(scope, ids=unknown), len(unknown), corpus))
+                asking.append(scores)
+        for scores, answer in zip(asking, self._store.search(asks) if asks else (), strict=True):
+            scores.update(answer)
 
     def _weigh(self, found: _Candidates, terms: Terms, singly: dict[int, dict[str, float]], among: Scope) -> None:
         """Learn how rare each word is, from one passage that holds it."""

@@ -288,16 +288,16 @@ def test_two_ingestions_at_once_make_no_double(session: Editor, folder: Path, da
 
 def test_progress_is_told_and_a_cancelled_ingestion_goes_on_later(session: Editor, folder: Path) -> None:
     text = "Ships of many kinds lie here, and each has its berth. " * 30
-    write(folder, {f"long/{number:02}.md": f"# Ship {number}\n\n{text}" for number in range(10)})
+    write(folder, {f"long/{number:02}.md": f"# Ship {number}\n\n{text}" for number in range(24)})
     session.result("manage_collections", action="create", collection_name="long")
     session.progress.clear()
-    session.call_and_cancel("ingest_documents", 7, path="long", collection="long")
-    assert {total for _, total in session.progress} == {10}
-    assert 0 < len(held(session, "long")) < 10
+    session.call_and_cancel("ingest_documents", 18, path="long", collection="long")
+    assert {total for _, total in session.progress} == {24}
+    assert 0 < len(held(session, "long")) < 24
     done = session.result("ingest_documents", path="long", collection="long")
-    assert (done["added"] + done["updated"] + done["unchanged"], done["failed"]) == (10, [])
+    assert (done["added"] + done["updated"] + done["unchanged"], done["failed"]) == (24, [])
     assert done["unchanged"] > 0
-    assert len(held(session, "long")) == 10
+    assert len(held(session, "long")) == 24
 
 
 def test_over_http_a_long_ingestion_is_a_job_that_survives_kill_9(tmp_path: Path) -> None:

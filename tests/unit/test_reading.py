@@ -12,8 +12,10 @@ import pytest
 from infra.reading.failures import Absent, OutsideRoots, Unreadable
 from infra.reading.files import MAX_TEXT_BYTES, read
 from infra.reading.folders import scan
+from infra.reading.reader import FileReader
 from infra.reading.roots import Roots
 from shared.knowledge.splitting import split
+from shared.rpc.errors import InvalidRequest
 
 
 @pytest.fixture
@@ -89,6 +91,25 @@ def test_no_path_leads_out(root: Path, path: str) -> None:
     (root / "linked").symlink_to(root.parent)
     with pytest.raises((OutsideRoots, Absent)):
         scan(Roots([root]), path, recursive=True)
+
+
+@pytest.mark.parametrize(
+    "path", ["../nothing", "/etc/passwd", "/etc/nothing", "dangling", "linked/nothing", "~nobody/x"]
+)
+def test_what_lies_outside_is_not_told_from_what_does_not_exist_there(root: Path, path: str) -> None:
+    (root / "dangling").symlink_to(root.parent / "nothing")
+    (root / "linked").symlink_to(root.parent)
+    with pytest.raises(OutsideRoots):
+        scan(Roots([root]), path, recursive=True)
+
+
+def test_a_name_that_is_not_text_is_refused_in_words(root: Path) -> None:
+    name = os.fsdecode(b"caf\xe9.md")
+    (root / name).write_text("x")
+    with pytest.raises(InvalidRequest, match=r"caf\\udce9.md has a name that is not UTF-8"):
+        FileReader(Roots([root])).find(name, recursive=False)
+    (failure,) = scan(Roots([root]), ".", recursive=False).failures
+    assert (failure.path, failure.reason) == (r"caf\udce9.md", "has a name that is not UTF-8")
 
 
 @pytest.mark.parametrize("path", ["", "nothing.md", "nothing/at/all", "a.md/inside", "x\0y", "n" * 5000])

@@ -1,0 +1,66 @@
+"""Texts to measure retrieval on: documents, questions, and which documents answer which question."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tests.bench.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FOLDER: Final = Path(__file__).parents[3] / "shared" / "retrieval"
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """Documents, and queries of which is known what answers them."""
+
+    name: str
+    corpus: dict[str, str]
+    queries: dict[str, str]
+    relevant: dict[str, set[str]]
+
+    @property
+    def collection(self) -> str:
+        """The same for data sets of the same documents."""
+        return f"c{abs(hash(tuple(self.corpus.values())))}"
+
+    def ndcg(self, search: Callable[[str, str], list[str]]) -> float:
+        """The mean nDCG@10 of a way to get from a collection and a query to documents, best first."""
+        gains = [self._gain(id_, search(self.collection, query)) for id_, query in self.queries.items()]
+        return sum(gains) / len(gains)
+
+    def _gain(self, query: str, found: list[str]) -> float:
+        wanted = self.relevant[query]
+        best = list(dict.fromkeys(found))[:10]
+        gain = sum(1 / math.log2(rank + 2) for rank, id_ in enumerate(best) if id_ in wanted)
+        return gain / sum(1 / math.log2(rank + 2) for rank in range(min(10, len(wanted))))
+
+
+def data_sets() -> list[DataSet]:
+    """Those at hand, by name; none where they are not beside the project."""
+    return [_read(folder) for folder in sorted(FOLDER.iterdir())] if FOLDER.is_dir() else []
+
+
+def unmeasured(title: str) -> Table:
+    """What is shown where there is nothing to measure on."""
+    return Table(title, ["not measured"], [], [f"The data sets are not at `../shared/{FOLDER.name}`."])
+
+
+def _read(folder: Path) -> DataSet:
+    relevant: dict[str, set[str]] = {}
+    for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines():
+        query, document, _grade = line.split()
+        relevant.setdefault(query, set()).add(document)
+    return DataSet(folder.name, _texts(folder / "corpus.jsonl"), _texts(folder / "queries.jsonl"), relevant)
+
+
+def _texts(file: Path) -> dict[str, str]:
+    # Not splitlines(): a text may hold separators of its own.
+    records = [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
+    return {record["_id"]: record["text"] for record in records}

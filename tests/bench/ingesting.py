@@ -1,0 +1,197 @@
+"""A thousand Markdown pages brought in, then asked: beside txtai with the same embedder, in the same run."""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import re
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from infra.reading.reader import FileReader
+from infra.reading.roots import Roots
+from infra.research.backend import Choice, opened
+from infra.research.ingesting import FolderIngestion
+from shared.knowledge.embedding.e5 import E5
+from shared.knowledge.passages import Document, Passage
+from shared.knowledge.splitting import split
+from shared.telemetry import logger
+from tests.bench.datasets import data_sets, unmeasured
+from tests.bench.peer import Txtai
+from tests.bench.tables import Table, Timing, ms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from infra.research.backend import Backend
+    from tests.bench.datasets import DataSet
+
+PAGES: Final = int(os.environ.get("KHO_BENCH_PAGES", "1000"))
+QUERIES: Final = int(os.environ.get("KHO_BENCH_QUERIES", "300"))
+LANGUAGES: Final = ("xquad-en", "xquad-vi", "xquad-zh")
+TURNS: Final = 4
+SECTIONS: Final = 10
+SENTENCES: Final = 3
+SHORTEST: Final = 10
+TOP: Final = 10
+COLLECTION: Final = "pages"
+_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
+
+
+def tables() -> list[Table]:
+    """How many passages come in in a second, and how long a query then takes."""
+    sets = [each for each in data_sets() if each.name in LANGUAGES]
+    if not sets:
+        return [unmeasured("Markdown pages")]
+    pages = _pages(sets)
+    with tempfile.TemporaryDirectory(prefix="kho-bench-") as folder, opened(Choice(Path(folder) / "data")) as backend:
+        logger.setLevel(logging.ERROR)
+        kho, txtai = Kho(backend, Path(folder)), Txtai(hybrid=True)
+        spent = _bring_in(kho, txtai, pages)
+        plain = Txtai(hybrid=False, known=txtai.known)
+        plain.take(_passages(pages))
+        ingested = _ingested(spent, kho, len(pages))
+        contenders: dict[str, Callable[[str], object]] = {
+            "Kho": kho.ask,
+            "txtai, hybrid": txtai.ask,
+            "txtai, vectors alone": plain.ask,
+        }
+        return [ingested, _asked(_queries(sets), contenders, kho.chunks)]
+
+
+class Kho:
+    """What the command line runs: files read, split, embedded, kept and indexed."""
+
+    def __init__(self, backend: Backend, folder: Path) -> None:
+        self._backend = backend
+        self._folder = folder
+        self.chunks = 0
+        backend.call("manage_collections", {"action": "create", "collection_name": COLLECTION})
+
+    def write(self, pages: dict[str, str]) -> Path:
+        """A folder of the pages."""
+        folder = self._folder / f"pages-{next(iter(pages))}"
+        folder.mkdir()
+        for name, text in pages.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        return folder
+
+    def take(self, folder: Path) -> dict[str, Any]:
+        """Bring the folder in, until everything in it is found."""
+        ingestion = FolderIngestion(self._backend, COLLECTION, lambda _done, _total, _name: None)
+        return ingestion.run(FileReader(Roots([self._folder])), str(folder), recursive=False)
+
+    def ask(self, query: str) -> None:
+        """Search by meaning and words, rerank, check against the documents, remember the query."""
+        asked = {"query": query, "collections": COLLECTION, "top_k": TOP}
+        assert len(self._backend.call("query_knowledge_base", asked)["results"]) == TOP
+
+
+def _bring_in(kho: Kho, txtai: Txtai, pages: dict[str, str]) -> dict[str, float]:
+    """How long each took for all pages: in turns, so that what disturbs the machine disturbs both."""
+    E5().passages(["the model is loaded once, for both"])
+    spent = {"kho": 0.0, "again": 0.0, "txtai": 0.0}
+    names = list(pages)
+    for turn in range(TURNS):
+        mine = {name: pages[name] for name in names[turn::TURNS]}
+        folder, passages = kho.write(mine), _passages(mine)
+
+        def ours(folder: Path = folder, passages: list[Any] = passages) -> None:
+            done = kho.take(folder)
+            assert (done["chunks"], done["failed"]) == (len(passages), []), done
+            kho.chunks += done["chunks"]
+
+        runs: list[tuple[str, Callable[[], object]]] = [("kho", ours), ("txtai", partial(txtai.take, passages))]
+        for name, run in runs if turn % 2 else reversed(runs):
+            spent[name] += _timed(run)
+        spent["again"] += _timed(partial(kho.take, folder))
+    return spent
+
+
+def _timed(run: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    run()
+    return time.perf_counter() - started
+
+
+def _ingested(spent: dict[str, float], kho: Kho, pages: int) -> Table:
+    rates = {name: kho.chunks / seconds for name, seconds in spent.items()}
+    return Table(
+        f"{pages:,} Markdown pages brought in: {kho.chunks:,} passages",
+        ["", "passages/s", "the same pages again"],
+        [
+            ["Kho", f"{rates['kho']:.1f}", f"{spent['again']:.1f} s"],
+            ["txtai, hybrid", f"{rates['txtai']:.1f}", f"{spent['txtai']:.1f} s"],
+        ],
+        [
+            f"Kho reads, splits, embeds, keeps and indexes, {rates['kho'] / rates['txtai']:.2f} times as fast as txtai",
+            "embeds, keeps and indexes what is split for it, with the same embedder. What has not changed costs Kho",
+            "a hash; txtai embeds it anew.",
+        ],
+    )
+
+
+def _asked(queries: list[str], contenders: dict[str, Callable[[str], object]], chunks: int) -> Table:
+    samples: dict[str, list[float]] = {name: [] for name in contenders}
+    for ask in contenders.values():
+        ask(queries[0])
+    order, shuffled = list(contenders.items()), random.Random(0)
+    for query in queries:
+        shuffled.shuffle(order)
+        for name, ask in order:
+            samples[name].append(_timed(partial(ask, query)))
+    timings = {name: Timing(each) for name, each in samples.items()}
+    return Table(
+        f"{len(queries)} queries of {chunks:,} passages",
+        ["", "p50", "p99"],
+        [[name, ms(timing.p50), ms(timing.p99)] for name, timing in timings.items()],
+        [
+            "Embedding the question included; each query asked of all in turn. Kho and txtai's hybrid search by",
+            "meaning and by words. Kho also weighs words by their rarity in the collections that are asked, reranks by",
+            "late interaction, checks what is found against the documents as they are now, and remembers the query:",
+            "what that is worth, the table of nDCG@10 tells.",
+        ],
+    )
+
+
+def _pages(sets: list[DataSet]) -> dict[str, str]:
+    """Pages with headings and sections, made of the sentences there are, no section twice the same."""
+    chosen = random.Random(1)
+    sentences = [
+        [each for text in one.corpus.values() for each in _SENTENCE.split(text) if len(each) > SHORTEST] for one in sets
+    ]
+    made = {}
+    for number in range(PAGES):
+        pool = sentences[number % len(sets)]
+        parts = [f"# {_heading(chosen.choice(pool))}"]
+        for _ in range(SECTIONS):
+            parts += [f"## {_heading(chosen.choice(pool))}", " ".join(chosen.sample(pool, SENTENCES))]
+        made[f"{number:05}.md"] = "\n\n".join(parts) + "\n"
+    return made
+
+
+def _heading(sentence: str) -> str:
+    return " ".join(sentence.split()[:5])[:40]
+
+
+def _passages(pages: dict[str, str]) -> list[tuple[str, str]]:
+    """What Kho embeds of the pages, for who cannot split them."""
+    found = []
+    for name, text in pages.items():
+        whole = split(name, text)
+        for ordinal, chunk in enumerate(whole.chunks):
+            document = Document("", COLLECTION, name)
+            passage = Passage(document, ordinal, chunk.text, 1, whole.title, name, chunk.heading_path)
+            found.append((passage.id, passage.searchable))
+    return found
+
+
+def _queries(sets: list[DataSet]) -> list[str]:
+    chosen = random.Random(1)
+    pool = [query for each in sets for query in chosen.sample(list(each.queries.values()), QUERIES // len(sets))]
+    chosen.shuffle(pool)
+    return pool
