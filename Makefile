@@ -33,7 +33,7 @@ generate: setup
 bench: setup
 	@cmp -s tests/bench/requirements.lock $(PEERS)/requirements.lock || { \
 	  $(BIN)/pip install -q --disable-pip-version-check --upgrade --target $(PEERS) --require-hashes \
-	    -r tests/bench/requirements.lock && cp tests/bench/requirements.lock $(PEERS); }
+	    --no-deps -r tests/bench/requirements.lock && cp tests/bench/requirements.lock $(PEERS); }
 	@PYTHONPATH=$(PEERS) $(BIN)/python -m tests.bench
 
 clean:
