@@ -1,4 +1,4 @@
-"""What docs/mcp.md tells people to configure, read as their programs read it and tried."""
+"""What the README tells people to configure, read as their programs read it and tried."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from tests.e2e.guarded import make_key
 if TYPE_CHECKING:
     from tests.e2e.server import Server
 
-TEXT = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text()
+_, _, _REST = (Path(__file__).parents[2] / "README.md").read_text().partition("\n## MCP clients\n")
+TEXT, _, _ = _REST.partition("\n## ")
 _KEY = re.compile(r"\$\{[^}]*\}|\$KHO_KEY")
 
 
