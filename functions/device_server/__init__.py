@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import time
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 DeviceId = Annotated[str, Field(min_length=1, max_length=128, examples=["esp32-7c9ebd"])]
 Limit = Annotated[int, Field(ge=1, le=1000), WHOLE]
 Cursor = Annotated[str, Field(min_length=1, max_length=4096)]
+
+_RECENT_SECONDS: Final = 5.0
+_MOST_RECENT: Final = 2_000
+_recent: Final[dict[tuple[str, str], tuple[Device | None, float]]] = {}
 
 
 class OfDevice(Params):
@@ -36,6 +41,18 @@ class Paged(Params):
 def device_of(caller: Caller, device_id: str) -> Device:
     """The device of this id, which must be the caller's tenant's."""
     return registry().require(caller.tenant_id, device_id)
+
+
+def device_to_call(caller: Caller, device_id: str) -> Device:
+    """The device of this id as it was a few seconds ago at most: a call is not to wait for the store."""
+    key, now = (caller.tenant_id, device_id), time.monotonic()
+    found, until = _recent.get(key, (None, 0.0))
+    if found is None or until < now:
+        if len(_recent) >= _MOST_RECENT:
+            _recent.clear()
+        found = device_of(caller, device_id)
+        _recent[key] = found, now + _RECENT_SECONDS
+    return found
 
 
 def table() -> Table:

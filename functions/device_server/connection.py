@@ -24,7 +24,7 @@ _FILTERS: Final = 8
 """IoT Core allows as many in one SUBSCRIBE."""
 _TRUSTED_SECONDS: Final = 5.0
 _ANSWER_SECONDS: Final = 2.0
-_CONNECT_SECONDS: Final = 5.0
+_CONNECT_SECONDS: Final = 3.0
 _UNHEARD: Final = 200
 """So many messages of a device that nobody waits for are let through before it is heard no more."""
 _MOST_PUBLISHED: Final = 90
@@ -63,12 +63,18 @@ class Connection:
         self._by_topic: OrderedDict[str, Subscription] = OrderedDict()
         self._changing = threading.Lock()
         self._up = threading.Event()
+        self._was_up = False
         self._allowed_idle = place.keepalive * 1.5
         self._used_at = time.time()
         self._rate = Rate(_MOST_PUBLISHED)
-        client_id = f"{BACKEND_PREFIX}{secrets.token_hex(8)}"
-        self._client = place.client(client_id, Ears(self._received, self._connected, self._lost))
+        self.client_id = f"{BACKEND_PREFIX}{secrets.token_hex(8)}"
+        self._client = place.client(self.client_id, Ears(self._received, self._connected, self._lost))
         self._client.start()
+
+    @property
+    def was_connected(self) -> bool:
+        """Whether the broker has ever let the connection in."""
+        return self._was_up
 
     @property
     def connected(self) -> bool:
@@ -176,6 +182,7 @@ class Connection:
 
     def _connected(self) -> None:
         self._used_at = time.time()
+        self._was_up = True
         with self._changing:
             waited = [each for each in self._by_topic.values() if each.pins]
             for each in self._by_topic.values():

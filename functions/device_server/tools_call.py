@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from device_server import OfDevice, device_of
+from device_server import OfDevice, device_to_call
 from device_server.talking import talks
 from doors.direct import Caller, method
 from shared.devices.content import ToolResult
@@ -39,5 +39,5 @@ class CallTool(OfDevice):
 )
 def handler(params: CallTool, caller: Caller) -> ToolResult:
     """Call a device's tool."""
-    device = device_of(caller, params.device_id)
+    device = device_to_call(caller, params.device_id)
     return talks().call(device, params.name, params.arguments, params.timeout_ms)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from device_server.place import Place
     from shared.devices.registry import Device
 
-_ATTEMPTS: Final = 3
+_ATTEMPTS: Final = 2
 
 
 class MqttLine:
@@ -77,7 +77,7 @@ class MqttLine:
                 self._drop(subscription.connection)
             else:
                 return subscription
-            if time.monotonic() >= deadline:
+            if time.monotonic() >= deadline or not subscription.connection.was_connected:
                 break
         raise _not_answering()
 

@@ -12,8 +12,8 @@ from shared.dynamodb import ConditionFailed, Write
 if TYPE_CHECKING:
     from shared.dynamodb import Item, Table
 
-_REORDERED_MS: Final = 600_000
-"""Lifecycle events come mixed up by seconds; a version that starts again from 0 does so after an hour."""
+_REORDERED_MS: Final = 5_000
+"""The end of a connection may be stamped later than the beginning of the one that replaced it, but not by more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,13 @@ class Sessions:
 
     def tell(self, presence: Presence) -> bool:
         """Take a lifecycle event; False where one that was later is known already, or this very one."""
-        newer = "#version < :version OR changed_at < :long_before"
+        # A broker that was started anew, or has forgotten the device, counts its connections from 0 again.
+        newer = (
+            "#version < :version OR changed_at < :before OR "
+            "(#version = :version AND #connection <> :connection AND changed_at < :at)"
+        )
         if not presence.connected:
-            newer += " OR (#version = :version AND connected = :true)"
+            newer += " OR (#connection = :connection AND connected = :true)"
         try:
             self._table.write(
                 Write(
@@ -89,10 +93,12 @@ class Sessions:
                         "reason": presence.reason,
                     },
                     condition=f"attribute_not_exists(pk) OR {newer}",
-                    names={"#version": "version"},
+                    names={"#version": "version", "#connection": "connection"},
                     values={
                         ":version": presence.version,
-                        ":long_before": presence.changed_at - _REORDERED_MS,
+                        ":connection": presence.connection,
+                        ":at": presence.changed_at,
+                        ":before": presence.changed_at - _REORDERED_MS,
                         **({} if presence.connected else {":true": True}),
                     },
                 )

@@ -154,20 +154,22 @@ class Talks:
 
     def _shake_hands(self, device: Device, deadline: float, session_id: str = "") -> None:
         sessions, claimant = self._sessions(device), secrets.token_hex(8)
-        while True:
-            state = sessions.read()
-            wanted = not session_id or (state.session is not None and state.session.id == session_id)
-            if state.ready and wanted:
-                return
+        while not _has_begun(sessions.read(), session_id):
             left = deadline - time.monotonic()
             if left <= 0:
                 raise refusals.not_ready(device.id)
             if sessions.claim(claimant, left + 1):
                 break
             time.sleep(_POLL_SECONDS)
-        begun = False
+        else:
+            return
+        state, begun = sessions.read(), False
+        if _has_begun(state, session_id):  # by another, between the look and the claim
+            sessions.give_up(claimant)
+            return
         try:
-            begun = self._introduce(device, sessions, claimant, session_id or secrets.token_hex(16), deadline)
+            session = self._introduce(device, state.presence, session_id or secrets.token_hex(16), deadline)
+            begun = sessions.begin(claimant, session)
         except (TimeoutError, OutOfTime, Conflict):
             raise refusals.not_ready(device.id) from None
         finally:
@@ -175,8 +177,7 @@ class Talks:
                 with suppress(OutOfTime):
                     sessions.give_up(claimant)
 
-    def _introduce(self, device: Device, sessions: Sessions, claimant: str, session_id: str, deadline: float) -> bool:
-        presence = sessions.read().presence
+    def _introduce(self, device: Device, presence: Presence | None, session_id: str, deadline: float) -> Session:
         connection = presence.connection if presence and presence.connected else ""
         params = {"capabilities": self._capabilities}
         watch = self._watch(device, presence, _now())
@@ -190,7 +191,7 @@ class Talks:
             with suppress(ToolFailed):
                 catalogues.keep(list_tools(self.exchange, device, session, deadline))
         self._forget(device)
-        return sessions.begin(claimant, session)
+        return session
 
     def _read_again(self, device: Device, known: Known, deadline: float, *, with_user_tools: bool) -> Catalogue:
         try:
@@ -238,6 +239,10 @@ class Talks:
     def _forget(self, device: Device) -> None:
         with self._changing:
             self._known.pop((device.tenant_id, device.id), None)
+
+
+def _has_begun(state: State, session_id: str) -> bool:
+    return state.ready and (not session_id or (state.session is not None and state.session.id == session_id))
 
 
 def _now() -> int:

@@ -1,0 +1,40 @@
+"""A broker and its data plane in a process of their own, at ports that are given, so that they can be killed."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from infra.local.broker.access import FleetAccess
+from infra.local.broker.data_plane import DataPlane
+from infra.local.broker.limits import Limits
+from infra.local.broker.local import LocalBroker
+from infra.local.listening import listen
+
+if TYPE_CHECKING:
+    from infra.local.broker.access import Client
+
+
+async def _everyone(_: Client) -> bool:
+    return True
+
+
+def main(mqtt_port: int, plane_port: int, token: str, *unlimited: str) -> None:
+    """Serve until killed."""
+    limits = Limits(publishes_per_second=None) if unlimited else Limits()
+    broker = LocalBroker(listen("127.0.0.1", mqtt_port), FleetAccess(token, _everyone), limits)
+    plane = listen("127.0.0.1", plane_port)
+    application = DataPlane(broker.broker, token)
+    settings = uvicorn.Config(application, lifespan="off", log_level="warning", access_log=False)
+
+    async def serve(_: object) -> None:
+        print("ready", flush=True)
+        await uvicorn.Server(settings).serve(sockets=[plane])
+
+    asyncio.run(asyncio.to_thread(broker.run(serve).result))
+
+
+main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])

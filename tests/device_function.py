@@ -1,0 +1,21 @@
+"""The function that calls devices, in a process of its own: a call a line in, an answer a line out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from device_server.tools_call import handler
+from shared.rpc.caller import LOCAL
+
+
+def _answer(params: dict[str, Any]) -> None:
+    call = {"method": "", "params": params, "caller": LOCAL.record(), "correlation_id": "in-a-process"}
+    print(json.dumps(handler(call, None)) + "\n", end="", flush=True)
+
+
+with ThreadPoolExecutor(20) as callers:
+    for line in sys.stdin:
+        callers.submit(_answer, json.loads(line))

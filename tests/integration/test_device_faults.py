@@ -1,0 +1,334 @@
+"""What breaks on the way to devices: stated errors in time, recovery by itself, others unharmed."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from device_server.talking import talks
+from device_server.wire import MqttLine
+from infra.local.broker.limits import Limits
+from infra.local.simulator.device import Model
+from infra.local.simulator.fleet import Fleet
+from infra.local.simulator.quirks import FIRMWARE, Quirk
+from shared.devices.registry import registry
+from shared.devices.sessions import Presence
+from shared.rpc.errors import Conflict, KhoError, OutOfTime, Unavailable
+from tests.devices import Home, One, forget, running_home, until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ECHO, SLEEP = "self.test.echo", "self.test.sleep"
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[Home]:
+    """Where a connection that says nothing for a second and a half is ended."""
+    with running_home(Limits(keepalive_seconds=(1, 1200)), rules=True) as running:
+        yield running
+
+
+def begun(one: One) -> None:
+    until(lambda: one.sessions.read().session)
+
+
+def test_a_device_that_is_lost_during_a_call_is_told_before_the_time_is_over(home: Home) -> None:
+    with home.device(reconnect_seconds=(30.0, 30.0)) as one, ThreadPoolExecutor() as caller:
+        begun(one)
+        started = time.monotonic()
+        call = caller.submit(one.refused, SLEEP, timeout_ms=15_000, milliseconds=10_000)
+        until(lambda: one.sent("tools/call"))
+        one.drop()
+        error = call.result()
+        assert time.monotonic() - started < 6
+        assert isinstance(error, OutOfTime)
+        assert (error.name, error.details["sent"]) == ("DEVICE_TIMEOUT", True)
+        assert "lost its connection" in error.message
+        assert one.refused(ECHO, text="x").name == "DEVICE_OFFLINE"
+
+
+def test_a_second_device_of_the_same_id_replaces_the_session(home: Home) -> None:
+    with home.device(reconnect_seconds=(30.0, 30.0)) as one, ThreadPoolExecutor() as caller:
+        begun(one)
+        call = caller.submit(one.refused, SLEEP, timeout_ms=15_000, milliseconds=10_000)
+        until(lambda: one.sent("tools/call"))
+        with Fleet("127.0.0.1", home.port, [one.id]) as second:
+            second.start()
+            error = call.result()
+            assert isinstance(error, Conflict)
+            assert (error.name, error.details["sent"]) == ("SESSION_REPLACED", True)
+            assert one.text(ECHO, text="to the second") == "to the second"
+            assert second.devices[0].firmware.runs == [(ECHO, {"text": "to the second"})]
+
+
+def test_a_device_that_comes_back_during_a_call_has_forgotten_it(home: Home) -> None:
+    with home.device() as one, ThreadPoolExecutor() as caller:
+        begun(one)
+        call = caller.submit(one.refused, SLEEP, timeout_ms=15_000, milliseconds=3_000)
+        until(lambda: one.sent("tools/call"))
+        one.drop()
+        assert call.result().name == "SESSION_REPLACED"
+        assert one.text(ECHO, text="back") == "back"
+        assert len(one.sent("tools/call")) == 2
+
+
+def test_the_backends_own_connection_is_lost_during_a_call(home: Home) -> None:
+    """The device does not notice, and its answer is heard on the next connection."""
+    with home.device() as one, ThreadPoolExecutor() as caller:
+        begun(one)
+        one.call(ECHO, text="x")
+        call = caller.submit(one.text, SLEEP, milliseconds=1_500)
+        until(lambda: len(one.sent("tools/call")) == 2)
+        line = home.talks.exchange.line
+        assert isinstance(line, MqttLine)
+        for connection in line._connections:
+            home.core.broker.end_connection(connection.client_id)
+        assert call.result() == "1500"
+
+
+def test_a_lost_subscription_is_made_anew(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("device_server.connection._TRUSTED_SECONDS", 0.1)
+    with home.device() as one:
+        begun(one)
+        one.call(ECHO, text="x")
+        line = home.talks.exchange.line
+        assert isinstance(line, MqttLine)
+        broker = home.core.broker
+        for connection in line._connections:
+            session = broker.broker._sessions[connection.client_id]
+            broker._do(partial(broker.broker.unsubscribe, session, f"devices/{one.id}/up"))
+        time.sleep(0.2)
+        assert one.text(ECHO, text="heard") == "heard"
+
+
+def test_many_devices_are_heard_on_few_connections(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("device_server.connection._SUBSCRIPTIONS", 3)
+    line = home.talks.exchange.line
+    assert isinstance(line, MqttLine)
+    with Fleet("127.0.0.1", home.port, [f"many-{number}" for number in range(20)]) as fleet:
+        fleet.start()
+        with ThreadPoolExecutor(20) as callers:
+
+            def call(number: int) -> str:
+                device = registry().known(f"many-{number}")
+                assert device
+                said: str = home.talks.call(device, ECHO, {"text": str(number)}, 10_000).content[0]["text"]
+                return said
+
+            numbers = [*range(20), *range(20)]
+            assert list(callers.map(call, numbers)) == [str(each) for each in numbers]
+        assert all(len(each._by_topic) <= 45 for each in line._connections)
+
+
+def test_a_flood_of_garbage_harms_nobody_else(home: Home) -> None:
+    dropped = home.talks.exchange.dropped.counts
+    with home.device() as well, home.device(Quirk.FLOOD) as sick:
+        begun(well)
+        until(lambda: home.core.broker.broker.counts.dropped_rate > 500)
+        before = sum(dropped.values())
+        started = time.monotonic()
+        assert [well.text(ECHO, text=str(number)) for number in range(50)] == [str(number) for number in range(50)]
+        assert time.monotonic() - started < 10
+        sick.simulated.quirks.discard(Quirk.FLOOD)
+        # Replies that nobody asked for were counted by whoever listened; one call is enough to listen.
+        with pytest.raises(KhoError):
+            sick.call(ECHO, timeout_ms=1_000, text="x")
+        assert sum(dropped.values()) >= before
+
+
+def test_lifecycle_events_in_any_order_and_twice_tell_the_same(home: Home) -> None:
+    events = [
+        Presence(connected=True, connection="a", changed_at=100_000, version=0),
+        Presence(connected=False, connection="a", changed_at=160_003, version=0, reason="DUPLICATE_CLIENTID"),
+        Presence(connected=True, connection="b", changed_at=160_000, version=1),
+        Presence(connected=False, connection="b", changed_at=170_000, version=1, reason="CONNECTION_LOST"),
+        Presence(connected=True, connection="c", changed_at=171_000, version=2),
+    ]
+    with home.device() as one:
+        begun(one)
+        one.fleet.do(one.simulated.stop)
+        until(lambda: not _connected(one))
+        for number, order in enumerate(itertools.islice(itertools.permutations(events), 0, None, 5)):
+            sessions = type(one.sessions)(one.sessions._table, "local", f"{one.id}-{number}")
+            for event in (*order, *order):
+                sessions.tell(event)
+            assert sessions.read().presence == events[-1]
+    restarted = Presence(connected=True, connection="d", changed_at=190_000, version=0)
+    assert sessions.tell(restarted)
+
+
+def _connected(one: One) -> bool:
+    presence = one.sessions.read().presence
+    return presence is not None and presence.connected
+
+
+class Function:
+    """A function in a process of its own."""
+
+    def __init__(self, keepalive: int = 240) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.device_function"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"KHO_MQTT_KEEPALIVE": str(keepalive)},
+        )
+
+    def send(self, device_id: str, name: str, timeout_ms: int = 5_000, **arguments: Any) -> None:
+        """Begin a call."""
+        assert self.process.stdin
+        params = {"device_id": device_id, "name": name, "arguments": arguments, "timeout_ms": timeout_ms}
+        self.process.stdin.write(json.dumps(params) + "\n")
+        self.process.stdin.flush()
+
+    def answer(self) -> Any:
+        """The next answer; what else is printed is the log."""
+        assert self.process.stdout
+        for line in self.process.stdout:
+            found = json.loads(line) if line.startswith(('{"result', '{"error')) else None
+            if found:
+                return found
+        raise AssertionError("the function ended")
+
+    def call(self, device_id: str, name: str, **arguments: Any) -> Any:
+        """The answer to a call."""
+        self.send(device_id, name, **arguments)
+        return self.answer()
+
+
+@contextmanager
+def function(keepalive: int = 240) -> Iterator[Function]:
+    running = Function(keepalive)
+    try:
+        yield running
+    finally:
+        running.process.send_signal(signal.SIGCONT)
+        running.process.kill()
+        running.process.communicate()
+
+
+def text(answer: Any) -> str:
+    said: str = answer["result"]["content"][0]["text"]
+    return said
+
+
+def test_a_function_that_was_frozen_for_twice_the_keepalive(home: Home) -> None:
+    with home.device() as one, function(keepalive=1) as frozen:
+        begun(one)
+        assert text(frozen.call(one.id, ECHO, text="before")) == "before"
+        backends = home.core.broker.broker.connected
+        frozen.process.send_signal(signal.SIGSTOP)
+        until(lambda: home.core.broker.broker.connected == backends - 1)  # the broker has waited 1.5 times as long
+        time.sleep(0.5)
+        frozen.process.send_signal(signal.SIGCONT)
+        started = time.monotonic()
+        assert text(frozen.call(one.id, ECHO, text="after")) == "after"
+        assert time.monotonic() - started < 3
+        assert [arguments["text"] for _, arguments in one.runs] == ["before", "after"]
+
+
+def test_two_functions_call_one_device_at_once(home: Home) -> None:
+    with home.device() as one, function() as first, function() as second:
+        for number in range(20):
+            first.send(one.id, ECHO, text=f"first {number}")
+            second.send(one.id, ECHO, text=f"second {number}")
+        for each, name in ((first, "first"), (second, "second")):
+            assert sorted(text(each.answer()) for _ in range(20)) == sorted(f"{name} {number}" for number in range(20))
+        assert len(one.runs) == 40
+        assert len(one.sent("initialize")) <= 2  # presence, and whoever called before it was told
+
+
+def test_functions_that_begin_at_once_shake_hands_once() -> None:
+    with running_home() as quiet, quiet.device() as one, function() as first, function() as second:
+        for each in (first, second):
+            for number in range(5):
+                each.send(one.id, ECHO, text=str(number))
+        for each in (first, second):
+            assert sorted(text(each.answer()) for _ in range(5)) == ["0", "1", "2", "3", "4"]
+        assert (len(one.sent("initialize")), len(one.sent("tools/list"))) == (1, 5)
+
+
+@pytest.fixture
+def killable(monkeypatch: pytest.MonkeyPatch) -> Iterator[Killable]:
+    with _free_ports() as (mqtt_port, plane_port):
+        broker = Killable(mqtt_port, plane_port)
+    monkeypatch.setenv("KHO_MQTT_URL", f"mqtt://127.0.0.1:{mqtt_port}")
+    monkeypatch.setenv("KHO_MQTT_TOKEN", "word")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_IOT_DATA_PLANE", f"http://127.0.0.1:{plane_port}/word")
+    forget()
+    broker.start()
+    yield broker
+    broker.kill()
+    forget()
+
+
+class Killable:
+    """A broker in a process of its own."""
+
+    def __init__(self, mqtt_port: int, plane_port: int) -> None:
+        self.mqtt_port = mqtt_port
+        self._command = [sys.executable, "-m", "tests.broker_process", str(mqtt_port), str(plane_port), "word"]
+
+    def start(self) -> None:
+        """Start, and wait until it listens."""
+        self.process = subprocess.Popen(self._command, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout
+        assert self.process.stdout.readline() == "ready\n"
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self.process.kill()
+        self.process.communicate()
+
+
+@contextmanager
+def _free_ports() -> Iterator[tuple[int, int]]:
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
+        yield one.getsockname()[1], other.getsockname()[1]
+
+
+def test_a_broker_that_is_killed_and_started_again_during_a_call(killable: Killable) -> None:
+
+    model = Model(FIRMWARE, reconnect_seconds=(0.1, 0.2))
+    with Fleet("127.0.0.1", killable.mqtt_port, ["survivor"], model) as fleet, ThreadPoolExecutor() as caller:
+        fleet.start()
+        device = registry().appear("survivor")
+        assert device
+
+        def call(name: str, timeout_ms: int, **arguments: Any) -> Any:
+            try:
+                return talks().call(device, name, arguments, timeout_ms).content[0]["text"]
+            except KhoError as error:
+                return error
+
+        assert call(ECHO, 5_000, text="before") == "before"
+        started = time.monotonic()
+        under_way = caller.submit(call, SLEEP, 3_000, milliseconds=1_000)
+        until(lambda: fleet.devices[0].tally.received == 8)
+        killable.kill()
+        down = call(ECHO, 5_000, text="while it is down")
+        assert isinstance(down, Unavailable), down
+        assert "nothing was sent" in down.message
+        killable.start()
+        lost = under_way.result()
+        assert isinstance(lost, OutOfTime), lost
+        assert (lost.name, lost.details["sent"]) == ("DEVICE_TIMEOUT", True)
+        assert time.monotonic() - started < 12
+        until(lambda: fleet.connected == 1)
+        until(lambda: call(ECHO, 5_000, text="after") == "after")
+        sent = [arguments.get("text") for _, arguments in fleet.devices[0].firmware.runs]
+        assert sent.count("while it is down") == 0
+        assert sent.count("before") == sent.count("after") == 1
