@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PEERS := .venv/share/peers
 
-.PHONY: run test check conformance bench setup generate clean
+.PHONY: run test check conformance rie bench setup generate clean
 
 setup:
 	@$(PYTHON) infra/prepare.py
@@ -24,6 +24,10 @@ check: setup
 # The public MCP conformance suite and Inspector, from npm, against the MCP door.
 conformance: setup
 	@$(BIN)/python -m tests.conformance
+
+# Each function under Lambda's own runtime and its emulator, with its own layers, on the local stores.
+rie: setup
+	@$(BIN)/python -m tests.rie
 
 # What is made from the functions and the template: what doors read, the README's table, alarms and the dashboard.
 generate: setup
