@@ -31,7 +31,7 @@ def main() -> int:
 
     with serving() as address:
         failed = [revision for revision in REVISIONS if _run_suite(f"{address}/mcp", revision)]
-        inspector.run(NODE, MODULES, f"{address}/mcp")
+    inspector.run(NODE, MODULES)
     if failed:
         print(f"Not conforming to: {', '.join(failed)}")
     return len(failed)

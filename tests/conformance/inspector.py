@@ -1,38 +1,89 @@
-"""The public Inspector's command line, listing and calling."""
+"""The public Inspector's command line, listing and calling: over HTTP at `kho serve`, over STDIO as an editor does."""
 
 from __future__ import annotations
 
 import json
 import subprocess
-from typing import TYPE_CHECKING, Any
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from infra.local.simulator.fleet import Fleet
+from tests.e2e.server import Server
+from tests.e2e.test_devices import mqtt_port
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
+
+    Ask = Callable[..., Any]
+
+RESEARCH_AGENT: Final = str(Path(sys.executable).with_name("research-agent"))
 
 
-def run(node: Path, modules: Path, url: str) -> None:
-    """List and call over HTTP; a failure raises."""
+def run(node: Path, modules: Path) -> None:
+    """List and call at each door; a failure raises."""
 
-    def ask(method: str, *arguments: str) -> Any:
-        command = [str(node), str(_entry(modules)), "--cli", url, "--transport", "http", "--method", method, *arguments]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0, done.stderr + done.stdout
-        return json.loads(done.stdout)
+    def asking(*target: str) -> Ask:
+        def ask(method: str, *arguments: str) -> Any:
+            command = [str(node), str(_entry(modules)), "--cli", *target, "--method", method, *arguments]
+            done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+            assert done.returncode == 0, done.stderr + done.stdout
+            return json.loads(done.stdout)
+
+        return ask
 
     print("\n=== Inspector", flush=True)
+    with tempfile.TemporaryDirectory(prefix="kho-inspected-") as folder:
+        data = Path(folder) / "data"
+        with Server(data) as server:
+
+            def at(path: str) -> Ask:
+                return asking(server.address + path, "--transport", "http")
+
+            _at_the_door(at("/mcp"))
+            _at_recall_kit(at("/mcp/recall-kit"))
+            with Fleet("127.0.0.1", mqtt_port(server), ["inspected"]) as fleet:
+                fleet.start()
+                _at_a_device(at("/mcp/devices/inspected"))
+        _over_stdio(asking(RESEARCH_AGENT, "mcp", "-e", f"KHO_DATA={data}"))
+
+
+def _at_the_door(ask: Ask) -> None:
     names = {tool["name"] for tool in ask("tools/list")["tools"]}
     assert {"memory_add_message", "duckduckgo_search"} <= names
-    said = ask(
-        "tools/call", "--tool-name", "memory_add_message", "--tool-arg", "conversation_id=inspected",
-        "--tool-arg", "role=user", "--tool-arg", "content=xin chào",
-    )  # fmt: skip
+    said = ask("tools/call", "--tool-name", "memory_add_message", "--tool-arg", "conversation_id=inspected",
+               "--tool-arg", "role=user", "--tool-arg", "content=xin chào")  # fmt: skip
     assert said["structuredContent"] == {"status": "success", "conversation_id": "inspected"}
     uris = [each["uri"] for each in ask("resources/list")["resources"]]
     assert "memory://conversation/inspected" in uris
     read = ask("resources/read", "--uri", "memory://conversation/inspected")
     assert "xin chào" in json.dumps(read, ensure_ascii=False)
     assert "summarize_conversation" in {each["name"] for each in ask("prompts/list")["prompts"]}
-    print(f"listed {len(names)} tools, called one, read a resource, listed prompts")
+    print(f"/mcp: listed {len(names)} tools, called one, read a resource, listed prompts")
+
+
+def _at_recall_kit(ask: Ask) -> None:
+    names = {tool["name"] for tool in ask("tools/list")["tools"]}
+    found = ask("tools/call", "--tool-name", "query_experiences", "--tool-arg", "keywords=react")
+    assert found["structuredContent"]["success"] is True
+    print(f"/mcp/recall-kit: listed {len(names)} tools, called one")
+
+
+def _at_a_device(ask: Ask) -> None:
+    named = {tool["title"]: tool["name"] for tool in ask("tools/list")["tools"]}
+    volume = named["self.audio_speaker.set_volume"]
+    turned = ask("tools/call", "--tool-name", volume, "--tool-arg", "volume=40")
+    assert turned["content"] == [{"type": "text", "text": "true"}]
+    print(f"/mcp/devices/inspected: listed {len(named)} tools, called one")
+
+
+def _over_stdio(ask: Ask) -> None:
+    names = {tool["name"] for tool in ask("tools/list")["tools"]}
+    made = ask("tools/call", "--tool-name", "manage_collections", "--tool-arg", "action=create",
+               "--tool-arg", "collection_name=inspected")  # fmt: skip
+    assert made["structuredContent"]["collection"]["name"] == "inspected"
+    print(f"research-agent mcp: listed {len(names)} tools, called one")
 
 
 def _entry(modules: Path) -> Path:
