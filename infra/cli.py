@@ -23,6 +23,8 @@ from infra.local.environment import point_at_store, prepare
 from infra.local.folder import FolderTaken, hold
 from infra.local.listening import listen
 from infra.local.template import load
+from infra.qdrant import qdrant
+from infra.reindexing import reindex
 from infra.tenants import tenant
 from shared.config import Auth  # noqa: TC001 - cyclopts reads it
 
@@ -38,6 +40,8 @@ app.command(keys)
 app.command(devices)
 app.command(doctor)
 app.command(tenant)
+app.command(reindex)
+app.command(qdrant)
 _MQTT_PORT: Final = 1883
 _CONNECT_SECONDS: Final = 5
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")

@@ -198,11 +198,23 @@ class Table:
 
     def scan(self, prefix: str) -> Iterator[list[Item]]:
         """Every item whose partition begins with `prefix`, page by page; all of the table is read for it."""
+        yield from self._scan("begins_with(pk, :prefix)", {":prefix": prefix})
+
+    def keys(self, within: str, sk: str = "") -> Iterator[tuple[str, str]]:
+        """The keys of items whose partition holds `within`, of one sort key if given; all of the table is read."""
+        condition, values = "contains(pk, :within)", {":within": within}
+        if sk:
+            condition, values = f"{condition} AND sk = :sk", values | {":sk": sk}
+        for page in self._scan(condition, values, ProjectionExpression="pk, sk"):
+            yield from ((item["pk"], item["sk"]) for item in page)
+
+    def _scan(self, condition: str, values: Mapping[str, str], **more: Any) -> Iterator[list[Item]]:
         request: Any = {
             "TableName": self.name,
-            "FilterExpression": "begins_with(pk, :prefix)",
-            "ExpressionAttributeValues": marshal({":prefix": prefix}),
+            "FilterExpression": condition,
+            "ExpressionAttributeValues": marshal(values),
             "ConsistentRead": True,
+            **more,
         }
         while True:
             with self._asking("Scan"):

@@ -1,125 +1,184 @@
-"""A Qdrant server on loopback: what is asked of it over HTTP, answered by a test or by points kept in memory."""
+"""A server of what is used of Qdrant's REST API, before the client's own engine: it can be stopped and hung."""
 
 from __future__ import annotations
 
 import json
+import re
 import threading
+import time
+import warnings
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel, TypeAdapter
+from qdrant_client import QdrantClient, models
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from shared.knowledge.embedding.spaces import Space
+_PATH: Final = re.compile(r"/collections/(?P<collection>[^/]+)(?P<rest>/.*)?")
 
-Answer = tuple[int, Any]
+
+class Qdrant:
+    """Keeps its points while it is stopped, as a server's disk does."""
+
+    def __init__(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what local mode cannot do is for large collections
+            self._client = QdrantClient(":memory:")
+        self._lock = threading.Lock()
+        self._answering = threading.Event()
+        self._answering.set()
+        self.indexed: dict[str, dict[str, Any]] = {}
+        """The fields that each collection was asked to index."""
+        self._server: ThreadingHTTPServer | None = None
+        self.port = 0
+        self.start()
+
+    @property
+    def url(self) -> str:
+        """Where it listens, whether it does or not."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Listen, at the same port as ever."""
+        qdrant = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def handle_any(self) -> None:
+                raw = self.rfile.read(int(self.headers.get("content-length", 0)))
+                qdrant._answering.wait()
+                status, body = qdrant._answer(self.command, self.path.partition("?")[0], json.loads(raw or b"{}"))
+                sent = json.dumps(body).encode()
+                self.send_response(status)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(sent)))
+                self.end_headers()
+                self.wfile.write(sent)
+
+            do_GET = do_PUT = do_POST = do_DELETE = handle_any  # noqa: N815 - the names that http.server calls
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        class Listening(ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, *_: Any) -> None:
+                """Whoever asked has gone meanwhile."""
+
+        self._server = Listening(("127.0.0.1", self.port), Handler)
+        self.port = self._server.server_port
+        threading.Thread(target=self._server.serve_forever, args=[0.02], daemon=True).start()
+
+    def stop(self) -> None:
+        """Listen no more; what asks is refused."""
+        if self._server:
+            self._server.shutdown()
+            self._server.server_close()
+            self._server = None
+
+    def hang(self) -> None:
+        """Take requests, and answer none of them."""
+        self._answering.clear()
+
+    def wake(self) -> None:
+        """Answer again, what was asked meanwhile too."""
+        self._answering.set()
+
+    def count(self, **payload: str) -> int:
+        """How many points have this payload."""
+        must: Any = [models.FieldCondition(key=key, match=models.MatchValue(value=it)) for key, it in payload.items()]
+        with self._lock:
+            names = [each.name for each in self._client.get_collections().collections]
+            return sum(self._client.count(name, models.Filter(must=must)).count for name in names)
+
+    def lose_everything(self) -> None:
+        """Be as a new cluster is."""
+        with self._lock:
+            for each in self._client.get_collections().collections:
+                self._client.delete_collection(each.name)
+            self.indexed.clear()
+
+    def _answer(self, method: str, path: str, body: dict[str, Any]) -> tuple[int, Any]:
+        if path == "/":
+            return 200, {"title": "qdrant", "version": "1.19.0"}
+        found = _PATH.fullmatch(path)
+        assert found, path
+        started = time.monotonic()
+        with self._lock, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                result = self._done(method, found["collection"], found["rest"] or "", body)
+            except ValueError as error:
+                return (404 if "not found" in str(error) else 409), {"status": {"error": str(error)}}
+        return 200, {"result": _plain(result), "status": "ok", "time": time.monotonic() - started}
+
+    def _done(self, method: str, collection: str, rest: str, body: dict[str, Any]) -> Any:
+        client = self._client
+        match method, rest:
+            case "GET", "/exists":
+                return {"exists": client.collection_exists(collection)}
+            case "GET", "":
+                return _plain(client.get_collection(collection)) | {"payload_schema": self.indexed.get(collection, {})}
+            case "PUT", "":
+                asked = models.CreateCollection.model_validate(body)
+                return client.create_collection(
+                    collection,
+                    vectors_config=asked.vectors,
+                    sparse_vectors_config=asked.sparse_vectors,
+                    metadata=asked.metadata,
+                )
+            case "PUT", "/index":
+                known = {"data_type": "integer" if body["field_schema"] == "integer" else "keyword", "points": 0}
+                self.indexed.setdefault(collection, {})[body["field_name"]] = known
+                return {"operation_id": 1, "status": "completed"}
+        return self._done_to_points(method, collection, rest.removeprefix("/points"), body)
+
+    def _done_to_points(self, method: str, collection: str, rest: str, body: dict[str, Any]) -> Any:
+        client = self._client
+        condition = models.Filter.model_validate(body["filter"]) if body.get("filter") else None
+        match method, rest:
+            case "PUT", "":
+                points = TypeAdapter(list[models.PointStruct]).validate_python(body["points"])
+                replaced = models.Filter.model_validate(body["update_filter"]) if body.get("update_filter") else None
+                return client.upsert(collection, points, update_filter=replaced)
+            case "POST", "":
+                vectors = body.get("with_vector") or False
+                return client.retrieve(collection, body["ids"], body["with_payload"], with_vectors=vectors)
+            case "POST", "/delete":
+                return client.delete(collection, models.FilterSelector.model_validate(body))
+            case "POST", "/count":
+                return client.count(collection, condition, exact=True)
+            case "POST", "/scroll":
+                limit, fields = body["limit"], body["with_payload"]
+                records, more = client.scroll(
+                    collection, condition, limit, offset=body.get("offset"), with_payload=fields
+                )
+                return {"points": records, "next_page_offset": more}
+            case "POST", "/query/batch":
+                searches = TypeAdapter(list[models.QueryRequest]).validate_python(body["searches"])
+                return client.query_batch_points(collection, searches)
+        raise AssertionError(f"{method} {rest} is not known here")
 
 
 @contextmanager
-def serving(answer: Callable[[str, str, Any], Answer]) -> Iterator[str]:
-    """A server that answers as `answer` says, from method, path and body."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def handle_any(self) -> None:
-            raw = self.rfile.read(int(self.headers.get("content-length", 0)))
-            status, body = answer(self.command, self.path.partition("?")[0], json.loads(raw) if raw else None)
-            sent = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(sent)))
-            self.end_headers()
-            self.wfile.write(sent)
-
-        do_GET = do_PUT = do_POST = handle_any  # noqa: N815 - the names that http.server calls
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
+def running_qdrant() -> Iterator[Qdrant]:
+    """A server that runs at first."""
+    qdrant = Qdrant()
     try:
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield qdrant
     finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+        qdrant.wake()
+        qdrant.stop()
 
 
-def described(space: Space) -> dict[str, Any]:
-    """A collection for passages of `space`, as a server describes it."""
-    hnsw = {"m": 16, "ef_construct": 100, "full_scan_threshold": 10_000}
-    optimizer = {
-        "deleted_threshold": 0.2,
-        "vacuum_min_vector_number": 1000,
-        "default_segment_number": 0,
-        "flush_interval_sec": 5,
-    }
-    config = {"params": {}, "hnsw_config": hnsw, "optimizer_config": optimizer, "metadata": space.record()}
-    return {"status": "green", "optimizer_status": "ok", "segments_count": 1, "config": config, "payload_schema": {}}
-
-
-class Points:
-    """One collection that keeps payloads and vectors; every point of a search's filter is equally near."""
-
-    def __init__(self, space: Space) -> None:
-        self._space = space
-        self._points: dict[str, dict[str, Any]] = {}
-        self._one_at_a_time = threading.Lock()
-
-    def __call__(self, method: str, path: str, body: Any) -> Answer:
-        """Answer one request."""
-        with self._one_at_a_time:
-            match [method, *path.strip("/").split("/")[2:]]:
-                case ["GET"]:
-                    described_so = {"title": "qdrant", "version": "1.19.0"} if path == "/" else None
-                    return 200, described_so or {"result": described(self._space)}
-                case ["GET", "exists"]:
-                    return 200, {"result": {"exists": True}}
-                case ["PUT", "points"]:
-                    self._keep(body["points"], body.get("update_filter"))
-                    return 200, {"result": {"operation_id": 1, "status": "completed"}}
-                case ["POST", "points", "delete"]:
-                    for id_ in self._found(body["filter"]):
-                        del self._points[id_]
-                    return 200, {"result": {"operation_id": 1, "status": "completed"}}
-                case ["POST", "points"]:
-                    return 200, {"result": [self._points[id_] for id_ in body["ids"] if id_ in self._points]}
-                case ["POST", "points", "count"]:
-                    return 200, {"result": {"count": len(self._found(body.get("filter")))}}
-                case ["POST", "points", "query", "batch"]:
-                    return 200, {"result": [{"points": self._near(each)} for each in body["searches"]]}
-        return 404, {"status": {"error": f"unknown: {method} {path}"}}
-
-    def _keep(self, points: list[dict[str, Any]], replaced: Any) -> None:
-        for point in points:
-            there = self._points.get(point["id"])
-            if there is None or replaced is None or _passes(there, replaced):
-                self._points[point["id"]] = {"id": point["id"], "payload": point["payload"], "vector": point["vector"]}
-
-    def _found(self, wanted: Any) -> list[str]:
-        return [id_ for id_, point in self._points.items() if wanted is None or _passes(point, wanted)]
-
-    def _near(self, asked: dict[str, Any]) -> list[dict[str, Any]]:
-        found = self._found(asked.get("filter"))[: asked["limit"]]
-        return [{"id": id_, "version": 1, "score": 0.9} for id_ in found]
-
-
-def _passes(point: dict[str, Any], wanted: dict[str, Any]) -> bool:
-    return all(_meets(point, condition) for condition in wanted["must"])
-
-
-def _meets(point: dict[str, Any], condition: dict[str, Any]) -> bool:
-    match condition:
-        case {"has_id": ids}:
-            return point["id"] in ids
-        case {"key": key, "range": bounds}:
-            value = point["payload"][key]
-            return bool(value < bounds.get("lt", value + 1) and value <= bounds.get("lte", value))
-        case {"key": key, "match": {"any": values}}:
-            return point["payload"].get(key) in values
-        case {"key": key, "match": {"value": value}}:
-            held = point["payload"].get(key)
-            return value in held if isinstance(held, list) else bool(held == value)
-    raise ValueError(f"not known here: {condition}")
+def _plain(result: Any) -> Any:
+    if isinstance(result, BaseModel):
+        return result.model_dump(mode="json", exclude_none=True)
+    if isinstance(result, list):
+        return [_plain(each) for each in result]
+    if isinstance(result, dict):
+        return {name: _plain(each) for name, each in result.items()}
+    return result

@@ -34,8 +34,8 @@ def refresh(
     anew: bool = False,
     at_most: int | None = None,
     answered: Callable[[], object] = lambda: None,
-) -> None:
-    """Let of a document be found what it is now, unless its text has more than `at_most` characters.
+) -> bool:
+    """Let of a document be found what it is now, unless it has more than `at_most` characters; whether it was not.
 
     What is found of it already is left as it is, unless it is wanted `anew`. `answered` hears of the index's first
     answer.
@@ -56,8 +56,9 @@ def refresh(
             answered()
             body = reading.body(head)
             if at_most is None or len(body) <= at_most:
-                index.replace(document, head.revision, _passages(document, head, body))
+                return index.replace(document, head.revision, _passages(document, head, body))
     answered()
+    return False
 
 
 def current(tenant_id: str, hits: Sequence[Hit]) -> list[Hit]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from shared.dynamodb import ConditionFailed, Keys, Write
@@ -80,6 +81,23 @@ class Collections:
         except ConditionFailed:
             raise no_collection(name) from None  # somebody else deleted it just now
         return collection
+
+    def note_space(self, collection: Collection, space: Space) -> None:
+        """Record that the passages of a collection are embedded in `space` by now."""
+        noting = Write(
+            "Update",
+            {"pk": self._partition, "sk": collection.name},
+            expression="SET model = :model, dimensions = :dimensions, prefix = :prefix",
+            condition="id = :id",
+            values={
+                ":model": space.model,
+                ":dimensions": space.dimensions,
+                ":prefix": space.prefix,
+                ":id": collection.id,
+            },
+        )
+        with suppress(ConditionFailed):  # deleted meanwhile
+            self.table.write(noting)
 
     def purge(self, collection_id: str) -> None:
         """Delete what lay in a collection that is gone."""

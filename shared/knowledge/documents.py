@@ -139,9 +139,16 @@ class Documents:
         self._index_now(item, split(path, text, read_as=_read_as(item["origin"], path)))
         return True
 
-    def reindex_all(self) -> int:
-        """Index every document anew; how many there are."""
-        return sum(self.reindex(item["sk"], anew=True) for item in self._items("\0"))
+    def rebuild(self, path: str, *, anew: bool) -> bool:
+        """Index the document as it is now where the index does not hold it so, or `anew` asks for it."""
+        item = self._table.get(self._partition, path)
+        held = item is not None and self._index.holds(self._document(path), int(item["revision"]))
+        return self.reindex(path, anew=anew or not held)
+
+    def ever(self) -> Iterator[str]:
+        """The paths of all documents, of those that are gone too."""
+        for page in self._table.query(self._partition, Keys.after("\0")):
+            yield from (item["sk"] for item in page)
 
     def _items(self, after: str) -> Iterator[Item]:
         for page in self._table.query(self._partition, Keys.after(after)):

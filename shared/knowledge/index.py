@@ -72,7 +72,7 @@ class Index:
 
     def forget(self, document: Document) -> None:
         """Keep nothing of `document`, its revision included: for what was never there, or is no more."""
-        self._store.erase(Scope(document.tenant_id, (document.collection,), document.id))
+        self._store.erase(scope_of(document))
 
     def delete_collection(self, tenant_id: str, collection: str) -> None:
         """Forget everything of a collection."""
@@ -95,6 +95,14 @@ class Index:
         """How many passages a tenant, or one of its collections, has."""
         collections = None if collection is None else (collection,)
         return self._store.count(Scope(tenant_id, collections, kind="passage"))
+
+    def documents(self, tenant_id: str = "") -> set[Scope]:
+        """The documents that the index knows: a tenant's, or everybody's."""
+        return self._store.documents(tenant_id)
+
+    def erase(self, scope: Scope) -> None:
+        """Forget everything of `scope`."""
+        self._store.erase(scope)
 
     def search(self, question: Question) -> list[Hit]:
         """The passages that answer `question` best, best first."""
@@ -122,6 +130,11 @@ class Index:
             Scope(document.tenant_id, (document.collection,), document.id, kind="passage", before=version)
         )
         return version
+
+
+def scope_of(document: Document) -> Scope:
+    """The points of a document."""
+    return Scope(document.tenant_id, (document.collection,), document.id)
 
 
 def knowledge_index() -> Index:

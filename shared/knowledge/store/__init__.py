@@ -10,7 +10,7 @@ from shared.config import ConfigurationError, config
 from shared.secrets import secret
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from shared.knowledge.embedding import RemoteText, Vector
     from shared.knowledge.embedding.spaces import Space
@@ -62,6 +62,16 @@ class Ask:
     """Whether every point is looked at, where meanings are otherwise found by their links."""
 
 
+HOLDER: Final = ("tenant", "collection", "document")
+"""What a payload tells of the document that its point is of."""
+
+
+def document_of(payload: Mapping[str, Any]) -> Scope:
+    """The points of the document that the point of `payload` is of."""
+    tenant, collection, document = (payload[name] for name in HOLDER)
+    return Scope(tenant, (collection,), document)
+
+
 class VectorStore(Protocol):
     """Keeps points of one space."""
 
@@ -79,6 +89,9 @@ class VectorStore(Protocol):
 
     def count(self, scope: Scope) -> int:
         """How many points `scope` has."""
+
+    def documents(self, tenant_id: str = "") -> set[Scope]:
+        """The documents that there are points of: a tenant's, or everybody's."""
 
     def search(self, asks: Sequence[Ask]) -> list[dict[str, float]]:
         """For each of `asks` the ids found, best first, with their scores."""

@@ -32,6 +32,7 @@ from qdrant_edge import (
     QueryBatchRequest,
     QueryRequest,
     RangeFloat,
+    ScrollRequest,
     SearchParams,
     SparseVector,
     UpdateOperation,
@@ -42,7 +43,7 @@ from qdrant_edge import Point as EdgePoint
 from shared.config import ConfigurationError
 from shared.knowledge.embedding import RemoteText
 from shared.knowledge.lexical import Terms
-from shared.knowledge.store import KEYWORDS, MEANING, PARTS, TERMS
+from shared.knowledge.store import HOLDER, KEYWORDS, MEANING, PARTS, TERMS, Scope, document_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,9 +51,10 @@ if TYPE_CHECKING:
 
     from shared.knowledge.embedding import Vector
     from shared.knowledge.embedding.spaces import Space
-    from shared.knowledge.store import Ask, Point, Scope
+    from shared.knowledge.store import Ask, Point
 
 _LINKS: Final = 16
+_PAGE: Final = 1_000
 _SETTLE_AFTER: Final = 5_000
 
 
@@ -105,6 +107,18 @@ class Embedded:
     def count(self, scope: Scope) -> int:
         """How many points `scope` has."""
         return self._shard.count(CountRequest(filter=_filter(scope), exact=True))
+
+    def documents(self, tenant_id: str = "") -> set[Scope]:
+        """The documents that there are points of: a tenant's, or everybody's."""
+        found: set[Scope] = set()
+        condition = _filter(Scope(tenant_id)) if tenant_id else None
+        offset = None
+        while True:
+            asked = ScrollRequest(offset, _PAGE, condition, PayloadSelector.Include(list(HOLDER)), with_vector=False)
+            records, offset = self._shard.scroll(asked)
+            found.update(document_of(record.payload or {}) for record in records)
+            if offset is None:
+                return found
 
     def search(self, asks: Sequence[Ask]) -> list[dict[str, float]]:
         """For each of `asks` the ids found, best first, with their scores."""

@@ -12,20 +12,22 @@ from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 from shared.config import ConfigurationError
 from shared.knowledge.embedding import RemoteText
 from shared.knowledge.lexical import Terms
-from shared.knowledge.store import KEYWORDS, MEANING, PARTS, TERMS
+from shared.knowledge.store import HOLDER, KEYWORDS, MEANING, PARTS, TERMS, Scope, document_of
 from shared.rpc.errors import Unavailable
 from shared.telemetry import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Container, Sequence
 
     from shared.knowledge.embedding.spaces import Space
-    from shared.knowledge.store import Ask, Point, Scope
+    from shared.knowledge.store import Ask, Point
 
 _LINKS: Final = 16
 _SECONDS: Final = 5
 _BATCH: Final = 64
+_PAGE: Final = 1_000
 _CONFLICT: Final = 409
+_UNWELCOME: Final = (401, 403)
 _OLDEST: Final = [1, 19]
 
 Found = TypeVar("Found")
@@ -49,12 +51,14 @@ class Server:
     def __init__(self, client: QdrantClient, collection: str, space: Space) -> None:
         self._client = client
         self._collection = collection
-        if not _asked(lambda: client.collection_exists(collection)):
+        if not _is_there(client, collection):
             _create(client, collection, space)
-        recorded = _asked(lambda: client.get_collection(collection)).config.metadata
-        if not recorded:
+        made = _asked(lambda: client.get_collection(collection))
+        if not made.config.metadata:
             raise ConfigurationError(f"the Qdrant collection '{collection}' is not a knowledge index; name another")
-        space.require(recorded)
+        space.require(made.config.metadata)
+        # Whoever made it may have ended before it was done.
+        _index_fields(client, collection, made.payload_schema)
 
     def write(self, points: Sequence[Point], version: int) -> None:
         """Keep `points`, which are all of `version`, but for those that are there in a newer one."""
@@ -90,6 +94,18 @@ class Server:
         """How many points `scope` has."""
         return _asked(lambda: self._client.count(self._collection, _filter(scope), exact=True)).count
 
+    def documents(self, tenant_id: str = "") -> set[Scope]:
+        """The documents that there are points of: a tenant's, or everybody's."""
+        found: set[Scope] = set()
+        condition = _filter(Scope(tenant_id)) if tenant_id else None
+        offset: Any = None
+        while True:
+            asked = partial(self._client.scroll, self._collection, condition, _PAGE, offset=offset)
+            records, offset = _asked(partial(asked, with_payload=list(HOLDER)))
+            found.update(document_of(record.payload or {}) for record in records)
+            if offset is None:
+                return found
+
     def search(self, asks: Sequence[Ask]) -> list[dict[str, float]]:
         """For each of `asks` the ids found, best first, with their scores."""
         requests = [_request(ask) for ask in asks]
@@ -99,6 +115,15 @@ class Server:
     def close(self) -> None:
         """Let go of the store; what was written is kept."""
         self._client.close()
+
+
+def _is_there(client: QdrantClient, collection: str) -> bool:
+    try:
+        return _asked(lambda: client.collection_exists(collection))
+    except UnexpectedResponse as error:
+        if error.status_code not in _UNWELCOME:
+            raise
+        raise ConfigurationError("Qdrant refuses the key KHO_QDRANT_KEY, or knows none") from None
 
 
 def _asked(call: Callable[[], Found]) -> Found:
@@ -117,7 +142,19 @@ def _asked(call: Callable[[], Found]) -> Found:
 def _create(client: QdrantClient, collection: str, space: Space) -> None:
     # Every search is one tenant's: links lead to the tenant's own points (payload_m), none across (m).
     own = models.HnswConfigDiff(m=0, payload_m=_LINKS)
-    vectors = {MEANING: models.VectorParams(size=space.dimensions, distance=models.Distance.COSINE, hnsw_config=own)}
+    # A byte a dimension is kept in memory; what that finds is scored again by the vectors on disk.
+    smaller = models.ScalarQuantization(
+        scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8, quantile=0.99, always_ram=True)
+    )
+    vectors = {
+        MEANING: models.VectorParams(
+            size=space.dimensions,
+            distance=models.Distance.COSINE,
+            hnsw_config=own,
+            quantization_config=smaller,
+            on_disk=True,
+        )
+    }
     if space.tokens:
         vectors[PARTS] = models.VectorParams(
             size=space.dimensions,
@@ -140,10 +177,14 @@ def _create(client: QdrantClient, collection: str, space: Space) -> None:
         if error.status_code != _CONFLICT:
             raise
         # Another function made it in the same moment.
+
+
+def _index_fields(client: QdrantClient, collection: str, indexed: Container[str]) -> None:
     tenant = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
-    fields: dict[str, Any] = dict.fromkeys(KEYWORDS, models.PayloadSchemaType.KEYWORD)
-    for field, schema in (fields | {"tenant": tenant, "version": models.PayloadSchemaType.INTEGER}).items():
-        _asked(partial(client.create_payload_index, collection, field, schema))
+    keywords: dict[str, Any] = dict.fromkeys(KEYWORDS, models.PayloadSchemaType.KEYWORD)
+    for field, schema in ({"tenant": tenant} | keywords | {"version": models.PayloadSchemaType.INTEGER}).items():
+        if field not in indexed:
+            _asked(partial(client.create_payload_index, collection, field, schema))
 
 
 def _structure(point: Point) -> models.PointStruct:

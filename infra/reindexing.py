@@ -1,0 +1,156 @@
+"""`kho reindex`: make the index what DynamoDB says."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Parameter
+from rich.markup import escape
+
+from infra.stores import HERE, Where, end, reached
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from shared.dynamodb import Table
+    from shared.knowledge.index import Index
+    from shared.knowledge.models import Collection
+    from shared.knowledge.store import Scope
+
+_Flag = Annotated[bool, Parameter(negative=())]
+_PARTS: Final = ("indexed", "unchanged", "removed")
+
+
+def reindex(
+    *,
+    tenant: str = "",
+    collection: str = "",
+    anew: _Flag = False,
+    where: Where = HERE,
+    as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
+) -> None:
+    """Make the index what the documents are: index what it lacks, forget what is no more.
+
+    It may be broken off and repeated: what is done is not done again.
+
+    Parameters
+    ----------
+    tenant
+        Only this tenant's.
+    collection
+        Only this collection of research-agent; or agent-data: the documents.
+    anew
+        Index what the index has already, too.
+    as_json
+        Print JSON.
+    """
+    with reached(where) as running:
+        from shared.config import ConfigurationError, config
+
+        if not config().has_index:
+            end("There is no index: deploy with QdrantUrl, or set KHO_QDRANT_URL.")
+        if running and not config().qdrant_url:
+            end("The running 'kho serve' has the index: stop it first, and start it again afterwards.")
+        from shared.knowledge.index import knowledge_index
+
+        try:
+            index = knowledge_index()
+        except ConfigurationError as error:
+            end(f"{error}.")
+        try:
+            done = _Rebuilding(index, tenant, collection, anew=anew).run()
+        finally:
+            index.close()
+    if as_json:
+        print(json.dumps({part: done[part] for part in _PARTS}))
+    else:
+        print(f"{done['indexed']} documents indexed, {done['unchanged']} were already, {done['removed']} removed.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One document to be made what it is: `scope` are its points, `rebuild` tells whether there was anything to do."""
+
+    scope: Scope
+    rebuild: Callable[[], bool]
+
+
+@dataclass(slots=True)
+class _Rebuilding:
+    """What the index knew before is looked at first: whatever the tables then do not have is nobody's."""
+
+    index: Index
+    tenant: str
+    collection: str
+    anew: bool
+    done: Counter[str] = field(default_factory=Counter)
+    meant: set[str] = field(default_factory=set)
+    """The ids of the collections that are rebuilt."""
+
+    def run(self) -> Counter[str]:
+        """Rebuild, and show how far it is; how many documents were indexed, unchanged and removed."""
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        orphans = self.index.documents(self.tenant)
+        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+            for name, works in self._parts():
+                for work in progress.track(works, description=escape(name)):
+                    orphans.discard(work.scope)
+                    self.done["indexed" if work.rebuild() else "unchanged"] += 1
+        for scope in orphans:
+            if not self.collection or self.meant.intersection(scope.collections or ()):
+                self.index.erase(scope)
+                self.done["removed"] += 1
+        return self.done
+
+    def _parts(self) -> Iterator[tuple[str, list[_Work]]]:
+        """Each collection's work; when the next is asked for, it has been done."""
+        from agent_data.indexing import COLLECTION
+        from shared.config import config
+        from shared.dynamodb import Table
+        from shared.knowledge import keys
+        from shared.knowledge.collections import Collections
+        from shared.knowledge.space import current_space
+
+        if self.collection in ("", COLLECTION):
+            self.meant.add(COLLECTION)
+            yield COLLECTION, list(self._documents())
+        table = Table(config().knowledge_table)
+        for pk, name in list(table.keys(keys.collections(self.tenant))):
+            tenant_id = pk.removesuffix(keys.collections(""))
+            found = Collections(table, tenant_id).find(name)
+            if found is None or self.tenant not in ("", tenant_id) or self.collection not in ("", name):
+                continue
+            self.meant.add(found.id)
+            yield f"{tenant_id}: {name}", list(self._collected(table, tenant_id, found))
+            Collections(table, tenant_id).note_space(found, current_space())
+
+    def _documents(self) -> Iterator[_Work]:
+        from agent_data.indexing import COLLECTION, refresh
+        from shared.config import config
+        from shared.documents import keys
+        from shared.dynamodb import Table
+        from shared.knowledge.index import scope_of
+        from shared.knowledge.passages import Document
+
+        for pk, _ in Table(config().documents_table).keys(keys.document(self.tenant, ""), keys.DOCUMENT):
+            tenant_id, document_id = keys.document_of(pk)
+            if self.tenant in ("", tenant_id):
+                scope = scope_of(Document(tenant_id, COLLECTION, document_id))
+                yield _Work(scope, partial(refresh, tenant_id, document_id, anew=self.anew))
+
+    def _collected(self, table: Table, tenant_id: str, collection: Collection) -> Iterator[_Work]:
+        from shared.knowledge.documents import Documents
+        from shared.knowledge.index import scope_of
+        from shared.knowledge.passages import Document
+
+        documents = Documents(table, tenant_id, collection, self.index)
+        for path in documents.ever():
+            scope = scope_of(Document(tenant_id, collection.id, path))
+            yield _Work(scope, partial(documents.rebuild, path, anew=self.anew))

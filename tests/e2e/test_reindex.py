@@ -1,0 +1,131 @@
+"""`kho reindex`: the index is what DynamoDB says, whatever has become of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e.server import Server
+from tests.qdrant import Qdrant, running_qdrant
+from tests.surroundings import SURROUNDINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+KHO = Path(sys.executable).with_name("kho")
+FERNS = "Ferns are watered at dawn."
+
+
+def kho(*words: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [KHO, *words], capture_output=True, text=True, check=False, env=SURROUNDINGS | (environment or {})
+    )
+
+
+def reindexed(data: Path, *options: str, environment: dict[str, str] | None = None) -> dict[str, int]:
+    done = kho("reindex", "--data", str(data), "--json", *options, environment=environment)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, int] = json.loads(done.stdout)
+    return found
+
+
+def write(server: Server) -> None:
+    """Two documents, one deleted, and two of a collection."""
+    for name in ("a", "b", "gone"):
+        content = {"mime_type": "text/plain", "body": FERNS}
+        server.call("agent-data/create_document", document_id=name, parent_id="root", content=content)
+    server.call("agent-data/delete_document", document_id="gone")
+    server.call("research-agent/manage_collections", action="create", collection_name="notes")
+    sent = [{"path": path, "content": f"{FERNS} Says {path}."} for path in ("a.md", "b.md")]
+    server.call("research-agent/ingest_documents", collection="notes", documents=sent)
+
+
+def found(server: Server) -> tuple[set[str], set[str]]:
+    """The documents and the collection's that a search finds."""
+    asked = "When are ferns watered?"
+    documents = server.call("agent-data/query_knowledge", query=asked, top_k=20)["context"]
+    notes = server.call("research-agent/query_knowledge_base", query=asked, collections="notes")["results"]
+    return {each["document_id"] for each in documents}, {each["source_document"] for each in notes}
+
+
+ALL = ({"a", "b"}, {"a.md", "b.md"})
+
+
+def test_an_embedded_index_that_was_lost_is_made_again(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with Server(data) as server:
+        write(server)
+        assert found(server) == ALL
+        told = kho("reindex", "--data", str(data))
+        assert (told.returncode, "stop it first" in told.stderr) == (1, True)
+    shutil.rmtree(data / "passages")
+    assert reindexed(data) == {"indexed": 4, "unchanged": 1, "removed": 0}
+    assert reindexed(data) == {"indexed": 0, "unchanged": 5, "removed": 0}, "what is done is not done again"
+    assert reindexed(data, "--anew", "--collection", "notes") == {"indexed": 2, "unchanged": 0, "removed": 0}
+    assert reindexed(data, "--anew", "--tenant", "nobody") == {"indexed": 0, "unchanged": 0, "removed": 0}
+    with Server(data) as server:
+        assert found(server) == ALL
+
+
+@pytest.fixture
+def qdrant() -> Iterator[Qdrant]:
+    with running_qdrant() as running:
+        yield running
+
+
+def test_a_cluster_that_lost_everything_is_filled_while_it_is_served(tmp_path: Path, qdrant: Qdrant) -> None:
+    environment = {"KHO_QDRANT_URL": qdrant.url}
+    with Server(tmp_path / "data", environment=environment) as server:
+        write(server)
+        qdrant.lose_everything()
+        prepared = kho("qdrant", "prepare", "--data", str(server.data), environment=environment)
+        assert (prepared.returncode, prepared.stdout) == (0, "The collection 'kho' is ready.\n"), prepared.stderr
+        assert qdrant.indexed["kho"].keys() == {"tenant", "collection", "document", "kind", "tags", "version"}
+        assert found(server) == (set(), set())
+        qdrant_only = reindexed(server.data, "--collection", "agent-data", environment=environment)
+        assert qdrant_only == {"indexed": 2, "unchanged": 1, "removed": 0}
+        assert found(server) == ({"a", "b"}, set())
+        assert reindexed(server.data, environment=environment) == {"indexed": 2, "unchanged": 3, "removed": 0}
+        assert found(server) == ALL
+
+
+def test_what_is_nobodys_is_removed(tmp_path: Path, qdrant: Qdrant) -> None:
+    environment = {"KHO_QDRANT_URL": qdrant.url}
+    with Server(tmp_path / "first", environment=environment) as server:
+        write(server)
+    points = qdrant.count(tenant="local")
+    assert points
+    # Another machine's data: of all this it knows nothing.
+    with Server(tmp_path / "second", environment=environment) as server:
+        assert reindexed(server.data, "--tenant", "nobody", environment=environment)["removed"] == 0
+        assert reindexed(server.data, environment=environment) == {"indexed": 0, "unchanged": 0, "removed": 5}
+    assert qdrant.count(tenant="local") == 0
+
+
+def test_a_cluster_that_is_away_is_said_to_be(tmp_path: Path, qdrant: Qdrant) -> None:
+    qdrant.stop()
+    for command in (("reindex",), ("qdrant", "prepare")):
+        told = kho(*command, "--data", str(tmp_path), environment={"KHO_QDRANT_URL": qdrant.url})
+        assert (told.returncode, told.stderr) == (1, "kho: The vector store is not answering.\n")
+
+
+def test_without_a_cluster_there_is_none_to_prepare(tmp_path: Path) -> None:
+    told = kho("qdrant", "prepare", "--data", str(tmp_path))
+    assert told.returncode == 1
+    assert "KHO_QDRANT_URL" in told.stderr
+
+
+def test_the_index_of_another_model_is_named(tmp_path: Path) -> None:
+    (tmp_path / "passages").mkdir()
+    space: dict[str, Any] = {"model": "another", "dimensions": 3}
+    (tmp_path / "passages" / "space.json").write_text(json.dumps(space))
+    told = kho("reindex", "--data", str(tmp_path))
+    assert told.returncode == 1
+    assert "made with model 'another'" in told.stderr
+    assert "Traceback" not in told.stderr
