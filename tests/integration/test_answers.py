@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import threading
 import time
@@ -12,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 
-from agent_data import query_knowledge
+from agent_data import indexing_at_once, query_knowledge
 from agent_data.indexing import refresh
 from shared.knowledge.answering import budget
 from shared.knowledge.index import Index, knowledge_index
@@ -230,6 +231,19 @@ def test_what_an_update_or_a_deletion_removed_is_never_quoted(library: Agent, wi
         assert "pf destroy" not in said
     library("delete_document", document_id="doc-pf-032")
     assert ask()["context"] == []
+
+
+def test_nor_where_the_index_has_not_followed_yet(
+    library: Agent, with_model: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexing_at_once._index, "_away_until", math.inf)
+    library("update_document", document_id="doc-pf-032", patch={"content": {"body": "# Gỡ bỏ PF\n\nHãy hỏi trước."}})
+    library("delete_document", document_id="doc-travel")
+    for question in ("Để gỡ bỏ PF thì làm gì?", TRAVEL):
+        answer = library("query_knowledge", query=question)
+        assert (answer["response"], answer["context"]) == ("", [])
+        assert answer["usage"]["qdrant_hits"] > 0
+    assert with_model.asked == []
 
 
 # The model, and what becomes of an answer without it

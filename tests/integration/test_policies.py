@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from agent_data.indexing import refresh
 from infra.local.template import FILE, TemplateLoader
 from shared.config import config
 from shared.dynamodb import Table, client
@@ -59,6 +60,7 @@ SCENARIOS: dict[str, list[dict[str, Any]]] = {
     "agent_data-get_document": [{"document_id": "large"}, {"document_id": "large", "revision": 1}],
     "agent_data-list_children": [{"parent_id": "top"}],
     "agent_data-document_history": [{"document_id": "top"}],
+    "agent_data-query_knowledge": [{"query": "x"}],
     "memory_server-add_message": [MESSAGE, MESSAGE],
     "memory_server-get_or_create": [{}, CHAT, CHAT],
     "memory_server-get_context": [CHAT],
@@ -172,6 +174,8 @@ def test_a_policy_allows_what_is_done_and_nothing_else(function: str, tenant: st
     if function.startswith("agent_data-"):
         run("agent_data-create_document", [*TREE, {**TREE[0], "document_id": "large", "content": LARGE}], tenant)
         run("agent_data-delete_document", [{"document_id": "gone"}], tenant)
+    if function == "agent_data-query_knowledge":
+        refresh(tenant, "leaf")
     if function.startswith("research_agent-"):
         prepare_knowledge(tenant)
     made.clear()
