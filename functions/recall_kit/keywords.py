@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from shared.experiences.models import MAX_KEYWORD
+from shared.experiences.models import MAX_KEYWORD, uniform
 from shared.knowledge.words import stem
 
 if TYPE_CHECKING:
@@ -54,6 +55,11 @@ _CHINESE: Final = re.compile(
     r"[的了是在和与或及而但被把将对从到为以于由其这那有没不也都就还又再很更最让使用当中时后前上下里内外个一些我你他它们会能要可"
     r"请]"
 )
+
+
+def with_keywords(account: Account) -> Account:
+    """`account` with its keywords as they are kept, or with some that are made from it."""
+    return replace(account, keywords=uniform(account.keywords) or made_from(account))
 
 
 def made_from(account: Account) -> list[str]:

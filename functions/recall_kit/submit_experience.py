@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -11,7 +11,7 @@ from doors.direct import Caller, method
 from recall_kit import experiences, table
 from recall_kit.answers import Answered
 from recall_kit.finding import index_now
-from recall_kit.keywords import made_from
+from recall_kit.keywords import with_keywords
 from recall_kit.validating import RequiredParams, require_sanitized
 from shared.config import config
 from shared.experiences.models import Account, ContextText, Keywords, Text, Title
@@ -39,8 +39,8 @@ class Submission(RequiredParams):
     ] = None
 
     def account(self) -> Account:
-        """What is told, with keywords made from it where there are none."""
-        said = Account(
+        """What is told."""
+        return Account(
             title=self.title,
             problem_description=self.problem_description,
             solution=self.solution,
@@ -48,7 +48,6 @@ class Submission(RequiredParams):
             root_cause=self.root_cause,
             context=self.context,
         )
-        return said if said.keywords else replace(said, keywords=made_from(said))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,7 @@ def handler(params: Submission, caller: Caller) -> Answered[Submitted]:
     require_sanitized(account)
     if caller == ANONYMOUS:
         admit(table(), config().anonymous_submissions_a_minute)
-    experience = experiences().add(account)
+    experience = experiences().add(with_keywords(account))
     index_now(experience.id)
     message = "Experience record created and published successfully"
     return Answered(success=True, data=Submitted(experience.id, "published", message))

@@ -11,7 +11,7 @@ from doors.direct import Caller, method
 from recall_kit import experiences
 from recall_kit.answers import Answered, ExperienceShown
 from recall_kit.finding import index_now
-from recall_kit.keywords import made_from
+from recall_kit.keywords import with_keywords
 from recall_kit.validating import RequiredParams, require_sanitized
 from shared.experiences.models import Account, ContextText, ExperienceId, Keywords, Text, Title
 from shared.rpc.errors import NotFound, Unavailable
@@ -37,10 +37,8 @@ class Change(RequiredParams):
         revised = replace(
             account, **{name: value for name, value in given.items() if value is not None or name in may_be_none}
         )
-        if not revised.keywords:
-            revised = replace(revised, keywords=made_from(revised))
         require_sanitized(revised)
-        return revised
+        return with_keywords(revised)
 
 
 @method("recall-kit/update_experience", role="admin", errors=(NotFound, Unavailable))

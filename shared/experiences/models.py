@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import AfterValidator, Field
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MAX_TITLE: Final = 500
 MAX_TEXT: Final = 20_000
@@ -22,14 +25,9 @@ def _not_blank(text: str) -> str:
 
 
 def _keyword(text: str) -> str:
-    trimmed = text.strip().lower()
-    if not 1 <= len(trimmed) <= MAX_KEYWORD:
+    if not 1 <= len(text.strip()) <= MAX_KEYWORD:
         raise ValueError(f"should have 1 to {MAX_KEYWORD} characters")
-    return trimmed
-
-
-def _unique(keywords: list[str]) -> list[str]:
-    return list(dict.fromkeys(keywords))
+    return text
 
 
 Title = Annotated[
@@ -53,8 +51,13 @@ Keyword = Annotated[
     # Blanks around it do not count, which no schema can say.
     Field(json_schema_extra={"minLength": 1, "maxLength": MAX_KEYWORD, **_NOT_BLANK}),
 ]
-Keywords = Annotated[list[Keyword], Field(max_length=MAX_KEYWORDS), AfterValidator(_unique)]
+Keywords = Annotated[list[Keyword], Field(max_length=MAX_KEYWORDS)]
 ExperienceId = Annotated[str, Field(min_length=1, max_length=64, examples=["550e8400-e29b-41d4-a716-446655440000"])]
+
+
+def uniform(keywords: Iterable[str]) -> list[str]:
+    """Keywords as they are kept: trimmed, lower-cased, each once."""
+    return list(dict.fromkeys(keyword.strip().lower() for keyword in keywords))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,111 @@
+"""Counts are exact: however often the stream delivers, whoever counts at once, and wherever a worker ends."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+
+from infra.local.dynamodb import connect
+from recall_kit import table
+from shared.config import config
+from shared.dynamodb import Table, client
+from shared.experiences import keys
+from shared.experiences.counting import Counting
+from shared.rpc.errors import Unavailable
+from tests.faults import conflicting, failing_from
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Noted = list[tuple[str, str]]
+
+
+def served(*answers: Sequence[str]) -> Noted:
+    """The keys of what queries that answered so have left."""
+    before = left()
+    for ids in answers:
+        Counting(table()).note(ids)
+    return sorted(left() - before)
+
+
+def left() -> set[tuple[str, str]]:
+    pages = connect(str(client().meta.endpoint_url)).get_paginator("scan")
+    items = [item for page in pages.paginate(TableName=config().experiences_table) for item in page["Items"]]
+    return {(item["pk"]["S"], item["sk"]["S"]) for item in items if item["pk"]["S"].startswith("served#")}
+
+
+def count(noted: Noted) -> set[str]:
+    told: set[str] = set()
+    Counting(table()).count(noted, told.update)
+    return told
+
+
+def counted(ids: Sequence[str]) -> Counter[str]:
+    items = Table(config().experiences_table).get_all(keys.standing(id_) for id_ in ids)
+    return Counter({item["sk"]: int(item["query_count"]) for item in items})
+
+
+@pytest.fixture
+def ids(store: str) -> list[str]:
+    return [str(uuid4()) for _ in range(50)]
+
+
+def test_as_many_as_a_query_returns_are_counted_together(ids: list[str]) -> None:
+    noted = served(ids, ids[:10], ids[:1])
+    assert count(noted) == set(ids)
+    assert counted(ids) == Counter(ids) + Counter(ids[:10]) + Counter(ids[:1])
+    assert not left() & set(noted)
+
+
+def test_what_is_delivered_again_counts_once(ids: list[str]) -> None:
+    noted = served(*[ids[:3]] * 20)
+    count(noted * 2)
+    count(noted)
+    assert counted(ids) == Counter(dict.fromkeys(ids[:3], 20))
+
+
+def test_many_who_count_the_same_at_once_count_it_once(ids: list[str]) -> None:
+    answers = [random.Random(number).sample(ids, 5) for number in range(120)]
+    noted = served(*answers)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(count, [random.Random(number).sample(noted, 60) for number in range(8)]))
+    count(noted)
+    assert counted(ids) == Counter(id_ for answer in answers for id_ in answer)
+    assert not left() & set(noted)
+
+
+def test_who_meets_others_waits(ids: list[str]) -> None:
+    noted = served(ids)
+    with conflicting(3) as met:
+        count(noted)
+    assert met == [3]
+    assert counted(ids) == Counter(ids)
+
+
+def test_who_ends_before_counting_has_counted_nothing(ids: list[str]) -> None:
+    noted = served(*[ids] * 120)  # more than two transactions hold
+    with failing_from(3), pytest.raises(Unavailable):
+        count(noted)
+    assert 0 < counted(ids)[ids[0]] < 120
+    count(noted)
+    assert counted(ids) == Counter(ids * 120)
+
+
+def test_who_ends_after_counting_tells_of_it_the_next_time(ids: list[str]) -> None:
+    noted = served(ids[:4])
+
+    def die(_: set[str]) -> None:
+        raise Unavailable
+
+    with pytest.raises(Unavailable):
+        Counting(table()).count(noted, die)
+    assert counted(ids) == Counter(ids[:4])
+    assert left() >= set(noted)
+    assert count(noted) == set(ids[:4])
+    assert counted(ids) == Counter(ids[:4])
+    assert not left() & set(noted)
