@@ -31,10 +31,12 @@ _dropped: Final = Dropped()
 def handler(event: dict[str, Any], _context: Any) -> None:
     """Take one message, in base64, for it may not be JSON."""
     with observe("workers/device_inbox", correlation_id_from(None)):
+        message = protocol.read(_payload(event))
+        if isinstance(message, protocol.Reply | protocol.Failure | protocol.Unreadable):
+            return  # it is for whoever has asked
         device = registry().appear(str(event.get("device_id", "")))
         if device is None or device.revoked_at:
             return
-        message = protocol.read(_payload(event))
         match message:
             case protocol.Hello():
                 _greet(device, message)
@@ -44,8 +46,6 @@ def handler(event: dict[str, Any], _context: Any) -> None:
                 Notifications(table(), device.tenant_id, device.id).keep(message, at_ms)
             case protocol.Junk():
                 _dropped.note(message.kind, device.id)
-            case _:  # a reply, which is for whoever has asked
-                pass
         _dropped.count()
 
 

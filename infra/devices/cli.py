@@ -6,10 +6,11 @@ from typing import Final
 
 from cyclopts import App
 
-from infra.devices.registering import list_, register, revoke
+from infra.devices.calling import call, list_, watch
+from infra.devices.registering import register, revoke
 from infra.devices.simulating import simulate
 
 devices: Final = App(name="devices", help="Devices: ESP32 boards whose tools agents call.")
-for each in (register, revoke, simulate):
+for each in (register, revoke, call, watch, simulate):
     devices.command(each)
 devices.command(list_, name="list")

@@ -1,4 +1,4 @@
-"""`kho devices register`, `list` and `revoke`: which devices there are, and what lets them in."""
+"""`kho devices register` and `revoke`: what lets a device in."""
 
 from __future__ import annotations
 
@@ -76,18 +76,6 @@ def register(  # noqa: PLR0913 - one argument an option
     for setting, value in settings.items():
         print(f"  {setting:<15}  {value or 'where kho serve says that devices connect to'}")
     print("\nKeep the password: it is not shown again.")
-
-
-def list_(*, tenant: str = LOCAL.tenant_id, where: Where = HERE, as_json: AsJson = False) -> None:
-    """List a tenant's devices, revoked ones too.
-
-    Parameters
-    ----------
-    tenant
-        Whose devices.
-    as_json
-        Print JSON.
-    """
 
 
 def revoke(device_id: str, /, *, where: Where = HERE, as_json: AsJson = False) -> None:

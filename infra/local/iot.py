@@ -38,14 +38,20 @@ class Listening(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Iot:
+class Reached:
     """Where the devices' broker is reached, and the word that the backend is known by there."""
 
-    broker: Listening
     mqtt_url: str
     token: str
     data_plane_url: str
     """Nothing beside a broker that has no such thing: it reaches devices that subscribe, and tells of no presence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Iot(Reached):
+    """A broker that the rules hear."""
+
+    broker: Listening
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +84,8 @@ def embedded(listener: socket.socket, limits: Limits, *, authorizing: bool) -> I
 
     serving = broker.run(serve)
     try:
-        yield Embedded(
-            broker, address_of(listener, "mqtt"), token, f"http://127.0.0.1:{plane.getsockname()[1]}/{token}"
-        )
+        plane_url = f"http://127.0.0.1:{plane.getsockname()[1]}/{token}"
+        yield Embedded(address_of(listener, "mqtt"), token, plane_url, broker)
     finally:
         for each in server:
             each.should_exit = each.force_exit = True
@@ -95,19 +100,19 @@ def elsewhere(url: str, token: str) -> Iterator[Iot]:
 
     broker = RealBroker(url, token)
     try:
-        yield Iot(broker, url, token, "")
+        yield Iot(url, token, "", broker)
     finally:
         broker.close()
 
 
-def point_at(served: Iot) -> None:
+def point_at(reached: Reached) -> None:
     """Have every function of this process use this broker, whatever else is configured."""
     os.environ.pop("AWS_ENDPOINT_URL_IOT_DATA_PLANE", None)
-    if served.data_plane_url:
-        os.environ["AWS_ENDPOINT_URL_IOT_DATA_PLANE"] = served.data_plane_url
+    if reached.data_plane_url:
+        os.environ["AWS_ENDPOINT_URL_IOT_DATA_PLANE"] = reached.data_plane_url
     os.environ["AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"] = "false"
-    os.environ["KHO_MQTT_URL"] = served.mqtt_url
-    os.environ["KHO_MQTT_TOKEN"] = served.token
+    os.environ["KHO_MQTT_URL"] = reached.mqtt_url
+    os.environ["KHO_MQTT_TOKEN"] = reached.token
     config.cache_clear()  # it was read before the broker was there
 
 

@@ -47,7 +47,7 @@ class Where:
 
     def choice(self) -> Choice:
         """The backend that is meant."""
-        return Choice(self.data, self.endpoint, _key(self.endpoint), self.timeout)
+        return Choice(self.data, self.endpoint, key_for(self.endpoint), self.timeout)
 
 
 HERE: Final = Where()
@@ -90,7 +90,8 @@ def refusals(where: Where) -> Iterator[None]:
         sys.exit(_EXIT_CODES.get(error.code, 1))
 
 
-def _key(endpoint: str) -> str:
+def key_for(endpoint: str) -> str:
+    """The key that is configured for a deployed Kho."""
     given = os.environ.get("KHO_KEY", "")
     if given or not endpoint:
         return given

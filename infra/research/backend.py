@@ -109,7 +109,7 @@ def opened(choice: Choice) -> Iterator[Backend]:
 class Remote:
     """A server, through its JSON-RPC door."""
 
-    def __init__(self, endpoint: str, key: str, timeout: float) -> None:
+    def __init__(self, endpoint: str, key: str, timeout: float, server: str = SERVER) -> None:
         from shared.config import is_safe_url
 
         if not is_safe_url(endpoint):
@@ -117,6 +117,7 @@ class Remote:
             raise Refused.configuration(said, "Give the stack's output Endpoint with --endpoint (KHO_ENDPOINT).")
         import urllib3
 
+        self._server = server
         self._address = f"{endpoint.rstrip('/')}/jsonrpc"
         self._headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
         self._http = urllib3.PoolManager(retries=False, timeout=timeout)
@@ -125,7 +126,7 @@ class Remote:
         """The result as plain JSON values, or `Refused`."""
         from urllib3.exceptions import HTTPError
 
-        call = {"jsonrpc": "2.0", "id": 1, "method": f"{SERVER}/{method}", "params": params}
+        call = {"jsonrpc": "2.0", "id": 1, "method": f"{self._server}/{method}", "params": params}
         try:
             response = self._http.request("POST", self._address, body=json.dumps(call).encode(), headers=self._headers)
         except HTTPError:
