@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +82,19 @@ def test_what_is_updated_is_found_as_it_is_now_and_not_as_it_was(agent: Agent) -
     assert len(texts(agent.tenant, "a")) > 1
     agent("update_document", document_id="a", patch={"content": {"body": ROCKETS}})
     assert texts(agent.tenant, "a") == [ROCKETS]
+
+
+def test_what_an_index_that_is_behind_says_is_not_found(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent.create("a", body=FERNS)
+    agent.create("b", body=FERNS)
+    monkeypatch.setattr(indexing_at_once._index, "_away_until", math.inf)
+    agent("update_document", document_id="a", patch={"content": {"body": ROCKETS}})
+    agent("delete_document", document_id="b")
+    assert hits(agent.tenant) == []
+    refresh(agent.tenant, "a")
+    assert texts(agent.tenant, "a") == [ROCKETS]
+    agent("restore_document", document_id="b")
+    assert found(agent.tenant) == {"a", "b"}
 
 
 def test_what_is_deleted_is_gone_and_what_is_restored_is_back(agent: Agent) -> None:

@@ -18,6 +18,8 @@ HEAVY = {"boto3", "numpy", "onnx", "onnxruntime", "qdrant_client", "qdrant_edge"
         ("shared.knowledge.store.server", {"qdrant_client", "numpy"}),
         ("shared.knowledge.store.embedded", {"qdrant_edge"}),
         ("shared.memory.conversations", {"boto3"}),
+        ("agent_data.create_document", {"boto3"}),
+        ("agent_data.query_knowledge", {"boto3"}),
     ],
 )
 def test_a_module_loads_what_it_uses_alone(module: str, allowed: set[str]) -> None:
