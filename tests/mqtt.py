@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import queue
 import socket
 from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from infra.local.broker.access import FleetAccess
 from infra.local.broker.local import LocalBroker
@@ -21,6 +22,7 @@ from infra.local.mqtt.packets import (
     MQTT_5,
     Connack,
     Connect,
+    Disconnect,
     Packet,
     Pingreq,
     Pingresp,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 TOKEN: Final = "the-backends-word"
 BACKEND: Final = "kho-backend-1"
 SECONDS: Final = 5.0
+UP, DOWN = "devices/lamp/up", "devices/lamp/down"
 
 Kind = TypeVar("Kind", bound=Packet)
 
@@ -54,9 +57,17 @@ async def nobody(_: Client) -> bool:
     return False
 
 
+class Reached(Protocol):
+    """A running broker, whichever it is."""
+
+    @property
+    def port(self) -> int:
+        """Where it listens on loopback."""
+
+
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A running broker."""
+    """The embedded broker, running."""
 
     broker: LocalBroker
     port: int
@@ -159,13 +170,31 @@ class Wire:
         return packets
 
 
-def client(served: Served, client_id: str, level: int = MQTT_3, **about: object) -> Wire:
+def client(served: Reached, client_id: str, level: int = MQTT_3, **about: object) -> Wire:
     """A client that is connected."""
     wire = Wire(served.port, level)
     assert wire.connect(client_id, **about).reason == 0
     return wire
 
 
-def backend(served: Served, level: int = MQTT_5) -> Wire:
+def backend(served: Reached, level: int = MQTT_5) -> Wire:
     """The backend's own client, connected."""
     return client(served, BACKEND, level)
+
+
+def ended(wire: Wire) -> int | None:
+    """Why the broker has ended the connection, None where it says nothing; nothing else may come before."""
+    packet = wire.receive()
+    if packet is None:
+        return None
+    assert isinstance(packet, Disconnect), packet
+    assert wire.receive() is None
+    return packet.reason
+
+
+def event(messages: queue.Queue[Message], kind: str, client_id: str = "lamp") -> dict[str, object]:
+    """The next lifecycle event, which is of this kind."""
+    message = messages.get(timeout=SECONDS)
+    assert message.topic == f"$aws/events/presence/{kind}/{client_id}"
+    told: dict[str, object] = json.loads(message.payload)
+    return told

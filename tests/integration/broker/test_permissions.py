@@ -1,0 +1,80 @@
+"""Who may connect, publish and subscribe."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from infra.local.broker.limits import Limits
+from infra.local.mqtt.packets import (
+    MQTT_3,
+    MQTT_5,
+    Connect,
+)
+from infra.local.mqtt.reasons import Reason
+from shared.rpc.errors import Unavailable
+from tests.mqtt import DOWN, TOKEN, UP, Served, Wire, backend, client, ended, event, running_broker
+
+if TYPE_CHECKING:
+    from infra.local.broker.access import Client
+
+
+@pytest.mark.parametrize("level", [MQTT_3, MQTT_5])
+@pytest.mark.parametrize("topic", [DOWN, "devices/fan/up", "devices/lamp/up/more", "other", "$aws/events/x"])
+def test_a_device_that_publishes_elsewhere_is_disconnected(served: Served, level: int, topic: str) -> None:
+    with served.heard("$aws/events/presence/+/lamp") as events, served.heard(topic) as there:
+        with client(served, "lamp", level) as lamp:
+            lamp.publish(topic, b"x")
+            assert ended(lamp) == (Reason.NOT_AUTHORIZED if level == MQTT_5 else None)
+        event(events, "connected")
+        assert event(events, "disconnected")["disconnectReason"] == "AUTH_ERROR"
+        assert there.empty()
+
+
+def test_a_device_that_subscribes_elsewhere_gets_nothing(served: Served) -> None:
+    filters = ("devices/fan/down", "devices/+/down", "devices/#", "#", "$aws/events/#", UP)
+    with client(served, "lamp") as old, client(served, "fan", MQTT_5) as new, backend(served) as home:
+        assert old.subscribe(*filters) == [0x80] * 6
+        assert new.subscribe("devices/lamp/down", "#", "devices/fan/down") == [0x87, 0x87, 0]
+        home.publish(DOWN)
+        home.settle()
+        assert (old.settle(), new.settle()) == ([], [])
+
+
+@pytest.mark.parametrize(("level", "code"), [(MQTT_3, 5), (MQTT_5, Reason.NOT_AUTHORIZED)])
+@pytest.mark.parametrize("client_id", ["+", "#", "a/b", "$aws", "kho-backend-x"])
+def test_who_is_not_allowed_is_told_so(served: Served, level: int, code: int, client_id: str) -> None:
+    with Wire(served.port, level) as wire:
+        assert wire.connect(client_id, user_name="kho", password=b"guessed").reason == code
+        assert wire.receive() is None
+
+
+@pytest.mark.parametrize(("level", "code"), [(MQTT_3, 3), (MQTT_5, Reason.SERVER_UNAVAILABLE)])
+def test_a_registry_that_does_not_answer_is_said(level: int, code: int) -> None:
+    async def unavailable(_: Client) -> bool:
+        raise Unavailable
+
+    with running_broker(admits=unavailable) as served, Wire(served.port, level) as wire:
+        assert wire.connect("lamp").reason == code
+        assert wire.receive() is None
+
+
+def test_a_registry_that_takes_too_long_is_not_waited_for() -> None:
+    async def slow(client: Client) -> bool:
+        await asyncio.sleep(60 if client.client_id == "lamp" else 0)
+        return True
+
+    limits = Limits(connect_seconds=0.2)
+    with running_broker(limits, admits=slow) as served, Wire(served.port) as lamp, client(served, "fan") as fan:
+        lamp.send(Connect("lamp"))
+        assert fan.settle() == []
+        assert lamp.receive() is None
+
+
+def test_the_token_is_the_backends_alone(served: Served) -> None:
+    with Wire(served.port) as wire:
+        assert wire.connect("lamp", user_name="kho", password=TOKEN.encode()).reason == 0
+        wire.publish("devices/fan/down")
+        assert wire.receive() is None

@@ -1,0 +1,99 @@
+"""Clients that do not read, and more of them than there is room for."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+
+from infra.local.broker.limits import Limits
+from infra.local.mqtt.encoding import encode
+from infra.local.mqtt.packets import (
+    MQTT_3,
+    Pingreq,
+    Puback,
+    Publish,
+)
+from tests.mqtt import DOWN, SECONDS, Wire, backend, client, running_broker
+
+
+def test_a_client_that_does_not_read_hurts_nobody_but_itself() -> None:
+    payload = b"x" * 100_000
+    with (
+        running_broker(Limits(publishes_per_second=None)) as served,
+        client(served, "deaf") as deaf,
+        client(served, "lamp") as lamp,
+        backend(served) as home,
+    ):
+        deaf.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+        deaf.subscribe("devices/deaf/down", qos=1)
+        lamp.subscribe(DOWN)
+        for number in range(1, 151):
+            qos = number % 2
+            home.publish("devices/deaf/down", payload, qos=qos, packet_id=number if qos else 0)
+            if qos:
+                home.expect(Puback)
+            home.publish(DOWN, b"tick")
+            assert lamp.expect(Publish).payload == b"tick"
+        assert served.broker.broker.counts.dropped_slow > 0
+        promised = 75
+        while promised:  # what was sent at QoS 1 comes, once the client reads
+            message = deaf.expect(Publish)
+            if message.qos:
+                promised -= 1
+                deaf.send(Puback(message.packet_id))
+
+
+def test_what_waits_behind_messages_that_may_be_lost_comes_once_the_client_reads() -> None:
+    with (
+        running_broker(Limits(publishes_per_second=None)) as served,
+        client(served, "deaf") as deaf,
+        backend(served) as home,
+    ):
+        deaf.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+        deaf.subscribe("devices/deaf/down", qos=1)
+        while not served.broker.broker.counts.dropped_slow:
+            home.publish("devices/deaf/down", b"x" * 100_000)
+            home.settle()
+        home.publish("devices/deaf/down", b"kept", qos=1, packet_id=1)
+        home.expect(Puback)
+        while (message := deaf.expect(Publish)).qos == 0:
+            continue
+        assert message.payload == b"kept"
+
+
+def test_a_client_that_asks_without_end_and_never_reads_fills_no_memory() -> None:
+    limits = Limits(outbound_bytes=65_536)
+    with running_broker(limits) as served, client(served, "lamp") as lamp:
+        asker = client(served, "asker")
+        transports = [each.transport for each in served.broker.broker._open]
+        for transport in transports:  # so that not the system holds what the client does not read
+            transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        asker.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        asker.socket.settimeout(0.5)
+        with asker.socket:
+            with contextlib.suppress(TimeoutError):  # where the broker takes no more
+                for _ in range(20):
+                    asker.socket.sendall(encode(Pingreq(), MQTT_3) * 16_384)
+            deadline, most = time.monotonic() + SECONDS, 0
+            while time.monotonic() < deadline - SECONDS + 1 or most < limits.outbound_bytes // 2:
+                assert time.monotonic() < deadline
+                assert lamp.settle() == []
+                most = max(most, *(transport.get_write_buffer_size() for transport in transports))
+            assert most < 2 * limits.outbound_bytes
+
+
+def test_too_many_connections_are_not_taken() -> None:
+    with running_broker(Limits(connections=2)) as served, client(served, "one"), client(served, "two") as two:
+        with Wire(served.port) as three:
+            assert three.receive() is None
+        assert two.settle() == []
+
+
+def test_too_many_who_have_not_said_who_they_are_keep_out_further_ones_alone() -> None:
+    with running_broker(Limits(strangers=2)) as served, client(served, "lamp") as lamp:
+        with Wire(served.port), Wire(served.port), Wire(served.port) as third:
+            assert third.receive() is None
+            assert lamp.settle() == []
+        with client(served, "fan"):
+            assert lamp.settle() == []

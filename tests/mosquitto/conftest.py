@@ -1,0 +1,27 @@
+"""mosquitto in the place of the embedded broker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.mosquitto.running import running_mosquitto
+from tests.store import running_store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="session", autouse=True)
+def store() -> Iterator[str]:
+    """The store's address; functions called in this process use it."""
+    with running_store() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """Where mosquitto listens."""
+    with running_mosquitto(tmp_path_factory.mktemp("mosquitto")) as listening:
+        yield listening

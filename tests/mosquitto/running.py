@@ -1,0 +1,70 @@
+"""A mosquitto of its own for a test, which lets devices use their own topics and the backend all of theirs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tests.mqtt import SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FETCHED: Final = Path(sys.prefix) / "share" / "mosquitto"
+
+_RULES: Final = """
+user kho
+topic readwrite devices/#
+pattern write devices/%c/up
+pattern read devices/%c/down
+"""
+
+
+def find() -> Path | None:
+    """Where mosquitto is: fetched for these tests, or installed."""
+    fetched = FETCHED / "usr" / "sbin" / "mosquitto"
+    installed = shutil.which("mosquitto", path=f"{os.environ.get('PATH', '')}{os.pathsep}/usr/sbin")
+    return fetched if fetched.exists() else Path(installed) if installed else None
+
+
+@contextmanager
+def running_mosquitto(folder: Path) -> Iterator[int]:
+    """The port that it listens on."""
+    found = find()
+    assert found, "run this with 'make mosquitto', which fetches it"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port: int = taken.getsockname()[1]
+    (folder / "rules").write_text(_RULES)
+    (folder / "conf").write_text(
+        f"listener {port} 127.0.0.1\nallow_anonymous true\nacl_file {folder / 'rules'}\nuser root\nlog_dest none\n"
+    )
+    libraries = ":".join(str(each) for each in (FETCHED / "usr" / "lib").glob("*-linux-gnu"))
+    process = subprocess.Popen(
+        [str(found), "-c", str(folder / "conf")], env=os.environ | {"LD_LIBRARY_PATH": libraries}
+    )
+    try:
+        _wait(port, process)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(SECONDS)
+
+
+def _wait(port: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            assert process.poll() is None, "mosquitto did not start"
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        else:
+            return

@@ -1,0 +1,22 @@
+"""mosquitto passes what the embedded broker passes of MQTT itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from tests.integration.broker.test_mqtt import *  # noqa: F403 - each of them is run here too
+
+
+@dataclass(frozen=True, slots=True)
+class Mosquitto:
+    """Where it listens."""
+
+    port: int
+
+
+@pytest.fixture
+def served(port: int) -> Mosquitto:
+    """mosquitto in the place of the embedded broker."""
+    return Mosquitto(port)
