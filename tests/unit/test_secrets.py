@@ -1,50 +1,89 @@
-"""Keys: from the environment on one machine, from Secrets Manager once a process where functions are deployed."""
+"""What must not be shared is refused, and what has nothing to hide is not."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import string
+from itertools import pairwise
 
-import boto3
 import pytest
-from moto import mock_aws
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from shared.rpc.errors import Unavailable
-from shared.secrets import _kept, secret
+from shared.experiences.secrets import findings
+from tests.labelled.code import CODE
+from tests.labelled.credentials import CREDENTIALS
+from tests.labelled.drawing import card, drawn, jwt, pem
+from tests.labelled.keys import KEYS
+from tests.labelled.personal import DISGUISED, PERSONAL
+from tests.labelled.safe import PLACEHOLDERS, PROSE, TECHNICAL
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+SECRETS = [*KEYS, *CREDENTIALS, *PERSONAL, *DISGUISED]
+SAFE = [*PLACEHOLDERS, *TECHNICAL, *CODE, *PROSE]
 
-
-@pytest.fixture
-def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The ARN of a secret that Secrets Manager keeps."""
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
-    _kept.cache_clear()
-    with mock_aws():
-        yield boto3.client("secretsmanager").create_secret(Name="kho/key", SecretString="sk-1\n")["ARN"]
-    _kept.cache_clear()
-
-
-def test_a_key_in_the_environment_is_taken_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert secret("KHO_TEST_KEY") == ""
-    monkeypatch.setenv("KHO_TEST_KEY", "plain")
-    monkeypatch.setenv("KHO_TEST_KEY_SECRET", "arn:aws:secretsmanager:eu-central-1:1:secret:unread")
-    assert secret("KHO_TEST_KEY") == "plain"
-
-
-def test_a_secret_is_fetched_once(kept: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KHO_TEST_KEY_SECRET", kept)
-    assert secret("KHO_TEST_KEY") == "sk-1"
-    boto3.client("secretsmanager").put_secret_value(SecretId=kept, SecretString="sk-2")
-    assert secret("KHO_TEST_KEY") == "sk-1"
+KNOWN = {
+    "AWS access key": "AKIA" + drawn(16, string.ascii_uppercase),
+    "GitHub token": "ghp_" + drawn(36),
+    "Stripe key": "sk_live_" + drawn(24),
+    "SendGrid API key": f"SG.{drawn(22)}.{drawn(43)}",
+    "JSON web token": jwt(),
+    "private key": pem("RSA PRIVATE KEY"),
+    "e-mail address": "lan.nguyen@gmail.com",
+    "IP address": "54.23.11.9",
+    "payment card": card("4", 16),
+    "phone number": "+84 912 345 678",
+    "home folder": "/home/nguyenvana/app",
+    "password in a URL": "postgres://app:Jk82mnsd@db.acme.dev/app",
+}
+SURROUNDINGS = st.lists(st.sampled_from([*PROSE, *CODE]), max_size=8).map("\n".join)
+JOINTS = st.sampled_from([" ", "\n", "\t", '"', "'", "`", "(", "，", "：", "\u3000", "<code>", " = "])
 
 
-def test_a_secret_that_cannot_be_read_is_asked_for_again(kept: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KHO_TEST_KEY_SECRET", f"{kept}-not")
-    with pytest.raises(Unavailable):
-        secret("KHO_TEST_KEY")
-    boto3.client("secretsmanager").create_secret(Name=f"{kept.rpartition(':')[2]}-not", SecretString="late")
-    monkeypatch.setenv("KHO_TEST_KEY_SECRET", f"{kept.rpartition(':')[2]}-not")
-    assert secret("KHO_TEST_KEY") == "late"
+def test_the_sets_are_large_enough_to_tell() -> None:
+    assert len(SECRETS) >= 120
+    assert len(SAFE) >= 120
+    assert len(set(SECRETS)) == len(SECRETS)
+    assert len(set(SAFE)) == len(SAFE)
+
+
+def test_every_secret_is_found() -> None:
+    assert [text for text in SECRETS if not findings(text)] == []
+
+
+def test_what_has_nothing_to_hide_is_let_through() -> None:
+    alarms = {text: [each.kind for each in findings(text)] for text in SAFE if findings(text)}
+    assert len(alarms) <= len(SAFE) * 0.02, alarms
+
+
+@pytest.mark.parametrize("kind", KNOWN)
+def test_a_secret_is_called_what_it_is(kind: str) -> None:
+    (found,) = findings(KNOWN[kind])
+    assert found.kind == kind
+
+
+@given(SURROUNDINGS, JOINTS, st.sampled_from(sorted(KNOWN)), JOINTS, SURROUNDINGS)
+@settings(max_examples=200)
+def test_a_secret_is_found_wherever_it_stands(before: str, open_: str, kind: str, close: str, after: str) -> None:
+    text = f"{before}{open_}{KNOWN[kind]}{close}{after}"
+    start = len(before) + len(open_)
+    assert any(each.start < start + len(KNOWN[kind]) and start < each.end for each in findings(text))
+
+
+@given(st.sampled_from(SECRETS))
+def test_a_finding_says_where_and_never_what(text: str) -> None:
+    for found in findings(text):
+        assert 0 <= found.start < found.end <= len(text)
+        assert text[found.start : found.end] not in str(found)
+
+
+@given(st.text(max_size=400) | st.lists(st.sampled_from(SECRETS), max_size=5).map("".join))
+def test_any_text_can_be_looked_at(text: str) -> None:
+    found = findings(text)
+    assert all(one.end <= other.start for one, other in pairwise(found))
+
+
+@pytest.mark.parametrize(
+    "unit", ["password=", "sk-a-", "a@a.", "4111 1111 ", "token ", "http://a:", "1.", "%41", "''", "A"]
+)
+def test_no_text_holds_the_search_up_by_what_it_repeats(unit: str) -> None:
+    """A pattern that reads a stretch again for each of its starts would take minutes here, not moments."""
+    findings(unit * (50_000 // len(unit)))

@@ -7,17 +7,17 @@ import binascii
 import re
 from typing import Final
 
-from shared.experiences.secrets.placeholders import is_expression, is_placeholder, is_random
+from shared.experiences.secrets.placeholders import changes, is_expression, is_placeholder, is_random
 from shared.experiences.secrets.rules import Candidate, Rule
 
 _PASSWORD: Final = (
-    r"pass[-_ ]?(?:word|wd|phrase|code)s?|passwort|\bpass|[_-]pass|\bpwd|[_a-z]pwd|\bpw|_pw|_psw|mật khẩu|mat[-_ ]?khau|"
+    r"pass[-_ ]?(?:word|wd|phrase|code)s?|passwort|\bpass|[_-]pass|\bpwd|[_a-z]pwd|\bpw|_pw|_psw|\bpsk|[-_]psk|\bmk|mật khẩu|mat[-_ ]?khau|"
     r"密码|口令|暗号"
 )
 _SECRET: Final = (
-    r"secrets?|tokens?|credentials?|api[-_. ]?keys?|(?:access|secret|private|auth|account|shared|client|app|signing|"
+    r"secrets?|tokens?|credentials?|api[-_. ]?keys?|(?:access|secret|private|auth|account|functions?|subscription|instrumentation|server|host|openai|azure|application|shared|client|app|signing|"
     r"encryption|encrypt|master|license|service|admin|storage|session|webhook|cookie|deploy|bot|crypto|aes|hmac|jwt|ssh|root)"
-    r"[-_. ]?keys?|shared[-_]?access[-_]?key|appsecret|_auth|\bauth|[-_]salt|\bjwt|[-_]pat\b|bearer|"
+    r"[-_. ]?keys?|shared[-_]?access[-_]?key|appsecret|_auth|\bauth|[-_]salt|\bjwt|bearer|"
     r"khoá (?:api|bí mật)|khóa (?:api|bí mật)|mã bí mật|密钥|秘钥|令牌|私钥"
 )
 _SESSION: Final = (
@@ -30,14 +30,26 @@ _SUFFIX: Final = (
 )
 _GAP: Final = r"[ \t]{0,8}"
 _TYPE: Final = r"(?:[ \t]?:[ \t]?[A-Za-z_&][\w.<>\[\]|? ]{0,30})?"
-_EQUALS: Final = rf"""["'`\]\)}}*]{{0,3}}{_TYPE}{_GAP}(?::=|=>|[=!]?={{1,2}}|->|::?|\?=)"""
-_COPULA: Final = rf"{_GAP}(?:(?:here |now |đang |hiện )?(?:is|was|are|là|as|to|of|with|thành|bằng)[ \t]|是|为|為|改成|设为|设置为)[ \t:]{{0,3}}"
+_WHOSE: Final = r"(?:[ \t](?:for|of|to|on|in|của|cho|trên)[ \t](?:(?:the|our|my)[ \t])?[\w\p{Latin}.-]+)?"
+_EQUALS: Final = rf"""["'`\]\)}}*\\]{{0,4}}{_WHOSE}{_TYPE}{_GAP}(?::=|=>|[=!]?={{1,2}}|->|::?|\?=)"""
+_COPULA: Final = (
+    rf"{_WHOSE}{_GAP}"
+    r"(?:(?:here |now |đang |hiện )?(?:is|was|are|là|as|to|of|with|thành|bằng)[ \t]|是|为|為|改成|改为|设为|设置为|设成)[ \t:]{0,3}"
+)
 _QUOTED: Final = r"""(?:[rbufRBUF]{1,2}|@|L)?\\?["'`]([^"'`\\\n])"""
 _IN_QUOTES: Final = r"""[^"'`\\\n]"""
 _BARE: Final = r"""([^\s"'`<>,;&|(){}\[\]\\]{4})"""
 _WITHOUT_QUOTES: Final = r"""[^\s"'`<>,;&|(){}\[\]\\]"""
 _ARGUMENT: Final = r"[^\s'\"]"
 _BASE64: Final = "[A-Za-z0-9_+/=.~-]"
+
+
+_GRAMMAR: Final = re.compile(
+    r"\b(?:a|an|and|any|are|as|at|be|by|can|cannot|enter|for|has|have|if|in|incorrect|invalid|is|it|least|long|"
+    r"match|minimum|must|new|no|not|of|on|or|please|required|reset|short|should|that|the|then|this|to|too|use|"
+    r"was|weak|when|with|wrong|you|your|password|passwords|characters|phải|không|của|là|và|bắt|buộc)\b"
+)
+"""Words that sentences are held together by, and the words of messages about passwords; passphrases have neither."""
 
 
 def _is_password(candidate: Candidate) -> bool:
@@ -65,6 +77,12 @@ def _is_bare_password(candidate: Candidate) -> bool:
     return _is_setting(candidate) and bool(re.fullmatch(r"[a-z]{6,}", value))
 
 
+def _is_bare_secret(candidate: Candidate) -> bool:
+    return _is_token(candidate) or (
+        _is_setting(candidate) and "_" not in candidate.value and _is_quoted_secret(candidate)
+    )
+
+
 def _is_setting(candidate: Candidate) -> bool:
     """Whether the value is a line of its own in an .env, .ini or YAML file."""
     line_ends = re.match(r"[ \t]*(?:#.*)?(?:\r?\n|$)", candidate.after(80)) is not None
@@ -81,8 +99,11 @@ def _continues(candidate: Candidate) -> bool:
 
 def _is_sentence(value: str) -> bool:
     """Whether words are separated as in prose: a message about a password, not one."""
-    words = value.split()
-    return len(words) > 1 and sum(word.strip(".,:;!?'()").isalpha() for word in words) * 3 >= len(words) * 2
+    words = [word.strip(".,:;!?'()") for word in value.split()]
+    if len(words) < 2 or sum(map(str.isalpha, words)) * 3 < len(words) * 2:
+        return False
+    made_up = len(words) > 3 or any(map(str.isdigit, words))
+    return not (made_up and value.islower() and not _GRAMMAR.search(value))
 
 
 def _is_token(candidate: Candidate) -> bool:
@@ -90,11 +111,13 @@ def _is_token(candidate: Candidate) -> bool:
     value = candidate.value.strip()
     if len(value) < 8 or is_placeholder(value) or is_expression(value) or _continues(candidate) or " " in value:
         return False
-    if re.match(r"(?:https?|file|arn|urn|projects|s3|vault|op|secret|aws|gs):?/?/?[:/]", value) or re.match(
-        r"[./~]?/", value
-    ):
+    if re.match(r"(?:https?|file|arn|urn|projects|s3|vault|op|secret|aws|gs):?/?/?[:/]", value) or _is_path(value):
         return False
     return is_random(value)
+
+
+def _is_path(value: str) -> bool:
+    return bool(re.match(r"[.~]{0,2}/", value)) and not any(map(is_random, value.split("/")))
 
 
 def _is_quoted_secret(candidate: Candidate) -> bool:
@@ -156,11 +179,26 @@ def _is_spoken_token(candidate: Candidate) -> bool:
     return not named and len(candidate.value) >= 12 and _is_token(candidate)
 
 
+def _is_spoken_password(candidate: Candidate) -> bool:
+    """Beside the word alone, in a sentence or a Dockerfile: only what no word looks like."""
+    value = candidate.value.rstrip(".:!?*。,")
+    known = re.search(r"sha\d|base64|pbkdf2|md5|bcrypt|argon2|oauth2|utf-?8|v\d|https?:|[/\\]", value, re.IGNORECASE)
+    return not known and _is_password(candidate) and len(value) >= 6 and changes(value) >= 2
+
+
+def _is_named_value(candidate: Candidate) -> bool:
+    """Beside a name of its own, as containers' settings are listed."""
+    password = re.search(_PASSWORD, candidate.lead, re.IGNORECASE)
+    return _is_password(candidate) if password else _is_quoted_secret(candidate)
+
+
 def _always(_: Candidate) -> bool:
     return True
 
 
 def _not_a_placeholder(candidate: Candidate) -> bool:
+    if candidate.value[:1].isspace():  # the quote before it ended something else
+        return False
     return not is_placeholder(candidate.value) and not is_expression(candidate.value) and len(candidate.value) >= 3
 
 
@@ -174,7 +212,7 @@ CREDENTIALS: Final = (
     Rule("password in a URL", r"\b[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@\"'<>]*:([^\s/@\"'<>]+)@[\w\[.$-]", _is_url_password),
     Rule("password in a URL", r"\b[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@\"'<>]+:([^\s@\"'<>]+)@[\w\[.-]+[:/]", lambda c: not re.search(r"[/?]", c.value[:1]) and not re.match(r"\d{1,5}/", c.value) and _is_url_password(c)),
     Rule("token in a URL", r"\bhttps?://([A-Za-z0-9_-]{16,})@[\w.-]", lambda c: is_random(c.value) and not is_placeholder(c.value)),
-    Rule("bearer token", r"(?i)\bbearer[ \t]+([A-Za-z0-9_.~+/=-]{16})", _is_bearer, _BASE64),
+    Rule("bearer token", r"(?i)\b(?:bearer|ssws)[ \t]+([A-Za-z0-9_.~+/=-]{16})", _is_bearer, _BASE64),
     Rule("basic credentials", r"(?i)\bbasic[ \t]+([A-Za-z0-9+/]{6})", _is_basic, "[A-Za-z0-9+/=]"),
     Rule("authorization header", r"(?i)\bauthorization[\"']?[ \t]{0,3}[:=,][ \t]{0,3}[\"']?(?:[a-z0-9-]{1,20}[ \t]+)?([A-Za-z0-9_.~+/=:-]{16})", _is_bearer, _BASE64),
     Rule("session cookie", r"(?i)\b(?:set-)?cookie[\"']?[ \t]{0,3}[:=,][ \t]{0,3}[\"']?(?:[\w.%-]+=[^;\s\"']*;[ \t]?)*?[\w.%-]+=([^;\s\"'<>]{16})", _is_token, r"[^;\s\"'<>]"),
@@ -182,15 +220,21 @@ CREDENTIALS: Final = (
     Rule("password", rf"(?i)(?:{_PASSWORD}){_SUFFIX}(?:{_EQUALS}|{_COPULA}){_GAP}{_QUOTED}", _is_password, _IN_QUOTES),
     Rule("password", rf"(?i)(?:{_PASSWORD}){_SUFFIX}(?:{_EQUALS}|{_COPULA}){_GAP}{_BARE}", _is_bare_password, _WITHOUT_QUOTES),
     Rule("secret", rf"(?i)(?:{_SECRET}){_SUFFIX}{_EQUALS}{_GAP}{_QUOTED}", _is_quoted_secret, _IN_QUOTES),
-    Rule("secret", rf"(?i)(?:{_SECRET}){_SUFFIX}(?:{_EQUALS}|{_COPULA}){_GAP}[\"'`]?{_BARE}", _is_token, _WITHOUT_QUOTES),
+    Rule("secret", rf"(?i)(?:{_SECRET}){_SUFFIX}(?:{_EQUALS}|{_COPULA}){_GAP}[\"'`]?{_BARE}", _is_bare_secret, _WITHOUT_QUOTES),
     Rule("secret", rf"(?i)(?:{_SECRET})(?:[ \t:\"'`(]{{1,3}}[^\s\"'`:]{{1,12}}){{0,3}}?[ \t:\"'`(=]{{1,3}}([A-Za-z0-9_+/=.-]{{16}})", _is_spoken_token, _BASE64),
     Rule("password", rf"(?i)\b(?:define|set\w*|put\w*|add\w*|append|header|with\w*|env|config|property)\([ \t]?[\"'][\w.-]*?(?:{_PASSWORD}|secret|api_?key|token)[\w-]*[\"'][ \t]?,[ \t]?[\"']([^\"'\n]{{3}})", lambda c: _is_password(c) and (bool(re.search(r"\d", c.value)) or is_random(c.value)), _IN_QUOTES),
-    Rule("password", r"(?i)(?:password|passwd|secret|apikey|api_key)\([ \t]?[\"']([^\"'\n]{3})", lambda c: _is_password(c) and bool(re.search(r"[^a-z_-]", c.value)), _IN_QUOTES),
-    Rule("password", r"(?i)(?:password|passwd|pwd|secret|apikey|api-key|token)>[ \t]?([^<\n]{3})", _is_password, r"[^<\n]"),
+    Rule("password", r"(?i)(?:password|passwd|secret|apikey|api_key)\([ \t]?[\"']([^\"'\n]{3})", lambda c: _is_password(c) and not re.fullmatch(r"[a-z_-]+|[A-Z0-9_]+", c.value), _IN_QUOTES),
+    Rule("password", r"(?i)(?:password|passwd|pwd|secret|apikey|api-key|token)[\"']?>[ \t]?([^<\n]{3})", lambda c: _is_password(c) and c.after(2) == "</", r"[^<\n]"),
+    Rule("secret", r"(?i)[?&;](?:sig|signature|x-amz-signature|x-amz-security-token|x-goog-signature|key|auth|code)=([A-Za-z0-9%_.~+/=-]{16})", _is_token, "[A-Za-z0-9%_.~+/=-]"),
+    Rule("secret", rf"(?i)name[\"']?[ \t]*[:=][ \t]*[\"']?[\w.-]*?(?:{_PASSWORD}|secret|api[-_]?key|token){_SUFFIX}[\"']?[,;]?\s+[\"']?value[\"']?[ \t]*[:=][ \t]*[\"']?([^\s\"',]{{4}})", _is_named_value, _ARGUMENT),
     Rule("password", r"(?i)\b(?:key|name|id)=[\"'][\w.:-]*?(?:password|passwd|pwd|secret|api[-_]?key|token)[\"'][ \t]{1,4}value=[\"']([^\"'\n]{3})", _is_password, _IN_QUOTES),
     Rule("password", r"(?i)\bidentified[ \t]+(?:with[ \t]+[\"'\w]+[ \t]+)?(?:by|as)[ \t]+(?:password[ \t]+)?[\"'`]?([^\s\"'`;]{3})", _not_a_placeholder, r"[^\s\"'`;]"),
-    Rule("password", r"(?i)\bpassword[ \t]*(?:\(|=|for[^=\n]{1,60}=)?[ \t]*(?:password\()?'([^'\n]{3})", _not_a_placeholder, r"[^'\n]"),
+    Rule("password", r"(?i)\bpassword(?:[ \t]+|[ \t]*(?:\(|=)|[ \t]+for[^=\n]{1,60}=)[ \t]*(?:password\()?'([^'\n]{3})", _not_a_placeholder, r"[^'\n]"),
     Rule("password", r"\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]*? -p['\"]?([^\s'\"-][^\s'\"]{2})", _not_a_placeholder, _ARGUMENT),
+    Rule("password", rf"(?i)(?:{_PASSWORD})[\"']?[ \t]{{1,3}}[\"'`]?{_BARE}", _is_spoken_password, _WITHOUT_QUOTES),
+    Rule("password", r"\bjdbc:oracle:\w+:[\w.-]+/([^\s@/:]{3,80})@", _not_a_placeholder),
+    Rule("password", r"\bhtpasswd[ \t]+-\w*b\w*[ \t]+\S+[ \t]+\S+[ \t]+['\"]?([^\s'\"]{3})", _not_a_placeholder, _ARGUMENT),
+    Rule("password", r"\b(?:smbclient|rpcclient|smbmap|net)\b[^\n]*? -U[ \t]?['\"]?[^\s%]+%([^\s'\"]{3})", _not_a_placeholder, _ARGUMENT),
     Rule("password", r"\bsshpass[ \t]+-p[ \t]?['\"]?([^\s'\"]{3})", _not_a_placeholder, _ARGUMENT),
     Rule("password", r"\b(?:docker|podman|az|oc|helm|mongo\w*|psql|sqlcmd|bcp|mosquitto_\w+|ldap\w+|rabbitmqadmin)\b[^\n]*? (?:-p|-P|-w|--pw)[ \t=]{1,2}['\"]?([^\s'\"-][^\s'\"]{2})", lambda c: _not_a_placeholder(c) and not re.fullmatch(r"[\d.:/a-z]{1,12}(?::\d+)*(?:/tcp)?|\d+|[\w./-]*/[\w./-]*", c.value), _ARGUMENT),
     Rule("password", r"\bredis-cli\b[^\n]*? (?:-a|--pass)[ \t]+['\"]?([^\s'\"]{3})", _not_a_placeholder, _ARGUMENT),
@@ -200,7 +244,7 @@ CREDENTIALS: Final = (
     Rule("password", r"(?i)-pass(?:in|out)?[ \t]+['\"]?pass:([^\s'\"]{3})", _not_a_placeholder, _ARGUMENT),
     Rule("password", r"(?i)\bmachine[ \t]+\S+\s+login[ \t]+\S+\s+password[ \t]+(\S{3})", _not_a_placeholder, r"\S"),
     Rule("password", r"(?i)\becho[ \t]+(?:-n[ \t]+)?['\"]?([^\s'\"|]{4,80})['\"]?[ \t]*\|[ \t]*(?:sudo[ \t]+-S|docker login|passwd|chpasswd|kinit|gh auth|cryptsetup)", _not_a_placeholder),
-    Rule("password", r"(?i)\b(?:auth|basicauth|credentials|passwordcredentials|networkcredential|httpbasicauth|passwordauthentication|login)\b[ \t]*[=(:][ \t]*[(\[{]?[ \t]*['\"][^'\"\n]{1,80}['\"][ \t]*,[ \t]*['\"]([^'\"\n]{3})", _is_password, _IN_QUOTES),
+    Rule("password", r"(?i)\b(?:auth|basicauth|credentials|passwordcredentials|networkcredential|httpbasicauth|passwordauthentication|log_?in|sign_?in|authenticate)\b[ \t]*[=(:][ \t]*[(\[{]?[ \t]*['\"][^'\"\n]{1,80}['\"][ \t]*,[ \t]*['\"]([^'\"\n]{3})", _is_password, _IN_QUOTES),
     Rule("password", r"\b(?:getConnection|connect)\([^()\n]{1,120},[ \t]*[\"'][^\"'\n]{1,60}[\"'],[ \t]*[\"']([^\"'\n]{3})", lambda c: _is_password(c) and bool(re.search(r"[^a-z_]", c.value)), _IN_QUOTES),
     Rule("password", r"(?i)ConvertTo-SecureString[ \t]+(?:-String[ \t]+)?['\"]([^'\"\n$]{3})", _not_a_placeholder, _IN_QUOTES),
     Rule("password", r"(?im)\bnet[ \t]+user[ \t]+\S+[ \t]+([^\s/]{4,100})[ \t]*(?:/add|$)", _not_a_placeholder),

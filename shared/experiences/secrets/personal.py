@@ -14,15 +14,20 @@ _EXAMPLE_DOMAIN: Final = re.compile(
     r"[a-z0-9-]+\.(?:test|example|invalid|localhost)|example\.[a-z.]{2,8})$",
     re.IGNORECASE,
 )
-_NO_DOMAIN: Final = frozenset(
-    ["png", "jpg", "jpeg", "gif", "svg", "webp", "ico", "pdf", "js", "mjs", "cjs", "ts", "tsx", "jsx", "css", "scss", "json", "yaml", "yml", "toml", "xml", "html", "htm", "md", "txt", "log", "py", "rb", "go", "java", "kt", "rs", "php", "c", "h", "cpp", "cs", "sql", "lock", "zip", "gz", "tgz", "tar", "whl", "service", "socket", "timer", "target", "mount", "path", "slice", "scope", "device", "swap", "finish"]
+_NO_DOMAIN: Final = re.compile(
+    r"png|jpg|jpeg|gif|svg|webp|ico|pdf|js|mjs|cjs|ts|tsx|jsx|css|scss|json|yaml|yml|toml|xml|html|htm|md|"
+    r"txt|log|py|rb|go|java|kt|rs|php|c|h|cpp|cs|sql|lock|zip|gz|tgz|tar|whl|service|socket|timer|target|"
+    r"mount|path|slice|scope|device|swap|finish",
+    re.IGNORECASE,
 )
 _KEYWORDS: Final = frozenset(["this", "super", "return", "self", "break", "continue", "git"])
 
 
 def _is_mailbox(candidate: Candidate) -> bool:
     local, _, domain = candidate.value.rpartition("@")
-    if local.casefold() in _KEYWORDS or domain.rpartition(".")[2].casefold() in _NO_DOMAIN:
+    if local.casefold() in _KEYWORDS or _NO_DOMAIN.fullmatch(domain.rpartition(".")[2]):
+        return False
+    if is_placeholder(local) and candidate.before(200).endswith(":"):  # a URL's password and host
         return False
     if is_placeholder(local) and re.search(r"your|\*|xxx|<", local, re.IGNORECASE):
         return False
@@ -39,10 +44,15 @@ _NETWORK: Final = re.compile(
     r"nameserver|from|node|client|máy chủ|địa chỉ|máy)\b|地址|服务器|主机|://",
     re.IGNORECASE,
 )
+_PRODUCT: Final = re.compile(
+    r"(?:JDK|JRE|Java|SDK|CUDA|cuDNN|\.NET|Visual Studio|Android Studio|SQL Server|Oracle|Chrome|Chromium|Edge|WebView2|"
+    r"Windows|Office|Teams|Outlook|Unity|Unreal|ImageMagick|Delphi|Zoom|Skype)[ /]$"
+)
 _DOCUMENTED: Final = tuple(
     ipaddress.ip_network(each)
     for each in ("0.0.0.0/8", "127.0.0.0/8", "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/24",
-                 "169.254.169.254/32", "255.0.0.0/8", "::/127", "2001:db8::/32", "3fff::/20", "fd00:ec2::254/128")
+                 "169.254.169.254/32",
+        "169.254.170.0/24", "255.0.0.0/8", "::/127", "2001:db8::/32", "3fff::/20", "fd00:ec2::254/128")
 )  # fmt: skip
 
 
@@ -57,7 +67,9 @@ def _is_ipv4(candidate: Candidate) -> bool:
     if any(address in network for network in _DOCUMENTED) or _is_range(address, after):
         return False
     before = candidate.before(40) + candidate.lead
-    if re.search(r"(?:\b[vVr]|[=~<>!^]=[ ]?|[~^][>]?[ ]?|[A-Za-z]/|[-_@])$", before) and not before.endswith("ip-"):
+    if re.search(r"(?:\b[vVr]|[=~<>!^]=[ ]?|[~^][>]?[ ]?|[A-Za-z]/|[-_])$", before) and not before.endswith("ip-"):
+        return False
+    if address.is_global and _PRODUCT.search(before):
         return False
     if re.match(r":\d|/\d", after) or before.endswith("//"):
         return True
@@ -76,6 +88,11 @@ def _is_range(address: ipaddress.IPv4Address, after: str) -> bool:
     return host == 0 and address.is_private
 
 
+def _is_host_name(candidate: Candidate) -> bool:
+    address = ipaddress.IPv4Address(candidate.value.replace("-", "."))
+    return not any(address in network for network in _DOCUMENTED)
+
+
 def _is_ipv6(candidate: Candidate) -> bool:
     try:
         address = ipaddress.IPv6Address(candidate.value)
@@ -85,7 +102,7 @@ def _is_ipv6(candidate: Candidate) -> bool:
 
 
 _PHONE_WORD: Final = (
-    r"(?:phone|tel|telephone|mobile|cell|call|fax|whatsapp|zalo|viber|hotline|sms|contact|điện thoại|đt|sđt|sdt|gọi|di động|liên hệ|"
+    r"(?:phone|tel|telephone|mobile|cell|call|fax|whatsapp|zalo|viber|hotline|sms|contact|my number|reach me|text me|điện thoại|đt|sđt|sdt|gọi|di động|liên hệ|"
     r"电话|手机|号码|联系|致电|拨打|微信)"
 )
 _VN: Final = r"(?:\(?\+?84\)?[ .-]?|0)(?:[35789]\d|2\d{1,2})(?:[ .-]?\d){7}"
@@ -94,7 +111,7 @@ _SEPARATED_VN: Final = r"0[235789]\d{1,2}[ .-]\d{3,4}[ .-]?\d{3,4}"
 
 def _is_phone(candidate: Candidate) -> bool:
     digits = re.sub(r"\D", "", candidate.value)
-    if not 8 <= len(digits) <= 15 or len(set(digits)) < 3:
+    if not 8 <= len(digits) <= 15 or len(set(digits)) < 3 or re.match(r"\d{4}-\d{2}-\d{2}", candidate.value):
         return False
     return not re.match(
         r"[\w]|[.,]\d|-\d|(?: ?(?:bytes|B|KB|MB|ms|ns|us|µs|tokens|rows|đồng|vnd|元)\b)",
@@ -146,18 +163,25 @@ _NAME: Final = r"([^\s/\\\"'`;|&()=，。；：、）（」]{1,60})"
 
 PERSONAL: Final = (
     Rule("e-mail address", r"[\p{Latin}0-9._%+'-]+@(?:[\p{Latin}0-9-]+\.)+[A-Za-z]{2,24}", _is_mailbox),
+    Rule("e-mail address", r"(?i)[a-z0-9._+-]+[ ]?[\[({<][ ]?at[ ]?[\])}>][ ]?(?:[a-z0-9-]+\.)+[a-z]{2,24}", lambda c: "example" not in c.value),
     Rule("e-mail address", r"(?i)[a-z0-9._+-]+[ ]?[\[({<][ ]?at[ ]?[\])}>][ ]?[a-z0-9-]+(?:[ ]?[\[({<][ ]?dot[ ]?[\])}>][ ]?[a-z0-9-]+)+", lambda c: "example" not in c.value),
     Rule("IP address", r"(?:^|[^\w.]|\b[vVr]|_)((?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)){3})", _is_ipv4),
+    Rule(
+        "IP address",
+        r"\b(?:ip|ec2|host|node)-((?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:-(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)){3})\b",
+        _is_host_name,
+    ),
     Rule("IP address", r"(?i)(?:^|[^\w:.])((?:[23][0-9a-f]{3}|fe[89ab][0-9a-f]|f[cd][0-9a-f]{2})(?::[0-9a-f]{0,4}){2,7})", _is_ipv6),
     Rule("phone number", r"(?:^|[^\w.+-])((?:\+84|\(\+84\)|0084)[ .-]?\(?0?\)?(?:[ .-]?\d){9,10})", _is_phone),
     Rule("phone number", r"(?:^|[^\w.+/=-])(0[35789]\d(?:\d{7}|[ .-]\d{3}[ .-]?\d{4}|\d[ .-]\d{3}[ .-]?\d{3}|[ .-]\d{4}[ .-]?\d{3}|[ .-]\d{3}[ .-]\d{2}[ .-]\d{2}))", _is_phone),
     Rule("phone number", r"(?:^|[^\w.+/-])(\(?02\d{1,2}\)?[ .-]\d{3,4}[ .-]?\d{4})", _is_phone),
-    Rule("phone number", r"(?:^|[^\w.+/-])((?:\(?(?:\+|00)?86\)?[ -]?)?1[3-9]\d(?:\d{8}|[ -]\d{4}[ -]\d{4}))", _is_bare_mobile),
+    Rule("phone number", r"(?:^|[^\w.+/-])((?:\(?(?:\+|00)?86\)?[ -]?)?1[3-9]\d(?:\d{8}|[ -]\d{4}[ -]\d{4})|84[35789]\d{8})", _is_bare_mobile),
     Rule("phone number", r"(?:^|[^\w.+/-])(\(?0(?:10|2\d|[3-9]\d{2})\)?[ -]\d{4}[ -]?\d{3,4})", _is_phone),
     Rule("phone number", r"(?:^|[^\w.+/-])((?:\+?1[ .-]?)?(?:\([2-9]\d{2}\)[ ]?|[2-9]\d{2}[.-])\d{3}[ .-]\d{4})", _is_phone),
     Rule("phone number", r"(?:^|[^\w.+*/^)-]|tel:)(\+[1-9]\d{0,2}[ .-]?\(?\d{1,4}\)?(?:[ .-]?\d{2,4}){2,5})", lambda c: _is_phone(c) and len(re.sub(r"\D", "", c.value)) >= 9),
     Rule("phone number", rf"(?i){_PHONE_WORD}[^\d\n+(]{{0,16}}(\+?[(]?\d[\d .()-]{{6,18}}\d)", _is_phone),
     Rule("payment card", r"(?:^|[^\w.-])(\d{4}(?:[ -]?\d{4}){2}[ -]?\d{1,7}|\d{4}[ -]?\d{6}[ -]?\d{4,5}|\d{13,19})", _is_card),
+    Rule("home folder", rf"\\home\\{_NAME}", _is_person),
     Rule("home folder", rf"(?:^|[^\w.}}])(?:/(?:var|usr|export|mnt|nfs|private))?/home/{_NAME}", _is_person),
     Rule("home folder", rf"(?:^|[^\w.}}]|/mnt/[a-z]|\b[A-Za-z]:)/Users/{_NAME}", _is_person),
     Rule("home folder", r"(?i)\b[A-Z]:(?:\\\\?|/)(?:Users|Documents and Settings|Người dùng)(?:\\\\?|/)([^\s/\\\"'`;|&()=,，。]{1,60})", _is_person),

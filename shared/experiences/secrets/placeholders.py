@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Final
 
 _MASKED: Final = re.compile(r"[*•●…█]{2,}|\.{3,}|[xX]{4,}|([0-9a-zA-Z])\1{7,}|^[-_.#=~ ]+$")
 _NAMED: Final = re.compile(r"^(?:<.*>?|\[.*\]|\{.*\}?|\$.*|%\w+%?|#\{.*|@@?\w*|:\w+|__\w+__|&\w+|!\w+.*)$", re.DOTALL)
 _SPOKEN: Final = re.compile(
-    r"example|placeholder|redacted|change[-_ ]?(?:me|this|it)|replace[-_ ]?(?:me|this|with)|insert[-_ ]|"
+    r"(?:^|[^a-z])examples?(?:[^a-z0-9]|$)|(?-i:EXAMPLE)|placeholder|redacted|change[-_ ]?(?:me|this|it)|replace[-_ ]?(?:me|this|with)|insert[-_ ]|"
     r"(?:^|[^a-z])(?:your|my)[-_ ]?(?:own|real|actual|api|secret|token|password|pass|key|auth|access|app|bot|client|"
     r"github|openai|aws|stripe|slack|db|database|new|username|user|jwt|private)|"
     r"(?:^|[-_ ])(?:here|goes[-_ ]here|to[-_ ]?be[-_ ]?(?:set|filled|replaced|defined))$|"
@@ -16,8 +17,19 @@ _SPOKEN: Final = re.compile(
     r"mật[ _-]?khẩu|của[ _-]?bạn|你的|您的|替换|示例|密码|占位",
     re.IGNORECASE,
 )
-_STAND_INS: Final = frozenset(
-    ["password", "passwd", "passphrase", "passcode", "pass", "pwd", "pw", "secret", "secrets", "token", "key", "apikey", "api_key", "api-key", "access_token", "accesstoken", "refresh_token", "auth_token", "authtoken", "client_secret", "secret_key", "secretkey", "private_key", "mypassword", "mysecret", "mytoken", "mykey", "mypass", "credentials", "credential", "test", "testing", "tests", "dummy", "fake", "sample", "demo", "todo", "tbd", "fixme", "none", "null", "nil", "undefined", "true", "false", "yes", "no", "on", "off", "foo", "bar", "baz", "qux", "foobar", "foobaz", "bogus", "mock", "stub", "default", "empty", "unset", "value", "string", "str", "text", "hidden", "masked", "omitted", "removed", "scrubbed", "secured", "filtered", "sanitized", "encrypted", "hashed", "plaintext", "plain", "varchar", "char", "required", "optional", "nullable", "bool", "boolean", "int", "integer", "number", "any", "unknown", "bytes", "object", "secretstr", "input", "prompt", "stdin", "readonly", "invalid", "valid", "missing", "expired", "incorrect", "wrong", "correct", "the", "and", "not", "abc", "abc123", "bearer", "basic", "digest", "oauth", "oauth2", "jwt", "saml", "ldap", "never", "always", "current", "session", "cookie", "email", "username", "user", "hash", "bcrypt", "argon2", "argon2id", "scrypt", "file", "env", "environment", "vault", "keychain", "keyring", "manual", "auto", "automatic", "random", "generated", "header", "body", "query", "form", "disabled", "enabled", "forgot", "reset", "change", "confirm", "repeat", "login", "signin", "signup", "self", "config", "settings", "process"]
+_STAND_INS: Final = re.compile(
+    r"password|passwd|passphrase|passcode|pass|pwd|pw|secret|secrets|token|key|apikey|api_key|api-key|"
+    r"access_token|accesstoken|refresh_token|auth_token|authtoken|client_secret|secret_key|secretkey|private_key|"
+    r"mypassword|mysecret|mytoken|mykey|mypass|credentials|credential|test|testing|tests|dummy|fake|sample|demo|"
+    r"todo|tbd|fixme|none|null|nil|undefined|true|false|yes|no|on|off|foo|bar|baz|qux|foobar|foobaz|bogus|mock|"
+    r"stub|default|empty|unset|value|string|str|text|hidden|masked|omitted|removed|scrubbed|secured|filtered|"
+    r"sanitized|encrypted|hashed|plaintext|plain|varchar|char|required|optional|nullable|bool|boolean|int|integer|"
+    r"number|any|unknown|bytes|object|secretstr|input|prompt|stdin|readonly|invalid|valid|missing|expired|"
+    r"incorrect|wrong|correct|the|and|not|abc|bearer|basic|digest|oauth|oauth2|jwt|saml|ldap|never|always|"
+    r"current|session|cookie|email|username|user|hash|bcrypt|argon2|argon2id|scrypt|file|env|environment|vault|"
+    r"keychain|keyring|manual|auto|automatic|random|generated|header|body|query|form|disabled|enabled|forgot|"
+    r"reset|change|confirm|repeat|login|signin|signup|self|config|settings|process",
+    re.IGNORECASE,
 )
 _EXPRESSION: Final = re.compile(
     r"^(?:[A-Za-z_$][\w$]*(?:(?:\??\.|::|->)[A-Za-z_$][\w$]*)+|(?:process\.|os\.|env\.|ENV\b|secrets?\.|vars\.|var\.|"
@@ -31,7 +43,7 @@ def is_placeholder(value: str) -> bool:
     """Whether `value` stands for a secret rather than being one."""
     bare = value.strip().strip("\"'`")
     return (
-        bare.casefold() in _STAND_INS
+        bool(_STAND_INS.fullmatch(bare))
         or bool(_MASKED.search(bare) or _NAMED.match(bare) or _SPOKEN.search(bare))
         or ("${" in bare or "{{" in bare or "$(" in bare or ("<" in bare and ">" in bare))
         or len(set(bare)) < 3
@@ -43,9 +55,15 @@ def is_sample(key: str) -> bool:
     return bool(_MASKED.search(key)) or bool(re.search("example|placeholder|redacted|your[-_]", key, re.IGNORECASE))
 
 
+def changes(value: str) -> int:
+    """How often a letter is followed by a digit, a digit by a letter, or a small letter by a capital inside a word."""
+    kinds = ["d" if c.isdigit() else "u" if c.isupper() else "l" if c.isalpha() else "" for c in value]
+    return sum(1 for one, other in pairwise(kinds) if one and other and one != other and one + other != "ul")
+
+
 def is_expression(value: str) -> bool:
     """Whether `value` is code that gets a secret from elsewhere."""
-    return bool(_EXPRESSION.match(value))
+    return bool(_EXPRESSION.match(value)) and not (len(value) >= 20 and is_random(value.rpartition(".")[2]))
 
 
 def is_random(value: str) -> bool:
@@ -55,18 +73,8 @@ def is_random(value: str) -> bool:
     digits = [unit for unit in units if unit.isdigit()]
     if len(value) < 8 or not letters:
         return len(value) >= 16 and len(units) == 1 and len(set(value)) > 5
-    return _changes(value) >= 3 and (
-        _changes(value) * 5 >= len(value) or not all(map(_is_word, letters)) or len(digits) > 2
-    )
-
-
-def _changes(value: str) -> int:
-    """How often a letter is followed by a digit, a digit by a letter, or a small letter by a capital inside a word."""
-    kinds = ["d" if c.isdigit() else "u" if c.isupper() else "l" if c.isalpha() else "" for c in value]
-    return sum(
-        1
-        for one, other in zip(kinds, kinds[1:], strict=False)
-        if one and other and one != other and one + other != "ul"
+    return changes(value) >= 3 and (
+        changes(value) * 5 >= len(value) or not all(map(_is_word, letters)) or len(digits) > 2
     )
 
 

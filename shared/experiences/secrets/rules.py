@@ -60,4 +60,4 @@ class Rule:
 
 @cache
 def _tail(rest: str) -> re.Pattern[bytes]:
-    return re.compile(f"{rest}{{0,400}}".encode())
+    return re.compile(f"{rest}{{0,120}}".encode())

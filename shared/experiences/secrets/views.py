@@ -69,7 +69,8 @@ def views(text: str) -> Iterator[View]:
 def _unescaped(escape: re.Match[str]) -> str:
     match escape[0][0]:
         case "%":
-            return unquote(escape[0], errors="replace")
+            decoded = unquote(escape[0], errors="replace")
+            return escape[0] if "\ufffd" in decoded else decoded
         case "&":
             return html.unescape(escape[0])
         case _ if len(escape[0]) == 2:
