@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pytest
 
@@ -11,92 +12,111 @@ from tests.e2e.server import Server
 from tests.qdrant import Qdrant, running_qdrant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-CREATE = "agent-data/create_document"
-SECONDS = 60.0
+SECONDS: float = 60
 """Within which an index that is back has caught up: a try is never more than five seconds from the next."""
 
 
-@pytest.fixture
-def qdrant() -> Iterator[Qdrant]:
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Qdrant]:
     with running_qdrant() as running:
         yield running
 
 
 @pytest.fixture
-def server(qdrant: Qdrant, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    environment = {"KHO_QDRANT_URL": qdrant.url, "KHO_SEARCH_PROXY": "http://127.0.0.1:9"}
+def qdrant(cluster: Qdrant) -> Iterator[Qdrant]:
+    """The server of the index, which is there again after each test."""
+    yield cluster
+    cluster.wake()
+    cluster.stop()
+    cluster.start()
+
+
+@pytest.fixture(scope="module")
+def server(cluster: Qdrant, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    environment = {"KHO_QDRANT_URL": cluster.url, "KHO_SEARCH_PROXY": "http://127.0.0.1:9"}
     with Server(tmp_path_factory.mktemp("away") / "data", environment=environment) as running:
         yield running
 
 
-def create(server: Server, document_id: str, body: str = "Ferns are watered at dawn.", **more: Any) -> float:
-    """Create a document; how long it took."""
-    started = time.monotonic()
-    content = {"mime_type": "text/plain", "body": body}
-    server.call(CREATE, document_id=document_id, parent_id="root", content=content, **more)
-    return time.monotonic() - started
+class Shelf:
+    """Documents that bear a tag of their own."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.tag = uuid4().hex
+        self.create("before")
+        eventually({"before"}, self)
+
+    def create(self, name: str, body: str = "Ferns are watered at dawn.") -> float:
+        """Create a document; how long it took."""
+        started = time.monotonic()
+        content = {"mime_type": "text/plain", "body": body}
+        self("create_document", name, parent_id="root", content=content, metadata={"tags": [self.tag]})
+        return time.monotonic() - started
+
+    def __call__(self, method: str, name: str, **params: Any) -> Any:
+        return self.server.call(f"agent-data/{method}", document_id=f"{name}-{self.tag}", **params)
+
+    def found(self) -> dict[str, str]:
+        """What the next query answers from: snippets by document."""
+        filters = {"tags": [self.tag]}
+        asked = self.server.call(
+            "agent-data/query_knowledge", query="When are ferns watered?", top_k=20, filters=filters
+        )
+        return {each["document_id"].partition("-")[0]: each["snippet"] for each in asked["context"]}
 
 
-def found(server: Server, query: str = "When are ferns watered?") -> set[str]:
-    """Which documents the next query answers from."""
-    answer = server.call("agent-data/query_knowledge", query=query, top_k=20)
-    return {each["document_id"] for each in answer["context"]}
+@pytest.fixture
+def shelf(server: Server, qdrant: Qdrant) -> Shelf:
+    return Shelf(server)
 
 
-def eventually(wanted: set[str], look: Callable[[], set[str]]) -> None:
+def eventually(wanted: set[str], shelf: Shelf) -> None:
     deadline = time.monotonic() + SECONDS
-    while (seen := look()) != wanted:
+    while (seen := set(shelf.found())) != wanted:
         assert time.monotonic() < deadline, seen
         time.sleep(0.1)
 
 
-def test_what_was_written_while_the_index_was_away_is_found_when_it_is_back(server: Server, qdrant: Qdrant) -> None:
-    create(server, "before")
-    assert found(server) == {"before"}
+def test_what_was_written_while_the_index_was_away_is_found_when_it_is_back(shelf: Shelf, qdrant: Qdrant) -> None:
     qdrant.stop()
-    assert create(server, "a") < 2
-    assert create(server, "b") < 2
-    server.call("agent-data/update_document", document_id="b", patch={"content": {"body": "Ferns? Never, says b."}})
-    server.call("agent-data/delete_document", document_id="before")
-    # Twelve seconds and more: the pauses between tries have grown to their longest.
-    time.sleep(12)
+    assert [shelf.create(name) < 2 for name in ("a", "b", "c")] == [True] * 3
+    shelf("update_document", "b", patch={"content": {"body": "Ferns? Never watered, says b."}})
+    shelf("delete_document", "before")
+    shelf("delete_document", "c")
+    time.sleep(12)  # away for longer than it used to be waited for
     qdrant.start()
-    eventually({"a", "b"}, lambda: found(server))
-    answer = server.call("agent-data/query_knowledge", query="Are ferns watered, says b?")
-    assert "Ferns? Never, says b." in {each["snippet"] for each in answer["context"]}
-    eventually({""}, lambda: {"" for _ in range(qdrant.count(kind="passage") == 2)})
+    eventually({"a", "b"}, shelf)
+    assert shelf.found()["b"] == "Ferns? Never watered, says b."
+    deadline = time.monotonic() + SECONDS
+    while (kept := qdrant.count(kind="passage", tags=shelf.tag)) != 2:
+        assert time.monotonic() < deadline, kept
+        time.sleep(0.1)
 
 
-def test_a_hanging_index_delays_no_write_for_long(server: Server, qdrant: Qdrant) -> None:
-    create(server, "before")
+def test_a_hanging_index_delays_no_write_for_long(shelf: Shelf, qdrant: Qdrant) -> None:
     qdrant.hang()
-    assert create(server, "a") < 4, "it waits for the first answer of the index"
-    assert [create(server, f"b{number}") < 1 for number in range(5)] == [True] * 5, "the next do not"
+    assert shelf.create("a") < 4, "it waits for the first answer of the index"
+    names = [f"b{number}" for number in range(5)]
+    assert [shelf.create(name) < 1.5 for name in names] == [True] * 5, "the next do not"
     qdrant.wake()
-    eventually({"before", "a", *(f"b{number}" for number in range(5))}, lambda: found(server))
+    eventually({"before", "a", *names}, shelf)
 
 
-def test_a_server_that_was_killed_while_the_index_was_away_catches_up_after(server: Server, qdrant: Qdrant) -> None:
-    create(server, "before")
+def test_a_long_text_is_found_as_soon_as_the_stream_has_brought_it(shelf: Shelf) -> None:
+    assert shelf.create("long", "Moss grows on stones.\n\n" * 3_000 + "Ferns are watered at dusk.") < 4
+    eventually({"before", "long"}, shelf)
+
+
+def test_a_server_that_was_killed_and_starts_while_the_index_is_away_catches_up(
+    server: Server, shelf: Shelf, qdrant: Qdrant
+) -> None:
     qdrant.stop()
-    create(server, "a")
+    shelf.create("a")
     server.kill()
-    qdrant.start()
     server.start()
-    eventually({"before", "a"}, lambda: found(server))
-
-
-def test_a_server_starts_and_takes_writes_while_the_index_is_away(server: Server, qdrant: Qdrant) -> None:
-    assert server.interrupt() == 0
-    qdrant.stop()
-    server.start()
-    assert create(server, "a") < 4
+    assert shelf.create("b") < 4
     qdrant.start()
-    eventually({"a"}, lambda: found(server))
-
-
-def test_a_long_text_is_found_as_soon_as_the_stream_has_brought_it(server: Server) -> None:
-    assert create(server, "long", "Moss grows on stones.\n\n" * 4_000 + "Ferns are watered at dusk.") < 4
-    eventually({"long"}, lambda: found(server, "Ferns are watered at dusk"))
+    eventually({"before", "a", "b"}, shelf)
