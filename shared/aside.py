@@ -5,21 +5,21 @@ from __future__ import annotations
 import math
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
-from functools import cache
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-_AT_ONCE: Final = 64
-"""What was begun and is waited for no longer runs on: more of it than this waits, and so is given up in its turn."""
 
 Result = TypeVar("Result")
 
 
 def begin(work: Callable[[], Result]) -> Future[Result]:
-    """Begin `work`, as part of the call under way."""
-    return _threads().submit(copy_context().run, work)
+    """Begin `work`, as part of the call under way; what nobody waits for any more runs on to an end of its own."""
+    # A thread each: work that waits for other work would wait for ever where both had to share a few.
+    thread = ThreadPoolExecutor(1, thread_name_prefix="aside")
+    begun = thread.submit(copy_context().run, work)
+    thread.shutdown(wait=False)
+    return begun
 
 
 def within(seconds: float, work: Callable[[], Result]) -> Result:
@@ -33,13 +33,4 @@ def within(seconds: float, work: Callable[[], Result]) -> Result:
 
 def outcome(begun: Future[Result], seconds: float) -> Result:
     """What was begun gives, or `TimeoutError` once `seconds` are over."""
-    try:
-        return begun.result(timeout=max(0.0, seconds))
-    except TimeoutError:
-        begun.cancel()
-        raise
-
-
-@cache
-def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="aside")
+    return begun.result(timeout=max(0.0, seconds))

@@ -15,7 +15,7 @@ _LONGEST: Final = REQUEST_SECONDS - 1
 _SEARCH_SECONDS: Final = 3.0
 """A search is given so long even within a smaller budget: a process's first one loads what it needs."""
 _SHARE_FOR_THE_END: Final = 0.1
-_LEAST_FOR_THE_END: Final = 0.03
+_LEAST_FOR_THE_END: Final = 0.05
 _MOST_FOR_THE_END: Final = 0.25
 
 
