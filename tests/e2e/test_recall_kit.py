@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -14,6 +16,7 @@ from mcp.client import Client as SdkClient
 
 from tests.e2e.guarded import Client, make_key
 from tests.e2e.server import Server
+from tests.e2e.test_faults import store_pid
 from tests.mcp import MODERN
 
 if TYPE_CHECKING:
@@ -251,3 +254,23 @@ def test_every_count_is_exact_after_many_queries_beside_submissions_and_a_crash(
     expected = {id_: sum(answer.count(id_) for answer in answers) for id_ in [*ids, *submitted]}
     assert sum(expected.values()) > 1000
     assert settled(own, expected) == expected
+
+
+def test_a_store_that_does_not_answer_is_a_database_error_at_each_door(own: Server) -> None:
+    http(own)("submit_experience", **REQUIRED)
+    doors = [http(own), jsonrpc(own), mcp(own, MODERN)]
+    asked: list[tuple[Ask, str, dict[str, Any]]] = [
+        call
+        for door in doors
+        for call in ((door, "submit_experience", REQUIRED), (door, "query_experiences", {"keywords": "useState"}))
+    ]
+    pid = store_pid(own)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with ThreadPoolExecutor(len(asked)) as pool:
+            answers = list(pool.map(lambda call: call[0](call[1], **call[2]), asked))
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert [each["error"]["code"] for each in answers] == ["DATABASE_ERROR"] * len(asked)
+    assert all(each["success"] is False and each["error"]["message"] for each in answers)
+    assert http(own)("query_experiences", keywords="useState")["success"]

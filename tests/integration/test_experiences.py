@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -13,19 +14,26 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from doors import jsonrpc
 from infra.local.dynamodb import connect
-from recall_kit import finding, table
+from infra.local.functions import Functions
+from infra.local.template import load
+from recall_kit import finding, query_experiences, table
 from recall_kit.finding import recount
 from shared.config import config
+from shared.dynamodb import client
 from shared.experiences import experiences as stored_experiences
 from shared.experiences.counting import Counting
 from shared.knowledge.embedding.e5 import E5
 from shared.knowledge.embedding.spaces import E5_SMALL
 from shared.knowledge.matching import Matcher
 from shared.knowledge.store.embedded import Embedded
+from shared.rpc import invoke
 from shared.rpc.caller import ANONYMOUS, LOCAL
 from shared.rpc.errors import Unavailable
+from shared.telemetry import REQUEST_SECONDS
 from tests.experiences import asked, done, final_score, is_in_order, paged, submitted
+from tests.mcp import event, said
 from workers import count_queries, index_experiences
 
 if TYPE_CHECKING:
@@ -300,3 +308,56 @@ def test_an_index_that_was_behind_ranks_by_counts_as_they_are(store: str) -> Non
     recount([first, second, "of an experience that is not there"])
     found = done("query_experiences", keywords="jenkins agent offline")["experiences"]
     assert [(each["id"], each["query_count"]) for each in found] == [(first, 40), (second, 0)]
+
+
+def test_a_query_that_takes_too_long_is_a_timeout_at_each_door(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store that took longer than a request has, before the query could note what it returns."""
+    submitted("Cron job runs twice", "It runs on both nodes.")
+    late = 0.0
+    monkeypatch.setattr(
+        "shared.telemetry.time", SimpleNamespace(perf_counter=lambda: time.perf_counter() + late, time=time.time)
+    )
+
+    def takes_long(**_: Any) -> None:
+        nonlocal late
+        late += REQUEST_SECONDS
+
+    asked_by = {"keywords": "cron job runs twice"}
+    single = {"jsonrpc": "2.0", "method": "recall-kit/query_experiences", "params": asked_by, "id": 1}
+    events = client().meta.events
+    events.register("before-call.dynamodb.BatchGetItem", takes_long)
+    try:
+        direct = query_experiences.handler(event(asked_by, path="/recall-kit/query_experiences"), None)
+        monkeypatch.setattr(invoke, "_transport", [Functions(load().functions)])
+        by_jsonrpc = said(jsonrpc.handler(event(single, path="/jsonrpc"), None))["result"]
+    finally:
+        events.unregister("before-call.dynamodb.BatchGetItem", takes_long)
+    for answer in (said(direct), by_jsonrpc):
+        assert (answer["success"], answer["error"]["code"]) == (False, "TIMEOUT")
+    assert direct["statusCode"] == 504
+
+
+def test_a_function_that_does_not_answer_is_a_timeout_too(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def silent(function: str, _payload: bytes) -> bytes:
+        raise TimeoutError(function)
+
+    monkeypatch.setattr(invoke, "_transport", [silent])
+    single = {"jsonrpc": "2.0", "method": "recall-kit/query_experiences", "params": {"keywords": "x"}, "id": 1}
+    answer = said(jsonrpc.handler(event(single, path="/jsonrpc"), None))
+    assert answer["result"]["error"]["code"] == "TIMEOUT"
+
+
+def test_a_count_that_cannot_be_noted_is_a_database_error(store: str) -> None:
+    """No answer is given that is not counted."""
+    submitted("Flaky DNS in a pod", "Names fail now and then.")
+
+    def fails(**_: Any) -> Any:
+        return SimpleNamespace(status_code=500), {"Error": {"Code": "InternalServerError", "Message": "It failed."}}
+
+    events = client().meta.events
+    events.register("before-call.dynamodb.PutItem", fails)
+    try:
+        answer = said(query_experiences.handler(event({"keywords": "flaky DNS pod"}), None))
+    finally:
+        events.unregister("before-call.dynamodb.PutItem", fails)
+    assert answer["error"]["code"] == "DATABASE_ERROR"
