@@ -32,6 +32,8 @@ class Qdrant:
         self._answering.set()
         self.indexed: dict[str, dict[str, Any]] = {}
         """The fields that each collection was asked to index."""
+        self.keys: set[str] = set()
+        """What callers showed as their key."""
         self._server: ThreadingHTTPServer | None = None
         self.port = 0
         self.start()
@@ -48,6 +50,7 @@ class Qdrant:
         class Handler(BaseHTTPRequestHandler):
             def handle_any(self) -> None:
                 raw = self.rfile.read(int(self.headers.get("content-length", 0)))
+                qdrant.keys.add(self.headers.get("api-key", ""))
                 qdrant._answering.wait()
                 status, body = qdrant._answer(self.command, self.path.partition("?")[0], json.loads(raw or b"{}"))
                 sent = json.dumps(body).encode()

@@ -6,11 +6,17 @@ import json
 import shutil
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import boto3
 import pytest
+from boto3.dynamodb.types import TypeSerializer
 
+from infra.local.template import load
+from shared.documents.changes import Head
+from tests.deployed import ENVIRONMENT, deployed
 from tests.e2e.server import Server
 from tests.qdrant import Qdrant, running_qdrant
 from tests.surroundings import SURROUNDINGS
@@ -123,3 +129,33 @@ def test_the_index_of_another_model_is_named(tmp_path: Path) -> None:
     assert told.returncode == 1
     assert "made with model 'another'" in told.stderr
     assert "Traceback" not in told.stderr
+
+
+def test_a_deployed_index_is_made_from_the_stacks_tables_with_its_secret(qdrant: Qdrant) -> None:
+    settings = {
+        "KHO_DOCUMENTS_TABLE": "acme-DocumentsTable",
+        "KHO_KNOWLEDGE_TABLE": "acme-KnowledgeTable",
+        "KHO_QDRANT_URL": qdrant.url,
+        "KHO_QDRANT_COLLECTION": "acme",
+        "KHO_QDRANT_KEY_SECRET": "acme/qdrant",
+        "KHO_EMBEDDER": "embedded",
+    }
+    with deployed("acme", settings) as url:
+        session = boto3.Session("test", "test", region_name="us-east-1")
+        session.client("secretsmanager", endpoint_url=url).create_secret(Name="acme/qdrant", SecretString="hush")
+        tables = session.client("dynamodb", endpoint_url=url)
+        for definition in load().tables:
+            if definition.name in ("kho-DocumentsTable", "kho-KnowledgeTable"):
+                renamed = definition.name.replace("kho-", "acme-")
+                tables.create_table(TableName=renamed, **definition.creation)
+        key = {"pk": "t#document#a", "sk": "document"}
+        head = Head("a", "root", 3, 2, "text/plain", "{}", True, 0, 0).as_item()
+        content = {"pk": "t#document#a", "sk": "content#000000000002", "body": zlib.compress(FERNS.encode())}
+        for item in (key | head, content):
+            given = {name: TypeSerializer().serialize(value) for name, value in item.items()}
+            tables.put_item(TableName="acme-DocumentsTable", Item=given)
+        done = kho("reindex", "--stack", "acme", "--json", environment=ENVIRONMENT | {"AWS_ENDPOINT_URL": url})
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout) == {"indexed": 1, "unchanged": 0, "removed": 0}
+    assert qdrant.count(tenant="t", collection="agent-data", kind="passage") == 1
+    assert qdrant.keys == {"hush"}
