@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PEERS := .venv/share/peers
 
-.PHONY: run test check conformance rie bench setup generate clean
+.PHONY: run test check conformance mosquitto rie bench setup generate clean
 
 setup:
 	@$(PYTHON) infra/prepare.py
@@ -28,6 +28,10 @@ conformance: setup
 # Each function under Lambda's own runtime and its emulator, with its own layers, on the local stores.
 rie: setup
 	@$(BIN)/python -m tests.rie
+
+# Debian's mosquitto beside the embedded broker; where it is not installed, it is fetched into .venv.
+mosquitto: setup
+	@$(BIN)/python -m tests.mosquitto
 
 # What is made from the functions and the template: what doors read, the README's table, alarms and the dashboard.
 generate: setup

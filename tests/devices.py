@@ -6,7 +6,7 @@ import json
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
 import pytest
@@ -15,7 +15,7 @@ from device_server.talking import data_plane, talks
 from device_server.wire import MqttLine
 from infra.local.broker.limits import Limits
 from infra.local.functions import Functions
-from infra.local.iot import Embedded, embedded, point_at
+from infra.local.iot import Embedded, Iot, elsewhere, embedded, point_at
 from infra.local.listening import listen
 from infra.local.rules.feeding import RuleFeeder
 from infra.local.simulator.device import Model
@@ -24,6 +24,7 @@ from infra.local.simulator.quirks import FIRMWARE
 from infra.local.template import load
 from shared.config import config
 from shared.devices.catalogue import Catalogues
+from shared.devices.notifications import Notifications
 from shared.devices.registry import registry
 from shared.devices.sessions import Sessions
 from shared.dynamodb import Table
@@ -31,14 +32,19 @@ from shared.rpc.errors import KhoError
 from tests.mqtt import SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from infra.local.simulator.device import Device as Simulated
     from infra.local.simulator.quirks import Quirk
+    from infra.local.template import RuleTrigger
     from shared.devices.catalogue import Tool
     from shared.devices.content import ToolResult
+    from shared.devices.notifications import Told
     from shared.devices.registry import Device
     from shared.devices.talks import Talks
+
+BACKEND_WORD = "word"
 
 
 def until(holds: Callable[[], object], seconds: float = SECONDS) -> None:
@@ -71,6 +77,15 @@ class One:
         found = registry().known(self.id)
         assert found
         return found
+
+    @property
+    def known(self) -> bool:
+        """Whether the backend has heard of it."""
+        return registry().known(self.id) is not None
+
+    def notifications(self) -> list[Told]:
+        """What it has told."""
+        return Notifications(Table(config().devices_table), self.device.tenant_id, self.id).listed(100, None)[0]
 
     @property
     def sessions(self) -> Sessions:
@@ -142,34 +157,47 @@ class Home:
                 take(topic, payload)
 
             one.simulated._take = overhear  # type: ignore[method-assign,assignment]  # it goes on hearing
-            stop = self.core.broker.listen(f"devices/{device_id}/up", lambda message: one.up.append(message.payload))
+            publish = one.simulated._publish
+
+            def overhear_too(payload: bytes) -> None:
+                one.up.append(payload)
+                publish(payload)
+
+            one.simulated._publish = overhear_too  # type: ignore[method-assign]
             if start:
                 fleet.start()
-            try:
-                yield one
-            finally:
-                stop()
+            yield one
 
 
 @contextmanager
-def running_home(limits: Limits | None = None, *, rules: bool = False) -> Iterator[Home]:
+def running_home(limits: Limits | None = None, *, rules: bool = False, broker_url: str = "") -> Iterator[Home]:
     """A broker, and a backend that uses it; with the template's rules, workers hear of devices too."""
-    broker = embedded(listen("127.0.0.1", 0), limits or Limits(), authorizing=False)
-    with broker as core, pytest.MonkeyPatch.context() as environment, ExitStack() as stack:
+    broker: AbstractContextManager[Iot] = (
+        elsewhere(broker_url, BACKEND_WORD)
+        if broker_url
+        else embedded(listen("127.0.0.1", 0), limits or Limits(), authorizing=False)
+    )
+    with broker as core, home_at(core, load().rules if rules else []) as home:
+        yield home
+
+
+@contextmanager
+def home_at(core: Iot, rules: Sequence[RuleTrigger]) -> Iterator[Home]:
+    """A backend that uses a broker, and workers that hear what rules bring of it."""
+    with pytest.MonkeyPatch.context() as environment, ExitStack() as stack:
         for name in ("AWS_ENDPOINT_URL_IOT_DATA_PLANE", "KHO_MQTT_URL", "KHO_MQTT_TOKEN"):
             environment.setenv(name, "")  # so that it is put back
-        point_at(core.mqtt_url, core.token, core.data_plane_url)
+        point_at(core)
         forget()
         stack.callback(forget)
         line = talks().exchange.line
         assert isinstance(line, MqttLine)
         stack.callback(line.close)
         if rules:
-            template = load()
-            functions = Functions(template.functions)
+            functions = Functions(load().functions)
             stack.callback(functions.close)
-            stack.callback(RuleFeeder(template.rules, core.broker, functions).close)
-        yield Home(core)
+            stack.callback(RuleFeeder(rules, core.broker, functions).close)
+        yield Home(cast("Embedded", core))  # elsewhere it has less, which those tests do not ask for
 
 
 def forget() -> None:

@@ -24,6 +24,7 @@ class RealBroker:
     def __init__(self, url: str, token: str) -> None:
         self._listeners: list[Listener] = []
         self._changing = threading.Lock()
+        self._closed = False
         ears = Ears(self._received, self._connected, self._lost)
         self._client = Broker(url, token).client(f"{BACKEND_PREFIX}{secrets.token_hex(8)}", ears)
         self._client.start()
@@ -43,6 +44,7 @@ class RealBroker:
 
     def close(self) -> None:
         """Disconnect for good."""
+        self._closed = True
         self._client.stop()
 
     def _received(self, topic: str, payload: bytes) -> None:
@@ -64,4 +66,5 @@ class RealBroker:
         self._client.subscribe(mqtt5.SubscribePacket([mqtt5.Subscription(topic_filter, mqtt5.QoS.AT_MOST_ONCE)]))
 
     def _lost(self, reason: str) -> None:
-        logger.warning("broker lost", extra={"reason": reason})
+        if not self._closed:
+            logger.warning("broker lost", extra={"reason": reason})
