@@ -1,0 +1,108 @@
+"""Least privilege of recall-kit: each function's policy allows what its code does to the store, and nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+
+from recall_kit import finding
+from shared.access.api_keys import ApiKeys
+from shared.config import config
+from shared.dynamodb import Table
+from shared.rpc.caller import ANONYMOUS, LOCAL
+from shared.rpc.errors import Unavailable
+from tests.experiences import done, submitted
+from tests.integration.test_policies import allowed, made
+from tests.mcp import event
+from workers import count_queries, index_experiences
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shared.rpc.caller import Caller
+
+__all__ = ["made"]
+
+ACCOUNT = {"title": "Bazel cache is cold", "problem_description": "It rebuilds.", "solution": "Share the cache."}
+METHODS: dict[str, tuple[Caller, Callable[[str], dict[str, Any]]]] = {
+    "query_experiences": (ANONYMOUS, lambda _: {"keywords": "bazel cache cold"}),
+    "submit_experience": (ANONYMOUS, lambda _: ACCOUNT),
+    "get_experience": (ANONYMOUS, lambda id_: {"id": id_}),
+    "update_experience": (
+        LOCAL,
+        lambda id_: {"id": id_, "title": "Gradle daemon dies", "problem_description": "No memory."},
+    ),
+    "delete_experience": (LOCAL, lambda id_: {"id": id_}),
+    "restore_experience": (LOCAL, lambda id_: {"id": id_}),
+}
+WITH_A_KEY = ("dynamodb:GetItem", "AccessTable")
+
+
+def stream_of(pk: str, sk: str) -> dict[str, Any]:
+    keys = {"pk": {"S": pk}, "sk": {"S": sk}}
+    return {"Records": [{"eventID": "1", "eventName": "INSERT", "dynamodb": {"Keys": keys, "SequenceNumber": "1"}}]}
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_a_policy_allows_what_is_done_and_nothing_else(store: str, method: str, made: set[tuple[str, str]]) -> None:
+    own_words = " ".join(uuid4().hex for _ in range(12))
+    first = submitted("Bazel cache is cold", own_words, "Share the cache.")
+    if method == "restore_experience":
+        done("delete_experience", LOCAL, id=first)
+    id_ = submitted("Bazel cache is cold again", own_words, "Share the cache.")
+    caller, params = METHODS[method]
+    made.clear()
+    done(method, caller, **params(first if method == "restore_experience" else id_))
+    assert made == allowed(f"recall_kit-{method}") - {WITH_A_KEY}
+
+
+@pytest.mark.parametrize("method", ["query_experiences", "submit_experience", "get_experience"])
+def test_who_has_a_key_proves_it_to_the_function(
+    store: str, method: str, tenant: str, made: set[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import importlib
+
+    _, text = ApiKeys(Table(config().access_table)).create(tenant, "reader")
+    monkeypatch.setattr("doors.callers.config", lambda: type("", (), {"auth": "required"}))
+    made.clear()
+    handler = importlib.import_module(f"recall_kit.{method}").handler
+    assert handler(event({}, authorization=f"Bearer {text}"), None)["statusCode"] == 400
+    assert made == {WITH_A_KEY}
+    assert WITH_A_KEY in allowed(f"recall_kit-{method}")
+
+
+def test_the_worker_that_indexes(store: str, made: set[tuple[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    def away() -> Any:
+        raise Unavailable
+
+    submitted("Yarn workspace is not hoisted", "Modules are doubled.")
+    with monkeypatch.context() as patched:
+        patched.setattr(finding, "_matcher", away)
+        id_ = submitted("Yarn workspace is not hoisted", "Modules are doubled.")
+    made.clear()
+    assert index_experiences.handler(stream_of(f"content#{id_[:2]}", id_), None) == {"batchItemFailures": []}
+    assert made == allowed("workers-index_experiences")
+
+
+def test_the_worker_that_counts(store: str, made: set[tuple[str, str]]) -> None:
+    submitted("Mercurial clone stalls", "It stalls.")
+    kept: list[tuple[str, str]] = []
+    table = config().experiences_table
+    from shared.dynamodb import client
+
+    def keep(params: Any, **_: Any) -> None:
+        if params["Item"]["pk"]["S"].startswith("served#"):
+            kept.append((params["Item"]["pk"]["S"], params["Item"]["sk"]["S"]))
+
+    events = client().meta.events
+    events.register("provide-client-params.dynamodb.PutItem", keep)
+    try:
+        assert done("query_experiences", keywords="mercurial clone stalls")["experiences"]
+    finally:
+        events.unregister("provide-client-params.dynamodb.PutItem", keep)
+    made.clear()
+    assert count_queries.handler(stream_of(*kept[0]), None) == {"batchItemFailures": []}
+    assert made == allowed("workers-count_queries")
+    assert Table(table).get(*kept[0]) is None
