@@ -1,0 +1,116 @@
+"""Answering from documents: whether what bears on a question is told from what does not, and how long answers take."""
+
+from __future__ import annotations
+
+import json
+import random
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from shared.knowledge.answering.relevance import bearing_on
+from shared.knowledge.embedding.e5 import E5
+from shared.knowledge.index import Index
+from shared.knowledge.passages import Document, Passage, Question
+from shared.knowledge.retrieval import Retriever
+from shared.knowledge.store.embedded import Embedded
+from tests.bench.datasets import data_sets, unmeasured
+from tests.bench.tables import Table, ms
+from tests.e2e.server import Server
+from tests.models import model_server, says
+
+if TYPE_CHECKING:
+    from tests.bench.datasets import DataSet
+    from tests.models import Conversation
+
+TENANT: Final = "bench"
+ASKED: Final = 150
+TOP_K: Final = 5
+ARTICLE: Final = 5
+"""How many paragraphs that follow one another are of one article."""
+CALLS: Final = 100
+MODEL_SECONDS: Final = 5.0
+
+
+def tables() -> list[Table]:
+    """How good the floor of relevance is, and how well budgets are kept."""
+    sets = data_sets()
+    return [_floor(sets) if sets else unmeasured("Relevance"), _budgets()]
+
+
+def _floor(sets: list[DataSet]) -> Table:
+    embedder = E5()
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="kho-bench-") as folder:
+        store = Embedded(E5.space, folder)
+        closely, roughly = (Index(embedder, store, Retriever(embedder, store, parts=parts)) for parts in (True, False))
+        for each in {each.collection: each for each in sets}.values():
+            for id_, text in each.corpus.items():
+                document = Document(TENANT, _half(each, id_), id_)
+                closely.replace(document, 1, [Passage(document, 0, text, 1)])
+        for each in sets:
+            counted = [count for index in (closely, roughly) for count in _count(each, index)]
+            rows.append([each.name, *map(str, counted)])
+        store.close()
+    notes = [
+        f"{ASKED} questions a line to that half of the articles which answers them: how often the right paragraph is",
+        f"among {TOP_K}, and how often it passes for bearing on the question. And to the other half: how often",
+        "anything does.",
+    ]
+    columns = ["", "found", "kept", "wrongly answered", "without a closer look: found", "kept", "wrongly answered"]
+    return Table("Relevance", columns, rows, notes)
+
+
+def _count(each: DataSet, index: Index) -> tuple[int, int, int]:
+    found = kept = wrongly = 0
+    for query in random.Random(1).sample(sorted(each.queries), ASKED):
+        text, right = each.queries[query], next(iter(each.relevant[query]))
+        for collection in (f"{each.collection}-0", f"{each.collection}-1"):
+            ranking = index.rank(Question(text, TENANT, (collection,), TOP_K))
+            bearing = {hit.passage.document.document_id for hit in bearing_on(text, ranking.hits, ranking.measure)}
+            if collection == _half(each, right):
+                found += right in {hit.passage.document.document_id for hit in ranking.hits}
+                kept += right in bearing
+            else:
+                wrongly += bool(bearing)
+    return found, kept, wrongly
+
+
+def _half(each: DataSet, id_: str) -> str:
+    return f"{each.collection}-{int(id_.removeprefix('p')) // ARTICLE % 2}"
+
+
+def _budgets() -> Table:
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="kho-bench-") as folder, model_server() as model:
+        settings = {"KHO_MODEL_PROVIDER": "openai", "KHO_MODEL": "m", "KHO_MODEL_URL": f"{model.address}/v1"}
+
+        def slowly(conversation: Conversation) -> None:
+            if not model.ending.wait(MODEL_SECONDS):
+                says("Done [1].")(conversation)
+
+        with Server(Path(folder) / "data", environment=settings) as server:
+            for number in range(50):
+                content = {"body": f"# Pods\n\nPods of kind {number} restart by themselves."}
+                document = {"document_id": f"d{number}", "parent_id": "root", "content": content}
+                server.post("/agent-data/create_document", json.dumps(document).encode())
+            for behave, said in ((says("Done [1]."), "a model that answers at once"), (slowly, "one that takes 5 s")):
+                model.behave = behave
+                for budget in (100, 200, 1000):
+                    calls = CALLS if budget < 1000 else CALLS // 10
+                    taken = sorted(_taken(server, budget) for _ in range(calls))
+                    over = sum(each > budget / 1000 for each in taken)
+                    rows.append(
+                        [said, str(budget), ms(taken[calls // 2]), ms(taken[int(calls * 0.99)]), f"{over} of {calls}"]
+                    )
+    columns = ["with", "max_latency_ms", "p50", "p99", "over the budget"]
+    return Table("Answers through HTTP, one after the other, 50 documents", columns, rows)
+
+
+def _taken(server: Server, budget: int) -> float:
+    body = json.dumps({"query": "How do pods restart?", "routing": {"max_latency_ms": budget}}).encode()
+    started = time.perf_counter()
+    response = server.post("/agent-data/query_knowledge", body)
+    assert response.status == 200, response.data
+    return time.perf_counter() - started
