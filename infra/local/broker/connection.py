@@ -14,8 +14,7 @@ from infra.local.broker.sessions import Line
 from infra.local.mqtt.decoding import decode
 from infra.local.mqtt.encoding import encode
 from infra.local.mqtt.framing import Framer
-from infra.local.mqtt.packets import MQTT_3, MQTT_5, Connack, Connect, Disconnect, Packet
-from infra.local.mqtt.properties import Kind
+from infra.local.mqtt.packets import MQTT_3, MQTT_5, Connack, Connect, Disconnect, Kind, Packet
 from infra.local.mqtt.reasons import CONNACK_3, Malformed, Reason
 from shared.rpc.errors import KhoError
 

@@ -8,26 +8,13 @@ from infra.local.broker.limits import fits
 from infra.local.broker.messages import Message
 from infra.local.broker.presence import Leaving
 from infra.local.broker.rate import Rate
-from infra.local.mqtt.packets import (
-    MQTT_5,
-    Disconnect,
-    Packet,
-    Pingreq,
-    Pingresp,
-    Puback,
-    Publish,
-    Suback,
-    Subscribe,
-    Unsuback,
-    Unsubscribe,
-)
+from infra.local.mqtt import packets
 from infra.local.mqtt.reasons import SUBACK_3_FAILURE, Malformed, Reason
 
 if TYPE_CHECKING:
     from infra.local.broker.access import Client
     from infra.local.broker.broker import Broker
     from infra.local.broker.sessions import Session
-    from infra.local.mqtt.packets import Request
 
 _TOPICS_REMEMBERED: Final = 32
 
@@ -39,7 +26,7 @@ class Answering(Protocol):
     session: Session
     level: int
 
-    def send(self, packet: Packet) -> None:
+    def send(self, packet: packets.Packet) -> None:
         """Answer."""
 
     def end(self, reason: Reason, leaving: Leaving) -> None:
@@ -63,27 +50,29 @@ class Dialogue:
         self._allowed: set[str] = set()
         self._aliases: dict[int, str] = {}
 
-    def handle(self, packet: Packet, now: float) -> None:
+    def handle(self, packet: packets.Packet, now: float) -> None:
         """Do what a packet asks for."""
         match packet:
-            case Publish():
+            case packets.Publish():
                 self._publish(packet, now)
-            case Puback():
+            case packets.Puback():
                 self._session.acknowledge(packet.packet_id)
-            case Pingreq():
-                self._connection.send(Pingresp())
-            case Subscribe():
+            case packets.Pingreq():
+                self._connection.send(packets.Pingresp())
+            case packets.Subscribe():
                 self._subscribe(packet)
-            case Unsubscribe():
+            case packets.Unsubscribe():
                 had = [self._broker.unsubscribe(self._session, each) for each in packet.topic_filters]
                 reasons: list[int] = [0 if each else Reason.NO_SUBSCRIPTION_EXISTED for each in had]
-                self._connection.send(Unsuback(packet.packet_id, reasons if self._level == MQTT_5 else []))
-            case Disconnect():
+                self._connection.send(
+                    packets.Unsuback(packet.packet_id, reasons if self._level == packets.MQTT_5 else [])
+                )
+            case packets.Disconnect():
                 self._disconnect(packet)
             case _:
                 raise Malformed("a client does not send this packet here", Reason.PROTOCOL_ERROR)
 
-    def _publish(self, packet: Publish, now: float) -> None:
+    def _publish(self, packet: packets.Publish, now: float) -> None:
         properties = packet.properties
         topic = packet.topic
         if properties:
@@ -100,13 +89,13 @@ class Dialogue:
             return
         if not self._rate.take(now):
             self._broker.counts.dropped_rate += 1
-            if packet.qos and self._level == MQTT_5:
-                self._connection.send(Puback(packet.packet_id, Reason.QUOTA_EXCEEDED))
+            if packet.qos and self._level == packets.MQTT_5:
+                self._connection.send(packets.Puback(packet.packet_id, Reason.QUOTA_EXCEEDED))
             return
         client_id = self._client.client_id
         self._broker.publish(Message(topic, packet.payload, packet.qos, packet.retain, properties, client_id))
         if packet.qos:
-            self._connection.send(Puback(packet.packet_id))
+            self._connection.send(packets.Puback(packet.packet_id))
 
     def _named(self, topic: str, alias: int | None) -> str:
         if alias is None:
@@ -133,7 +122,7 @@ class Dialogue:
         self._allowed.add(topic)
         return True
 
-    def _subscribe(self, packet: Subscribe) -> None:
+    def _subscribe(self, packet: packets.Subscribe) -> None:
         if packet.properties and packet.properties.subscription_identifier is not None:
             reason = Reason.SUBSCRIPTION_IDENTIFIERS_NOT_SUPPORTED
             raise Malformed("subscription identifiers are not known here", reason)
@@ -145,13 +134,13 @@ class Dialogue:
             return
         known = set(self._session.subscriptions)
         reasons = [self._subscribed(request) for request in packet.requests]
-        self._connection.send(Suback(packet.packet_id, reasons))
+        self._connection.send(packets.Suback(packet.packet_id, reasons))
         for request, said in zip(packet.requests, reasons, strict=True):
             new = request.topic_filter not in known
             if said < Reason.UNSPECIFIED and (request.retain_handling == 0 or (request.retain_handling == 1 and new)):
                 self._broker.send_retained(self._session, request)
 
-    def _subscribed(self, request: Request) -> int:
+    def _subscribed(self, request: packets.Request) -> int:
         """Subscribe; what SUBACK says of it."""
         refused: Reason | None = None
         full = len(self._session.subscriptions) >= self._limits.subscriptions
@@ -165,11 +154,11 @@ class Dialogue:
         elif full and request.topic_filter not in self._session.subscriptions:
             refused = Reason.QUOTA_EXCEEDED
         if refused is not None:
-            return refused if self._level == MQTT_5 else SUBACK_3_FAILURE
+            return refused if self._level == packets.MQTT_5 else SUBACK_3_FAILURE
         self._broker.subscribe(self._session, request)
         return request.qos
 
-    def _disconnect(self, packet: Disconnect) -> None:
+    def _disconnect(self, packet: packets.Disconnect) -> None:
         expiry = packet.properties.session_expiry if packet.properties else None
         if expiry is not None:
             if expiry and not self._session.expiry_seconds:

@@ -4,37 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from infra.local.mqtt import packets
 from infra.local.mqtt import properties as props
-from infra.local.mqtt.packets import (
-    MQTT_3,
-    MQTT_5,
-    Connack,
-    Connect,
-    Disconnect,
-    Packet,
-    Pingreq,
-    Pingresp,
-    Puback,
-    Publish,
-    Request,
-    Suback,
-    Subscribe,
-    Unsuback,
-    Unsubscribe,
-    Will,
-)
+from infra.local.mqtt.packets import Kind
 from infra.local.mqtt.primitives import Reader, text_from
-from infra.local.mqtt.properties import Kind, Properties
 from infra.local.mqtt.reasons import Malformed, Reason
 from infra.local.mqtt.topics import is_filter, is_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_RESERVED_FLAGS: Final = {Kind.SUBSCRIBE: 2, Kind.UNSUBSCRIBE: 2}
+    from infra.local.mqtt.properties import Properties
 
 
-def decode(header: int, body: bytes, level: int) -> Packet:
+def decode(header: int, body: bytes, level: int) -> packets.Packet:
     """The packet with this first byte and this body."""
     kind, flags = header >> 4, header & 0x0F
     if kind == Kind.PUBLISH:
@@ -42,7 +25,7 @@ def decode(header: int, body: bytes, level: int) -> Packet:
     decoder = _DECODERS.get(kind)
     if decoder is None:
         raise Malformed(f"packets of type {kind} are not spoken here", Reason.PROTOCOL_ERROR)
-    if flags != _RESERVED_FLAGS.get(Kind(kind), 0):
+    if flags != packets.RESERVED_FLAGS.get(Kind(kind), 0):
         raise Malformed("reserved flags are set")
     reader = Reader(body)
     packet = decoder(reader, level)
@@ -50,9 +33,9 @@ def decode(header: int, body: bytes, level: int) -> Packet:
     return packet
 
 
-def _publish(flags: int, body: bytes, level: int) -> Publish:
+def _publish(flags: int, body: bytes, level: int) -> packets.Publish:
     qos = flags >> 1 & 3
-    if qos == 3 or (flags & 8 and not qos):
+    if qos == 3 or (flags & packets.DUPLICATE and not qos):
         raise Malformed("flags of a PUBLISH contradict each other")
     position = 2 + int.from_bytes(body[:2], "big")
     if position > len(body) or len(body) < 2:
@@ -65,14 +48,22 @@ def _publish(flags: int, body: bytes, level: int) -> Publish:
         if position > len(body) or not packet_id:
             raise Malformed("a message at QoS 1 has no number")
     properties = None
-    if level == MQTT_5:
+    if level == packets.MQTT_5:
         reader = Reader(body, position)
         properties = props.decode(reader, Kind.PUBLISH)
         position = reader.position
         _check_message(properties)
     if (topic or not (properties and properties.topic_alias is not None)) and not is_topic(topic):
         raise Malformed("a topic is empty or has wildcards", Reason.TOPIC_NAME_INVALID)
-    return Publish(topic, body[position:], qos, bool(flags & 1), bool(flags & 8), packet_id, properties)
+    return packets.Publish(
+        topic,
+        body[position:],
+        qos,
+        bool(flags & packets.RETAIN),
+        bool(flags & packets.DUPLICATE),
+        packet_id,
+        properties,
+    )
 
 
 def _check_message(properties: Properties | None) -> None:
@@ -80,32 +71,32 @@ def _check_message(properties: Properties | None) -> None:
         raise Malformed("a response topic is empty or has wildcards", Reason.PROTOCOL_ERROR)
 
 
-def _connect(reader: Reader, _: int) -> Connect:
+def _connect(reader: Reader, _: int) -> packets.Connect:
     name, level = reader.text(), reader.integer(1)
-    if (name, level) not in (("MQTT", MQTT_3), ("MQTT", MQTT_5)):
+    if (name, level) not in (("MQTT", packets.MQTT_3), ("MQTT", packets.MQTT_5)):
         raise Malformed(f"{name} {level} is not spoken here", Reason.UNSUPPORTED_PROTOCOL_VERSION)
     flags = reader.integer(1)
-    has_will, will_qos, will_retain = bool(flags & 0x04), flags >> 3 & 3, bool(flags & 0x20)
-    has_user, has_password = bool(flags & 0x80), bool(flags & 0x40)
+    has_will, will_qos, will_retain = bool(flags & packets.WILL), flags >> 3 & 3, bool(flags & packets.WILL_RETAIN)
+    has_user, has_password = bool(flags & packets.USER_NAME), bool(flags & packets.PASSWORD)
     if flags & 1 or will_qos == 3 or (not has_will and (will_qos or will_retain)):
         raise Malformed("flags of a CONNECT contradict each other")
-    if level == MQTT_3 and has_password and not has_user:
+    if level == packets.MQTT_3 and has_password and not has_user:
         raise Malformed("there is a password but no user name")
     keepalive = reader.integer(2)
-    properties = props.decode(reader, Kind.CONNECT) if level == MQTT_5 else None
+    properties = props.decode(reader, Kind.CONNECT) if level == packets.MQTT_5 else None
     client_id = reader.text()
     will = None
     if has_will:
-        about = props.decode(reader, Kind.WILL) if level == MQTT_5 else None
+        about = props.decode(reader, Kind.WILL) if level == packets.MQTT_5 else None
         _check_message(about)
         topic = reader.text()
         if not is_topic(topic):
             raise Malformed("a will's topic is empty or has wildcards", Reason.TOPIC_NAME_INVALID)
-        will = Will(topic, reader.binary(), will_qos, will_retain, about)
-    return Connect(
+        will = packets.Will(topic, reader.binary(), will_qos, will_retain, about)
+    return packets.Connect(
         client_id,
         level,
-        clean=bool(flags & 2),
+        clean=bool(flags & packets.CLEAN),
         keepalive=keepalive,
         will=will,
         user_name=reader.text() if has_user else None,
@@ -114,43 +105,51 @@ def _connect(reader: Reader, _: int) -> Connect:
     )
 
 
-def _connack(reader: Reader, level: int) -> Connack:
+def _connack(reader: Reader, level: int) -> packets.Connack:
     flags, reason = reader.integer(1), reader.integer(1)
     if flags > 1:
         raise Malformed("reserved flags are set")
-    return Connack(reason, bool(flags), _properties(reader, Kind.CONNACK, level))
+    return packets.Connack(reason, bool(flags), _properties(reader, Kind.CONNACK, level))
 
 
-def _puback(reader: Reader, level: int) -> Puback:
+def _puback(reader: Reader, level: int) -> packets.Puback:
     packet_id = reader.integer(2)
-    if level == MQTT_3 or not reader.remaining:
-        return Puback(packet_id)
+    if level == packets.MQTT_3 or not reader.remaining:
+        return packets.Puback(packet_id)
     reason = reader.integer(1)
-    return Puback(packet_id, reason, props.decode(reader, Kind.PUBACK) if reader.remaining else None)
+    return packets.Puback(packet_id, reason, props.decode(reader, Kind.PUBACK) if reader.remaining else None)
 
 
-def _subscribe(reader: Reader, level: int) -> Subscribe:
+def _subscribe(reader: Reader, level: int) -> packets.Subscribe:
     packet_id = _packet_id(reader)
     properties = _properties(reader, Kind.SUBSCRIBE, level)
     requests = []
     while reader.remaining:
         topic_filter, options = _filter(reader), reader.integer(1)
         qos, handling = options & 3, options >> 4 & 3
-        if qos == 3 or handling == 3 or options & (0xC0 if level == MQTT_5 else 0xFC):
+        if qos == 3 or handling == 3 or options & (0xC0 if level == packets.MQTT_5 else 0xFC):
             raise Malformed("a subscription's options are not defined")
-        requests.append(Request(topic_filter, qos, bool(options & 4), bool(options & 8), handling))
+        requests.append(
+            packets.Request(
+                topic_filter,
+                qos,
+                bool(options & packets.NO_LOCAL),
+                bool(options & packets.RETAIN_AS_PUBLISHED),
+                handling,
+            )
+        )
     if not requests:
         raise Malformed("a SUBSCRIBE has no filter", Reason.PROTOCOL_ERROR)
-    return Subscribe(packet_id, requests, properties)
+    return packets.Subscribe(packet_id, requests, properties)
 
 
-def _suback(reader: Reader, level: int) -> Suback:
+def _suback(reader: Reader, level: int) -> packets.Suback:
     packet_id = _packet_id(reader)
     properties = _properties(reader, Kind.SUBACK, level)
-    return Suback(packet_id, list(reader.rest()), properties)
+    return packets.Suback(packet_id, list(reader.rest()), properties)
 
 
-def _unsubscribe(reader: Reader, level: int) -> Unsubscribe:
+def _unsubscribe(reader: Reader, level: int) -> packets.Unsubscribe:
     packet_id = _packet_id(reader)
     properties = _properties(reader, Kind.UNSUBSCRIBE, level)
     filters = []
@@ -158,24 +157,24 @@ def _unsubscribe(reader: Reader, level: int) -> Unsubscribe:
         filters.append(_filter(reader))
     if not filters:
         raise Malformed("an UNSUBSCRIBE has no filter", Reason.PROTOCOL_ERROR)
-    return Unsubscribe(packet_id, filters, properties)
+    return packets.Unsubscribe(packet_id, filters, properties)
 
 
-def _unsuback(reader: Reader, level: int) -> Unsuback:
+def _unsuback(reader: Reader, level: int) -> packets.Unsuback:
     packet_id = _packet_id(reader)
     properties = _properties(reader, Kind.UNSUBACK, level)
-    return Unsuback(packet_id, list(reader.rest()), properties)
+    return packets.Unsuback(packet_id, list(reader.rest()), properties)
 
 
-def _disconnect(reader: Reader, level: int) -> Disconnect:
-    if level == MQTT_3 or not reader.remaining:
-        return Disconnect()
+def _disconnect(reader: Reader, level: int) -> packets.Disconnect:
+    if level == packets.MQTT_3 or not reader.remaining:
+        return packets.Disconnect()
     reason = reader.integer(1)
-    return Disconnect(reason, props.decode(reader, Kind.DISCONNECT) if reader.remaining else None)
+    return packets.Disconnect(reason, props.decode(reader, Kind.DISCONNECT) if reader.remaining else None)
 
 
 def _properties(reader: Reader, kind: Kind, level: int) -> Properties | None:
-    return props.decode(reader, kind) if level == MQTT_5 else None
+    return props.decode(reader, kind) if level == packets.MQTT_5 else None
 
 
 def _packet_id(reader: Reader) -> int:
@@ -192,7 +191,7 @@ def _filter(reader: Reader) -> str:
     return topic_filter
 
 
-_DECODERS: Final[dict[int, Callable[[Reader, int], Packet]]] = {
+_DECODERS: Final[dict[int, Callable[[Reader, int], packets.Packet]]] = {
     Kind.CONNECT: _connect,
     Kind.CONNACK: _connack,
     Kind.PUBACK: _puback,
@@ -200,7 +199,7 @@ _DECODERS: Final[dict[int, Callable[[Reader, int], Packet]]] = {
     Kind.SUBACK: _suback,
     Kind.UNSUBSCRIBE: _unsubscribe,
     Kind.UNSUBACK: _unsuback,
-    Kind.PINGREQ: lambda _reader, _level: Pingreq(),
-    Kind.PINGRESP: lambda _reader, _level: Pingresp(),
+    Kind.PINGREQ: lambda _reader, _level: packets.Pingreq(),
+    Kind.PINGRESP: lambda _reader, _level: packets.Pingresp(),
     Kind.DISCONNECT: _disconnect,
 }

@@ -4,71 +4,55 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
+from infra.local.mqtt import packets
 from infra.local.mqtt import properties as props
-from infra.local.mqtt.packets import (
-    MQTT_3,
-    MQTT_5,
-    Connack,
-    Connect,
-    Disconnect,
-    Packet,
-    Pingreq,
-    Pingresp,
-    Puback,
-    Publish,
-    Suback,
-    Subscribe,
-    Unsuback,
-    Unsubscribe,
-)
+from infra.local.mqtt.packets import RESERVED_FLAGS, Kind
 from infra.local.mqtt.primitives import binary, packet, text
-from infra.local.mqtt.properties import Kind
 
 if TYPE_CHECKING:
-    from infra.local.mqtt.packets import Request
     from infra.local.mqtt.properties import Properties
 
 
-def encode(value: Packet, level: int) -> bytes:  # noqa: C901 - one case a packet
+def encode(value: packets.Packet, level: int) -> bytes:  # noqa: C901 - one case a packet
     """The packet's bytes."""
     match value:
-        case Publish():
+        case packets.Publish():
             return publish(value, level)
-        case Puback():
+        case packets.Puback():
             said = _reason(value.reason, value.properties, level)
             return packet(Kind.PUBACK << 4, _number(value.packet_id) + said)
-        case Connect():
+        case packets.Connect():
             return _connect(value)
-        case Connack():
+        case packets.Connack():
             body = bytes((value.session_present, value.reason)) + _properties(value.properties, level)
             return packet(Kind.CONNACK << 4, body)
-        case Subscribe():
+        case packets.Subscribe():
             requests = b"".join(text(each.topic_filter) + _options(each) for each in value.requests)
             body = _number(value.packet_id) + _properties(value.properties, level) + requests
-            return packet(Kind.SUBSCRIBE << 4 | 2, body)
-        case Suback() | Unsuback():
+            return packet(Kind.SUBSCRIBE << 4 | RESERVED_FLAGS[Kind.SUBSCRIBE], body)
+        case packets.Suback() | packets.Unsuback():
             body = _number(value.packet_id) + _properties(value.properties, level) + bytes(value.reasons)
-            return packet((Kind.SUBACK if isinstance(value, Suback) else Kind.UNSUBACK) << 4, body)
-        case Unsubscribe():
+            return packet((Kind.SUBACK if isinstance(value, packets.Suback) else Kind.UNSUBACK) << 4, body)
+        case packets.Unsubscribe():
             filters = b"".join(map(text, value.topic_filters))
             body = _number(value.packet_id) + _properties(value.properties, level) + filters
-            return packet(Kind.UNSUBSCRIBE << 4 | 2, body)
-        case Disconnect():
+            return packet(Kind.UNSUBSCRIBE << 4 | RESERVED_FLAGS[Kind.UNSUBSCRIBE], body)
+        case packets.Disconnect():
             return packet(Kind.DISCONNECT << 4, _reason(value.reason, value.properties, level))
-        case Pingreq():
+        case packets.Pingreq():
             return PINGREQ
-        case Pingresp():
+        case packets.Pingresp():
             return PINGRESP
     assert_never(value)
 
 
-def publish(message: Publish, level: int) -> bytes:
+def publish(message: packets.Publish, level: int) -> bytes:
     """A message's bytes."""
-    flags = message.duplicate << 3 | message.qos << 1 | message.retain
+    flags = message.duplicate * packets.DUPLICATE | message.qos << 1 | message.retain * packets.RETAIN
     parts = [text(message.topic)]
     if message.qos:
         parts.append(_number(message.packet_id))
-    if level == MQTT_5:
+    if level == packets.MQTT_5:
         parts.append(props.encode(message.properties))
     parts.append(message.payload)
     return packet(Kind.PUBLISH << 4 | flags, b"".join(parts))
@@ -78,11 +62,12 @@ PINGREQ = packet(Kind.PINGREQ << 4, b"")
 PINGRESP = packet(Kind.PINGRESP << 4, b"")
 
 
-def _connect(value: Connect) -> bytes:
+def _connect(value: packets.Connect) -> bytes:
     will, level = value.will, value.level
-    flags = value.clean << 1 | (value.password is not None) << 6 | (value.user_name is not None) << 7
+    flags = value.clean * packets.CLEAN
+    flags |= (value.password is not None) * packets.PASSWORD | (value.user_name is not None) * packets.USER_NAME
     if will:
-        flags |= 0x04 | will.qos << 3 | will.retain << 5
+        flags |= packets.WILL | will.qos << 3 | will.retain * packets.WILL_RETAIN
     parts = [text("MQTT"), bytes((level, flags)), _number(value.keepalive), _properties(value.properties, level)]
     parts.append(text(value.client_id))
     if will:
@@ -94,19 +79,19 @@ def _connect(value: Connect) -> bytes:
     return packet(Kind.CONNECT << 4, b"".join(parts))
 
 
-def _options(request: Request) -> bytes:
-    own, published = request.no_local << 2, request.retain_as_published << 3
+def _options(request: packets.Request) -> bytes:
+    own, published = request.no_local * packets.NO_LOCAL, request.retain_as_published * packets.RETAIN_AS_PUBLISHED
     return bytes((request.qos | own | published | request.retain_handling << 4,))
 
 
 def _reason(reason: int, properties: Properties | None, level: int) -> bytes:
-    if level == MQTT_3 or (not reason and properties is None):
+    if level == packets.MQTT_3 or (not reason and properties is None):
         return b""
     return bytes((reason,)) + (props.encode(properties) if properties else b"")
 
 
 def _properties(properties: Properties | None, level: int) -> bytes:
-    return props.encode(properties) if level == MQTT_5 else b""
+    return props.encode(properties) if level == packets.MQTT_5 else b""
 
 
 def _number(value: int) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -10,6 +11,46 @@ if TYPE_CHECKING:
 
 MQTT_3: Final = 4
 MQTT_5: Final = 5
+
+
+class Kind(IntEnum):
+    """Packets, by the number in their first byte; WILL is the part of CONNECT that has properties of its own."""
+
+    WILL = 0
+    CONNECT = 1
+    CONNACK = 2
+    PUBLISH = 3
+    PUBACK = 4
+    PUBREC = 5
+    PUBREL = 6
+    PUBCOMP = 7
+    SUBSCRIBE = 8
+    SUBACK = 9
+    UNSUBSCRIBE = 10
+    UNSUBACK = 11
+    PINGREQ = 12
+    PINGRESP = 13
+    DISCONNECT = 14
+    AUTH = 15
+
+
+RESERVED_FLAGS: Final = {Kind.SUBSCRIBE: 2, Kind.UNSUBSCRIBE: 2}
+"""What the first byte says of some packets beside their kind, as MQTT has it; 0 of those that are not here."""
+
+RETAIN: Final = 0x01
+DUPLICATE: Final = 0x08
+"""A PUBLISH's flags; its quality of service lies between them."""
+
+CLEAN: Final = 0x02
+WILL: Final = 0x04
+WILL_RETAIN: Final = 0x20
+PASSWORD: Final = 0x40
+USER_NAME: Final = 0x80
+"""A CONNECT's flags."""
+
+NO_LOCAL: Final = 0x04
+RETAIN_AS_PUBLISHED: Final = 0x08
+"""A subscription's options in MQTT 5, after its quality of service and before how it handles what is retained."""
 
 
 @dataclass(slots=True)

@@ -3,35 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from enum import Enum, IntEnum
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
+from infra.local.mqtt.packets import Kind
 from infra.local.mqtt.primitives import binary, text, variable
 from infra.local.mqtt.reasons import Malformed, Reason
 
 if TYPE_CHECKING:
     from infra.local.mqtt.primitives import Reader
-
-
-class Kind(IntEnum):
-    """Packets, by the number in their first byte; WILL is the part of CONNECT that has properties of its own."""
-
-    WILL = 0
-    CONNECT = 1
-    CONNACK = 2
-    PUBLISH = 3
-    PUBACK = 4
-    PUBREC = 5
-    PUBREL = 6
-    PUBCOMP = 7
-    SUBSCRIBE = 8
-    SUBACK = 9
-    UNSUBSCRIBE = 10
-    UNSUBACK = 11
-    PINGREQ = 12
-    PINGRESP = 13
-    DISCONNECT = 14
-    AUTH = 15
 
 
 @dataclass(slots=True)
