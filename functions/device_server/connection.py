@@ -45,6 +45,8 @@ class Subscription:
         self.unheard = 0
         self.heard_at = 0.0
         """By the clock on the wall, which goes on while a function is frozen."""
+        self.spoke_at = 0.0
+        """When the device itself was last heard."""
         self._confirming = threading.Lock()
 
     def confirm(self, deadline: float) -> None:
@@ -84,9 +86,10 @@ class Connection:
     @property
     def stale(self) -> bool:
         """Whether it was idle for so long that the broker has dropped it, and nobody waits on it."""
-        idle = time.time() - self._used_at
+        if 0 <= time.time() - self._used_at <= self._allowed_idle:
+            return False
         with self._changing:
-            return not 0 <= idle <= self._allowed_idle and not any(each.pins for each in self._by_topic.values())
+            return not any(each.pins for each in self._by_topic.values())
 
     def has(self, device_id: str) -> bool:
         """Whether the device is heard here."""
@@ -132,12 +135,33 @@ class Connection:
 
     def publish(self, topic: str, message: bytes) -> None:
         """Send at QoS 0, once, no faster than the broker takes it."""
+        self._publish(topic, message, acknowledged=False)
+
+    def publish_to_somebody(self, topic: str, message: bytes, device_id: str) -> bool:
+        """Send once; False where the broker says that nobody hears the topic, which it is asked where that may be."""
+        with self._changing:
+            known = self._by_topic.get(up(device_id))
+        if known and time.time() - known.spoke_at < _TRUSTED_SECONDS:
+            self._publish(topic, message, acknowledged=False)
+            return True
         from awscrt import mqtt5  # type: ignore[import-untyped]
+        from awscrt.exceptions import AwsCrtError
+
+        sent = self._publish(topic, message, acknowledged=True)
+        try:
+            answer = sent.result(_ANSWER_SECONDS).puback
+        except (TimeoutError, AwsCrtError):
+            return True  # it may have been sent: whoever waits will hear
+        return answer is None or bool(answer.reason_code != mqtt5.PubackReasonCode.NO_MATCHING_SUBSCRIBERS)
+
+    def _publish(self, topic: str, message: bytes, *, acknowledged: bool) -> Any:
+        from awscrt import mqtt5
 
         self._rate.wait()
         if not self.connected:
             raise Gone
-        self._client.publish(mqtt5.PublishPacket(topic=topic, payload=message, qos=mqtt5.QoS.AT_MOST_ONCE))
+        qos = mqtt5.QoS.AT_LEAST_ONCE if acknowledged else mqtt5.QoS.AT_MOST_ONCE
+        return self._client.publish(mqtt5.PublishPacket(topic=topic, payload=message, qos=qos))
 
     def close(self) -> None:
         """Disconnect for good."""
@@ -172,7 +196,7 @@ class Connection:
             subscription = self._by_topic.get(topic)
             if subscription is None:
                 return
-            subscription.heard_at = self._used_at = time.time()
+            subscription.heard_at = subscription.spoke_at = self._used_at = time.time()
             if not subscription.pins:
                 subscription.unheard += 1
                 if subscription.unheard > _UNHEARD:

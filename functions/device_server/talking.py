@@ -26,9 +26,18 @@ def talks() -> Talks:
 @cache
 def data_plane() -> DataPlane | None:
     """IoT Core's data plane, or this machine's; none beside a broker that has no such thing."""
-    settings = config()
-    url = settings.data_plane_url or (f"https://{settings.iot_endpoint}" if settings.iot_endpoint else "")
+    url = _data_plane_url()
     return DataPlane(url) if url else None
+
+
+def tells_presence() -> bool:
+    """Whether the broker tells who is connected."""
+    return bool(_data_plane_url())
+
+
+def _data_plane_url() -> str:
+    settings = config()
+    return settings.data_plane_url or (f"https://{settings.iot_endpoint}" if settings.iot_endpoint else "")
 
 
 def _place() -> Broker | IotCore:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from device_server import table
+from device_server.talking import tells_presence
 from shared.devices.registry import Device, Downlink
 from shared.devices.sessions import Sessions, State
 
@@ -18,7 +19,8 @@ class DeviceView:
     name: str
     downlink: Downlink
     created_at: str
-    connected: bool
+    connected: bool | None = None
+    """Unknown beside a broker that tells of no presence."""
     changed_at: str | None = None
     disconnect_reason: str | None = None
     board: str | None = None
@@ -34,7 +36,7 @@ def state_of(device: Device) -> State:
 def view(device: Device, state: State, *, connected: bool | None = None) -> DeviceView:
     """A device, connected as lifecycle events have it unless it is known better."""
     presence, session = state.presence, state.session
-    told = presence.connected if presence else False
+    told = presence.connected if presence else (False if tells_presence() else None)
     return DeviceView(
         device_id=device.id,
         name=device.name,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from shared.devices.registry import Device
 
 _ATTEMPTS: Final = 2
+_REMEMBERED: Final = 10_000
 
 
 class MqttLine:
@@ -36,6 +37,7 @@ class MqttLine:
         self._plane = plane
         self._take = take
         self._connections: list[Connection] = []
+        self._by_device: dict[str, Connection] = {}
         self._changing = threading.Lock()
 
     @contextmanager
@@ -49,21 +51,28 @@ class MqttLine:
 
     def send(self, device: Device, message: bytes) -> None:
         """Send once, never twice; DEVICE_OFFLINE where the device is known not to be connected."""
-        if device.downlink == "direct" and self._plane:
-            if not self._plane.send_direct_message(device.id, down(device.id), message):
-                raise refusals.offline(device.id)
-            return
-        if self._plane and not self._plane.is_connected(device.id):
-            raise refusals.offline(device.id)
         try:
-            self._of(device.id).publish(down(device.id), message)
+            known = self._send(device, down(device.id), message)
         except Gone:
             raise _not_answering() from None
+        if not known:
+            raise refusals.offline(device.id)
+
+    def _send(self, device: Device, topic: str, message: bytes) -> bool:
+        """Send once, by the way that the device is reached; False where it is known not to be connected."""
+        if self._plane is None:
+            return self._of(device.id).publish_to_somebody(topic, message, device.id)
+        if device.downlink == "direct":
+            return self._plane.send_direct_message(device.id, topic, message)
+        if not self._plane.is_connected(device.id):
+            return False
+        self._of(device.id).publish(topic, message)
+        return True
 
     def close(self) -> None:
         """Disconnect."""
         with self._changing:
-            connections, self._connections = self._connections, []
+            connections, self._connections, self._by_device = self._connections, [], {}
         for connection in connections:
             connection.close()
 
@@ -83,21 +92,24 @@ class MqttLine:
 
     def _pinned(self, device_id: str) -> Subscription:
         with self._changing:
+            connection = self._by_device.get(device_id)
+            if connection and not connection.stale and (found := connection.pin(device_id, known=True)):
+                return found
             stale = [each for each in self._connections if each.stale]
             self._connections = [each for each in self._connections if not each.stale]
             subscription = self._found(device_id)
+            if len(self._by_device) >= _REMEMBERED:
+                self._by_device = {each: where for each, where in self._by_device.items() if where.has(each)}
+            self._by_device[device_id] = subscription.connection
         for each in stale:
             each.close()
         return subscription
 
     def _found(self, device_id: str) -> Subscription:
-        """The device's subscription, on the connection that has it, or that has room."""
-        for connection in self._connections:
-            if found := connection.pin(device_id, known=True):
-                return found
+        """A subscription for the device, on a connection that has room."""
         full = len(self._connections) >= self._place.connections
         for evicting in (False, True) if full else (False,):
-            for connection in self._connections:
+            for connection in reversed(self._connections):
                 if found := connection.pin(device_id, evicting=evicting):
                     return found
         connection = Connection(self._place, self._take)
@@ -108,10 +120,10 @@ class MqttLine:
 
     def _of(self, device_id: str) -> Connection:
         with self._changing:
-            for connection in self._connections:
-                if connection.has(device_id):
-                    return connection
-        raise Gone
+            connection = self._by_device.get(device_id)
+        if connection is None:
+            raise _not_answering()
+        return connection
 
     def _drop(self, connection: Connection) -> None:
         with self._changing:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from shared.devices.registry import Device
 
 _HANDSHAKE_SECONDS: Final = 12.0
-_HELLOS_APART_SECONDS: Final = 1.0
+_HELLOS_APART_SECONDS: Final = 0.2
 _dropped: Final = Dropped()
 
 

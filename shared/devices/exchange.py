@@ -54,7 +54,7 @@ class Exchange:
         self._waiting: dict[tuple[str, int], Waiting] = {}
         self._answered: OrderedDict[tuple[str, int], bool] = OrderedDict()
         """What was asked lately, and whether it was answered in time."""
-        self._changing = threading.Lock()
+        self._remembering = threading.Lock()
         self.line = make_line(self._take)
 
     def ask(  # noqa: PLR0913 - each is a part of the question
@@ -95,17 +95,15 @@ class Exchange:
 
     def _expect(self, device_id: str) -> tuple[tuple[str, int], Waiting]:
         waiting: Waiting = Future()
-        with self._changing:
-            while True:
-                key = device_id, secrets.randbelow(LARGEST_ID) + 1
-                if key not in self._waiting and key not in self._answered:
-                    self._waiting[key] = waiting
-                    return key, waiting
+        while True:
+            key = device_id, secrets.randbelow(LARGEST_ID) + 1
+            # A dict gives a key to one caller alone, without a lock for which hundreds would wait.
+            if key not in self._answered and self._waiting.setdefault(key, waiting) is waiting:
+                return key, waiting
 
     def _forget(self, key: tuple[str, int]) -> None:
-        with self._changing:
-            if self._waiting.pop(key, None) is not None:
-                self._remember(key, in_time=False)
+        if self._waiting.pop(key, None) is not None:
+            self._remember(key, in_time=False)
 
     def _take(self, device_id: str, raw: bytes) -> None:
         """Hear a message; hellos, notifications and what has no id are the inbox's."""
@@ -115,20 +113,19 @@ class Exchange:
                 self.dropped.note(message.kind, device_id)
             return
         key = device_id, message.id
-        with self._changing:
-            waiting = self._waiting.pop(key, None)
-            before = self._answered.get(key)
-            if waiting is not None:
-                self._remember(key, in_time=True)
+        waiting = self._waiting.pop(key, None)
         if waiting is not None:
+            self._remember(key, in_time=True)
             waiting.set_result(message)
-        else:
-            self.dropped.note("unasked" if before is None else "repeated" if before else "late", device_id)
+            return
+        before = self._answered.get(key)
+        self.dropped.note("unasked" if before is None else "repeated" if before else "late", device_id)
 
     def _remember(self, key: tuple[str, int], *, in_time: bool) -> None:
-        self._answered[key] = in_time
-        while len(self._answered) > _REMEMBERED:
-            self._answered.popitem(last=False)
+        with self._remembering:
+            self._answered[key] = in_time
+            while len(self._answered) > _REMEMBERED:
+                self._answered.popitem(last=False)
 
 
 def _wait(waiting: Waiting, deadline: float, watch: Callable[[], None] | None) -> Reply | Failure | Unreadable:

@@ -1,0 +1,97 @@
+"""Another broker than ours, which knows neither direct messages nor presence: the whole talk, by publishing.
+
+It is Debian's mosquitto where that is installed (`apt-get install mosquitto`), else our own without its data plane.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from infra.local.simulator.quirks import Quirk
+from shared.rpc.errors import Unavailable
+from tests.devices import Home, running_home, until
+from tests.mqtt import TOKEN, running_broker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ECHO = "self.test.echo"
+
+
+@contextmanager
+def _broker(folder: Path) -> Iterator[str]:
+    mosquitto = shutil.which("mosquitto", path=f"{os.environ['PATH']}:/usr/sbin")
+    if mosquitto is None:
+        with running_broker() as ours:
+            yield f"mqtt://127.0.0.1:{ours.port}"
+        return
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    settings = folder / "mosquitto.conf"
+    settings.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
+    with subprocess.Popen([mosquitto, "-c", settings], stderr=subprocess.DEVNULL) as process:
+        try:
+            until(lambda: _answers(port))
+            yield f"mqtt://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as attempt:
+        return attempt.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    with pytest.MonkeyPatch.context() as settings, _broker(tmp_path_factory.mktemp("broker")) as url:
+        settings.setenv("KHO_AUDIO_SERVER", "audio.example")
+        settings.setattr("tests.devices.BACKEND_WORD", TOKEN)
+        with running_home(rules=True, broker_url=url) as running:
+            yield running
+
+
+def test_the_whole_talk(home: Home) -> None:
+    with home.device(Quirk.SUBSCRIBES, Quirk.HELLO) as one:
+        until(lambda: one.simulated.tally.hellos_accepted == 1)
+        until(lambda: one.known and one.sessions.read().session)
+        hello = next(each for each in one.down if each["type"] == "hello")
+        assert (hello["transport"], hello["udp"]["server"]) == ("udp", "audio.example")
+        session = one.sessions.read().session
+        assert session
+        assert (session.id, session.name, session.version) == (hello["session_id"], "simulated-esp32", "2.4.0")
+        assert (len(one.sent("initialize")), len(one.sent("tools/list")), len(one.tools())) == (1, 5, 51)
+        assert one.text(ECHO, text="đèn") == "đèn"
+        failed = one.refused("self.test.fail", message='say "no"\n')
+        assert (failed.details["code"], failed.message) == (-32603, 'say "no"\n')
+        (content,) = one.call("self.camera.take_photo").content
+        assert content["type"] == "image"
+        one.fleet.do(lambda: one.simulated.notify("notifications/state_changed", newState="idle"))
+        until(one.notifications)
+        assert [(each.method, each.params) for each in one.notifications()] == [
+            ("notifications/state_changed", {"newState": "idle"})
+        ]
+        one.drop()
+        until(lambda: one.simulated.tally.hellos_accepted == 2)
+        assert one.text(ECHO, text="back") == "back"
+        assert json.loads(one.up[-1])["type"] == "mcp"
+
+
+def test_who_is_not_there_is_told_at_once(home: Home) -> None:
+    with home.device(Quirk.SUBSCRIBES, Quirk.HELLO, reconnect_seconds=(30.0, 30.0)) as one:
+        until(lambda: one.simulated.tally.hellos_accepted == 1)
+        assert one.text(ECHO, text="x") == "x"
+        one.drop()
+        home.talks.exchange.line.close()  # type: ignore[attr-defined]  # so that it was not heard just now
+        error = one.refused(ECHO, text="x")
+        assert isinstance(error, Unavailable)
+        assert error.name == "DEVICE_OFFLINE"
