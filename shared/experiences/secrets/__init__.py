@@ -50,7 +50,7 @@ def _found(view: View) -> list[Finding]:
     for number in _filter().Match(data, potential=True) or ():
         rule = _RULES[number]
         for start, end in _matches(number, data):
-            each = Finding(rule.kind, *(view.origins[len(data[:at].decode("utf-8", "replace"))] for at in (start, end)))
+            each = Finding(rule.kind, *(view.origin(len(data[:at].decode("utf-8", "replace"))) for at in (start, end)))
             if not any(_overlap(each, known) for known in found):
                 found.append(each)
     return found
@@ -58,14 +58,15 @@ def _found(view: View) -> list[Finding]:
 
 def _matches(number: int, data: bytes) -> Iterator[tuple[int, int]]:
     rule, pattern, at = _RULES[number], _filter().re(number), 0
+    groups = pattern.groups
     while match := pattern.search(data, at):
-        start, end = match.span(1) if pattern.groups else match.span()
+        start, end = match.span(1) if groups else match.span()
         end = rule.end(data, end)
         if rule.accepts(Candidate(data, match.start(), start, end)):
             yield start, end
             at = end
         else:
-            at = max(start, at + 1) if pattern.groups else match.end()
+            at = max(start, at + 1) if groups else match.end()
 
 
 def _overlap(one: Finding, other: Finding) -> bool:

@@ -44,6 +44,8 @@ _NETWORK: Final = re.compile(
     r"nameserver|from|node|client|máy chủ|địa chỉ|máy)\b|地址|服务器|主机|://",
     re.IGNORECASE,
 )
+_ANOTHER: Final = re.compile(r"\D*(?:[vV]?\d+(?:\.\d+)+\D*(?:to|and|or|và|đến|lên|sang|[,/→到至和、-]|->)\D*)?")
+"""What may stand between the word and the version: another one, which came before."""
 _PRODUCT: Final = re.compile(
     r"(?:JDK|JRE|Java|SDK|CUDA|cuDNN|\.NET|Visual Studio|Android Studio|SQL Server|Oracle|Chrome|Chromium|Edge|WebView2|"
     r"Windows|Office|Teams|Outlook|Unity|Unreal|ImageMagick|Delphi|Zoom|Skype)[ /]$"
@@ -66,16 +68,16 @@ def _is_ipv4(candidate: Candidate) -> bool:
         return False
     if any(address in network for network in _DOCUMENTED) or _is_range(address, after):
         return False
-    before = candidate.before(40) + candidate.lead
+    before = (candidate.before(40) + candidate.lead).rpartition("\n")[2]
     if re.search(r"(?:\b[vVr]|[=~<>!^]=[ ]?|[~^][>]?[ ]?|[A-Za-z]/|[-_])$", before) and not before.endswith("ip-"):
         return False
     if address.is_global and _PRODUCT.search(before):
         return False
     if re.match(r":\d|/\d", after) or before.endswith("//"):
         return True
-    versions, networks = [*_VERSION.finditer(before)], [*_NETWORK.finditer(before)]
-    if versions:
-        return bool(networks) and networks[-1].start() > versions[-1].start() and networks[-1][0].casefold() != "from"
+    version = next(reversed([*_VERSION.finditer(before)]), None)
+    if version and _ANOTHER.fullmatch(before[version.end() :]):
+        return bool(re.search(_NETWORK, before[version.end() :]))
     return not re.match(r" (?:version|release|build|版本)", candidate.after(12))
 
 
@@ -110,13 +112,19 @@ _SEPARATED_VN: Final = r"0[235789]\d{1,2}[ .-]\d{3,4}[ .-]?\d{3,4}"
 
 
 def _is_phone(candidate: Candidate) -> bool:
-    digits = re.sub(r"\D", "", candidate.value)
-    if not 8 <= len(digits) <= 15 or len(set(digits)) < 3 or re.match(r"\d{4}-\d{2}-\d{2}", candidate.value):
+    """Whether a number, or its beginning where others follow it, can be a phone's."""
+    value = candidate.value
+    if re.match(r"\d{4}-\d{2}-\d{2}", value):
         return False
-    return not re.match(
-        r"[\w]|[.,]\d|-\d|(?: ?(?:bytes|B|KB|MB|ms|ns|us|µs|tokens|rows|đồng|vnd|元)\b)",
-        candidate.after(8),
-        re.IGNORECASE,
+    cuts = [value[: gap.start()] for gap in re.finditer(r"[ .-]+", value)]
+    if not re.match(
+        r"\w|\.\d|-\d|(?: ?(?:bytes|B|KB|MB|ms|ns|us|µs|tokens|rows|đồng|vnd|元)\b)", candidate.after(8), re.IGNORECASE
+    ):
+        cuts.append(value)
+    digits = [re.sub(r"\D", "", cut) for cut in cuts]
+    return any(
+        (9 if cut != value else 8) <= len(each) <= 15 and len(set(each)) > 2
+        for cut, each in zip(cuts, digits, strict=True)
     )
 
 
@@ -162,7 +170,7 @@ def _is_person(candidate: Candidate) -> bool:
 _NAME: Final = r"([^\s/\\\"'`;|&()=，。；：、）（」]{1,60})"
 
 PERSONAL: Final = (
-    Rule("e-mail address", r"[\p{Latin}0-9._%+'-]+@(?:[\p{Latin}0-9-]+\.)+[A-Za-z]{2,24}", _is_mailbox),
+    Rule("e-mail address", r"[\p{Latin}0-9._%+-]+@(?:[\p{Latin}0-9-]+\.)+[A-Za-z]{2,24}", _is_mailbox),
     Rule("e-mail address", r"(?i)[a-z0-9._+-]+[ ]?[\[({<][ ]?at[ ]?[\])}>][ ]?(?:[a-z0-9-]+\.)+[a-z]{2,24}", lambda c: "example" not in c.value),
     Rule("e-mail address", r"(?i)[a-z0-9._+-]+[ ]?[\[({<][ ]?at[ ]?[\])}>][ ]?[a-z0-9-]+(?:[ ]?[\[({<][ ]?dot[ ]?[\])}>][ ]?[a-z0-9-]+)+", lambda c: "example" not in c.value),
     Rule("IP address", r"(?:^|[^\w.]|\b[vVr]|_)((?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)){3})", _is_ipv4),

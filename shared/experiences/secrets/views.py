@@ -7,6 +7,7 @@ import binascii
 import html
 import re
 import unicodedata
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
@@ -32,37 +33,62 @@ _JOINTS: Final = re.compile(
     r"\\\r?\n[ \t]*|([\"'`])[ \t]*(?:\\?\r?\n[ \t]*)?(?:[+.]|\.\.|\|\||&)?[ \t]*(?:\\?\r?\n[ \t]*)?\1"
 )
 _ESCAPES: Final = re.compile(r"(?:%[0-9A-Fa-f]{2})+|\\u00[0-7][0-9A-Fa-f]|\\x[0-7][0-9A-Fa-f]|\\[nrt]|&#?\w{2,8};")
+_NEAR: Final = 250
 _ENCODED: Final = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{20,8192}={0,2}(?![\w+/=-])")
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A reading of a text, and where in the text each of its characters stood."""
+    """A reading of a text: pieces of the text as they stand, and pieces that replace others."""
 
     text: str
-    origins: Sequence[int]
+    begins: Sequence[int] = (0,)
+    origins: Sequence[int] = (0,)
+    as_it_stands: Sequence[bool] = (True,)
+    read: View | None = None
+
+    def origin(self, at: int) -> int:
+        """Where in the text stood what stands here at `at`."""
+        piece = bisect_right(self.begins, at) - 1
+        origin = self.origins[piece] + (at - self.begins[piece] if self.as_it_stands[piece] else 0)
+        return self.read.origin(origin) if self.read else origin
 
     def rewritten(self, pattern: re.Pattern[str], replacement: Callable[[re.Match[str]], str]) -> View:
         """This view with each match of `pattern` replaced; what replaces it stood where the match began."""
-        parts, origins, end = [], list[int](), 0
+        parts, begins, origins, end, length = list[str](), [0], [0], 0, 0
         for match in pattern.finditer(self.text):
             new = replacement(match)
             parts += [self.text[end : match.start()], new]
-            origins += [*self.origins[end : match.start()], *[self.origins[match.start()]] * len(new)]
-            end = match.end()
+            length += match.start() - end
+            begins += [length, length + len(new)]
+            origins += [match.start(), match.end()]
+            length, end = length + len(new), match.end()
         if not parts:
             return self
-        return View("".join([*parts, self.text[end:]]), [*origins, *self.origins[end:]])
+        text = "".join([*parts, self.text[end:]])
+        return View(text, begins, origins, [True, *[False, True] * (len(parts) // 2)], self)
+
+    def rewritten_parts(self) -> Iterator[View]:
+        """What is not as it stands, with what is near: the rest has been read already."""
+        near: list[list[int]] = []
+        for begin, as_it_stands in zip(self.begins, self.as_it_stands, strict=True):
+            if as_it_stands:
+                continue
+            if near and begin - _NEAR <= near[-1][1]:
+                near[-1][1] = begin + _NEAR
+            else:
+                near.append([max(0, begin - _NEAR), begin + _NEAR])
+        for begin, end in near:
+            yield View(self.text[begin:end], origins=(begin,), read=self)
 
 
 def views(text: str) -> Iterator[View]:
     """`text` in plain letters; then joined where it was cut, and decoded where it was escaped or encoded."""
-    plain = View(text if text.isascii() else text.translate(_WIDE), range(len(text) + 1))
+    plain = View(text if text.isascii() else text.translate(_WIDE))
     plain = plain if text.isascii() else plain.rewritten(_INVISIBLE, lambda _: "")
     yield plain
     for revealed in (plain.rewritten(_JOINTS, lambda _: ""), plain.rewritten(_ESCAPES, _unescaped)):
-        if revealed is not plain:
-            yield revealed
+        yield from revealed.rewritten_parts()
     yield from _decoded(plain)
 
 
@@ -84,8 +110,8 @@ def _decoded(view: View) -> Iterator[View]:
         for decode in (_from_base64, _from_hex):
             decoded = decode(match[0])
             if decoded:
-                start, end = view.origins[match.start()], view.origins[match.end()]
-                yield View(decoded, [start + (end - start) * n // len(decoded) for n in range(len(decoded) + 1)])
+                stood = [match.start() + len(match[0]) * at // len(decoded) for at in range(len(decoded) + 1)]
+                yield View(decoded, range(len(stood)), stood, [False] * len(stood), view)
 
 
 def _from_base64(run: str) -> str:
