@@ -106,7 +106,7 @@ class Device:
 
     async def live(self, host: str, port: int) -> None:
         """Stay connected until stopped; after a loss come back as late as real devices do."""
-        while not self._stopped:
+        while True:
             if self.connected:
                 await self._lost.wait()
             if self._stopped:
