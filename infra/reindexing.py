@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from shared.knowledge.store import Scope
 
 _Flag = Annotated[bool, Parameter(negative=())]
+_EXPERIENCES: Final = "experiences"
 _PARTS: Final = ("indexed", "unchanged", "removed")
 
 
@@ -42,7 +43,7 @@ def reindex(
     tenant
         Only this tenant's.
     collection
-        Only this collection of research-agent; or agent-data: the documents.
+        Only this collection of research-agent; or agent-data: the documents; or experiences, which no tenant has.
     anew
         Index what the index has already, too.
     as_json
@@ -121,6 +122,8 @@ class _Rebuilding:
         if self.collection in ("", COLLECTION):
             self.meant.add(COLLECTION)
             yield COLLECTION, list(self._documents())
+        if self.collection in ("", _EXPERIENCES) and not self.tenant:
+            yield from self._experiences()
         table = Table(config().knowledge_table)
         for pk, name in list(table.keys(keys.collections(self.tenant))):
             tenant_id = pk.removesuffix(keys.collections(""))
@@ -130,6 +133,21 @@ class _Rebuilding:
             self.meant.add(found.id)
             yield f"{tenant_id}: {name}", list(self._collected(table, tenant_id, found))
             Collections(table, tenant_id).note_space(found, current_space())
+
+    def _experiences(self) -> Iterator[tuple[str, list[_Work]]]:
+        from recall_kit.finding import COLLECTION, index
+        from shared.config import config
+        from shared.dynamodb import Table
+        from shared.experiences import keys
+        from shared.knowledge.matching import matcher, scope_of
+
+        ids = [id_ for _, id_ in Table(config().experiences_table).keys(keys.CONTENT)]
+        if ids:
+            yield (
+                _EXPERIENCES,
+                [_Work(scope_of(COLLECTION, id_), partial(index, id_, anew=self.anew)) for id_ in ids],
+            )
+            matcher(COLLECTION).close()
 
     def _documents(self) -> Iterator[_Work]:
         from agent_data.indexing import COLLECTION, refresh

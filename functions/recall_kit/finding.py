@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from shared.experiences.models import Experience
     from shared.knowledge.matching import Matcher
 
-_COLLECTION: Final = "experiences"
+COLLECTION: Final = "experiences"
 _ALIKE: Final = 0.9
 """What is more alike than this is nearly the same."""
 
@@ -55,16 +55,22 @@ def index_now(experience_id: str) -> None:
         logger.warning("not indexed yet", extra={"experience": experience_id, "failure": error.message})
 
 
-def index(experience_id: str) -> None:
-    """Let of an experience be found what it is now, and of two that are nearly the same the newer one say so."""
+def index(experience_id: str, *, anew: bool = False) -> bool:
+    """Let of an experience be found what it is now, and of two that are nearly the same the newer one say so.
+
+    What is indexed already is left as it is (False), unless it is wanted `anew`.
+    """
     experience = experiences().stored([experience_id]).get(experience_id)
     if experience is None:
-        return
+        return False
     if experience.deleted_at:
         _matcher().delete(experience.id, experience.revision)
-    elif not _matcher().holds(experience.id, experience.revision):
-        _keep(experience)
-        _compare(experience)
+        return True
+    if _matcher().holds(experience.id, experience.revision) and not anew:
+        return False
+    _keep(experience)
+    _compare(experience)
+    return True
 
 
 def recount(ids: Iterable[str]) -> None:
@@ -126,4 +132,4 @@ def _text(experience: Experience) -> str:
 def _matcher() -> Matcher:
     from shared.knowledge.matching import matcher
 
-    return matcher(_COLLECTION)
+    return matcher(COLLECTION)

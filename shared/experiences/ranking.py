@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-RELEVANCE_FLOOR: Final = 0.3
+RELEVANCE_FLOOR: Final = 0.25
 """What is less relevant than this is no match."""
 RELEVANCE_DECIMALS: Final = 4
 _RELEVANCE: Final = 0.6

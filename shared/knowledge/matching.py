@@ -116,7 +116,7 @@ class Matcher:
         ]
 
     def alike(self, entry_id: str, text: str, least: float) -> list[Mapping[str, Any]]:
-        """The standings of other entries that say nearly what `text` does, in meaning and words by `least` or more."""
+        """The standings of other entries that are more alike to `text`, by meaning and words, than `least`."""
         (embedding,) = self._embedder.passages([text])
         (nearest,) = self._store.search([Ask(embedding.vector, self._scope, _NEAREST)])
         nearest.pop(_point(self._document(entry_id)), None)
@@ -126,7 +126,7 @@ class Matcher:
         same = [
             _standing(id_)
             for id_, cosine in nearest.items()
-            if (likeness(cosine, space) + _overlap(own, terms.get(id_, {}))) / 2 >= least
+            if (likeness(cosine, space) + _overlap(own, terms.get(id_, {}))) / 2 > least
         ]
         return [found["standing"] for found in self._store.read(same, ("standing",)).values()]
 
@@ -251,6 +251,11 @@ def matcher(collection: str) -> Matcher:
 def _opened(collection: str) -> Matcher:
     chosen = embedder()
     return Matcher(chosen, vector_store(replace(chosen.space, tokens=False), collection), collection)
+
+
+def scope_of(collection: str, entry_id: str) -> Scope:
+    """The points of an entry."""
+    return Scope(_TENANT, (collection,), Document(_TENANT, collection, entry_id).id)
 
 
 def _point(document: Document) -> str:

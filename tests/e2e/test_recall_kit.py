@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -14,10 +15,11 @@ from uuid import uuid4
 import pytest
 from mcp.client import Client as SdkClient
 
-from tests.e2e.guarded import Client, make_key
+from tests.e2e.guarded import Client, kho, make_key
 from tests.e2e.server import Server
 from tests.e2e.test_faults import store_pid
 from tests.mcp import MODERN
+from tests.qdrant import running_qdrant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -274,3 +276,36 @@ def test_a_store_that_does_not_answer_is_a_database_error_at_each_door(own: Serv
     assert [each["error"]["code"] for each in answers] == ["DATABASE_ERROR"] * len(asked)
     assert all(each["success"] is False and each["error"]["message"] for each in answers)
     assert http(own)("query_experiences", keywords="useState")["success"]
+
+
+def test_an_index_elsewhere_may_be_away_while_experiences_are_submitted(tmp_path: Path) -> None:
+    with running_qdrant() as qdrant, Server(tmp_path / "data", environment={"KHO_QDRANT_URL": qdrant.url}) as server:
+        ask = http(server)
+        first = ask("submit_experience", **REQUIRED)["data"]["id"]
+        found = ask("query_experiences", keywords="useState is not updated")["data"]["experiences"]
+        assert [each["id"] for each in found] == [first]
+        assert settled(server, {first: 1}) == {first: 1}
+        qdrant.stop()
+        second = ask("submit_experience", **REQUIRED)["data"]["id"]
+        assert ask("query_experiences", keywords="useState")["error"]["code"] == "DATABASE_ERROR"
+        qdrant.start()
+        deadline = time.monotonic() + 30
+        while len(found := ask("query_experiences", keywords="useState")["data"]["experiences"]) < 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        assert {each["id"] for each in found} == {first, second}
+        assert ask("get_experience", id=second)["data"]["similar_to"] == first
+
+
+def test_an_index_that_was_lost_is_made_again(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with Server(data) as server:
+        ask = http(server)
+        id_, gone = (ask("submit_experience", **REQUIRED)["data"]["id"] for _ in range(2))
+        ask("delete_experience", id=gone)
+    shutil.rmtree(data / "passages")
+    done = kho("reindex", "--data", str(data), "--collection", "experiences", "--json")
+    assert json.loads(done.stdout) == {"indexed": 2, "unchanged": 0, "removed": 0}, done.stderr
+    with Server(data) as server:
+        found = http(server)("query_experiences", keywords="useState is not updated")["data"]
+        assert [each["id"] for each in found["experiences"]] == [id_]
