@@ -12,7 +12,7 @@ import yaml
 from infra.local.template import load
 from infra.observability import FILE
 from shared.rpc.errors import NotFound, Unavailable
-from shared.telemetry import observe
+from shared.telemetry import count, observe
 
 STACK: dict[str, Any] = yaml.safe_load(FILE.read_text())
 ALARMS = {
@@ -106,11 +106,24 @@ def test_the_dashboard_searches_by_the_dimensions_that_calls_leave(
     assert all("{Kho/${Stack}," + ",".join(sorted(by_method)) + "}" in search for search in searches)
 
 
-def metrics_of(method: str, error: Exception | None, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+def test_a_call_tells_how_many_there_were_of_what(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("POWERTOOLS_METRICS_DISABLED", "false")
+    left = metrics_of("agent-data/query_knowledge", None, capsys, qdrant_hits=12, degraded_answers=0)
+    told = {metric["Name"] for metric in declared(left)["Metrics"]}
+    assert (left["QdrantHits"], "QdrantHits" in told) == ([12.0], True)
+    assert "DegradedAnswers" not in told
+
+
+def metrics_of(
+    method: str, error: Exception | None, capsys: pytest.CaptureFixture[str], **counts: int
+) -> dict[str, Any]:
     """What one call, ended by `error`, leaves for CloudWatch."""
     capsys.readouterr()
     try:
         with observe(method, "a-correlation-id"):
+            count(**counts)
             if error:
                 raise error
     except (NotFound, Unavailable):
