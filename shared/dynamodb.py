@@ -11,13 +11,12 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-import boto3
-from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from shared import signed
+from shared.attributes import marshal, unmarshal
 from shared.rpc.errors import Unavailable
 from shared.telemetry import logger, store_call
 
@@ -280,7 +279,14 @@ def _key(pk: str, sk: str) -> Item:
 
 @cache
 def client() -> DynamoDBClient:
-    """The one client of this process, made at the first use."""
+    """The one client of this process, made at the first use: boto3's, but in functions, which would wait for it."""
+    if signed.usable():
+        from shared.dynamodb_wire import Wire
+
+        return cast("DynamoDBClient", Wire())
+    import boto3
+    from botocore.config import Config
+
     # Three tries of three seconds, begun within shared.telemetry's budget, end within the time a request has.
     settings = Config(
         connect_timeout=2,
@@ -289,18 +295,3 @@ def client() -> DynamoDBClient:
         max_pool_connections=100,
     )
     return boto3.client("dynamodb", config=settings)
-
-
-_serialize = TypeSerializer().serialize
-_deserialize = TypeDeserializer().deserialize
-
-
-def marshal(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Plain values in DynamoDB's notation."""
-    return {name: _serialize(value) for name, value in item.items()}
-
-
-def unmarshal(item: Mapping[str, Any]) -> Item:
-    """DynamoDB's notation in plain values."""
-    # Text is nearly all there is, and boto3 takes its time with each value.
-    return {name: value["S"] if "S" in value else _deserialize(value) for name, value in item.items()}

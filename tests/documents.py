@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from shared.attributes import unmarshal
 from shared.config import config
 from shared.documents import moments
 from shared.documents.changes import Head
 from shared.documents.tree import MAX_DEPTH, Position
-from shared.dynamodb import client, unmarshal
+from shared.dynamodb import client
 from shared.rpc.caller import ROLES, Caller
 from shared.rpc.errors import KhoError
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from functools import cache
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NotRequired, Protocol, TypedDict
 
 from shared.config import config
@@ -98,32 +99,33 @@ def opened(raw: bytes) -> Answer:
 
 @cache
 def _lambda() -> Transport:
-    import boto3
-    from botocore.config import Config
-    from botocore.exceptions import BotoCoreError, ClientError, ReadTimeoutError
+    from shared.signed import ConnectionFailed, NoAnswerInTime, Service
 
-    # One attempt: a call that was sent may have taken effect.
-    settings = Config(
-        connect_timeout=2, read_timeout=TIME_LIMIT, retries={"total_max_attempts": 1}, max_pool_connections=50
-    )
-    client = boto3.client("lambda", config=settings)
+    # A call that was sent may have taken effect: it is never sent again.
+    service = Service("lambda", connect_seconds=2, read_seconds=TIME_LIMIT)
     prefix = config().function_prefix
 
     def transport(function: str, payload: bytes) -> bytes:
         try:
-            response = client.invoke(FunctionName=f"{prefix}-{function}", Payload=payload)
-            body = response["Payload"].read()
-        except ReadTimeoutError:
+            status, headers, body = service.post(f"/2015-03-31/functions/{prefix}-{function}/invocations", payload, {})
+        except NoAnswerInTime:
             raise TimeoutError from None
-        except client.exceptions.TooManyRequestsException:
-            raise TooManyRequests from None
-        except client.exceptions.RequestTooLargeException:
-            raise TooLarge("The parameters would pass 6 MB.") from None
-        except (BotoCoreError, ClientError) as error:
-            logging.getLogger("kho").warning("function", extra={"called": function, "failure": str(error)})
+        except ConnectionFailed as error:
+            _warn(function, str(error))
             raise Unavailable from None
-        if response.get("FunctionError"):
+        if status == HTTPStatus.TOO_MANY_REQUESTS:
+            raise TooManyRequests
+        if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+            raise TooLarge("The parameters would pass 6 MB.")
+        if status >= HTTPStatus.BAD_REQUEST:
+            _warn(function, f"{status} {headers.get('x-amzn-errortype', '')}")
+            raise Unavailable
+        if "x-amz-function-error" in headers:
             raise FunctionCrashed
         return body
 
     return transport
+
+
+def _warn(function: str, failure: str) -> None:
+    logging.getLogger("kho").warning("function", extra={"called": function, "failure": failure})

@@ -8,9 +8,10 @@ from uuid import uuid4
 
 import pytest
 
+from shared.attributes import unmarshal
 from shared.config import config
 from shared.devices.registry import Registry, registry
-from shared.dynamodb import Table, client, unmarshal
+from shared.dynamodb import Table, client
 from shared.rpc.errors import Conflict, InvalidParams, NotFound, NotSignedIn
 
 if TYPE_CHECKING:

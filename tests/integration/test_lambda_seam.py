@@ -62,6 +62,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, Any]]]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), FakeLambda)
     threading.Thread(target=server.serve_forever).start()
     monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
     monkeypatch.setenv("KHO_FUNCTION_PREFIX", "stack")
     monkeypatch.setattr(invoke, "TIME_LIMIT", 0.3)
     monkeypatch.setattr(invoke, "_transport", [])

@@ -78,6 +78,12 @@ class Instance:
         """How long the runtime took from its start to its first question for an event."""
         return float(_INIT.findall(self.log)[0])
 
+    def processor_ms(self) -> float:
+        """How long the processor has worked for the runtime since its start."""
+        (pid,) = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
+        tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
+        return sum(int(each.read_text().split()[0]) for each in tasks) / 1e6
+
     def calls_ms(self) -> list[float]:
         """How long each call took, from the event to the answer."""
         return [float(found) for found in _CALL.findall(self.log)]

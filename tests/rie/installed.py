@@ -56,6 +56,14 @@ def installed() -> Installed:
     return Installed(_venv_python(), emulator, TARGET / "task")
 
 
+def peers() -> Path:
+    """Others' packages, fetched if need be: by benches alone."""
+    target = TARGET / "peers"
+    if not target.exists():
+        _pip(_venv_python(), "--no-deps", "--target", str(target), "-r", str(HERE / "peers.lock"))
+    return target
+
+
 def version(python: Path) -> str:
     """A Python's version, or nothing where it does not run."""
     asked = [str(python), "-c", "import platform; print(platform.python_version())"]

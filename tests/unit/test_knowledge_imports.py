@@ -17,7 +17,7 @@ HEAVY = {"boto3", "numpy", "onnx", "onnxruntime", "qdrant_client", "qdrant_edge"
         ("shared.knowledge.embedding.spaces", set[str]()),
         ("shared.knowledge.store.server", {"qdrant_client", "numpy"}),
         ("shared.knowledge.store.embedded", {"qdrant_edge"}),
-        ("shared.memory.conversations", {"boto3"}),
+        ("shared.memory.conversations", set[str]()),
         ("agent_data.create_document", {"boto3"}),
         ("agent_data.query_knowledge", {"boto3"}),
     ],

@@ -1,0 +1,178 @@
+"""Functions under Lambda's own runtime and its emulator: their first moments, their calls, and what they import."""
+
+from __future__ import annotations
+
+import os
+import re
+import statistics
+import subprocess
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from tests.bench import tables as bench
+from tests.events import event
+from tests.rie.emulator import Instance, Lambda, crashed, service
+from tests.rie.functions import deployed
+from tests.rie.installed import ROOT, TARGET, installed, peers, version
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from tests.rie.functions import Deployed
+    from tests.rie.installed import Installed
+
+STARTS: Final = 3
+BESIDE_OTHERS: Final = 15
+WARM: Final = 20
+OURS: Final = "memory_server-add_message"
+OTHERS: Final = {
+    "FastAPI + Mangum": "peers.fastapi_mangum.handler",
+    "awslabs `mcp-lambda-handler`": "peers.awslabs_handler.handler",
+}
+_IMPORTED: Final = re.compile(r"import time:\s+(\d+) \|\s+\d+ \| +([\w.]+)$", re.MULTILINE)
+
+
+@dataclass(slots=True)
+class Measured:
+    """What was seen of one function, in milliseconds."""
+
+    init: list[float] = field(default_factory=list)
+    first: list[float] = field(default_factory=list)
+    warm: list[float] = field(default_factory=list)
+    processor: list[float] = field(default_factory=list)
+
+    def note(self, instance: Instance, processor_ms: float) -> None:
+        """Keep what an instance has seen: its start, its first call and the others."""
+        calls = instance.calls_ms()
+        self.init.append(instance.init_ms())
+        self.first.append(calls[0])
+        self.warm += calls[1:]
+        self.processor.append(processor_ms)
+
+    def row(self) -> list[str]:
+        """The medians."""
+        return [f"{statistics.median(each):.0f} ms" for each in (self.init, self.first, self.processor)] + [
+            f"{statistics.median(self.warm):.1f} ms"
+        ]
+
+
+def tables() -> list[bench.Table]:
+    """Start every function several times, call it, and look at what the worst and a usual one import."""
+    fetched, functions = installed(), deployed()
+    os.environ["KHO_LOG_FILE"] = str(TARGET / "preparing.log")
+    from tests.rie.surroundings import surroundings  # logs as it is told when it is imported
+
+    with surroundings() as environment:
+        aws = Lambda(fetched, functions, environment)
+        try:
+            with service(aws, "kho-") as url:
+                environment["AWS_ENDPOINT_URL_LAMBDA"] = url
+                measured = _each(fetched, functions, environment)
+        finally:
+            aws.close()
+        beside = _beside_others(fetched, functions, environment)
+    worst = max(functions, key=lambda function: statistics.median(measured[function.name].processor))
+    usual = next(function for function in functions if function.name == OURS)
+    return [
+        _starts(functions, measured, fetched),
+        _compared(beside),
+        _imports(fetched, usual),
+        _imports(fetched, worst, "The slowest to start"),
+    ]
+
+
+def _each(fetched: Installed, functions: Sequence[Deployed], environment: Mapping[str, str]) -> dict[str, Measured]:
+    measured = {function.name: Measured() for function in functions}
+    for _ in range(STARTS):
+        for function in functions:
+            _start(fetched, function, environment, measured[function.name], WARM)
+    return measured
+
+
+def _start(fetched: Installed, function: Deployed, environment: Mapping[str, str], into: Measured, warm: int) -> None:
+    instance = Instance(fetched, function, environment, _with_peers(function))
+    try:
+        sent = event(function.name if function.name not in OTHERS else OURS)
+        answer = instance.invoke(sent)
+        assert not crashed(answer), (function.name, answer)
+        processor_ms = instance.processor_ms()
+        for _ in range(warm):
+            instance.invoke(sent)
+        into.note(instance, processor_ms)
+    finally:
+        instance.close()
+
+
+def _with_peers(function: Deployed) -> list[Path]:
+    return [peers(), ROOT / "tests" / "rie"] if function.name in OTHERS else []
+
+
+def _beside_others(
+    fetched: Installed, functions: Sequence[Deployed], environment: Mapping[str, str]
+) -> dict[str, Measured]:
+    ours = next(function for function in functions if function.name == OURS)
+    contenders = [ours, *(replace(ours, name=name, handler=handler, layers=()) for name, handler in OTHERS.items())]
+    measured = {contender.name: Measured() for contender in contenders}
+    for _ in range(BESIDE_OTHERS):
+        for contender in contenders:
+            _start(fetched, contender, environment, measured[contender.name], WARM)
+    return measured
+
+
+def _starts(functions: Sequence[Deployed], measured: dict[str, Measured], fetched: Installed) -> bench.Table:
+    rows = [[function.name, *measured[function.name].row()] for function in functions]
+    rows.sort(key=lambda row: -statistics.median(measured[row[0]].processor))
+    notes = [
+        f"Python {version(fetched.python)}. Medians of {STARTS} new instances each, and of {WARM} further calls to each.",
+        "Init is what the emulator reports from the runtime's start to its first question for an event; the first call",
+        "follows it. The processor's time is that of both together, and tells more than the clock on a busy machine.",
+        "The slowest come first. Doors' calls include the functions that they call.",
+    ]
+    return bench.Table(
+        "Starts and calls of every function",
+        ["function", "init", "first call", "processor", "a warm call"],
+        rows,
+        notes,
+    )
+
+
+def _compared(measured: dict[str, Measured]) -> bench.Table:
+    rows = [[f"Kho, `{name}`" if name == OURS else name, *measured[name].row()] for name in measured]
+    ours, *others = (measured[name] for name in measured)
+    for other in others:
+        assert statistics.median(ours.init) < statistics.median(other.init)
+        assert statistics.median(ours.processor) < statistics.median(other.processor)
+    notes = [
+        f"Medians of {BESIDE_OTHERS} new instances each, interleaved, on one store. All make the same two writes to one",
+        "table. The others make boto3's client as they are imported; ours speaks DynamoDB's protocol itself",
+        "(`shared/signed.py`), checks roles, logs the call and counts it, which they do not.",
+    ]
+    return bench.Table(
+        "A memory method beside others", ["what", "init", "first call", "processor", "a warm call"], rows, notes
+    )
+
+
+def _imports(fetched: Installed, function: Deployed, title: str = "A memory method") -> bench.Table:
+    """What importing a function takes, by package."""
+    module = function.handler.rpartition(".")[0]
+    path = os.pathsep.join(map(str, [fetched.task, *(fetched.layer(layer) for layer in function.layers)]))
+    environment = {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "PATH": os.environ["PATH"]}
+    samples: dict[str, list[int]] = {}
+    for _ in range(STARTS):
+        ran = subprocess.run(
+            [str(fetched.python), "-X", "importtime", "-c", f"import {module}"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        spent: Counter[str] = Counter()
+        for microseconds, name in _IMPORTED.findall(ran.stderr):
+            spent[name.partition(".")[0].lstrip("_")] += int(microseconds)
+        for package, total in spent.items():
+            samples.setdefault(package, []).append(total)
+    ranked = sorted(samples.items(), key=lambda each: -statistics.median(each[1]))[:12]
+    rows = [[package, f"{statistics.median(times) / 1000:.1f} ms"] for package, times in ranked]
+    return bench.Table(f"{title}: what `{module}` imports, by package", ["package", "time"], rows)
