@@ -71,6 +71,25 @@ def test_fences_and_tables_below_the_limit_stay_whole(blocks: list[str], prose: 
             assert any(visible(block) in visible(chunk.text) for chunk in chunks), block
 
 
+@pytest.mark.parametrize(("first", "others"), [("> ", "> "), ("- ", "  "), ("1. ", "   "), ("> 1. ", ">    ")])
+def test_a_fence_inside_what_is_cut_stays_whole(first: str, others: str) -> None:
+    filler = "word " * 150
+    fence = ["~~~python", *(line for number in range(25) for line in (f"value_{number} = {number}", "")), "~~~"]
+    inside = [filler, "", *fence, "", filler]
+    text = "\n".join([first + inside[0], *(others + line for line in inside[1:])])
+    assert size(text) > LIMIT
+    chunks = split("x.md", text).chunks
+    assert not lost(text, chunks)
+    whole = visible("\n".join(others + line for line in fence))
+    assert any(whole in visible(chunk.text) for chunk in chunks)
+
+
+def test_front_matter_and_a_fence_without_an_end_lose_nothing() -> None:
+    code = "\n".join(f"value_{number} = {number}" for number in range(200))
+    text = f"---\ntitle: Notes\nauthor: Nguyễn Văn A\n---\n\n# H\n\n```python\n{code}\nthe_last = 1"
+    assert not lost(text, split("x.md", text).chunks)
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.text(max_size=3000), st.sampled_from(["markdown", "code", "text", "pages"]))
 def test_any_text_can_be_split(text: str, read_as: Format) -> None:
@@ -80,7 +99,7 @@ def test_any_text_can_be_split(text: str, read_as: Format) -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.text(max_size=2000), st.integers(5, 400))
+@given(st.one_of(st.text(max_size=2000), st.lists(inline, max_size=40).map("\n".join)), st.integers(5, 400))
 def test_a_cut_loses_nothing(text: str, limit: int) -> None:
     pieces = cut(text, limit)
     assert "".join(pieces) == text
