@@ -22,6 +22,10 @@ INBOX = (
 )
 
 
+UP, CONNECTED, DISCONNECTED = (rule.sql for rule in load().rules)
+"""The template's own."""
+
+
 def incoming(payload: bytes, topic: str = "devices/lamp-1/up") -> Incoming:
     return Incoming(topic, payload, "lamp-1", 1_700_000_000_000)
 
@@ -48,6 +52,32 @@ def test_a_payload_reaches_the_function_byte_for_byte() -> None:
 )
 def test_a_condition_tells_replies_from_the_rest(message: object, *, taken: bool) -> None:
     assert (read(INBOX).event(incoming(json.dumps(message).encode())) is not None) is taken
+
+
+@pytest.mark.parametrize(
+    ("payload", "taken"),
+    [
+        (b'{"type": "hello", "version": 3}', True),
+        (b'{"type": "mcp", "payload": {"jsonrpc": "2.0", "method": "notifications/x"}}', True),
+        (b'{"type": "mcp", "payload": {"jsonrpc": "2.0", "id": 1, "result": {}}}', False),
+        (b'{"type": "mcp", "payload": {"jsonrpc": "2.0", "id": 1, "error": {"message": "a "quote""}}}', True),
+        (b"\xff", True),
+    ],
+)
+def test_the_inbox_is_brought_what_is_no_reply(payload: bytes, *, taken: bool) -> None:
+    event = read(UP).event(incoming(payload))
+    assert (event is not None) is taken
+    if event:
+        assert (event["device_id"], base64.b64decode(event["payload"])) == ("lamp-1", payload)
+
+
+@pytest.mark.parametrize(("sql", "kind"), [(CONNECTED, "connected"), (DISCONNECTED, "disconnected")])
+@pytest.mark.parametrize(("client_id", "taken"), [("lamp", True), ("kho-lamp", True), ("kho-backend-1", False)])
+def test_the_backends_own_connections_are_no_devices(sql: str, kind: str, client_id: str, *, taken: bool) -> None:
+    rule = read(sql)
+    assert rule.topic_filter == f"$aws/events/presence/{kind}/+"
+    told = {"clientId": client_id, "eventType": kind, "timestamp": 1}
+    assert rule.event(incoming(json.dumps(told).encode())) == (told if taken else None)
 
 
 @given(st.binary(max_size=200))

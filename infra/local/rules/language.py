@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from shared.rpc.errors import KhoError
 from shared.rpc.text import parse as parse_json
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 UNDEFINED: Final = object()
 """What a name stands for that the message does not have."""
+_CONSTANTS: Final[dict[str, bool | None]] = {"true": True, "false": False, "null": None}
 
 _TOKEN: Final = re.compile(r"\s*(?:('(?:[^']|'')*')|(-?\d+(?:\.\d+)?)|([A-Za-z_][\w.]*)|(<>|<=|>=|[=<>(),*]))")
 _RESERVED: Final = frozenset({"select", "from", "where", "as", "and", "or", "not"})
@@ -43,14 +42,18 @@ class Incoming:
             return UNDEFINED
 
 
+Expression = Callable[[Incoming], Any]
+"""What a part of a rule stands for, in a message."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One rule: which messages, and what becomes of them."""
 
     topic_filter: str
     whole: bool
-    columns: dict[str, Callable[[Incoming], Any]]
-    condition: Callable[[Incoming], Any] | None
+    columns: dict[str, Expression]
+    condition: Expression | None
 
     def event(self, incoming: Incoming) -> dict[str, Any] | None:
         """What the function is sent, None where the message does not meet the rule."""
@@ -88,7 +91,7 @@ def _tokens(sql: str) -> list[str]:
 class _Parser:
     tokens: list[str]
     position: int = 0
-    columns: dict[str, Callable[[Incoming], Any]] = field(default_factory=dict)
+    columns: dict[str, Expression] = field(default_factory=dict)
 
     def rule(self) -> Rule:
         self._expect("select")
@@ -117,19 +120,19 @@ class _Parser:
             raise RuleNotUnderstood(f"{name}() needs a name: AS …")
         self.columns[name] = expression
 
-    def _either(self) -> Callable[[Incoming], Any]:
+    def _either(self) -> Expression:
         found = self._both()
         while self._accept("or"):
             found = _either(found, self._both())
         return found
 
-    def _both(self) -> Callable[[Incoming], Any]:
+    def _both(self) -> Expression:
         found = self._negated()
         while self._accept("and"):
             found = _both(found, self._negated())
         return found
 
-    def _negated(self) -> Callable[[Incoming], Any]:
+    def _negated(self) -> Expression:
         if self._accept("not"):
             inner = self._negated()
             return lambda incoming: UNDEFINED if (said := inner(incoming)) is UNDEFINED else not said
@@ -144,48 +147,51 @@ class _Parser:
         self.position += 1
         return _compared(left, self._value(), equal=operator == "=")
 
-    def _value(self) -> Callable[[Incoming], Any]:
+    def _value(self) -> Expression:
         token = self._take()
         if token.startswith("'"):
-            said = token[1:-1].replace("''", "'")
-            return lambda _: said
+            return _constant(token[1:-1].replace("''", "'"))
         if token[0].isdigit() or token[0] == "-":
-            number = float(token) if "." in token else int(token)
-            return lambda _: number
-        if token.lower() in ("true", "false", "null"):
-            constant = {"true": True, "false": False, "null": None}[token.lower()]
-            return lambda _: constant
+            return _constant(float(token) if "." in token else int(token))
+        if token.lower() in _CONSTANTS:
+            return _constant(_CONSTANTS[token.lower()])
         if not token[0].isalpha() or token.lower() in _RESERVED:
             raise RuleNotUnderstood(f"at '{token}'")
         return self._function(token) if self._accept("(") else _path(token.split("."))
 
-    def _function(self, name: str) -> Callable[[Incoming], Any]:
-        made: Callable[[Incoming], Any]
-        match name.lower():
-            case "encode":
-                of = None if self._accept("*") else self._value()
-                self._expect(",")
-                if self._string() != "base64":
-                    raise RuleNotUnderstood("encode() is known for 'base64' alone")
-                made = _encoded(of)
-            case "topic" if self._next == ")":
-                made = lambda incoming: incoming.topic  # noqa: E731 - a branch of many alike
-            case "topic":
-                made = _segment(int(self._take()))
-            case "timestamp":
-                made = lambda incoming: incoming.timestamp  # noqa: E731 - a branch of many alike
-            case "clientid":
-                made = lambda incoming: incoming.client_id  # noqa: E731 - a branch of many alike
-            case "isundefined":
-                of = self._value()
-                made = _is(of, UNDEFINED)
-            case "isnull":
-                of = self._value()
-                made = _is(of, None)
-            case _:
-                raise RuleNotUnderstood(f"{name}() is not known")
+    def _function(self, name: str) -> Expression:
+        arguments = _FUNCTIONS.get(name.lower())
+        if arguments is None:
+            raise RuleNotUnderstood(f"{name}() is not known")
+        made = arguments(self)
         self._expect(")")
         return made
+
+    def encode(self) -> Expression:
+        """encode(*, 'base64') or encode(field, 'base64')."""
+        of = None if self._accept("*") else self._value()
+        self._expect(",")
+        if self._string() != "base64":
+            raise RuleNotUnderstood("encode() is known for 'base64' alone")
+        return _encoded(of)
+
+    def topic(self) -> Expression:
+        """topic() or topic(level)."""
+        return _topic if self._next == ")" else _segment(int(self._take()))
+
+    def is_undefined(self) -> Expression:
+        """isUndefined(field)."""
+        return _is(self._value(), UNDEFINED)
+
+    def is_null(self) -> Expression:
+        """isNull(field)."""
+        return _is(self._value(), None)
+
+    def starts_with(self) -> Expression:
+        """startswith(field, 'text')."""
+        of = self._value()
+        self._expect(",")
+        return _starts_with(of, self._value())
 
     @property
     def _next(self) -> str:
@@ -215,7 +221,26 @@ class _Parser:
         return token[1:-1]
 
 
-def _path(names: list[str]) -> Callable[[Incoming], Any]:
+_FUNCTIONS: Final[dict[str, Callable[[_Parser], Expression]]] = {
+    "encode": _Parser.encode,
+    "topic": _Parser.topic,
+    "timestamp": lambda _: lambda incoming: incoming.timestamp,
+    "clientid": lambda _: lambda incoming: incoming.client_id,
+    "isundefined": _Parser.is_undefined,
+    "isnull": _Parser.is_null,
+    "startswith": _Parser.starts_with,
+}
+
+
+def _constant(value: Any) -> Expression:
+    return lambda _: value
+
+
+def _topic(incoming: Incoming) -> Any:
+    return incoming.topic
+
+
+def _path(names: list[str]) -> Expression:
     def found(incoming: Incoming) -> Any:
         value = incoming.document
         for name in names:
@@ -225,7 +250,7 @@ def _path(names: list[str]) -> Callable[[Incoming], Any]:
     return found
 
 
-def _segment(number: int) -> Callable[[Incoming], Any]:
+def _segment(number: int) -> Expression:
     def found(incoming: Incoming) -> Any:
         levels = incoming.topic.split("/")
         return levels[number - 1] if 0 < number <= len(levels) else UNDEFINED
@@ -233,7 +258,7 @@ def _segment(number: int) -> Callable[[Incoming], Any]:
     return found
 
 
-def _encoded(of: Callable[[Incoming], Any] | None) -> Callable[[Incoming], Any]:
+def _encoded(of: Expression | None) -> Expression:
     def found(incoming: Incoming) -> Any:
         value = incoming.payload if of is None else of(incoming)
         if value is UNDEFINED:
@@ -243,13 +268,19 @@ def _encoded(of: Callable[[Incoming], Any] | None) -> Callable[[Incoming], Any]:
     return found
 
 
-def _is(of: Callable[[Incoming], Any], wanted: object) -> Callable[[Incoming], Any]:
+def _starts_with(of: Expression, beginning: Expression) -> Expression:
+    def found(incoming: Incoming) -> Any:
+        whole, part = of(incoming), beginning(incoming)
+        return whole.startswith(part) if isinstance(whole, str) and isinstance(part, str) else UNDEFINED
+
+    return found
+
+
+def _is(of: Expression, wanted: object) -> Expression:
     return lambda incoming: of(incoming) is wanted
 
 
-def _compared(
-    left: Callable[[Incoming], Any], right: Callable[[Incoming], Any], *, equal: bool
-) -> Callable[[Incoming], Any]:
+def _compared(left: Expression, right: Expression, *, equal: bool) -> Expression:
     def found(incoming: Incoming) -> Any:
         one, other = left(incoming), right(incoming)
         if one is UNDEFINED or other is UNDEFINED:
@@ -260,9 +291,9 @@ def _compared(
     return found
 
 
-def _both(one: Callable[[Incoming], Any], other: Callable[[Incoming], Any]) -> Callable[[Incoming], Any]:
+def _both(one: Expression, other: Expression) -> Expression:
     return lambda incoming: one(incoming) is True and other(incoming) is True
 
 
-def _either(one: Callable[[Incoming], Any], other: Callable[[Incoming], Any]) -> Callable[[Incoming], Any]:
+def _either(one: Expression, other: Expression) -> Expression:
     return lambda incoming: one(incoming) is True or other(incoming) is True
