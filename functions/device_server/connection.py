@@ -65,18 +65,12 @@ class Connection:
         self._by_topic: OrderedDict[str, Subscription] = OrderedDict()
         self._changing = threading.Lock()
         self._up = threading.Event()
-        self._was_up = False
         self._allowed_idle = place.keepalive * 1.5
         self._used_at = time.time()
         self._rate = Rate(_MOST_PUBLISHED)
         self.client_id = f"{BACKEND_PREFIX}{secrets.token_hex(8)}"
         self._client = place.client(self.client_id, Ears(self._received, self._connected, self._lost))
         self._client.start()
-
-    @property
-    def was_connected(self) -> bool:
-        """Whether the broker has ever let the connection in."""
-        return self._was_up
 
     @property
     def connected(self) -> bool:
@@ -206,7 +200,6 @@ class Connection:
 
     def _connected(self) -> None:
         self._used_at = time.time()
-        self._was_up = True
         with self._changing:
             waited = [each for each in self._by_topic.values() if each.pins]
             for each in self._by_topic.values():

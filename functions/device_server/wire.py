@@ -8,7 +8,6 @@ anew, and answered, before anything is sent. A connection that was idle beyond w
 from __future__ import annotations
 
 import threading
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -83,11 +82,11 @@ class MqttLine:
                 subscription.confirm(deadline)
             except Gone:
                 subscription.connection.unpin(subscription)
+                if not subscription.connection.connected:
+                    break  # it goes on trying by itself, and the next call may find it connected
                 self._drop(subscription.connection)
             else:
                 return subscription
-            if time.monotonic() >= deadline or not subscription.connection.was_connected:
-                break
         raise _not_answering()
 
     def _pinned(self, device_id: str) -> Subscription:

@@ -328,7 +328,7 @@ def test_a_broker_that_is_killed_and_started_again_during_a_call(killable: Killa
         assert (lost.name, lost.details["sent"]) == ("DEVICE_TIMEOUT", True)
         assert time.monotonic() - started < 12
         until(lambda: fleet.connected == 1)
-        until(lambda: call(ECHO, 5_000, text="after") == "after")
+        until(lambda: call(ECHO, 1_000, text="after") == "after", seconds=10)
         sent = [arguments.get("text") for _, arguments in fleet.devices[0].firmware.runs]
         assert sent.count("while it is down") == 0
         assert sent.count("before") == sent.count("after") == 1
