@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from shared.knowledge.answering.languages import language_of
+from shared.knowledge.words import words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 _FLOORS: Final = {"en": 0.70, "vi": 0.77, "zh": 0.80}
 _OTHER: Final = 0.74
+_NO_PROSE: Final = 0.70
+"""Code and tables are in no language, or in another than what is asked of them."""
 _ACROSS: Final = 0.50
 _BEHIND: Final = 0.15
 """How far behind the best a passage in another language may be: the floor between languages is a low one."""
@@ -33,6 +36,8 @@ _BY_MODEL: Final = 0.15
 
 def bearing_on(question: str, hits: Sequence[Hit], measure: Measure) -> list[Hit]:
     """Those that have to do with what is asked."""
+    if not any(words(question)):
+        return []
     if measure == "model":
         return [hit for hit in hits if hit.similarity >= _BY_MODEL]
     asked = language_of(question)
@@ -51,4 +56,6 @@ def _floor(asked: str, hit: Hit, best: float) -> float:
         return _ACROSS + _WORDS * hit.overlap
     if asked and told and asked != told:
         return max(_ACROSS, best - _BEHIND)
+    if hit.passage.content_type != "prose" and not told:
+        return _NO_PROSE
     return _FLOORS.get(asked or told, _OTHER)
