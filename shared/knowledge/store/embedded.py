@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -47,7 +48,6 @@ from shared.knowledge.store import HOLDER, KEYWORDS, MEANING, PARTS, TERMS, Scop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from io import TextIOWrapper
 
     from shared.knowledge.embedding import Vector
     from shared.knowledge.embedding.spaces import Space
@@ -72,7 +72,7 @@ class Embedded:
         try:
             _remember(space, path / "space.json")
         except ConfigurationError:
-            self._lock.close()
+            os.close(self._lock)
             raise
         self._shard = _opened(space, path / "shard")
         self._settling = threading.Lock()
@@ -132,7 +132,7 @@ class Embedded:
         with self._settling:
             self._shard.flush()
             self._shard.close()
-        self._lock.close()
+        os.close(self._lock)
 
     def _settle(self, written: int) -> None:
         """Index what was written once it is worth it; nobody who writes or asks meanwhile is held up."""
@@ -149,16 +149,17 @@ class Embedded:
             self._settling.release()
 
 
-def _locked(folder: Path) -> TextIOWrapper:
-    lock = (folder / "lock").open("w")
+def _locked(folder: Path) -> int:
+    """A descriptor that has the folder; where nobody closes it, it goes with the process."""
+    lock = os.open(folder / "lock", os.O_WRONLY | os.O_CREAT, 0o600)
     try:
         import fcntl
     except ImportError:  # Windows: the engine's own lock must do
         return lock
     try:
-        fcntl.flock(lock.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        lock.close()
+        os.close(lock)
         raise FolderTaken(f"another process has the index in {folder} open; ask it, or stop it first") from None
     return lock
 
