@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 from functools import cache
+from typing import Final
 
+from shared import signed
 from shared.rpc.errors import Unavailable
 from shared.telemetry import logger
+
+_CONNECT_SECONDS: Final = 2
+_READ_SECONDS: Final = 3
 
 
 def secret(setting: str) -> str:
@@ -18,15 +24,36 @@ def secret(setting: str) -> str:
 @cache
 def _kept(arn: str) -> str:
     """A secret, fetched once a process."""
+    try:
+        return (_asked_by_function(arn) if signed.usable() else _asked_by_operator(arn)).strip()
+    except ConnectionError as error:
+        logger.warning("secret", extra={"failure": str(error)})
+        raise Unavailable("A key cannot be read.") from None
+
+
+def _asked_by_function(arn: str) -> str:
+    service = signed.Service("secretsmanager", connect_seconds=_CONNECT_SECONDS, read_seconds=_READ_SECONDS)
+    headers = {"content-type": "application/x-amz-json-1.1", "x-amz-target": "secretsmanager.GetSecretValue"}
+    try:
+        status, _, raw = service.post("/", json.dumps({"SecretId": arn}).encode(), headers)
+    except signed.ConnectionFailed as error:
+        raise ConnectionError(str(error)) from None
+    finally:
+        service.close()
+    if status != 200:
+        raise ConnectionError(f"status {status}")
+    found: str = json.loads(raw)["SecretString"]
+    return found
+
+
+def _asked_by_operator(arn: str) -> str:
     import boto3
     from botocore.config import Config
     from botocore.exceptions import BotoCoreError, ClientError
 
-    limits = Config(connect_timeout=2, read_timeout=3, retries={"mode": "standard", "total_max_attempts": 2})
+    limits = Config(connect_timeout=_CONNECT_SECONDS, read_timeout=_READ_SECONDS)
     try:
-        found = boto3.client("secretsmanager", config=limits).get_secret_value(SecretId=arn)
+        found: str = boto3.client("secretsmanager", config=limits).get_secret_value(SecretId=arn)["SecretString"]
     except (BotoCoreError, ClientError) as error:
-        logger.warning("secret", extra={"failure": type(error).__name__})
-        raise Unavailable("A key cannot be read.") from None
-    kept: str = found["SecretString"]
-    return kept.strip()
+        raise ConnectionError(type(error).__name__) from None
+    return found
