@@ -10,9 +10,9 @@ from pydantic import Field
 from agent_data.indexing import COLLECTION, current
 from agent_data.readable import to_read
 from doors.direct import Caller, Params, method
-from shared.knowledge.answering.answering import Answering
 from shared.knowledge.answering.answers import Answer, Asked, Degraded, Format
 from shared.knowledge.answering.budget import Budget
+from shared.knowledge.answering.pipeline import Answering
 from shared.knowledge.index import knowledge_index
 from shared.language_model import language_model
 from shared.rpc.caller import TENANT_ID
@@ -24,10 +24,11 @@ from shared.web_search import web_search
 
 Tag = Annotated[str, Field(min_length=1, max_length=256)]
 GivenFormat = Literal[
-    "markdown", "text/markdown", "plain", "text", "plain_text", "text/plain", "json", "application/json"
+    "markdown", "md", "text/markdown", "plain", "text", "plain_text", "text/plain", "json", "application/json"
 ]
 _FORMATS: Final[dict[str, Format]] = {
     "markdown": "markdown",
+    "md": "markdown",
     "text/markdown": "markdown",
     "json": "json",
     "application/json": "json",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from shared.knowledge.answering.answers import Asked, Reason
     from shared.knowledge.answering.budget import Budget
+    from shared.knowledge.answering.prompting import Prompt
     from shared.knowledge.index import Index
     from shared.knowledge.passages import Hit
     from shared.knowledge.retrieval import Ranking
@@ -90,7 +91,7 @@ class Answering:
 
     def _pages(self, searching: Future[list[WebResult]], budget: Budget, answer: Answer) -> list[WebResult]:
         """What the web search found; with half of what is left of the time, where a model needs the other half."""
-        waits = budget.left / 2 if config().model_provider != "none" else budget.left
+        waits = budget.left / 2 if _has_model() else budget.left
         try:
             return outcome(searching, waits)
         except TimeoutError:
@@ -103,6 +104,22 @@ class Answering:
     def _words(self, asked: Asked, budget: Budget, answer: Answer) -> str:
         """A model's words, cleaned; none where it has none to give, and why."""
         told = prompt(asked, answer.sources)
+        try:
+            completion = self._completion(told, budget)
+            answer.prompt_tokens, answer.completion_tokens = completion.prompt_tokens, completion.completion_tokens
+            text = _cleaned(completion.text, told, asked, answer.sources)
+        except _NoWords as missing:
+            answer.degraded.append(Degraded("answer_model", missing.reason, missing.message))
+            return ""
+        if not completion.is_whole:
+            message = "The language model's answer was cut off at its limit."
+            answer.degraded.append(Degraded("answer_model", "cut_off", message))
+        return text
+
+    def _completion(self, told: Prompt, budget: Budget) -> Completion:
+        """What the model says in its time, or `_NoWords`."""
+        if not _has_model():
+            raise _NoWords("not_configured", "No language model is configured.")
         seconds = budget.left
 
         def complete() -> Completion | None:
@@ -111,31 +128,39 @@ class Answering:
             later = seconds + 0.1
             return model.complete(told.system, told.text, max_tokens=_MAX_TOKENS, seconds=later) if model else None
 
-        def without(reason: Reason, message: str) -> str:
-            answer.degraded.append(Degraded("answer_model", reason, message))
-            return ""
-
         try:
             completion = within(seconds, complete)
         except TimeoutError:
-            return without("out_of_time", "The language model would not have answered in time.")
+            raise _NoWords("out_of_time", "The language model would not have answered in time.") from None
         except Unavailable as failure:
-            return without("unavailable", failure.message)
+            raise _NoWords("unavailable", failure.message) from None
         except ConfigurationError as error:
             logger.warning("model", extra={"failure": str(error)})
-            return without("misconfigured", "The settings of the language model cannot be used.")
-        if completion is None:
-            return without("not_configured", "No language model is configured.")
-        answer.prompt_tokens, answer.completion_tokens = completion.prompt_tokens, completion.completion_tokens
-        given = [asked.question, *(source.text for source in answer.sources), *_addresses(answer.sources)]
-        usable = len(completion.text) <= _MAX_CHARACTERS and is_encodable(completion.text)
-        text = cleaned(completion.text, told.fence, told.shown, given) if usable else ""
-        if not text:
-            return without("unusable", "The language model answered with nothing that can be used.")
-        if not completion.is_whole:
-            message = "The language model's answer was cut off at its limit."
-            answer.degraded.append(Degraded("answer_model", "cut_off", message))
-        return text
+            raise _NoWords("misconfigured", "The settings of the language model cannot be used.") from None
+        assert completion
+        return completion
+
+
+class _NoWords(Exception):
+    """The model has no words to give."""
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        super().__init__(message)
+        self.reason: Reason = reason
+        self.message = message
+
+
+def _has_model() -> bool:
+    return config().model_provider != "none"
+
+
+def _cleaned(words: str, told: Prompt, asked: Asked, sources: Sequence[Source]) -> str:
+    given = [asked.question, *(source.text for source in sources), *(source.id for source in sources if source.is_web)]
+    usable = len(words) <= _MAX_CHARACTERS and is_encodable(words)
+    text = cleaned(words, told.fence, told.shown, given) if usable else ""
+    if not text:
+        raise _NoWords("unusable", "The language model answered with nothing that can be used.")
+    return text
 
 
 def _quoted(asked: Asked, sources: Sequence[Source]) -> str:
@@ -173,7 +198,3 @@ def _as_sources(question: str, pages: Sequence[WebResult]) -> list[Source]:
         )
         for page in pages
     ]
-
-
-def _addresses(sources: Sequence[Source]) -> list[str]:
-    return [source.id for source in sources if source.is_web]
