@@ -30,6 +30,10 @@ class ConnectionFailed(Exception):
     """No whole answer came."""
 
 
+class NotReached(ConnectionFailed):
+    """Nothing was heard of the request, for there was no connection to send it on."""
+
+
 class NoAnswerInTime(ConnectionFailed):
     """The request was heard, and not answered for too long."""
 
@@ -74,26 +78,35 @@ class Credentials:
 class Service:
     """One service in this function's region, over connections that are kept."""
 
-    def __init__(self, name: str, *, connect_seconds: float, read_seconds: float) -> None:
+    def __init__(self, name: str, *, connect_seconds: float, read_seconds: float, url: str = "") -> None:
         self._name = name
-        self._region = os.environ["AWS_REGION"]
+        self._region = os.environ.get("AWS_REGION") or os.environ["AWS_DEFAULT_REGION"]
         self._connect_seconds, self._read_seconds = connect_seconds, read_seconds
         domain = "amazonaws.com.cn" if self._region.startswith("cn-") else "amazonaws.com"
-        given = os.environ.get(f"AWS_ENDPOINT_URL_{name.upper()}") or os.environ.get("AWS_ENDPOINT_URL")
+        given = url or os.environ.get(f"AWS_ENDPOINT_URL_{name.upper()}") or os.environ.get("AWS_ENDPOINT_URL")
         self.url = given or f"https://{name}.{self._region}.{domain}"
         self._parts = urlsplit(self.url)
         self._idle: deque[HTTPConnection] = deque()
         self._credentials: Credentials | None = None
 
     def post(self, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str], bytes]:
-        """Status, headers and body of the answer; ConnectionFailed where the request may or may not have been heard."""
+        """What the service answers to POST, as `request` gives it."""
+        return self.request("POST", path, body, headers)
+
+    def request(
+        self, method: str, path: str, body: bytes, headers: Mapping[str, str], query: str = ""
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """Status, headers and body of the answer; ConnectionFailed where the request may or may not have been heard.
+
+        The path is one whose parts are escaped, the query escaped and sorted.
+        """
         now = datetime.now(UTC)
         if self._credentials is None or not self._credentials.last(now):
             self._credentials = Credentials.given()
-        signed = self.signed(path, body, headers, self._credentials, now)
+        signed = self.signed(path, body, headers, self._credentials, now, method=method, query=query)
         connection = self._connection()
         try:
-            connection.request("POST", path, body, signed)
+            connection.request(method, f"{path}?{query}" if query else path, body, signed)
             response = connection.getresponse()
             answer = response.read()
         except (OSError, HTTPException) as error:
@@ -111,8 +124,16 @@ class Service:
         while self._idle:
             self._idle.pop().close()
 
-    def signed(
-        self, path: str, body: bytes, headers: Mapping[str, str], credentials: Credentials, at: datetime
+    def signed(  # noqa: PLR0913 - each is a part of what is signed
+        self,
+        path: str,
+        body: bytes,
+        headers: Mapping[str, str],
+        credentials: Credentials,
+        at: datetime,
+        *,
+        method: str = "POST",
+        query: str = "",
     ) -> dict[str, str]:
         """The request's headers with its signature, version 4."""
         moment = at.strftime("%Y%m%dT%H%M%SZ")
@@ -123,7 +144,7 @@ class Service:
         names = sorted(sent)
         listed = ";".join(names)
         lines = [f"{name}:{sent[name].strip()}" for name in names]
-        canonical = "\n".join(["POST", quote(path), "", *lines, "", listed, hashlib.sha256(body).hexdigest()])
+        canonical = "\n".join([method, quote(path), query, *lines, "", listed, hashlib.sha256(body).hexdigest()])
         scope = f"{moment[:8]}/{self._region}/{self._name}/aws4_request"
         to_sign = "\n".join([_ALGORITHM, moment, scope, hashlib.sha256(canonical.encode()).hexdigest()])
         key = f"AWS4{credentials.secret}".encode()
@@ -148,7 +169,7 @@ class Service:
         try:
             connection.connect()
         except OSError as error:
-            raise ConnectionFailed(type(error).__name__) from None
+            raise NotReached(type(error).__name__) from None
         connection.sock.settimeout(self._read_seconds)
         return connection
 

@@ -23,7 +23,7 @@ _SUBSCRIPTIONS: Final = 45
 _FILTERS: Final = 8
 """IoT Core allows as many in one SUBSCRIBE."""
 _TRUSTED_SECONDS: Final = 5.0
-_ANSWER_SECONDS: Final = 2.0
+_ANSWER_SECONDS: Final = 3.0
 _CONNECT_SECONDS: Final = 3.0
 _UNHEARD: Final = 200
 """So many messages of a device that nobody waits for are let through before it is heard no more."""
@@ -65,6 +65,7 @@ class Connection:
         self._by_topic: OrderedDict[str, Subscription] = OrderedDict()
         self._changing = threading.Lock()
         self._up = threading.Event()
+        self._retired = False
         self._allowed_idle = place.keepalive * 1.5
         self._used_at = time.time()
         self._rate = Rate(_MOST_PUBLISHED)
@@ -109,6 +110,9 @@ class Connection:
         """Nobody waits for it any more, as far as the caller is concerned; it stays for the next."""
         with self._changing:
             subscription.pins -= 1
+            over = self._retired and not any(each.pins for each in self._by_topic.values())
+        if over:
+            self.close()
 
     def subscribe(self, subscription: Subscription, deadline: float) -> None:
         """Have the broker bring a topic here, and hear it say so."""
@@ -156,6 +160,14 @@ class Connection:
             raise Gone
         qos = mqtt5.QoS.AT_LEAST_ONCE if acknowledged else mqtt5.QoS.AT_MOST_ONCE
         return self._client.publish(mqtt5.PublishPacket(topic=topic, payload=message, qos=qos))
+
+    def retire(self) -> None:
+        """Disconnect as soon as nobody waits for anything here."""
+        with self._changing:
+            self._retired = True
+            waited = any(each.pins for each in self._by_topic.values())
+        if not waited:
+            self.close()
 
     def close(self) -> None:
         """Disconnect for good."""

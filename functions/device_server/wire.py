@@ -125,10 +125,12 @@ class MqttLine:
         return connection
 
     def _drop(self, connection: Connection) -> None:
+        """Use a connection no more; who still waits for something there may yet hear it."""
         with self._changing:
             if connection in self._connections:
                 self._connections.remove(connection)
-        connection.close()
+            self._by_device = {each: where for each, where in self._by_device.items() if where is not connection}
+        connection.retire()
 
 
 def _not_answering() -> Unavailable:

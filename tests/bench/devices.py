@@ -56,6 +56,10 @@ STAGES: Final = {
 }
 
 
+class Lost(Exception):
+    """A call that was not answered."""
+
+
 @dataclass
 class Bare:
     """awscrt alone: publishes, and matches replies by the text that comes back; nothing is checked or logged."""
@@ -93,7 +97,11 @@ class Bare:
         self.client.publish(
             mqtt5.PublishPacket(topic=f"devices/{device_id}/down", payload=message, qos=mqtt5.QoS.AT_MOST_ONCE)
         )
-        said: str = json.loads(mine.get(timeout=30))["payload"]["result"]["content"][0]["text"]
+        try:
+            reply = mine.get(timeout=30)
+        except queue.Empty:
+            raise Lost("no reply") from None
+        said: str = json.loads(reply)["payload"]["result"]["content"][0]["text"]
         return said
 
     def _take(self, data: mqtt5.PublishReceivedData) -> None:
@@ -120,6 +128,8 @@ class Ours:
         params = {"device_id": device_id, "name": ECHO, "arguments": {"text": text}, "timeout_ms": 25_000}
         call = {"method": "", "params": params, "caller": LOCAL.record(), "correlation_id": "bench-of-devices"}
         answer = json.loads(json.dumps(self._handler(json.loads(json.dumps(call)), None)))
+        if "error" in answer:
+            raise Lost(answer["error"]["code"])
         said: str = answer["result"]["content"][0]["text"]
         return said
 
@@ -154,18 +164,23 @@ def _alone(contenders: dict[str, Call], ids: list[str]) -> bench.Table:
 
 
 def _crowd(contenders: dict[str, Call], ids: list[str]) -> list[bench.Table]:
-    rows = []
+    rows, notes = (
+        [],
+        ["Callers, broker and devices are three processes on the same cores, and both sides call the same devices."],
+    )
     for name, call in contenders.items():
         _run(call, ids, "warm", DEVICES)
         waits, seconds, wrong = _run(call, ids, "crowd", CALLS)
+        swapped = wrong.pop("swapped", 0)
         timing = bench.Timing(waits)
         rate = f"{CALLS / seconds:,.0f}"
-        rows.append([name, rate, bench.ms(timing.p50), bench.ms(timing.p99), str(CALLS - len(waits)), str(wrong)])
+        rows.append([name, rate, bench.ms(timing.p50), bench.ms(timing.p99), str(CALLS - len(waits)), str(swapped)])
+        notes += [f"{name} lost {number} with {why}." for why, number in wrong.items()]
     crowd = bench.Table(
         f"{CALLS:,} calls to {DEVICES:,} devices, {IN_FLIGHT} in flight",
         ["", "calls/s", "p50", "p99", "lost", "swapped"],
         rows,
-        ["Callers, broker and devices are three processes on the same cores, and both sides call the same devices."],
+        notes,
     )
     with _watched() as (spent, took):
         _run(contenders["Kho"], ids, "watched", CALLS)
@@ -179,22 +194,25 @@ def _crowd(contenders: dict[str, Call], ids: list[str]) -> list[bench.Table]:
     return [crowd, where]
 
 
-def _run(call: Call, ids: list[str], label: str, calls: int) -> tuple[list[float], float, int]:
-    """How long each call took, all together, and how many got another's reply."""
+def _run(call: Call, ids: list[str], label: str, calls: int) -> tuple[list[float], float, Counter[str]]:
+    """How long each call took, all together, and what became of those that got no reply or another's."""
     waits: list[float] = []
     wrong = Counter[str]()
 
     def one(number: int) -> None:
         text = f"{label} {number}"
         started = time.perf_counter()
-        if call(ids[number % len(ids)], text) != text:
-            wrong["swapped"] += 1
+        try:
+            wrong["swapped"] += call(ids[number % len(ids)], text) != text
+        except Lost as error:
+            wrong[str(error)] += 1
+            return
         waits.append(time.perf_counter() - started)
 
     started = time.perf_counter()
     with ThreadPoolExecutor(IN_FLIGHT) as callers:
         list(callers.map(one, range(calls)))
-    return waits, time.perf_counter() - started, wrong["swapped"]
+    return waits, time.perf_counter() - started, wrong
 
 
 @contextmanager
