@@ -8,6 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
+from shared.config import config
 from tests.e2e.server import Server
 from tests.identity_provider import AUDIENCE, IdentityProvider, identity_provider
 from tests.surroundings import SURROUNDINGS
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 @pytest.fixture(autouse=True)
 def _as_a_user_has_it() -> Iterator[None]:
     """Have commands that a test starts find the environment that this process was started in."""
+    config.cache_clear()
     with patch.dict(os.environ, SURROUNDINGS, clear=True):
         yield
+    config.cache_clear()  # what it found there is not what other tests have
 
 
 @pytest.fixture(scope="session")
