@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -47,7 +48,8 @@ def disconnect(where: Where, device_id: str) -> None:
 
     if where.stack:
         _deactivate_certificates(device_id)
-        plane = boto3.client("iot-data")
+        account = os.environ.get("KHO_IOT_ENDPOINT")
+        plane = boto3.client("iot-data", endpoint_url=f"https://{account}" if account else None)
     else:
         running = running_on(where.data)
         if running is None or not running["data_plane_url"]:

@@ -41,7 +41,8 @@ class Happened:
 class _Known:
     """What was seen last of one device."""
 
-    connected: bool
+    connected: bool | None
+    """None beside a broker that tells of no presence."""
     session_id: str | None
     newest: dict[str, Any] | None
     """The newest of its notifications."""
@@ -72,7 +73,7 @@ class Watch:
         before = self._known.get(device_id)
         newest = before.newest if before else None
         told = self._told(device_id, newest)
-        now = _Known(device["connected"], device.get("session_id"), told[0] if told else newest)
+        now = _Known(device.get("connected"), device.get("session_id"), told[0] if told else newest)
         self._known[device_id] = now
         if before is None:
             return
