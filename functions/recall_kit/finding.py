@@ -60,16 +60,22 @@ def index(experience_id: str, *, anew: bool = False) -> bool:
 
     What is indexed already is left as it is (False), unless it is wanted `anew`.
     """
+    from shared.knowledge.matching import Entry
+
     experience = experiences().stored([experience_id]).get(experience_id)
     if experience is None:
         return False
     if experience.deleted_at:
         _matcher().delete(experience.id, experience.revision)
         return True
-    if _matcher().holds(experience.id, experience.revision) and not anew:
+    if _is_indexed(experience) and not anew:
         return False
-    _keep(experience)
-    _compare(experience)
+    text = _text(experience)
+    standing = _standing(experience)
+    unfinished = standing | {"revision": 0}
+    _matcher().keep(Entry(experience.id, text, experience.revision, unfinished, experience.query_count))
+    _compare(experience, text)
+    _matcher().stand(experience.id, standing, experience.query_count)
     return True
 
 
@@ -79,20 +85,18 @@ def recount(ids: Iterable[str]) -> None:
         _matcher().stand(experience.id, _standing(experience), experience.query_count)
 
 
-def _keep(experience: Experience) -> None:
-    from shared.knowledge.matching import Entry
-
-    standing = _standing(experience)
-    entry = Entry(experience.id, _text(experience), experience.revision, standing, experience.query_count)
-    _matcher().keep(entry)
+def _is_indexed(experience: Experience) -> bool:
+    """Whether it is found as it is, and was compared with others."""
+    held = _matcher().holds(experience.id, experience.revision)
+    return held and _matcher().standing(experience.id).get("revision", 0) >= experience.revision
 
 
-def _compare(experience: Experience) -> None:
+def _compare(experience: Experience, text: str) -> None:
     """Record on the newer one of two that are nearly the same which the older one is.
 
     It comes after the indexing, so that of two submitted at once at least the later one sees the other.
     """
-    ids = {each["id"] for each in _matcher().alike(experience.id, _text(experience), _ALIKE)}
+    ids = {each["id"] for each in _matcher().alike(experience.id, text, _ALIKE)}
     alike = [each for each in experiences().stored(ids).values() if not each.deleted_at]
     older = [each for each in alike if _age(each) < _age(experience)]
     first = min(older, key=_age).id if older else None
@@ -108,7 +112,12 @@ def _age(experience: Experience) -> tuple[float, str]:
 
 
 def _standing(experience: Experience) -> dict[str, Any]:
-    return {"id": experience.id, "created": experience.created, "query_count": experience.query_count}
+    return {
+        "id": experience.id,
+        "created": experience.created,
+        "query_count": experience.query_count,
+        "revision": experience.revision,
+    }
 
 
 def _as_stored(match: Match, experience: Experience) -> Match:

@@ -7,13 +7,14 @@ candidates by meaning and by words are asked for until whatever lies beyond both
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache
 from math import sqrt
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID, uuid5
 
-from shared.knowledge.embedding import Embedding, embedder
+from shared.knowledge.embedding import embedder
+from shared.knowledge.embedding.whole import Whole, whole
 from shared.knowledge.fusion import likeness
 from shared.knowledge.index import Index
 from shared.knowledge.lexical import Terms, passage_terms, question_terms
@@ -21,7 +22,7 @@ from shared.knowledge.passages import Document, Passage
 from shared.knowledge.store import Ask, Point, Scope, vector_store
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from shared.knowledge.embedding import Embedder
     from shared.knowledge.embedding.spaces import Space
@@ -63,7 +64,7 @@ class Matcher:
     """One collection of entries, which everybody sees."""
 
     def __init__(self, embedder: Embedder, store: VectorStore, collection: str) -> None:
-        self._embedder = _Whole(embedder)
+        self._embedder = Whole(embedder)
         self._store = store
         self._collection = collection
         self._scope = Scope(_TENANT, (collection,), kind="passage")
@@ -72,6 +73,12 @@ class Matcher:
     def holds(self, entry_id: str, revision: int) -> bool:
         """Whether what is found of an entry is of `revision` or a newer one, and it is not deleted."""
         return self._index.holds(self._document(entry_id), revision)
+
+    def standing(self, entry_id: str) -> Mapping[str, Any]:
+        """What is given back with an entry; nothing where it was never kept."""
+        id_ = _standing(_point(self._document(entry_id)))
+        found: Mapping[str, Any] = self._store.read([id_], ("standing",)).get(id_, {}).get("standing", {})
+        return found
 
     def keep(self, entry: Entry) -> None:
         """Let `entry` be found, unless a newer revision of it is there already."""
@@ -135,12 +142,13 @@ class Matcher:
         self._store.close()
 
     def _coverage(self, best: str | None, terms: Terms) -> float:
-        """The share of the question's words that the best entry by words holds."""
+        """The share of the question's words that the best entry by words holds, squared: small shares are chance."""
         if best is None:
             return 0.0
         held = self._store.terms([best]).get(best, {})
         weights = dict(zip(terms.numbers, terms.weights, strict=True))
-        return sum(weight for number, weight in weights.items() if number in held) / sum(weights.values())
+        share = sum(weight for number, weight in weights.items() if number in held) / sum(weights.values())
+        return float(share**2)
 
     def _complete(self, found: _Lists, asked: Any, terms: Terms, floor: float) -> None:
         """Learn of candidates of one list what the other would say, where that decides."""
@@ -223,24 +231,6 @@ class _Lists:
         return min(1.0, max(0.0, (likeness(cosine, self._space) - _UNRELATED) / (_RELATED - _UNRELATED)))
 
 
-class _Whole:
-    """An embedder that gives no parts of texts."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self.space = replace(embedder.space, tokens=False)
-        # Who is kept is compared next.
-        self._passage = lru_cache(maxsize=16)(lambda text: Embedding(embedder.passages([text])[0].vector))
-
-    def passages(self, texts: Sequence[str]) -> list[Embedding]:
-        """The vectors of passages."""
-        return [self._passage(text) for text in texts]
-
-    def question(self, text: str) -> Embedding:
-        """The vector of a question."""
-        return Embedding(self._embedder.question(text).vector)
-
-
 def matcher(collection: str) -> Matcher:
     """The matcher of a collection that the settings name; one a process, for the embedded store belongs to one."""
     with _opening:
@@ -250,7 +240,7 @@ def matcher(collection: str) -> Matcher:
 @cache
 def _opened(collection: str) -> Matcher:
     chosen = embedder()
-    return Matcher(chosen, vector_store(replace(chosen.space, tokens=False), collection), collection)
+    return Matcher(chosen, vector_store(whole(chosen.space), collection), collection)
 
 
 def scope_of(collection: str, entry_id: str) -> Scope:

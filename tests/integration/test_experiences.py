@@ -195,13 +195,16 @@ def unavailable() -> Any:
 
 def test_an_update_is_found_as_it_is_now(store: str) -> None:
     id_ = submitted("Terraform state is locked", "Somebody holds it.", root_cause="A crash", context="v1")
+    (before,) = done("query_experiences", keywords="terraform state is locked")["experiences"]
+    assert before["id"] == id_
     changed = done("update_experience", LOCAL, id=id_, title="Helm release is stuck", root_cause=None, keywords=[])
     assert changed["title"] == "Helm release is stuck"
     assert "root_cause" not in changed
     assert (changed["context"], changed["created_at"] < changed["updated_at"]) == ("v1", True)
     assert "helm" in changed["keywords"]
     assert [each["id"] for each in done("query_experiences", keywords="helm release stuck")["experiences"]] == [id_]
-    assert done("query_experiences", keywords="terraform")["total"] == 0
+    by_old_words = done("query_experiences", keywords="terraform state is locked")["experiences"]
+    assert all(each["relevance_score"] < before["relevance_score"] / 2 for each in by_old_words)
 
 
 def test_nearly_the_same_is_recorded_on_the_newer_and_both_are_kept(store: str) -> None:
@@ -298,6 +301,18 @@ def test_while_the_index_is_away_submitting_succeeds_and_the_stream_catches_up(
     for _ in range(2):
         assert index_experiences.handler(event, None) == {"batchItemFailures": []}
     assert [each["id"] for each in done("query_experiences", keywords="elasticsearch red")["experiences"]] == [id_]
+
+
+def test_who_ended_before_comparing_is_followed_by_the_stream(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, solution = "Assertion failed in the allocator after an upgrade of glibc.", "Build against the new glibc."
+    old = submitted("Allocator assertion after glibc upgrade", problem, solution)
+    with monkeypatch.context() as away:
+        away.setattr(finding, "_compare", lambda *_: unavailable())
+        new = submitted("Allocator assertion after a glibc upgrade", problem, solution)
+    assert "similar_to" not in done("get_experience", id=new)
+    event = records({"pk": {"S": f"content#{new[:2]}"}, "sk": {"S": new}})
+    assert index_experiences.handler(event, None) == {"batchItemFailures": []}
+    assert done("get_experience", id=new)["similar_to"] == old
 
 
 def test_an_index_that_was_behind_ranks_by_counts_as_they_are(store: str) -> None:

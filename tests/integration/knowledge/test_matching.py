@@ -114,11 +114,13 @@ def test_what_is_deleted_does_not_match_and_an_older_revision_stays_out(matcher:
     entry = Entry("gone", "topic99 unique", 4, {"id": -1}, 0)
     matcher.keep(entry)
     assert matcher.holds("gone", 4)
+    assert matcher.standing("gone") == {"id": -1}
     assert [each.standing["id"] for each in matcher.matches("topic99 unique", 0.5)] == [-1]
     matcher.delete("gone", 5)
     matcher.keep(entry)
     assert matcher.matches("topic99 unique", 0.5) == []
     assert not matcher.holds("gone", 4)
+    assert matcher.standing("never kept") == {}
 
 
 def test_nearly_the_same_is_known_by_meaning_and_words(matcher: Matcher) -> None:
