@@ -125,7 +125,7 @@ def _starts(functions: Sequence[Deployed], measured: dict[str, Measured], fetche
     rows = [[function.name, *measured[function.name].row()] for function in functions]
     rows.sort(key=lambda row: -statistics.median(measured[row[0]].processor))
     notes = [
-        f"Python {version(fetched.python)}. Medians of {STARTS} new instances each, and of {WARM} further calls to each.",
+        f"Python {version(fetched.python)}. Medians of {STARTS} new instances, and of {WARM} further calls to each.",
         "Init is what the emulator reports from the runtime's start to its first question for an event; the first call",
         "follows it. The processor's time is that of both together, and tells more than the clock on a busy machine.",
         "The slowest come first. Doors' calls include the functions that they call.",
@@ -145,7 +145,7 @@ def _compared(measured: dict[str, Measured]) -> bench.Table:
         assert statistics.median(ours.init) < statistics.median(other.init)
         assert statistics.median(ours.processor) < statistics.median(other.processor)
     notes = [
-        f"Medians of {BESIDE_OTHERS} new instances each, interleaved, on one store. All make the same two writes to one",
+        f"Medians of {BESIDE_OTHERS} new instances each, interleaved, on one store; all make the same two writes to a",
         "table. The others make boto3's client as they are imported; ours speaks DynamoDB's protocol itself",
         "(`shared/signed.py`), checks roles, logs the call and counts it, which they do not.",
     ]

@@ -46,7 +46,7 @@ def installed() -> Installed:
     """Everything, fetched if need be; Kho's own code as it is now."""
     if platform.system() != "Linux":
         sys.exit("The runtime interface emulator runs on Linux alone.")
-    base = _python()
+    base = functions_python() or Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
     _fetch(base)
     _copy(ROOT / "functions", TARGET / "task")
     _copy(ROOT / "shared", TARGET / "layers" / "SharedLayer" / "shared")
@@ -70,19 +70,16 @@ def version(python: Path) -> str:
     return subprocess.run(asked, check=False, capture_output=True, text=True).stdout.strip()
 
 
-def _python() -> Path:
-    """The functions' Python where there is one, else the one that everything else runs on."""
+def functions_python() -> Path | None:
+    """Python 3.13, which functions run on, where this machine has it."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     candidates = [shutil.which("python3.13"), *sorted(pyenv.glob("versions/3.13.*/bin/python3.13"), reverse=True)]
-    for candidate in candidates:
-        if candidate and version(Path(candidate)):
-            return Path(candidate)
-    return Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
+    return next((Path(each) for each in candidates if each and version(Path(each))), None)
 
 
 def _fetch(base: Path) -> None:
     locks = [HERE / "emulator.lock", HERE / "runtime.lock", *sorted(LAYERS.glob("*.lock"))]
-    content = b"".join(lock.read_bytes() for lock in (*locks, ROOT / "requirements.lock", Path(__file__)))
+    content = b"".join(lock.read_bytes() for lock in (*locks, ROOT / "requirements.lock"))
     wanted = f"{base} {version(base)} {hashlib.sha256(content).hexdigest()}"
     stamp = TARGET / "installed"
     if stamp.exists() and stamp.read_text() == wanted:
