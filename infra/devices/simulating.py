@@ -85,14 +85,16 @@ def simulate(fleet: Fleets = _ONE, *, mqtt_url: str = "", data: Path = Path(".kh
     """
     running_here = None if mqtt_url else running_on(data)
     host, port = host_and_port(running_here["mqtt_url"] if running_here else mqtt_url or _USUAL_BROKER)
+    # A shell that starts a command in the background has it ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    pause = threading.Event()
     with Fleet(host, port, fleet.ids(), fleet.model()) as running:
-        running.start()
-        if not running.connected:
-            end(f"no device is let in at {host}, port {port}. Is 'kho serve' running, and does it know the devices?")
-        pause = threading.Event()
-        # A shell that starts a command in the background has it ignore Ctrl-C.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
+            running.start()
+            if not running.connected:
+                end(
+                    f"no device is let in at {host}, port {port}. Is 'kho serve' running, and does it know the devices?"
+                )
             print(f"{running.connected} of {fleet.number} devices are connected to {host}, port {port}.")
             print("Ctrl-C ends them.", flush=True)
             while not pause.wait(_EVERY_SECONDS):

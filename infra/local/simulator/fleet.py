@@ -90,6 +90,8 @@ class Fleet:
     async def _stop(self) -> None:
         for device in self.devices:
             device.stop()
-        for task in self._living:
+        # Whoever ends it may not have waited until all were connected.
+        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in others:
             task.cancel()
-        await asyncio.gather(*self._living, return_exceptions=True)
+        await asyncio.gather(*others, return_exceptions=True)
