@@ -105,8 +105,22 @@ def document(**params: Any) -> Case:
     return Case(lambda id_: {"document_id": id_, **params}, make_document, seen_of_document)
 
 
-def seen_of_answers(client: Client, _id: str) -> Any:
-    return client.result(f"{AGENT}/query_knowledge", query="secret", top_k=20)
+def make_findable_document(client: Client, id_: str) -> None:
+    content, metadata = {"mime_type": "text/plain", "body": "the secret number"}, {"tags": [id_]}
+    client.result(f"{AGENT}/create_document", document_id=id_, parent_id="root", content=content, metadata=metadata)
+    deadline = time.monotonic() + 60
+    while not seen_of_answers(client, id_)["context"]:  # where the machine is busy, a worker indexes it
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def seen_of_answers(client: Client, id_: str) -> Any:
+    return client.result(f"{AGENT}/query_knowledge", **question(id_))
+
+
+def question(id_: str) -> dict[str, Any]:
+    """What finds that document alone."""
+    return {"query": "secret", "filters": {"tags": [id_]}}
 
 
 def deleted_document(**params: Any) -> Case:
@@ -237,8 +251,12 @@ CASES: dict[str, list[Case]] = {
         ),
     ],
     f"{AGENT}/query_knowledge": [
-        Case(lambda _: {"query": "secret", "top_k": 20}, make_document, seen_of_answers),
-        Case(lambda _: {"query": "secret", "filters": {"tenant_id": "tenant-a"}}, make_document, seen_of_answers),
+        Case(question, make_findable_document, seen_of_answers),
+        Case(
+            lambda id_: {"query": "secret", "filters": {"tags": [id_], "tenant_id": "tenant-a"}},
+            make_findable_document,
+            seen_of_answers,
+        ),
     ],
     f"{AGENT}/restore_document": [deleted_document(recursive=True), deleted_document()],
     f"{AGENT}/update_document": [
