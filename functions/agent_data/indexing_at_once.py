@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 
     from shared.documents.changes import Changes
 
-_SECONDS: Final = 5.0
+_EMBEDDED_SECONDS: Final = 12.0
+"""An index in this process is never away: whoever waits for it waits for work of their own."""
+_SERVER_SECONDS: Final = 5.0
 _FIRST_SECONDS: Final = 2.5
-"""A server of an index that says nothing for so long is away, or as good as that."""
+"""A server that says nothing for so long is away, or as good as that."""
 _REST_SECONDS: Final = 10.0
 """For so long, no other write waits for an index that is away."""
 _CHARACTERS: Final = 64 * 1024
@@ -51,13 +53,14 @@ _index: Final = _Index()
 
 def index_at_once(changes: Changes) -> None:
     """Index what was written, as far as the index is there and takes it quickly."""
-    seconds = min(_SECONDS, seconds_left())
+    is_remote = bool(config().qdrant_url)
+    seconds = min(_SERVER_SECONDS if is_remote else _EMBEDDED_SECONDS, seconds_left())
     if not (changes.written and config().has_index and seconds > 0) or _index.is_away:
         return
     deadline = time.monotonic() + seconds
     answered = threading.Event()
     begun = begin(lambda: _index_all(changes.tenant_id, list(dict.fromkeys(changes.written)), deadline, answered.set))
-    if not answered.wait(min(_FIRST_SECONDS, seconds) if config().qdrant_url else seconds):
+    if is_remote and not answered.wait(min(_FIRST_SECONDS, seconds)):
         _index.failed("no answer in time")
         return
     with suppress(TimeoutError):

@@ -45,7 +45,7 @@ def _index_at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     """Have documents indexed for those tests alone that ask for it: to embed thousands takes its time."""
     is_wanted = "indexing" in request.fixturenames
     monkeypatch.setattr(indexing_at_once._index, "_away_until", -math.inf if is_wanted else math.inf)
-    monkeypatch.setattr(indexing_at_once, "_SECONDS", 60.0)
+    monkeypatch.setattr(indexing_at_once, "_EMBEDDED_SECONDS", 60.0)
 
 
 @pytest.fixture
