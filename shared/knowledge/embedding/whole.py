@@ -1,0 +1,61 @@
+"""One vector a text, for texts that are told under a title, in whatever language."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from shared.knowledge.embedding import Embedding, RemoteText
+from shared.knowledge.embedding.languages import unit, without_language
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shared.knowledge.embedding import Embedder, Vector
+    from shared.knowledge.embedding.spaces import Space
+
+_REFINED: Final = ", title and text, without language"
+
+
+def whole(space: Space) -> Space:
+    """The space of whole texts' vectors, where their parts' are of `space`."""
+    # Who knows the parts makes the vectors here, and what the model does with languages was measured.
+    if not space.tokens:
+        return space
+    return replace(space, tokens=False, model=space.model + _REFINED, floor=0.79, reach=0.18)
+
+
+class Whole:
+    """An embedder that gives no parts of texts, but makes as much of their first line as of all that is said."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._refines = embedder.space.tokens
+        self.space = whole(embedder.space)
+        # Who is kept is compared next.
+        self._passage = lru_cache(maxsize=16)(self._made)
+
+    def passages(self, texts: Sequence[str]) -> list[Embedding]:
+        """The vectors of passages."""
+        return [self._passage(text) for text in texts]
+
+    def question(self, text: str) -> Embedding:
+        """The vector of a question."""
+        return Embedding(self._refined(self._embedder.question(text).vector, text))
+
+    def _made(self, text: str) -> Embedding:
+        title = text.partition("\n")[0]
+        parts = [title, text] if self._refines and title != text else [text]
+        vectors = [
+            self._refined(each.vector, part) for each, part in zip(self._embedder.passages(parts), parts, strict=True)
+        ]
+        return Embedding(vectors[0] if len(vectors) == 1 else _middle(vectors))
+
+    def _refined(self, vector: Vector | RemoteText, text: str) -> Vector | RemoteText:
+        return vector if isinstance(vector, RemoteText) or not self._refines else without_language(vector, text)
+
+
+def _middle(vectors: Sequence[Vector | RemoteText]) -> Vector:
+    known = [vector for vector in vectors if not isinstance(vector, RemoteText)]
+    return unit(map(sum, zip(*known, strict=True)))
