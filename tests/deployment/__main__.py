@@ -1,0 +1,120 @@
+"""`make deploy-local`: build, deploy to an emulator of AWS by `sam deploy`, and call what came up."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import urllib3
+
+from infra.local.template import load
+from tests.deployment.building import built
+from tests.deployment.emulator import STACK, add_routes, client, emulated, without_what_it_lacks
+from tests.deployment.tools import surroundings, tool
+
+
+def main() -> int:
+    """0 if all came up and answers."""
+    with TemporaryDirectory(prefix="kho-deployment-") as folder, built(for_this_machine=True) as build:
+        template, missing = without_what_it_lacks(build / "template.yaml")
+        with emulated(Path(folder)) as url:
+            _deploy(template, url)
+            problems = _missing(url)
+            problems += _calls(url, add_routes(url))
+    print(f"Not emulated: {', '.join(missing) or 'nothing'}")
+    print("\n".join(problems) or "All came up, and answers.")
+    return len(problems)
+
+
+def _deploy(template: Path, url: str) -> None:
+    command = [str(tool("sam") / "sam"), "deploy", "--template-file", str(template), "--stack-name", STACK]
+    command += ["--resolve-s3", "--capabilities", "CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND", "--no-progressbar"]
+    ran = subprocess.run(
+        command,
+        cwd=template.parent,
+        env=surroundings(AWS_ENDPOINT_URL=url),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, (ran.stdout + ran.stderr)[-3000:]
+
+
+def _missing(url: str) -> list[str]:
+    """What of the template is not there."""
+    template = load()
+    pages = client("lambda", url).get_paginator("list_functions").paginate()
+    there = {
+        "function": {each["FunctionName"] for page in pages for each in page["Functions"]},
+        "table": {name.rpartition("-")[0] for name in client("dynamodb", url).list_tables()["TableNames"]},
+        "stream's worker": {
+            each["FunctionArn"].rpartition(":")[2]
+            for each in client("lambda", url).list_event_source_mappings()["EventSourceMappings"]
+        },
+        "rule": {rule["ruleName"] for rule in client("iot", url).list_topic_rules()["rules"]},
+    }
+    wanted = {
+        "function": {f"{STACK}-{name}" for name in template.functions},
+        "table": {table.name for table in template.tables},
+        "stream's worker": {f"{STACK}-{stream.function}" for stream in template.streams},
+    }
+    counted = ", ".join(f"{len(names)} {kind}s" for kind, names in there.items())
+    print(f"There are {counted}.")
+    problems = [f"no {kind} {name}" for kind, names in wanted.items() for name in sorted(names - there[kind])]
+    return problems + ([] if len(there["rule"]) == len(template.rules) else ["not every rule is there"])
+
+
+def _calls(url: str, api: str) -> list[str]:
+    """What does not answer as it should, through the gateway, with a key that `kho keys` has made in the stack."""
+    kho = str(Path(sys.executable).with_name("kho"))
+    made = subprocess.run(
+        [kho, "keys", "create", "--stack", STACK, "--tenant", "acme", "--role", "admin", "--json"],
+        env=surroundings(AWS_ENDPOINT_URL=url) | {"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert made.returncode == 0, made.stderr
+    key = {"authorization": f"Bearer {json.loads(made.stdout)['key']}"}
+    named = {"conversation_id": "chat"}
+    memory = "memory-server/memory"
+    rpc = {"jsonrpc": "2.0", "method": f"{memory}/get_context", "params": named, "id": 1}
+    asked: list[tuple[str, dict[str, Any], dict[str, str], int, str]] = [
+        (f"/{memory}/get_or_create", named, {}, 401, "Unauthorized"),
+        (f"/{memory}/get_or_create", named, {"authorization": "Bearer wrong"}, 401, "NOT_SIGNED_IN"),
+        (f"/{memory}/get_or_create", named, key, 200, '"chat"'),
+        (f"/{memory}/add_message", named | {"role": "user", "content": "Xin chào"}, key, 200, "success"),
+        (f"/{memory}/get_context", named, key, 200, "Xin chào"),
+        ("/jsonrpc", rpc, key, 200, "Xin chào"),
+        (
+            "/agent-data/create_document",
+            {"document_id": "a", "parent_id": "root", "content": {"body": "b"}},
+            key,
+            200,
+            "",
+        ),
+        ("/agent-data/get_document", {"document_id": "a"}, key, 200, '"b"'),
+    ]
+    problems = []
+    for path, body, headers, status, said in asked:
+        answer = urllib3.request(
+            "POST",
+            url + path,
+            body=json.dumps(body).encode(),
+            headers={"host": f"{api}.execute-api.localhost", "content-type": "application/json"} | headers,
+            timeout=90,
+        )
+        text = answer.data.decode()
+        print(f"POST {path}: {answer.status} {text[:100]}")
+        if answer.status != status or said not in text:
+            problems.append(f"{path} answered {answer.status}: {text[:500]}")
+    return problems
+
+
+if __name__ == "__main__":
+    sys.exit(main())
