@@ -65,6 +65,10 @@ def create(server: Server, tenant: str, document_id: str, body: str, tags: list[
     content, metadata = {"mime_type": "text/markdown", "body": body}, {"title": "Hạ tầng PF", "tags": tags}
     payload = {"document_id": document_id, "parent_id": "root", "content": content, "metadata": metadata}
     assert act(server, "create_document", payload, tenant)[0] == 200
+    deadline = time.monotonic() + 60
+    while not act(server, "query_knowledge", {"query": "Khởi tạo hạ tầng PF"}, tenant)[1].get("context"):
+        assert time.monotonic() < deadline  # where the machine is busy, a worker indexes it
+        time.sleep(0.1)
 
 
 def act(server: Server, action: str, payload: Any, tenant: str = TENANT) -> tuple[int, Any]:
