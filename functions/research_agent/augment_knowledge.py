@@ -14,7 +14,7 @@ from research_agent.markdown import documents_ingested
 from research_agent.naming import NOT_BLANK
 from shared.knowledge.ingesting import Ingestion, is_long
 from shared.knowledge.models import MAX_TEXT_BYTES, Name, NewDocument, Path
-from shared.knowledge.refusals import unreadable
+from shared.knowledge.refusals import document_too_large, unreadable
 from shared.knowledge.space import current_space
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, TooLarge, Unavailable
 from shared.rpc.offers import Tool
@@ -45,7 +45,10 @@ def handler(params: AugmentKnowledge, caller: Caller) -> Ingested:
     collection = collections(caller).require(params.collection, current_space())
     if not params.content.strip():
         raise unreadable(params.source, "holds no text")
-    digest = hashlib.sha256(params.content.encode("utf-8")).hexdigest()
+    content = params.content.encode("utf-8")
+    if len(content) > MAX_TEXT_BYTES:
+        raise document_too_large(params.source, MAX_TEXT_BYTES)
+    digest = hashlib.sha256(content).hexdigest()
     new = NewDocument(params.source, params.content, hash=digest, title=params.title, origin="text")
     held = documents(caller, collection)
     if is_long(held, [new]):

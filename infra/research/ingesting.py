@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from infra.research.backend import Refused
 from shared.knowledge.models import Failure, Tally
-from shared.rpc.errors import KhoError
+from shared.rpc.errors import KhoError, OutOfTime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _BATCH_BYTES: Final = 8 * 1024
 """Small, so that progress is told and a cancellation heard every second or so."""
 _UNDER_WAY: Final = 2
+_ATTEMPTS: Final = 3
 _PAGE: Final = 1000
 _ASKED_EVERY_SECONDS: Final = 0.25
 _COUNTS: Final = ("added", "updated", "unchanged", "removed", "chunks", "pending")
@@ -116,8 +117,15 @@ class FolderIngestion:
                 self._count(each.result())
 
     def _ingest(self, what: dict[str, Any]) -> dict[str, Any]:
-        answer = self._backend.call("ingest_documents", {"collection": self._collection} | what)
-        return awaited(self._backend, answer)
+        asked = {"collection": self._collection} | what
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return awaited(self._backend, self._backend.call("ingest_documents", asked))
+            except Refused as refusal:
+                # What was in by then is found unchanged.
+                if refusal.data.get("code") != OutOfTime.code:
+                    raise
+        return awaited(self._backend, self._backend.call("ingest_documents", asked))
 
     def _count(self, done: dict[str, Any]) -> None:
         for name in _COUNTS:

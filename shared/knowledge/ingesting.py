@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from shared.knowledge.models import Failure, Tally
-from shared.rpc.errors import KhoError, Unavailable
+from shared.rpc.errors import KhoError, OutOfTime, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -52,8 +52,8 @@ class Ingestion:
             return
         try:
             brought = self._documents.put(new)
-        except Unavailable:
-            raise  # the store itself: nothing else would go in either
+        except (Unavailable, OutOfTime):
+            raise  # not for what it is: nothing else would go in either
         except KhoError as refusal:
             self._fail(Failure(new.path, refusal.message))
             return

@@ -155,23 +155,59 @@ def test_resources_and_prompts(session: Editor, notes: str) -> None:
 REFUSALS: list[tuple[int, str, str, dict[str, Any]]] = [
     (-32001, "CONFIGURATION_NO_PROJECT", "manage_projects", {"action": "info", "project_name": "none"}),
     (-32001, "CONFIGURATION_PARAMETER_MISSING", "manage_projects", {"action": "create"}),
+    (-32001, "CONFIGURATION_PARAMETER_MISSING", "manage_projects", {"action": "link", "project_name": "garden"}),
+    (-32001, "CONFIGURATION_PROJECT_EXISTS", "manage_projects", {"action": "create", "project_name": "garden"}),
+    (
+        -32001,
+        "CONFIGURATION_NOT_LINKED",
+        "manage_projects",
+        {"action": "set-defaults", "project_name": "garden", "collections": "notes"},
+    ),
     (-32002, "COLLECTION_NOT_FOUND", "query_knowledge_base", {"query": "x", "collections": "none"}),
     (-32002, "COLLECTION_EXISTS", "manage_collections", {"action": "create", "collection_name": "notes"}),
     (-32002, "COLLECTION_PARAMETER_MISSING", "manage_collections", {"action": "info"}),
+    (-32002, "COLLECTION_NOT_FOUND", "manage_collections", {"action": "delete", "collection_name": "none"}),
+    (-32002, "COLLECTION_NOT_FOUND", "ingest_documents", {"path": "docs", "collection": "none"}),
+    (-32002, "COLLECTION_NOT_FOUND", "augment_knowledge", {"content": "x", "source": "x", "collection": "none"}),
+    (
+        -32002,
+        "COLLECTION_NOT_FOUND",
+        "manage_projects",
+        {"action": "link", "project_name": "garden", "collections": "none"},
+    ),
     (-32003, "DOCUMENT_NOT_FOUND", "ingest_documents", {"path": "none.md", "collection": "notes"}),
     (-32003, "DOCUMENT_PATH_FORBIDDEN", "ingest_documents", {"path": "..", "collection": "notes"}),
     (-32003, "DOCUMENT_UNREADABLE", "ingest_documents", {"path": "docs/picture.png", "collection": "notes"}),
     (-32003, "DOCUMENT_UNREADABLE", "augment_knowledge", {"content": " ", "source": "x", "collection": "notes"}),
+    (
+        -32003,
+        "DOCUMENT_TOO_LARGE",
+        "augment_knowledge",
+        {"content": "x" * ((4 << 20) + 1), "source": "x", "collection": "notes"},
+    ),
+    (-32004, "QUERY_INVALID", "query_knowledge_base", {"query": ""}),
     (-32004, "QUERY_INVALID", "query_knowledge_base", {"query": " \n"}),
     (-32004, "QUERY_INVALID", "query_knowledge_base", {"query": "x" * 2049}),
+    (-32602, "INVALID_PARAMS", "query_knowledge_base", {}),
+    (-32602, "INVALID_PARAMS", "query_knowledge_base", {"query": 7}),
     (-32602, "INVALID_PARAMS", "query_knowledge_base", {"query": "x", "top_k": 0}),
+    (-32602, "INVALID_PARAMS", "manage_collections", {"action": "rename"}),
+    (-32602, "INVALID_PARAMS", "manage_collections", {"action": "create", "collection_name": "a, b"}),
     (-32602, "INVALID_PARAMS", "manage_collections", {"action": "list", "unknown": 1}),
 ]
 
 
+@pytest.fixture(scope="module")
+def garden(session: Editor, notes: str) -> str:
+    """A project that is linked to nothing."""
+    made = session.result("manage_projects", action="create", project_name="garden")
+    assert notes not in made["project"]["collections"]
+    return "garden"
+
+
 @pytest.mark.parametrize(("code", "name", "tool", "arguments"), REFUSALS)
 def test_errors_have_the_seed_s_codes_and_guidance(  # noqa: PLR0917 - a row of the table each
-    session: Editor, notes: str, code: int, name: str, tool: str, arguments: dict[str, Any]
+    session: Editor, garden: str, code: int, name: str, tool: str, arguments: dict[str, Any]
 ) -> None:
     with pytest.raises(MCPError) as refused:
         session.call(tool, **arguments)
@@ -221,25 +257,87 @@ def test_deletion_is_asked_for(session: Editor) -> None:
 
 
 def test_the_command_line_gives_the_same(session: Editor, notes: str, folder: Path, data: Path) -> None:
+    into = ("--collection", notes)
     asked = {"query": "how much water does a cactus need?", "collections": notes, "top_k": 2}
     code, answered = prompt(folder, data, "query", str(asked["query"]), "--collections", notes, "--top-k", "2")
     assert (code, answered) == (0, session.result("query_knowledge_base", **asked))
     code, answered = prompt(folder, data, "collections", "info", notes)
     assert (code, answered) == (0, session.result("manage_collections", action="info", collection_name=notes))
-    code, answered = prompt(folder, data, "kb", "add-folder", "docs", "--collection", notes, "--recursive")
+    code, answered = prompt(folder, data, "kb", "add-folder", "docs", *into, "--recursive")
     assert code == 7
     assert answered == session.result("ingest_documents", path="docs", collection=notes, recursive=True)
     assert (answered["unchanged"], answered["added"], len(answered["failed"])) == (3, 0, 1)
-    refused: dict[int, tuple[str, ...]] = {
-        3: ("projects", "info", "none"),
-        4: ("query", "x", "--collections", "none"),
-        5: ("kb", "add-document", "../secret", "--collection", notes),
-        6: ("query", " "),
-    }
-    for expected, command in refused.items():
-        code, answered = prompt(folder, data, *command)
-        assert code == expected
-        assert answered["error"]["data"]["guidance"]
+    code, answered = prompt(folder, data, "collections", "list")
+    assert (code, answered) == (0, session.result("manage_collections", action="list"))
+    text = {"content": "Roses are pruned in March.", "source": "roses", "title": "Roses"}
+    added = prompt(folder, data, "kb", "add-text", text["content"], "--source", "roses", "--title", "Roses", *into)
+    assert added == (
+        0,
+        {**session.result("augment_knowledge", **text, collection=notes), "added": 1, "unchanged": 0}
+        | {"message": "Documents: 1 added."},
+    )
+
+
+PROJECTS: list[tuple[tuple[str, ...], dict[str, str]]] = [
+    (("create", "yard"), {"action": "create", "project_name": "yard"}),
+    (("link", "yard", "--collections", "notes"), {"action": "link", "project_name": "yard", "collections": "notes"}),
+    (
+        ("set-defaults", "yard", "--collections", "notes"),
+        {"action": "set-defaults", "project_name": "yard", "collections": "notes"},
+    ),
+    (("info", "yard"), {"action": "info", "project_name": "yard"}),
+    (("list",), {"action": "list"}),
+    (
+        ("unlink", "yard", "--collections", "notes"),
+        {"action": "unlink", "project_name": "yard", "collections": "notes"},
+    ),
+]
+
+
+def test_projects_at_a_prompt_are_those_of_the_editor(session: Editor, notes: str, folder: Path, data: Path) -> None:
+    for command, asked in PROJECTS:
+        code, answered = prompt(folder, data, "projects", *command)
+        assert code == 0
+        if asked["action"] == "create":
+            continue  # once only
+        told = session.result("manage_projects", **asked)
+        for each in (answered, told):
+            each.get("project", {}).pop("updated_at", None)
+        assert answered == told
+
+
+REFUSED: list[tuple[int, tuple[str, ...], str, dict[str, str]]] = [
+    (3, ("projects", "info", "none"), "manage_projects", {"action": "info", "project_name": "none"}),
+    (4, ("query", "x", "--collections", "none"), "query_knowledge_base", {"query": "x", "collections": "none"}),
+    (
+        5,
+        ("kb", "add-document", "../secret", "--collection", "notes"),
+        "ingest_documents",
+        {"path": "../secret", "collection": "notes"},
+    ),
+    (6, ("query", " "), "query_knowledge_base", {"query": " "}),
+    (2, ("query", "x", "--top-k", "99"), "query_knowledge_base", {"query": "x", "top_k": "99"}),
+]
+
+
+@pytest.mark.parametrize(("exit_code", "command", "tool", "arguments"), REFUSED)
+def test_the_command_line_refuses_as_the_tools_do(  # noqa: PLR0917 - a row of the table each
+    session: Editor,
+    notes: str,
+    folder: Path,
+    data: Path,
+    exit_code: int,
+    command: tuple[str, ...],
+    tool: str,
+    arguments: dict[str, Any],
+) -> None:
+    code, answered = prompt(folder, data, *command)
+    with pytest.raises(MCPError) as refused:
+        session.call(tool, **arguments)
+    assert code == exit_code
+    assert answered["error"]["code"] == refused.value.error.code
+    if exit_code != 2:
+        assert answered["error"] == refused.value.error.model_dump()
 
 
 def test_what_is_found_follows_the_files(session: Editor, folder: Path) -> None:
@@ -321,7 +419,15 @@ def test_over_http_a_long_ingestion_is_a_job_that_survives_kill_9(tmp_path: Path
         info = server.call("research-agent/manage_collections", action="info", collection_name="ships")
         assert info["collection"]["documents"] == 16
         sent = [{"path": "sent.md", "content": f"# Sent\n\n{' ' * 25_000}words"}]
-        long = server.call("research-agent/ingest_documents", collection="ships", documents=sent)
-        assert long["status"] == "accepted"
+        begun = server.call("research-agent/ingest_documents", collection="ships", documents=sent)
+        assert begun["status"] == "accepted"
+        blank, long = (
+            server.post("/research-agent/query_knowledge_base", json.dumps({"query": query}).encode())
+            for query in (" ", "x" * 2049)
+        )
+        for answer in (blank, long):
+            assert (answer.status, json.loads(answer.data)["error"]["code"]) == (400, "QUERY_INVALID")
+        listed = json.loads(server.get("/servers/research-agent/capabilities").data)["capabilities"]["tools"]
+        assert {"query_knowledge_base", "ingest_documents"} < {each["name"] for each in listed}
         unknown = server.error("research-agent/get_ingestion", job_id="none")
         assert (unknown["code"], unknown["data"]["code"]) == (-32003, "DOCUMENT_JOB_NOT_FOUND")

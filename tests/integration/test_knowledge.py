@@ -13,11 +13,12 @@ from shared.knowledge import keys
 from shared.knowledge.collections import Collections
 from shared.knowledge.documents import Documents
 from shared.knowledge.history import QueryHistory
+from shared.knowledge.ingesting import Ingestion
 from shared.knowledge.jobs import Jobs
 from shared.knowledge.models import Collection, NewDocument, Tally
 from shared.knowledge.projects import Projects
 from shared.knowledge.space import current_space
-from shared.rpc.errors import Conflict, InvalidRequest, NotFound, TooLarge
+from shared.rpc.errors import Conflict, InvalidRequest, NotFound, OutOfTime, TooLarge
 from tests.passages import MemoryIndex
 
 TEXT = "# Guide\n\nHow to water plants.\n"
@@ -162,6 +163,21 @@ def test_bringing_in_again_indexes_what_was_not(documents: Documents, index: Mem
     assert documents.put(NewDocument("a.md", TEXT)).outcome == "updated"
     assert documents.put(NewDocument("a.md", TEXT)).outcome == "unchanged"
     assert index.count(tenant) == 1
+
+
+def test_running_out_of_time_is_no_fault_of_a_document(
+    documents: Documents, index: MemoryIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(*_: object) -> bool:
+        raise OutOfTime
+
+    with monkeypatch.context() as patched:
+        patched.setattr(index, "replace", late)
+        with pytest.raises(OutOfTime):
+            Ingestion(documents).bring(NewDocument("a.md", TEXT))
+    again = Ingestion(documents)
+    again.bring(NewDocument("a.md", TEXT))
+    assert (again.tally.updated, again.tally.failed) == (1, [])
 
 
 def test_large_texts_are_kept_whole(documents: Documents, index: MemoryIndex, tenant: str) -> None:
