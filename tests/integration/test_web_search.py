@@ -132,6 +132,13 @@ def test_settings_that_cannot_be_used(address: str, ca_file: str) -> None:
     assert failure(DuckDuckGo(address, ca_file))[0].message == "The settings of the search's proxy cannot be used."
 
 
+def test_less_time_is_kept_too(search: DuckDuckGo) -> None:
+    started = time.monotonic()
+    with pytest.raises(ToolFailed, match="did not answer within 1 s"):
+        search.search("silent", 5, seconds=1)
+    assert time.monotonic() - started < 4
+
+
 def test_slowness_ends_in_time(search: DuckDuckGo, proxy: DuckDuckGoProxy) -> None:
     with listener(silent) as mute, ThreadPoolExecutor() as pool:
         outcomes = [pool.submit(failure, search, query) for query in SLOW]
