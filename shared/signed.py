@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import math
 import os
 import select
+import time
 from collections import deque
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -76,17 +78,24 @@ class Credentials:
 
 
 class Service:
-    """One service in this function's region, over connections that are kept."""
+    """One service in this function's region, over connections that are kept.
 
-    def __init__(self, name: str, *, connect_seconds: float, read_seconds: float, url: str = "") -> None:
+    A request that must not be tried again is better sent on a new connection than on one that the other side may just
+    be ending for having been idle: `kept_seconds` says for how long one is used again.
+    """
+
+    def __init__(
+        self, name: str, *, connect_seconds: float, read_seconds: float, url: str = "", kept_seconds: float = math.inf
+    ) -> None:
         self._name = name
+        self._kept_seconds = kept_seconds
         self._region = os.environ.get("AWS_REGION") or os.environ["AWS_DEFAULT_REGION"]
         self._connect_seconds, self._read_seconds = connect_seconds, read_seconds
         domain = "amazonaws.com.cn" if self._region.startswith("cn-") else "amazonaws.com"
         given = url or os.environ.get(f"AWS_ENDPOINT_URL_{name.upper()}") or os.environ.get("AWS_ENDPOINT_URL")
         self.url = given or f"https://{name}.{self._region}.{domain}"
         self._parts = urlsplit(self.url)
-        self._idle: deque[HTTPConnection] = deque()
+        self._idle: deque[tuple[HTTPConnection, float]] = deque()
         self._credentials: Credentials | None = None
 
     def post(self, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str], bytes]:
@@ -116,13 +125,13 @@ class Service:
         if response.will_close:
             connection.close()
         else:
-            self._idle.append(connection)
+            self._idle.append((connection, time.monotonic()))
         return response.status, {name.lower(): value for name, value in response.getheaders()}, answer
 
     def close(self) -> None:
         """Let go of the connections that are idle."""
         while self._idle:
-            self._idle.pop().close()
+            self._idle.pop()[0].close()
 
     def signed(  # noqa: PLR0913 - each is a part of what is signed
         self,
@@ -158,10 +167,10 @@ class Service:
     def _connection(self) -> HTTPConnection:
         while self._idle:
             try:
-                kept = self._idle.pop()
+                kept, since = self._idle.pop()
             except IndexError:
                 break  # another thread was first
-            if not _is_over(kept):
+            if time.monotonic() - since < self._kept_seconds and not _is_over(kept):
                 return kept
             kept.close()
         kind = HTTPSConnection if self._parts.scheme == "https" else HTTPConnection

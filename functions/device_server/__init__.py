@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field
 
 from shared.config import config
 from shared.devices.registry import registry
+from shared.devices.remembered import Remembered
 from shared.dynamodb import Table
 from shared.rpc.method import WHOLE, Params
 
@@ -20,9 +20,8 @@ DeviceId = Annotated[str, Field(min_length=1, max_length=128, examples=["esp32-7
 Limit = Annotated[int, Field(ge=1, le=1000), WHOLE]
 Cursor = Annotated[str, Field(min_length=1, max_length=4096)]
 
-_RECENT_SECONDS: Final = 5.0
-_MOST_RECENT: Final = 2_000
-_recent: Final[dict[tuple[str, str], tuple[Device | None, float]]] = {}
+_RECENT_SECONDS: Final = 10.0
+_recent: Final[Remembered[tuple[str, str], Device]] = Remembered(_RECENT_SECONDS)
 
 
 class OfDevice(Params):
@@ -45,14 +44,8 @@ def device_of(caller: Caller, device_id: str) -> Device:
 
 def device_to_call(caller: Caller, device_id: str) -> Device:
     """The device of this id as it was a few seconds ago at most: a call is not to wait for the store."""
-    key, now = (caller.tenant_id, device_id), time.monotonic()
-    found, until = _recent.get(key, (None, 0.0))
-    if found is None or until < now:
-        if len(_recent) >= _MOST_RECENT:
-            _recent.clear()
-        found = device_of(caller, device_id)
-        _recent[key] = found, now + _RECENT_SECONDS
-    return found
+    key = caller.tenant_id, device_id
+    return _recent.get(key) or _recent.put(key, device_of(caller, device_id))
 
 
 def table() -> Table:

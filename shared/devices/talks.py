@@ -8,9 +8,7 @@ call       arguments checked, sent once, its own reply awaited
 from __future__ import annotations
 
 import secrets
-import threading
 import time
-from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +19,7 @@ from shared.devices.catalogue import Catalogues
 from shared.devices.content import NoResult, ToolResult, tool_result
 from shared.devices.handshake import identify, list_tools
 from shared.devices.protocol import METHOD_NOT_FOUND
+from shared.devices.remembered import Remembered
 from shared.devices.sessions import Session, Sessions
 from shared.rpc.errors import Conflict, KhoError, OutOfTime, ToolFailed
 from shared.telemetry import count, seconds_left
@@ -36,8 +35,9 @@ if TYPE_CHECKING:
 
 DEFAULT_TIMEOUT_MS: Final = 10_000
 MAX_TIMEOUT_MS: Final = 25_000
-_REMEMBERED_SECONDS: Final = 5.0
-_REMEMBERED: Final = 2_000
+_STATE_SECONDS: Final = 10.0
+_CATALOGUE_SECONDS: Final = 60.0
+"""How long they are remembered; a list is that of one name and version, which hardly changes."""
 _READ_AGAIN_SECONDS: Final = 10.0
 """A name that is not listed has the list read again, but not each time."""
 _LISTING_SECONDS: Final = 10.0
@@ -51,7 +51,6 @@ class Known:
     state: State
     session: Session
     catalogue: Catalogue | None
-    until: float
 
 
 class Talks:
@@ -61,8 +60,8 @@ class Talks:
         self.exchange = exchange
         self._table = table
         self._capabilities = capabilities
-        self._known: OrderedDict[tuple[str, str], Known] = OrderedDict()
-        self._changing = threading.Lock()
+        self._known: Remembered[tuple[str, str], Known] = Remembered(_STATE_SECONDS)
+        self._read: Remembered[tuple[str, str, str, str], Catalogue] = Remembered(_CATALOGUE_SECONDS)
 
     def tools(self, device: Device, *, with_user_tools: bool = False) -> tuple[Catalogue, list[Tool]]:
         """What the device can do: as it is kept, without waking the device, or as the device says now."""
@@ -136,7 +135,7 @@ class Talks:
         session = state.session
         if session is None:
             raise refusals.not_ready(device.id)
-        found = self._catalogues(device).find(session.name, session.version)
+        found = self._find(device, session)
         return self._remember(device, state, session, found)
 
     def _kept(self, device: Device) -> Catalogue | None:
@@ -147,7 +146,7 @@ class Talks:
         state = self._sessions(device).read()
         if state.session is None:
             return None
-        found = self._catalogues(device).find(state.session.name, state.session.version)
+        found = self._find(device, state.session)
         if state.ready and found:
             self._remember(device, state, state.session, found)
         return found
@@ -190,6 +189,7 @@ class Talks:
             # A device that cannot list its tools now has a session all the same, and is asked again when one is called.
             with suppress(ToolFailed):
                 catalogues.keep(list_tools(self.exchange, device, session, deadline))
+            self._read.forget((device.tenant_id, device.id, name, version))
         self._forget(device)
         return session
 
@@ -199,6 +199,8 @@ class Talks:
         except TimeoutError:
             raise refusals.not_ready(device.id) from None
         self._catalogues(device).keep(read)
+        if read.tools:
+            self._read.put((device.tenant_id, device.id, read.name, read.version), read)
         self._remember(device, known.state, known.session, read)
         return read
 
@@ -222,23 +224,21 @@ class Talks:
     def _catalogues(self, device: Device) -> Catalogues:
         return Catalogues(self._table, device.tenant_id, device.id)
 
+    def _find(self, device: Device, session: Session) -> Catalogue | None:
+        key = (device.tenant_id, device.id, session.name, session.version)
+        found = self._read.get(key)
+        if found is None and (found := self._catalogues(device).find(session.name, session.version)):
+            self._read.put(key, found)
+        return found
+
     def _recall(self, device: Device) -> Known | None:
-        with self._changing:
-            known = self._known.get((device.tenant_id, device.id))
-        return known if known and known.until > time.monotonic() else None
+        return self._known.get((device.tenant_id, device.id))
 
     def _remember(self, device: Device, state: State, session: Session, catalogue: Catalogue | None) -> Known:
-        known = Known(state, session, catalogue, time.monotonic() + _REMEMBERED_SECONDS)
-        with self._changing:
-            self._known[device.tenant_id, device.id] = known
-            self._known.move_to_end((device.tenant_id, device.id))
-            while len(self._known) > _REMEMBERED:
-                self._known.popitem(last=False)
-        return known
+        return self._known.put((device.tenant_id, device.id), Known(state, session, catalogue))
 
     def _forget(self, device: Device) -> None:
-        with self._changing:
-            self._known.pop((device.tenant_id, device.id), None)
+        self._known.forget((device.tenant_id, device.id))
 
 
 def _has_begun(state: State, session_id: str) -> bool:

@@ -46,8 +46,8 @@ TOKEN: Final = "bench"
 ECHO: Final = "self.test.echo"
 KHO: Final = str(Path(sys.executable).with_name("kho"))
 STAGES: Final = {
-    "look up the device, once in 5 s": "device_server.device_of",
-    "look up session and catalogue, once in 5 s": "shared.devices.talks.Talks._ready",
+    "look up the device, once in 10 s": "device_server.device_of",
+    "look up session and catalogue, once in 10 s": "shared.devices.talks.Talks._kept",
     "check the arguments": "shared.devices.talks.checked",
     "hear the device's topic": "device_server.wire.MqttLine._heard",
     "send, by a signed HTTP request": "device_server.wire.MqttLine.send",
