@@ -72,7 +72,8 @@ def looked_at(shelf: Embedded, question: str, floor: float) -> dict[int, float]:
     if best:
         held = shelf.terms([best])[best]
         weights = dict(zip(terms.numbers, terms.weights, strict=True))
-        coverage = sum(weight for number, weight in weights.items() if number in held) / sum(weights.values())
+        share = sum(weight for number, weight in weights.items() if number in held) / sum(weights.values())
+        coverage = share**2
     found = {}
     payloads = shelf.read(list(meaning))
     for id_, cosine in meaning.items():
