@@ -8,10 +8,11 @@ from device_server import table
 from device_server.data_plane import DataPlane
 from device_server.place import Broker, IotCore
 from device_server.wire import MqttLine
-from shared.config import ConfigurationError, config
+from shared.config import config
 from shared.devices.exchange import Exchange
 from shared.devices.handshake import capabilities
 from shared.devices.talks import Talks
+from shared.rpc.errors import Unavailable
 
 
 @cache
@@ -46,4 +47,7 @@ def _place() -> Broker | IotCore:
         return Broker(settings.mqtt_url, settings.mqtt_token, settings.mqtt_keepalive)
     if settings.iot_endpoint:
         return IotCore(settings.iot_endpoint, settings.mqtt_keepalive)
-    raise ConfigurationError("KHO_IOT_ENDPOINT or KHO_MQTT_URL must say where the devices' broker is")
+    raise Unavailable(
+        "It is not known here where devices connect to; nothing was sent.",
+        guidance="The operator deploys with IotEndpoint, which 'aws iot describe-endpoint' tells.",
+    )
