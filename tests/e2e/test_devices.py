@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -9,8 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from infra.local.simulator.device import Model
+from infra.local.simulator.fleet import Fleet
+from infra.local.simulator.quirks import FIRMWARE, Quirk
+from tests.devices import until
 from tests.e2e.server import Server
-from tests.mqtt import Wire
+from tests.mqtt import TOKEN, Wire, running_broker
 
 KHO = str(Path(sys.executable).with_name("kho"))
 
@@ -58,6 +63,37 @@ def test_the_servers_end_is_told_to_devices(tmp_path: Path) -> None:
         while lamp.receive() is not None:  # it may have been asked who it is
             continue
         assert "Traceback" not in server.printed()
+
+
+def test_a_broker_that_runs_elsewhere_takes_the_embedded_ones_place(tmp_path: Path) -> None:
+    audio = {"KHO_AUDIO_SERVER": "audio.example"}
+    with running_broker() as elsewhere:
+        options = ("--mqtt-url", f"mqtt://127.0.0.1:{elsewhere.port}", "--mqtt-token", TOKEN)
+        model = Model(FIRMWARE | {Quirk.SUBSCRIBES, Quirk.HELLO})
+        with (
+            Server(tmp_path / "data", *options, environment=audio) as server,
+            Fleet("127.0.0.1", elsewhere.port, ["far"], model) as fleet,
+        ):
+            assert mqtt_port(server) == elsewhere.port
+            fleet.start()
+            until(lambda: server.call("device-server/devices/list")["devices"])
+            call = {"device_id": "far", "name": "self.audio_speaker.set_volume", "arguments": {"volume": 40}}
+            assert server.call("device-server/tools/call", **call)["content"] == [{"type": "text", "text": "true"}]
+
+
+def test_a_broker_elsewhere_that_is_not_there_is_said(tmp_path: Path) -> None:
+    for url, said in (("mqtt://127.0.0.1:9", "No broker answers"), ("http://127.0.0.1:1", "is no broker's address")):
+        command = [KHO, "serve", "--data", str(tmp_path / "data"), "--port", "0", "--mqtt-url", url]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 1
+        assert said in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_nobody_else_reads_the_word_that_the_backend_is_known_by(server: Server) -> None:
+    announced = server.data / "serving.json"
+    assert json.loads(announced.read_text())["mqtt_token"]
+    assert announced.stat().st_mode & 0o077 == 0
 
 
 def refused(*options: str, environment: dict[str, str] | None = None) -> str:
