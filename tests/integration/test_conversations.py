@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from infra.local.dynamodb import connect
+from infra.local.template import load
 from shared.config import config
 from shared.dynamodb import Table, Write
 from shared.memory import keys
@@ -120,6 +122,18 @@ def test_purging_leaves_nothing(conversations: Conversations, tenant: str, store
     left = {(item["pk"]["S"].removeprefix(tenant), item["sk"]["S"]) for item in items_of(tenant, store)}
     kept = {("#conversation#over", "conversation"), ("#conversations", "over")} if ending == "clear" else set()
     assert left == kept | {("#purge", f"purge#{generation}")}
+
+
+def test_the_second_purge_comes_when_no_writer_of_before_is_left(conversations: Conversations, tenant: str) -> None:
+    """A writer lives as long as its function does, behind a door that waits for it."""
+    conversations.append("over", "user", "x")
+    generation = conversations.require("over").generation
+    before = int(time.time())
+    conversations.clear("over")
+    purge = conversations.table.get(keys.purges(tenant), f"{keys.PURGE}{generation}")
+    assert purge
+    assert before + 120 <= purge["expires_at"] <= time.time() + 120
+    assert max(each.timeout for name, each in load().functions.items() if not name.startswith("workers-")) < 60
 
 
 def test_summary_goes_with_the_messages_it_tells_of(conversations: Conversations) -> None:
