@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from recall_kit import experiences
+from shared.config import config
 from shared.experiences.ranking import RELEVANCE_DECIMALS, RELEVANCE_FLOOR, Match, month_end, ranked
 from shared.rpc.errors import Unavailable
 from shared.telemetry import logger
@@ -141,4 +142,6 @@ def _text(experience: Experience) -> str:
 def _matcher() -> Matcher:
     from shared.knowledge.matching import matcher
 
+    if not config().has_index:
+        raise Unavailable("There is no index to find experiences in.", guidance="Tell the operator: it needs Qdrant.")
     return matcher(COLLECTION)

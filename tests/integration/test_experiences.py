@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 WORDS = ("timeout", "deadlock", "cache", "segfault", "CORS", "encoding", "leak", "race", "certificate", "proxy")
+MATCHER = finding._matcher
 PROBLEM = {"title": "Kafka consumer lags", "problem_description": "It falls behind.", "solution": "Add partitions."}
 
 
@@ -313,6 +314,16 @@ def test_who_ended_before_comparing_is_followed_by_the_stream(store: str, monkey
     event = records({"pk": {"S": f"content#{new[:2]}"}, "sk": {"S": new}})
     assert index_experiences.handler(event, None) == {"batchItemFailures": []}
     assert done("get_experience", id=new)["similar_to"] == old
+
+
+def test_where_there_is_no_index_nothing_is_found_and_nothing_is_lost(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nowhere = replace(config(), qdrant_url="", qdrant_folder="")
+    monkeypatch.setattr(finding, "_matcher", MATCHER)
+    monkeypatch.setattr("recall_kit.finding.config", lambda: nowhere)
+    assert done("get_experience", id=submitted("Mutex is poisoned"))["title"] == "Mutex is poisoned"
+    assert asked("query_experiences", keywords="mutex")["error"]["kind"] == "Unavailable"
 
 
 def test_an_index_that_was_behind_ranks_by_counts_as_they_are(store: str) -> None:
