@@ -33,8 +33,9 @@ class Whole:
         self._embedder = embedder
         self._refines = embedder.space.tokens
         self.space = whole(embedder.space)
-        # Who is kept is compared next.
+        # Who is kept is compared next, and who asked for a page asks for the next one.
         self._passage = lru_cache(maxsize=16)(self._made)
+        self._question = lru_cache(maxsize=256)(self._asked)
 
     def passages(self, texts: Sequence[str]) -> list[Embedding]:
         """The vectors of passages."""
@@ -42,6 +43,9 @@ class Whole:
 
     def question(self, text: str) -> Embedding:
         """The vector of a question."""
+        return self._question(text)
+
+    def _asked(self, text: str) -> Embedding:
         return Embedding(self._refined(self._embedder.question(text).vector, text))
 
     def _made(self, text: str) -> Embedding:
