@@ -1,4 +1,7 @@
-"""The `research-agent` command line.
+"""Find passages in your own documents, in any language from any other.
+
+Make a collection (collections create notes), fill it (kb add-folder docs --collection notes --recursive), and ask
+(query "how do I …"). Everything lies in the data folder of this machine, unless an endpoint is named.
 
 Exit codes: 0 done; 1 the system failed; 2 the command was not understood; 3 configuration; 4 collection; 5 document;
 6 query; 7 done, but some documents were left out; 130 interrupted.

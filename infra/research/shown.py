@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 from rich.markdown import Markdown
@@ -21,6 +21,16 @@ if TYPE_CHECKING:
 
 _out = Console()
 _err = Console(stderr=True)
+
+_AT_A_PROMPT: Final = {
+    "COLLECTION_NOT_FOUND": "'research-agent collections list' shows those that exist; 'collections create' makes one.",
+    "COLLECTION_EXISTS": "Use the one there is, or another name; 'research-agent collections info' describes it.",
+    "CONFIGURATION_NO_PROJECT": "'research-agent projects list' shows those that exist; 'projects create' makes one.",
+    "CONFIGURATION_PROJECT_EXISTS": "Use the one there is, or another name; 'research-agent projects info' shows it.",
+    "CONFIGURATION_NOT_LINKED": "Link them first: 'research-agent projects link'.",
+    "INVALID_PARAMS": "Correct these and try again; nothing was changed.",
+}
+"""What to do, in commands where the tools' guidance names tools."""
 
 
 def as_json(result: Any) -> None:
@@ -66,10 +76,14 @@ def ingested(result: dict[str, Any]) -> None:
 
 
 def refused(error: Refused) -> None:
-    """Show what went wrong, and what to do."""
+    """Show what went wrong, in which fields, and what to do."""
     _err.print(Text(f"research-agent: {error.message}", style="red"))
-    if error.data.get("guidance"):
-        _err.print(Text(str(error.data["guidance"])))
+    details = error.data.get("details")
+    for each in details if isinstance(details, list) else ():
+        _err.print(Text(f"{each['field']}: {each['message']}"))
+    guidance = _AT_A_PROMPT.get(str(error.data.get("code")), error.data.get("guidance"))
+    if guidance:
+        _err.print(Text(str(guidance)))
 
 
 @contextmanager

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 MAX_TEXT_BYTES: Final = 4 << 20
 MAX_PATH_BYTES: Final = 900
@@ -17,8 +18,19 @@ Outcome = Literal["added", "updated", "unchanged"]
 JobStatus = Literal["queued", "running", "done", "failed"]
 
 MAX_NAME: Final = 64
+_NAMED: Final = r"[^\s,#\x00-\x1f\x7f-\x9f]+"
+
+
+def _name(value: str) -> str:
+    if value and not re.fullmatch(_NAMED, value):
+        raise ValueError("holds a space, a comma, a '#' or a control character")
+    return value
+
+
 Name = Annotated[
-    str, Field(min_length=1, max_length=MAX_NAME, pattern=r"^[^\s,#\x00-\x1f\x7f-\x9f]+$", examples=["notes"])
+    str,
+    Field(min_length=1, max_length=MAX_NAME, examples=["notes"], json_schema_extra={"pattern": f"^{_NAMED}$"}),
+    AfterValidator(_name),
 ]
 """What a collection or a project is called: no comma, for lists are parted by them."""
 Path = Annotated[str, Field(min_length=1, max_length=MAX_PATH_BYTES, examples=["docs/guide.md"])]

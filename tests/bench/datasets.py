@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import random
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,6 +16,8 @@ from tests.bench.tables import Table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+QUERIES: Final = int(os.environ.get("KHO_BENCH_ASKED", "0"))
+"""How many queries of each data set are asked; 0: all."""
 FOLDER: Final = Path(__file__).parents[3] / "shared" / "retrieval"
 
 
@@ -28,7 +33,7 @@ class DataSet:
     @property
     def collection(self) -> str:
         """The same for data sets of the same documents."""
-        return f"c{abs(hash(tuple(self.corpus.values())))}"
+        return f"c{zlib.crc32(''.join(self.corpus.values()).encode())}"
 
     def ndcg(self, search: Callable[[str, str], list[str]]) -> float:
         """The mean nDCG@10 of a way to get from a collection and a query to documents, best first."""
@@ -57,7 +62,10 @@ def _read(folder: Path) -> DataSet:
     for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines():
         query, document, _grade = line.split()
         relevant.setdefault(query, set()).add(document)
-    return DataSet(folder.name, _texts(folder / "corpus.jsonl"), _texts(folder / "queries.jsonl"), relevant)
+    queries = _texts(folder / "queries.jsonl")
+    if QUERIES:
+        queries = dict(random.Random(1).sample(list(queries.items()), QUERIES))
+    return DataSet(folder.name, _texts(folder / "corpus.jsonl"), queries, relevant)
 
 
 def _texts(file: Path) -> dict[str, str]:
