@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _CONNECT_SECONDS: Final = 10.0
 _HELLO_SECONDS: Final = 10.0
+_HELLO_SLACK_SECONDS: Final = 0.01
 _REORDER_SECONDS: Final = 0.05
 _FLOOD_EACH: Final = 0.01
 _FLOOD_COUNT: Final = 10
@@ -38,6 +39,7 @@ class Model:
     reconnect_seconds: tuple[float, float] = (10.0, 60.0)
     late_seconds: float = 30.0
     user_name: str | None = None
+    """Where there is only a password, each device's own id."""
     password: bytes | None = None
 
     def made_tools(self) -> list[Tool]:
@@ -85,6 +87,7 @@ class Device:
         self._running = False
         self._held: list[str] = []
         self._stalled_until = 0.0
+        self._stalled: list[bytes] = []
         self._stopped = False
         self._lost = asyncio.Event()
 
@@ -96,7 +99,8 @@ class Device:
     async def connect(self, host: str, port: int) -> None:
         """Connect once; raises OSError, TimeoutError or Refused."""
         model = self.model
-        packet = Connect(self.device_id, keepalive=model.keepalive, user_name=model.user_name, password=model.password)
+        user_name = model.user_name or (self.device_id if model.password else None)
+        packet = Connect(self.device_id, keepalive=model.keepalive, user_name=user_name, password=model.password)
         self._lost.clear()
         _, client = await self._loop.create_connection(lambda: Client(packet, self._take, self._gone), host, port)
         self._client = client
@@ -160,6 +164,7 @@ class Device:
     def _gone(self) -> None:
         self._waiting.clear()
         self._held.clear()
+        self._stalled.clear()
         self._lost.set()
 
     def _take(self, _topic: str, payload: bytes) -> None:
@@ -186,6 +191,7 @@ class Device:
         self.tally.hellos_accepted += 1
         self.session_id = session_id
         self._stalled_until = 0.0
+        self._go_on()
 
     def _take_mcp(self, payload: Any) -> None:
         outcome = self.firmware.take(payload)
@@ -249,9 +255,17 @@ class Device:
         envelope = f'{{"session_id":{json.dumps(session)},"type":"mcp","payload":{payload}}}'.encode()
         stall = self._stalled_until - self._loop.time()
         if stall > 0:
-            self._loop.call_later(stall, self._publish, envelope)
+            self._stalled.append(envelope)
+            self._loop.call_later(stall, self._go_on)
         else:
             self._publish(envelope)
+
+    def _go_on(self) -> None:
+        """Say what has waited for the answer to a hello."""
+        if self._stalled_until - self._loop.time() < _HELLO_SLACK_SECONDS:
+            stalled, self._stalled = self._stalled, []
+            for envelope in stalled:
+                self._publish(envelope)
 
     def _publish(self, payload: bytes) -> None:
         if self._client and self._client.connected:
