@@ -80,7 +80,8 @@ class Instance:
 
     def processor_ms(self) -> float:
         """How long the processor has worked for the runtime since its start."""
-        (pid,) = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
+        threads = Path(f"/proc/{self._process.pid}/task").glob("*/children")
+        (pid,) = " ".join(each.read_text() for each in threads).split()
         tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
         return sum(int(each.read_text().split()[0]) for each in tasks) / 1e6
 
