@@ -23,7 +23,7 @@ def host_and_port(url: str, schemes: Collection[str] = ("mqtt",)) -> tuple[str, 
     """Where a broker's address leads."""
     parts = urlsplit(url)
     try:
-        port = parts.port or _USUAL_PORTS.get(parts.scheme, 0)
+        port = _USUAL_PORTS.get(parts.scheme, 0) if parts.port is None else parts.port
     except ValueError:
         port = 0
     if parts.scheme not in schemes or not parts.hostname or not port:

@@ -41,7 +41,7 @@ class Fleets:
     keepalive
         After how many seconds of silence they show that they are alive.
     user
-        Their user name.
+        Their user name; without, each one's id, where there is a password.
     password
         Their password.
     """
