@@ -24,6 +24,7 @@ from infra.local.listening import address_of
 from infra.local.rules.feeding import RuleFeeder
 from infra.local.streams import StreamReader
 from infra.local.terminal import Terminal
+from shared.knowledge.index import close_index
 from shared.rpc import invoke
 
 if TYPE_CHECKING:
@@ -81,6 +82,8 @@ def run(  # noqa: PLR0913 - each is a part of the machine
             thread.start()
             stack.callback(thread.join, 5)
             stack.callback(thread.stop)
+        # Ends what is being indexed, which may take minutes; the streams bring it again.
+        stack.callback(close_index)
         # A shell that starts a command in the background has it ignore Ctrl-C; uvicorn ends at either signal by itself,
         # and then raises it again.
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -187,6 +187,7 @@ def _embedded(data: Path) -> Iterator[_Embedded]:
         from infra.local.functions import Functions
         from infra.local.streams import StreamReader
         from shared.config import ConfigurationError, config
+        from shared.knowledge.index import close_index
         from shared.rpc import invoke
 
         try:
@@ -202,4 +203,5 @@ def _embedded(data: Path) -> Iterator[_Embedded]:
                 reader.start()
                 stack.callback(reader.join, 5)
                 stack.callback(reader.stop)
+        stack.callback(close_index)
         yield _Embedded()

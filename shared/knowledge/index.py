@@ -13,6 +13,7 @@ from shared.knowledge.lexical import passage_terms
 from shared.knowledge.reranking import reranker
 from shared.knowledge.retrieval import Retriever
 from shared.knowledge.store import Point, Scope, VectorStore, vector_store
+from shared.rpc.errors import Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from shared.knowledge.passages import Document, Hit, Passage, Question
     from shared.knowledge.retrieval import Ranking
 
-_AT_ONCE: Final = 64
+_AT_ONCE: Final = 32
+"""Whoever closes the index waits for so many passages to be embedded."""
 _opening: Final = threading.Lock()
 
 
@@ -35,6 +37,7 @@ class Index:
         self._embedder = embedder
         self._store = store
         self._retriever = retriever or Retriever(embedder, store)
+        self._is_closed = False
 
     def replace(self, document: Document, revision: int, passages: Sequence[Passage]) -> bool:
         """Let `passages` be all that is found of `document`, unless a newer revision is there already (False).
@@ -45,6 +48,7 @@ class Index:
         if self._version(document) > version:
             return self._swept(document) == version
         for start in range(0, len(passages), _AT_ONCE):
+            self._require_open()
             batch = passages[start : start + _AT_ONCE]
             embeddings = self._embedder.passages([passage.searchable for passage in batch])
             points = [
@@ -113,10 +117,16 @@ class Index:
         return self._retriever.rank(question, until)
 
     def close(self) -> None:
-        """Let go of the store; whatever was written is kept."""
+        """Let go of the store; whatever was written is kept, and who is still writing is told to come again."""
+        self._is_closed = True
         self._store.close()
 
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise Unavailable("The index is closed.")
+
     def _version(self, document: Document) -> int:
+        self._require_open()
         record = self._store.read([document.id]).get(document.id)
         return int(record["version"]) if record else 0
 
@@ -141,6 +151,12 @@ def knowledge_index() -> Index:
     """The index that the settings name; one a process, for the embedded store belongs to one."""
     with _opening:  # two first callers must not open it twice
         return _opened()
+
+
+def close_index() -> None:
+    """Let go of this process's index, if it was ever opened."""
+    if _opened.cache_info().currsize:
+        _opened().close()
 
 
 @cache

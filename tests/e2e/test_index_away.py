@@ -120,3 +120,13 @@ def test_a_server_that_was_killed_and_starts_while_the_index_is_away_catches_up(
     assert shelf.create("b") < 4
     qdrant.start()
     eventually({"before", "a", "b"}, shelf)
+
+
+def test_a_server_ends_at_once_while_it_indexes_a_long_text(server: Server, shelf: Shelf) -> None:
+    shelf.create("long", "Moss grows on stones, says line after line.\n\n" * 40_000)
+    time.sleep(1)  # the stream has brought it by now
+    started = time.monotonic()
+    assert server.interrupt() == 0
+    assert time.monotonic() - started < 15, server.printed()
+    assert "Traceback" not in server.printed()
+    server.start()

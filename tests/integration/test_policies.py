@@ -34,6 +34,8 @@ CHAT = {"conversation_id": "chat"}
 MESSAGE = CHAT | {"role": "user", "content": "x"}
 
 LARGE = {"body": "".join(random.Random(1).choices(string.printable, k=100_000))}
+# As large, with next to nothing to embed.
+BLANK = {"body": "x" + "".join(random.Random(1).choices(" \t\n\u2002\u2003\u2004\u2005", k=300_000))}
 TREE = [
     {"document_id": document_id, "parent_id": parent_id, "content": {"body": "x"}}
     for parent_id, document_id in (("root", "top"), ("top", "mid"), ("mid", "leaf"), ("mid", "twig"), ("mid", "gone"))
@@ -231,7 +233,7 @@ def test_the_ingesting_worker(tenant: str, made: set[tuple[str, str]]) -> None:
 def test_the_worker_that_indexes_documents(tenant: str, made: set[tuple[str, str]]) -> None:
     from workers import index_documents
 
-    documents = ({"document_id": name, "parent_id": "root", "content": LARGE} for name in ("large", "ending"))
+    documents = ({"document_id": name, "parent_id": "root", "content": BLANK} for name in ("large", "ending"))
     run("agent_data-create_document", list(documents), tenant)
     run("agent_data-delete_document", [{"document_id": "ending", "delete_at": "2999-01-01T00:00:00Z"}], tenant)
     made.clear()
