@@ -103,7 +103,9 @@ def http_headers(error: KhoError) -> dict[str, str]:
     if isinstance(error, errors.NotSignedIn):
         return {"www-authenticate": "Bearer"}
     retryable = error.retryable or error.name in _RETRYABLE_CODES
-    return {"retry-after": str(_RETRY_AFTER_SECONDS)} if retryable else {}
+    known = error.details if isinstance(error.details, dict) else {}
+    after = known.get("retry_after_seconds", _RETRY_AFTER_SECONDS)
+    return {"retry-after": str(after)} if retryable else {}
 
 
 def jsonrpc_error(error: KhoError, server: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, ClassVar, Final
 
 from pydantic import AfterValidator, Field
@@ -14,9 +14,10 @@ from recall_kit.finding import found
 from recall_kit.validating import CodedParams
 from shared.experiences.counting import Counting
 from shared.experiences.models import Experience
-from shared.rpc.errors import OutOfTime, Unavailable
+from shared.rpc.errors import OutOfTime, TooLarge, Unavailable
 from shared.rpc.method import WHOLE
 from shared.rpc.offers import Tool
+from shared.rpc.pages import MAX_PAGE_BYTES, answer_bytes
 
 MAX_KEYWORDS: Final = 10_000
 MAX_LIMIT: Final = 50
@@ -109,7 +110,9 @@ class Found:
 def handler(params: Query, _caller: Caller) -> Answered[Found]:
     """Find what matches, and note what is returned, which is counted after the answer."""
     page, total = found(params.keywords, params.offset, params.limit)
-    if page:
-        Counting(table()).note([experience.id for experience, _ in page])
     records = [ExperienceRecord.of(experience, match.relevance) for experience, match in page]
+    if answer_bytes([asdict(record) for record in records], nested=1) > MAX_PAGE_BYTES:
+        raise TooLarge("These experiences would pass 6 MB.", guidance="Ask for fewer at once, with a smaller 'limit'.")
+    if records:
+        Counting(table()).note([record.id for record in records])
     return Answered(success=True, data=Found(records, total, params.limit, params.offset))

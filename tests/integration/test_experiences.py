@@ -259,6 +259,18 @@ def test_each_returned_record_is_counted_once_a_query(store: str) -> None:
         assert done("get_experience", id=id_)["updated_at"] > before[id_]
 
 
+@pytest.mark.usefixtures("counted")
+def test_what_does_not_fit_through_a_door_is_refused_and_not_counted(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [submitted(f"Quoting is doubled {number}", "x" * 1000) for number in range(6)]
+    monkeypatch.setattr("recall_kit.query_experiences.MAX_PAGE_BYTES", 5_000)
+    answer = asked("query_experiences", keywords="quoting is doubled", limit=50)
+    assert (answer["error"]["kind"], "limit" in answer["error"]["guidance"]) == ("TooLarge", True)
+    assert noted(store) == []
+    assert len(paged("quoting is doubled", 3)) == len(ids)
+
+
 def test_secrets_are_refused_and_told_by_field_and_kind_alone(store: str, caplog: pytest.LogCaptureFixture) -> None:
     secret = "AKIA" + "Z7Q2M4X9K1T3B8WD"
     for field in ("title", "problem_description", "root_cause", "solution", "context"):
