@@ -33,11 +33,12 @@ class Client(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._ping: asyncio.TimerHandle | None = None
         self._admitted: asyncio.Future[None] = self._loop.create_future()
+        self._let_in = False
 
     @property
     def connected(self) -> bool:
         """Whether what is published is sent."""
-        return self._transport is not None and not self._transport.is_closing() and self._admitted.done()
+        return self._transport is not None and not self._transport.is_closing() and self._let_in
 
     async def admitted(self, seconds: float) -> None:
         """Wait until the broker lets the client in."""
@@ -103,6 +104,7 @@ class Client(asyncio.Protocol):
                     self.send(encode(Puback(packet.packet_id), MQTT_3))
                 self._take(packet.topic, packet.payload)
             case Connack(reason=0) if not self._admitted.done():
+                self._let_in = True
                 self._admitted.set_result(None)
             case Connack() if not self._admitted.done():
                 self._admitted.set_exception(Refused(f"The broker refuses the client with code {packet.reason}"))
