@@ -11,7 +11,7 @@ from shared.experiences.secrets.placeholders import changes, is_expression, is_p
 from shared.experiences.secrets.rules import Candidate, Rule
 
 _PASSWORD: Final = (
-    r"pass[-_ ]?(?:word|wd|phrase|code)s?|passwort|\bpass|[_-]pass|\bpwd|[_a-z]pwd|\bpw|_pw|_psw|\bpsk|[-_]psk|\bmk|mật khẩu|mat[-_ ]?khau|"
+    r"pass[-_ ]?(?:word|wd|phrase|code)s?|passwort|\bpass|[_-]pass|\bpwd|[_a-z]pwd|\bpw|_pw|_psw|\bpsk|[-_]psk|\bmk|mật khẩu(?:[ \t][a-zà-ỹ]{1,12}){0,2}?|mat[-_ ]?khau|"
     r"密码|口令|暗号"
 )
 _SECRET: Final = (
@@ -45,7 +45,7 @@ _BASE64: Final = "[A-Za-z0-9_+/=.~-]"
 
 
 _GRAMMAR: Final = re.compile(
-    r"\b(?:a|an|and|any|are|as|at|be|by|can|cannot|enter|for|has|have|if|in|incorrect|invalid|is|it|least|long|"
+    r"\b(?:a|an|and|any|are|as|at|be|by|can|cannot|enter|for|in|incorrect|invalid|is|least|long|"
     r"match|minimum|must|new|no|not|of|on|or|please|required|reset|short|should|that|the|then|this|to|too|use|"
     r"was|weak|when|with|wrong|you|your|password|passwords|characters|phải|không|của|là|và|bắt|buộc)\b"
 )
@@ -231,8 +231,10 @@ CREDENTIALS: Final = (
     Rule("password", r"(?i)\bidentified[ \t]+(?:with[ \t]+[\"'\w]+[ \t]+)?(?:by|as)[ \t]+(?:password[ \t]+)?[\"'`]?([^\s\"'`;]{3})", _not_a_placeholder, r"[^\s\"'`;]"),
     Rule("password", r"(?i)\bpassword(?:[ \t]+|[ \t]*(?:\(|=)|[ \t]+for[^=\n]{1,60}=)[ \t]*(?:password\()?'([^'\n]{3})", _not_a_placeholder, r"[^'\n]"),
     Rule("password", r"\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]*? -p['\"]?([^\s'\"-][^\s'\"]{2})", _not_a_placeholder, _ARGUMENT),
-    Rule("password", rf"(?i)(?:{_PASSWORD})[\"']?[ \t]{{1,3}}[\"'`]?{_BARE}", _is_spoken_password, _WITHOUT_QUOTES),
+    Rule("password", rf"(?i)(?:(?:{_PASSWORD})[\"']?[ \t]{{1,3}}|密码|口令)[\"'`]?{_BARE}", _is_spoken_password, _WITHOUT_QUOTES),
     Rule("password", r"\bjdbc:oracle:\w+:[\w.-]+/([^\s@/:]{3,80})@", _not_a_placeholder),
+    Rule("password", r"\bsqlplus[ \t]+(?:-\w+[ \t]+)*[\w.]+/([^\s@/]{3,80})", _not_a_placeholder),
+    Rule("password", r"(?:^|[\s'\"`(=])[\w.-]+:([^\s:@/'\"]{3,80})@(?:localhost\b|\d{1,3}(?:\.\d{1,3}){3}|[\w-]+(?:\.[\w-]+)*:\d{2,5})", _not_a_placeholder),
     Rule("password", r"\bhtpasswd[ \t]+-\w*b\w*[ \t]+\S+[ \t]+\S+[ \t]+['\"]?([^\s'\"]{3})", _not_a_placeholder, _ARGUMENT),
     Rule("password", r"\b(?:smbclient|rpcclient|smbmap|net)\b[^\n]*? -U[ \t]?['\"]?[^\s%]+%([^\s'\"]{3})", _not_a_placeholder, _ARGUMENT),
     Rule("password", r"\bsshpass[ \t]+-p[ \t]?['\"]?([^\s'\"]{3})", _not_a_placeholder, _ARGUMENT),

@@ -10,7 +10,7 @@ from shared.experiences.secrets.placeholders import is_placeholder
 from shared.experiences.secrets.rules import Candidate, Rule
 
 _EXAMPLE_DOMAIN: Final = re.compile(
-    r"(?:^|\.)(?:example\.(?:com|org|net|edu)|(?:your|my)?-?(?:domain|company|organi[sz]ation|org|site|email|mail|website)\.(?:com|org|net|vn|cn)|"
+    r"(?:^|\.)(?:example\.(?:com|org|net|edu)|(?:your|my)-?(?:domain|company|organi[sz]ation|org|site|email|mail|website)\.(?:com|org|net|vn|cn)|"
     r"[a-z0-9-]+\.(?:test|example|invalid|localhost)|example\.[a-z.]{2,8})$",
     re.IGNORECASE,
 )

@@ -18,7 +18,7 @@ _SPOKEN: Final = re.compile(
     re.IGNORECASE,
 )
 _STAND_INS: Final = re.compile(
-    r"password|passwd|passphrase|passcode|pass|pwd|pw|secret|secrets|token|key|apikey|api_key|api-key|"
+    r"(?:test|fake|dummy|mock|sample|demo)[-_]?(?:pass(?:word)?|token|secret|key|user)|password|passwd|passphrase|passcode|pass|pwd|pw|secret|secrets|token|key|apikey|api_key|api-key|"
     r"access_token|accesstoken|refresh_token|auth_token|authtoken|client_secret|secret_key|secretkey|private_key|"
     r"mypassword|mysecret|mytoken|mykey|mypass|credentials|credential|test|testing|tests|dummy|fake|sample|demo|"
     r"todo|tbd|fixme|none|null|nil|undefined|true|false|yes|no|on|off|foo|bar|baz|qux|foobar|foobaz|bogus|mock|"
