@@ -23,11 +23,13 @@ class FakeLambda(BaseHTTPRequestHandler):
     """Answers invocations by the name of the function."""
 
     seen: list[tuple[str, Any]]
+    traces: list[str | None]
 
     def do_POST(self) -> None:
         name = self.path.split("/")[3]
         call = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.seen.append((name, call))
+        self.traces.append(self.headers["x-amzn-trace-id"])
         match name.removeprefix("stack-"):
             case "echo":
                 self.answer(200, {"result": call["params"]})
@@ -58,7 +60,7 @@ class FakeLambda(BaseHTTPRequestHandler):
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, Any]]]:
     """The invocations that reach Lambda, while doors call by it."""
-    FakeLambda.seen = []
+    FakeLambda.seen, FakeLambda.traces = [], []
     server = ThreadingHTTPServer(("127.0.0.1", 0), FakeLambda)
     threading.Thread(target=server.serve_forever).start()
     monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", f"http://127.0.0.1:{server.server_port}")
@@ -92,6 +94,13 @@ def test_a_call_reaches_the_function_of_its_name_with_its_caller(seen: list[tupl
             },
         )
     ]
+
+
+def test_a_call_is_part_of_the_callers_trace(seen: list[tuple[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
+    monkeypatch.setenv("_X_AMZN_TRACE_ID", trace)
+    call("echo")
+    assert FakeLambda.traces == [trace]
 
 
 def test_a_named_error_comes_back_as_it_was(seen: list[tuple[str, Any]]) -> None:
