@@ -113,6 +113,8 @@ class Service:
         if self._credentials is None or not self._credentials.last(now):
             self._credentials = Credentials.given()
         signed = self.signed(path, body, headers, self._credentials, now, method=method, query=query)
+        if trace := os.environ.get("_X_AMZN_TRACE_ID"):
+            signed["x-amzn-trace-id"] = trace  # what is called shows up in the caller's trace
         connection = self._connection()
         try:
             connection.request(method, f"{path}?{query}" if query else path, body, signed)
