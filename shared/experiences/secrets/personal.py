@@ -36,7 +36,7 @@ def _is_mailbox(candidate: Candidate) -> bool:
 
 _VERSION: Final = re.compile(
     r"(?:\b(?:versions?|ver|rev|releases?|build|upgrad\w+|downgrad\w+|bump\w*|sections?|chapter|clause|firmware|driver|changelog|"
-    r"tag|assembly\w*|nuget|sdk|package|oid|phiên bản|bản|mục|chương|nâng cấp|hạ cấp)|版本|升级|降级|章节|第|版|[§])",
+    r"tag|assembly\w*|nuget|sdk|package|oid|phiên bản|bản|mục|chương|nâng cấp|hạ cấp)\b|版本|升级|降级|章节|第|版|[§])",
     re.IGNORECASE,
 )
 _NETWORK: Final = re.compile(
