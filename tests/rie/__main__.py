@@ -9,7 +9,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.events import event
+from tests.events import KEY, PASSWORD, event
 from tests.rie.emulator import Lambda, crashed, service
 from tests.rie.functions import deployed
 from tests.rie.installed import TARGET, installed, version
@@ -34,7 +34,7 @@ def main(names: list[str]) -> int:
 
         def run(function: Deployed) -> None:
             answer, instance = aws.invoke(function.name, event(function.name))
-            problem = unexpected(function, answer)
+            problem = unexpected(function, answer) or revealed(function, instance.log)
             with printing:
                 print(f"{function.name:42} init {instance.init_ms():6.0f} ms  {problem or 'ok'}", flush=True)
                 if problem:
@@ -67,6 +67,21 @@ def unexpected(function: Deployed, answer: bytes) -> str:
         case "IoT Core":
             return "" if True in said.values() else f"refused: {said}"
     return f"answered {said}" if said is not None else ""
+
+
+def revealed(function: Deployed, log: str) -> str:
+    """What the function has logged of what its event says, if anything: sentences, keys and passwords."""
+    sent: Any = json.loads(event(function.name))
+    texts = [text for text in _texts(json.loads(sent.get("body", "null"))) if " " in text]
+    found = [text for text in [*texts, KEY, PASSWORD] if text in log]
+    return f"logged: {found}" if found else ""
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for each in inside for text in _texts(each)]
 
 
 def _is_error(body: Any) -> bool:
