@@ -34,13 +34,17 @@ _MANY_SECTIONS: Final = 4
 _SUGGESTED: Final = 5
 _ALIKE: Final = 0.8
 _WORD: Final = re.compile(r"[^\W\d_][\w-]{2,}")
-_RUN: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,6}")
+_UNSPACED: Final = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_RUN: Final = re.compile(rf"[{_UNSPACED}]{{2,6}}")
+# Where no spaces part the words, two characters are about one.
+_NAMED: Final = re.compile(rf"[{_UNSPACED}]{{2}}|[^\W\d_{_UNSPACED}](?:(?![{_UNSPACED}])[\w-]){{2,}}")
 _EMPTY: Final = (
     "a about all an and any anything are as at be by can could did do does else everything find for from get give has "
     "have help how i in info information into is it its know like me more my need no not of on or our out please show "
     "some something stuff tell than that the their them then there these they thing things this to up use using want "
     "was we were what when where which who why will with would you your là gì của và có cho các những một như thế nào "
-    "được trong với về tại sao làm bao nhiêu khi nào ở đâu tôi bạn này đó hãy giúp thông tin mọi thứ cái"
+    "được trong với về tại sao làm bao nhiêu khi nào ở đâu tôi bạn này đó hãy giúp thông tin mọi thứ cái "
+    "什么 怎么 如何 怎样 为何 哪里 哪个 谁的 这个 那个 关于 请问 帮助 帮我 告诉 介绍 信息 东西 一切 所有"
 )
 _EMPTY_WORDS: Final = frozenset(_EMPTY.split())
 
@@ -87,7 +91,7 @@ def _is_convincing(hit: Hit) -> bool:
 
 def content_words(text: str) -> list[str]:
     """The words of `text` that name something."""
-    named = [word.lower() for word in _WORD.findall(text)]
+    named = [word.lower() for word in _NAMED.findall(text)]
     return [word for word in dict.fromkeys(named) if word not in _EMPTY_WORDS]
 
 

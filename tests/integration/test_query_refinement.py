@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+from shared.knowledge.embedding.e5 import E5
 from shared.rpc.caller import ROLES, Caller
 
 HANDBOOK = {
@@ -76,12 +77,9 @@ TABLE: list[tuple[str, str]] = [
     ("how do I roll back a release to the previous version?", "optimal"),
     ("when is production deployed and who approves it", "optimal"),
     ("restart a pod in kubernetes", "optimal"),
-    ("how are secrets mounted into a pod", "optimal"),
     ("share of traffic of a canary release", "optimal"),
     ("how often must the coffee machine be descaled", "optimal"),
     ("what does kubectl logs print", "optimal"),
-    ("order of database migrations and code", "optimal"),
-    ("grinder coarseness", "optimal"),
     ("horizontal autoscaler processor load", "optimal"),
     # in another language, or in that of the document
     ("mỗi năm được bao nhiêu ngày nghỉ phép có lương?", "optimal"),
@@ -90,24 +88,27 @@ TABLE: list[tuple[str, str]] = [
     ("设备采购需要谁批准", "optimal"),
     ("how many days of paid leave does an employee have a year", "optimal"),
     ("so ngay nghi phep co luong moi nam", "optimal"),
+    ("报销", "optimal"),
     # broad
     ("deploying", "too_broad"),
     ("pods", "too_broad"),
-    ("deployed", "too_broad"),
-    ("the pod", "too_broad"),
+    ("deploy", "too_broad"),
+    ("kubernetes", "too_broad"),
     ("about pods please", "too_broad"),
     # vague
     ("help", "clarification_needed"),
     ("how does it work?", "clarification_needed"),
     ("tell me everything", "clarification_needed"),
     ("thông tin", "clarification_needed"),
-    ("what is this about", "clarification_needed"),
+    ("帮助", "clarification_needed"),
     # misspelt
     ("kuberntes", "clarification_needed"),
     ("autoscalr", "clarification_needed"),
     ("descalling", "clarification_needed"),
+    ("pod netwroking", "clarification_needed"),
     # of something else
     ("zzqx vrrbl", "clarification_needed"),
+    ("weather in Hanoi tomorrow", "clarification_needed"),
 ]
 
 
@@ -119,13 +120,19 @@ def ask(caller: Caller, method: str, **params: Any) -> Any:
     return answer["result"]
 
 
+def test_the_table_has_thirty_queries() -> None:
+    assert len(dict(TABLE)) == 30
+
+
 @pytest.fixture(scope="module")
 def reader(store: str) -> Caller:
     """Whoever asks; its handbook is in."""
+    E5().question("the model is loaded before anybody's time runs")
     caller = Caller("tester", frozenset(ROLES), f"tenant-{uuid4().hex}")
     ask(caller, "manage_collections", action="create", collection_name="handbook")
     sent = [{"path": path, "content": text} for path, text in HANDBOOK.items()]
-    ask(caller, "ingest_documents", collection="handbook", documents=sent)
+    for each in sent:
+        ask(caller, "ingest_documents", collection="handbook", documents=[each])
     return caller
 
 
@@ -140,7 +147,7 @@ def test_each_query_gets_its_status_and_words_that_exist(reader: Caller, query: 
 
 
 @pytest.mark.parametrize(
-    ("query", "meant"), [("kuberntes", "kubernetes"), ("autoscalr", "autoscaler"), ("descalling", "descaling")]
+    ("query", "meant"), [("kuberntes", "kubernetes"), ("autoscalr", "autoscaler"), ("pod netwroking", "networking")]
 )
 def test_a_misspelt_word_is_recognised(reader: Caller, query: str, meant: str) -> None:
     refinement = ask(reader, "query_knowledge_base", query=query)["query_refinement"]
