@@ -170,9 +170,9 @@ def _queries(store: VectorStore, matcher: Matcher) -> Table:
         ["", "p50", "p90", "ratio of p50", "found"],
         rows,
         [
-            f"{QUESTIONS} questions, each in every way, in random order. The vectors are a cheap stand-in's; e5 reads the "
-            "question beside it. Kho looks for all that matches, however much, and puts it in the order of the formula. "
-            "The promises: under twice the plain search of both kinds; with e5 far under 2 s."
+            f"{QUESTIONS} questions, each in every way, in random order. The vectors are a cheap stand-in's; e5 reads "
+            "the question beside it. Kho looks for all that matches, however much, and puts it in the order of the "
+            "formula. The promises: under twice the plain search of both kinds; with e5 far under 2 s."
         ],
     )
 
