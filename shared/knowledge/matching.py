@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _TENANT: Final = "#everyone"
 """No caller's: a tenant's name holds no '#'."""
 _FIRST: Final = 128
-_MORE: Final = 8
+_MORE: Final = 4
 _BY_LINKS: Final = 1024
 """More than these are found sooner by looking at all than by following links."""
 _WORDS: Final = 64
@@ -102,25 +102,24 @@ class Matcher:
         asked = self._embedder.question(question).vector
         terms = question_terms(question)
         terms = Terms(terms.numbers[:_WORDS], terms.weights[:_WORDS])
+        by_meaning, by_words = Ask(asked, self._scope, _FIRST), Ask(terms, self._scope, _FIRST)
+        meaning, *words = self._store.search([by_meaning, by_words] if terms.numbers else [by_meaning])
         found = _Lists(self._embedder.space)
-        limit = _FIRST
-        while True:
-            asks = [Ask(asked, self._scope, limit, exact=limit > _BY_LINKS)]
-            asks += [Ask(terms, self._scope, limit)] if terms.numbers else []
-            meaning, *words = self._store.search(asks)
-            found.take(meaning, words[0] if words else {}, limit)
-            found.coverage = self._coverage(found.best, terms)
-            if found.is_complete(floor):
-                break
-            limit *= _MORE
+        found.take_meaning(meaning, _FIRST)
+        found.take_words(words[0] if words else {}, _FIRST)
+        found.coverage = self._coverage(found.best, terms)
+        while not found.is_complete(floor):
+            if found.words_decide:
+                by_words = replace(by_words, limit=by_words.limit * _MORE)
+                found.take_words(self._store.search([by_words])[0], by_words.limit)
+            else:
+                limit = by_meaning.limit * _MORE
+                by_meaning = replace(by_meaning, limit=limit, exact=limit > _BY_LINKS)
+                found.take_meaning(self._store.search([by_meaning])[0], limit)
         self._complete(found, asked, terms, floor)
-        relevant = found.relevant(floor)
-        standings = self._store.read([_standing(id_) for id_ in relevant], ("standing",))
-        return [
-            Relevant(relevance, standings[standing]["standing"])
-            for id_, relevance in relevant.items()
-            if (standing := _standing(id_)) in standings
-        ]
+        relevant = {_standing(id_): relevance for id_, relevance in found.relevant(floor).items()}
+        standings = self._store.read(list(relevant), ("standing",))
+        return [Relevant(relevant[id_], read["standing"]) for id_, read in standings.items()]
 
     def alike(self, entry_id: str, text: str, least: float) -> list[Mapping[str, Any]]:
         """The standings of other entries that are more alike to `text`, by meaning and words, than `least`."""
@@ -178,12 +177,20 @@ class _Lists:
         """The best candidate by words."""
         return next(iter(self._words), None)
 
-    def take(self, meaning: Mapping[str, float], words: Mapping[str, float], limit: int) -> None:
-        """Begin with these lists, best first, each of them all there is where it is shorter than `limit`."""
-        self._meaning = {id_: self._likeness(cosine) for id_, cosine in meaning.items()}
-        self._words = dict(words)
-        self._least_meaning = list(self._meaning.values())[-1] if len(meaning) == limit else 0.0
-        self._least_words = list(words.values())[-1] if len(words) == limit else 0.0
+    @property
+    def words_decide(self) -> bool:
+        """Whether what lies beyond the list by words may be worth more than what lies beyond the other."""
+        return self._strength(self._least_words) >= self._least_meaning
+
+    def take_meaning(self, found: Mapping[str, float], limit: int) -> None:
+        """Know these by meaning, best first; they are all there are where there are fewer than `limit`."""
+        self._meaning = {id_: self._likeness(cosine) for id_, cosine in found.items()}
+        self._least_meaning = list(self._meaning.values())[-1] if len(found) == limit else 0.0
+
+    def take_words(self, found: Mapping[str, float], limit: int) -> None:
+        """Know these by words, best first; they are all there are where there are fewer than `limit`."""
+        self._words = dict(found)
+        self._least_words = list(found.values())[-1] if len(found) == limit else 0.0
 
     def add(self, meaning: Mapping[str, float], words: Mapping[str, float]) -> None:
         """Know more of candidates."""
