@@ -31,7 +31,7 @@ _SUFFIX: Final = (
 _GAP: Final = r"[ \t]{0,8}"
 _TYPE: Final = r"(?:[ \t]?:[ \t]?[A-Za-z_&][\w.<>\[\]|? ]{0,30})?"
 _WHOSE: Final = r"(?:[ \t](?:for|of|to|on|in|của|cho|trên)[ \t](?:(?:the|our|my)[ \t])?[\w\p{Latin}.-]+)?"
-_EQUALS: Final = rf"""["'`\]\)}}*\\]{{0,4}}{_WHOSE}{_TYPE}{_GAP}(?::=|=>|[=!]?={{1,2}}|->|::?|\?=)"""
+_EQUALS: Final = rf"""["'`\]\)}}*\\]{{0,4}}{_WHOSE}{_TYPE}{_GAP}(?::=|=>|[=!]?={{1,2}}|::?|\?=)"""
 _COPULA: Final = (
     rf"{_WHOSE}{_GAP}"
     r"(?:(?:here |now |đang |hiện )?(?:is|was|are|là|as|to|of|with|thành|bằng)[ \t]|是|为|為|改成|改为|设为|设置为|设成)[ \t:]{0,3}"
@@ -62,7 +62,8 @@ def _is_password(candidate: Candidate) -> bool:
         and not _continues(candidate)
         and not _is_sentence(value)
         and not re.match(
-            r"https?://[^@]*$|[\w./-]+\.(?:html?|txt|json|ya?ml|php|py|js|tsx?|css|env)$|/[\w/.-]+$", value
+            r"https?://[^@]*$|[\w./-]+\.(?:html?|txt|json|ya?ml|php|py|js|tsx?|css|env)$|/[\w/.-]+$|[A-Z]+(?:_[A-Z]+)+$",
+            value,
         )
     )
 
@@ -228,7 +229,7 @@ CREDENTIALS: Final = (
     Rule("secret", r"(?i)[?&;](?:sig|signature|x-amz-signature|x-amz-security-token|x-goog-signature|key|auth|code)=([A-Za-z0-9%_.~+/=-]{16})", _is_token, "[A-Za-z0-9%_.~+/=-]"),
     Rule("secret", rf"(?i)name[\"']?[ \t]*[:=][ \t]*[\"']?[\w.-]*?(?:{_PASSWORD}|secret|api[-_]?key|token){_SUFFIX}[\"']?[,;]?\s+[\"']?value[\"']?[ \t]*[:=][ \t]*[\"']?([^\s\"',]{{4}})", _is_named_value, _ARGUMENT),
     Rule("password", r"(?i)\b(?:key|name|id)=[\"'][\w.:-]*?(?:password|passwd|pwd|secret|api[-_]?key|token)[\"'][ \t]{1,4}value=[\"']([^\"'\n]{3})", _is_password, _IN_QUOTES),
-    Rule("password", r"(?i)\bidentified[ \t]+(?:with[ \t]+[\"'\w]+[ \t]+)?(?:by|as)[ \t]+(?:password[ \t]+)?[\"'`]?([^\s\"'`;]{3})", _not_a_placeholder, r"[^\s\"'`;]"),
+    Rule("password", r"(?i)\bidentified[ \t]+(?:with[ \t]+[\"'\w]+[ \t]+)?(?:by|as)[ \t]+(?:password[ \t]+)?[\"'`]?([^\s\"'`;]{3})", lambda c: _not_a_placeholder(c) and (c.lead[-1] in "\"'`" or bool(re.search(r"\d", c.value))), r"[^\s\"'`;]"),
     Rule("password", r"(?i)\bpassword(?:[ \t]+|[ \t]*(?:\(|=)|[ \t]+for[^=\n]{1,60}=)[ \t]*(?:password\()?'([^'\n]{3})", _not_a_placeholder, r"[^'\n]"),
     Rule("password", r"\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]*? -p['\"]?([^\s'\"-][^\s'\"]{2})", _not_a_placeholder, _ARGUMENT),
     Rule("password", rf"(?i)(?:(?:{_PASSWORD})[\"']?[ \t]{{1,3}}|密码|口令)[\"'`]?{_BARE}", _is_spoken_password, _WITHOUT_QUOTES),
@@ -241,8 +242,8 @@ CREDENTIALS: Final = (
     Rule("password", r"\b(?:docker|podman|az|oc|helm|mongo\w*|psql|sqlcmd|bcp|mosquitto_\w+|ldap\w+|rabbitmqadmin)\b[^\n]*? (?:-p|-P|-w|--pw)[ \t=]{1,2}['\"]?([^\s'\"-][^\s'\"]{2})", lambda c: _not_a_placeholder(c) and not re.fullmatch(r"[\d.:/a-z]{1,12}(?::\d+)*(?:/tcp)?|\d+|[\w./-]*/[\w./-]*", c.value), _ARGUMENT),
     Rule("password", r"\bredis-cli\b[^\n]*? (?:-a|--pass)[ \t]+['\"]?([^\s'\"]{3})", _not_a_placeholder, _ARGUMENT),
     Rule("password", r"\bcurl\b[^\n]*? (?:-u|--user|--proxy-user)[ \t=]?['\"]?[^\s:'\"]+:([^\s'\"]{1,3})", _not_a_placeholder, _ARGUMENT),
-    Rule("password", r"(?i)--?(?:\w{1,20}-)?(?:password|passwd|passphrase|pass|pwd)(?:=|[ \t]+)['\"]?([^\s'\"<>\[\]()-][^\s'\"<>\[\]()]{3})", lambda c: _is_password(c) and bool(re.search(r"[^a-z-]", c.value)) and not re.match(r"\W+$", c.value), _ARGUMENT),
-    Rule("secret", r"(?i)--?(?:\w{1,20}-)?(?:token|secret|api-?key|auth-?token|access-?key)(?:=|[ \t]+)['\"]?([^\s'\"<>]{8})", _is_token, _ARGUMENT),
+    Rule("password", r"(?i)(?:^|[\s\"'`])--?(?:\w{1,20}-)?(?:password|passwd|passphrase|pass|pwd)(?:=|[ \t]+)['\"]?([^\s'\"<>\[\]()-][^\s'\"<>\[\]()]{3})", lambda c: _is_password(c) and bool(re.search(r"[^a-z-]", c.value)) and not re.match(r"\W+$", c.value), _ARGUMENT),
+    Rule("secret", r"(?i)(?:^|[\s\"'`])--?(?:\w{1,20}-)?(?:token|secret|api-?key|auth-?token|access-?key)(?:=|[ \t]+)['\"]?([^\s'\"<>]{8})", _is_token, _ARGUMENT),
     Rule("password", r"(?i)-pass(?:in|out)?[ \t]+['\"]?pass:([^\s'\"]{3})", _not_a_placeholder, _ARGUMENT),
     Rule("password", r"(?i)\bmachine[ \t]+\S+\s+login[ \t]+\S+\s+password[ \t]+(\S{3})", _not_a_placeholder, r"\S"),
     Rule("password", r"(?i)\becho[ \t]+(?:-n[ \t]+)?['\"]?([^\s'\"|]{4,80})['\"]?[ \t]*\|[ \t]*(?:sudo[ \t]+-S|docker login|passwd|chpasswd|kinit|gh auth|cryptsetup)", _not_a_placeholder),

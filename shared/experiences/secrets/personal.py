@@ -87,7 +87,7 @@ def _is_range(address: ipaddress.IPv4Address, after: str) -> bool:
     if not prefix or int(prefix[1]) > 24:
         return False
     host = int(address) & ((1 << (32 - int(prefix[1]))) - 1)
-    return host == 0 and address.is_private
+    return host == 0 and not address.is_global
 
 
 def _is_host_name(candidate: Candidate) -> bool:
@@ -99,6 +99,8 @@ def _is_ipv6(candidate: Candidate) -> bool:
     try:
         address = ipaddress.IPv6Address(candidate.value)
     except ValueError:
+        return False
+    if candidate.value.endswith("::"):  # a range's beginning
         return False
     return not any(address in network for network in _DOCUMENTED if network.version == 6)
 

@@ -45,6 +45,7 @@ def is_placeholder(value: str) -> bool:
     return (
         bool(_STAND_INS.fullmatch(bare))
         or bool(_MASKED.search(bare) or _NAMED.match(bare) or _SPOKEN.search(bare))
+        or bool(re.search(r"\{[A-Za-z_][\w.()\[\]', ]*\}", bare))
         or ("${" in bare or "{{" in bare or "$(" in bare or ("<" in bare and ">" in bare))
         or len(set(bare)) < 3
     )
