@@ -167,6 +167,7 @@ def service(functions: Lambda, prefix: str) -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # head and body are two writes, and the second would wait for an answer
 
         def do_POST(self) -> None:
             name = self.path.split("/")[3].removeprefix(prefix)

@@ -6,7 +6,6 @@ what a layer lacks is missed here as it would be there.
 
 from __future__ import annotations
 
-import compileall
 import hashlib
 import os
 import platform
@@ -50,7 +49,8 @@ def installed() -> Installed:
     _fetch(base)
     _copy(ROOT / "functions", TARGET / "task")
     _copy(ROOT / "shared", TARGET / "layers" / "SharedLayer" / "shared")
-    compileall.compile_dir(TARGET / "layers" / "SharedLayer", quiet=1)
+    shared = str(TARGET / "layers" / "SharedLayer")
+    subprocess.run([str(_venv_python()), "-m", "compileall", "-q", shared], check=True)
     machine = {"x86_64": "x86_64", "aarch64": "arm64"}[platform.machine()]
     emulator = TARGET / "emulator" / "samcli" / "local" / "rapid" / f"aws-lambda-rie-{machine}"
     return Installed(_venv_python(), emulator, TARGET / "task")
