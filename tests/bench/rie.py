@@ -133,7 +133,8 @@ def _starts(functions: Sequence[Deployed], measured: dict[str, Measured], fetche
         f"Python {version(fetched.python)}. Medians of {STARTS} new instances, and of {WARM} further calls to each.",
         "Init is what the emulator reports from the runtime's start to its first question for an event; the first call",
         "follows it. The processor's time is that of both together, and tells more than the clock on a busy machine.",
-        "The slowest come first. Doors' calls include the functions that they call.",
+        "The slowest come first. Doors' calls include the functions that they call; a write that names its request is",
+        "answered from its record from the second call on.",
     ]
     return bench.Table(
         "Starts and calls of every function",
