@@ -102,14 +102,19 @@ def test_who_brings_the_same_in_last_says_which_tree_it_is_of(documents: Documen
     assert index.replaced == 1
 
 
-def test_a_change_replaces_and_a_removal_forgets(documents: Documents, index: MemoryIndex, tenant: str) -> None:
+def test_a_change_replaces_and_a_removal_forgets(
+    documents: Documents, index: MemoryIndex, tenant: str, table: Table, collection: Collection
+) -> None:
+    def texts() -> int:
+        return sum(len(page) for page in table.query(keys.texts(tenant, collection.id), Keys.after(" ")))
+
     documents.put(NewDocument("a.md", TEXT * 40))
     assert index.count(tenant) > 1
     assert documents.put(NewDocument("a.md", TEXT)).outcome == "updated"
-    assert index.count(tenant) == 1
+    assert (index.count(tenant), texts()) == (1, 1)
     assert documents.remove("a.md")
     assert not documents.remove("a.md")
-    assert index.count(tenant) == 0
+    assert (index.count(tenant), texts()) == (0, 0)
     assert documents.page(10) == ([], None)
     assert documents.put(NewDocument("a.md", TEXT)).outcome == "added"
     assert index.count(tenant) == 1
