@@ -6,6 +6,7 @@ import errno
 import socket
 import sys
 from contextlib import ExitStack
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 app: Final = App(
+    version=lambda: version("kho"),
     name="kho",
     help="A storehouse for AI agents: documents, memory, experiences, knowledge and devices.",
     config=Env("KHO_", command=False),

@@ -10,6 +10,7 @@ Exit codes: 0 done; 1 the system failed; 2 the command was not understood; 3 con
 from __future__ import annotations
 
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -19,7 +20,7 @@ from cyclopts.config import Env
 from infra.research import shown
 from infra.research.asking import HERE, Where, answer, backend_of, refusals, run
 
-app: Final = App(name="research-agent", help=__doc__, config=Env("KHO_", command=False))
+app: Final = App(name="research-agent", help=__doc__, version=lambda: version("kho"), config=Env("KHO_", command=False))
 collections: Final = App(name="collections", help="Knowledge collections.")
 kb: Final = App(name="kb", help="Add to the knowledge base.")
 projects: Final = App(name="projects", help="Projects, and the collections that they are linked to.")
