@@ -113,7 +113,7 @@ def _one_sided(store: VectorStore, sets: list[DataSet]) -> dict[str, Search]:
     def by_ranks(collection: str, query: str) -> list[str]:
         scores: dict[str, float] = {}
         for found in (by_meaning(collection, query), by_words(collection, query)):
-            for rank, id_ in enumerate(found):
+            for rank, id_ in enumerate(dict.fromkeys(found)):
                 scores[id_] = scores.get(id_, 0.0) + 1 / (60 + rank + 1)
         return sorted(scores, key=scores.__getitem__, reverse=True)
 
