@@ -42,6 +42,8 @@ _READ_AGAIN_SECONDS: Final = 10.0
 """A name that is not listed has the list read again, but not each time."""
 _LISTING_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = 0.05
+_MAX_POLL_SECONDS: Final = 0.5
+"""How often those look who wait for another's handshake: less and less often, for it may have a crowd to serve."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +155,15 @@ class Talks:
 
     def _shake_hands(self, device: Device, deadline: float, session_id: str = "") -> None:
         sessions, claimant = self._sessions(device), secrets.token_hex(8)
+        pause = _POLL_SECONDS
         while not _has_begun(sessions.read(), session_id):
             left = deadline - time.monotonic()
             if left <= 0:
                 raise refusals.not_ready(device.id)
             if sessions.claim(claimant, left + 1):
                 break
-            time.sleep(_POLL_SECONDS)
+            time.sleep(min(pause, left))
+            pause = min(pause * 1.5, _MAX_POLL_SECONDS)
         else:
             return
         state, begun = sessions.read(), False
