@@ -15,8 +15,8 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
 from doors.described import inlined
 from doors.direct import Handler
-from infra import observability
-from infra.local.template import parameters
+from infra import logs, observability
+from infra.local.template import load, parameters
 from shared.rpc import offers
 from shared.rpc.catalogue import FILE
 
@@ -40,7 +40,8 @@ def generate_all(*, write: bool) -> list[str]:
         offers.FILE: _json(offered()),
         README: _filled(README, "methods", _methods()),
         DEPLOYING: _filled(DEPLOYING, "parameters", _parameters()),
-        observability.FILE: observability.observability(),
+        observability.FILE: observability.observability(load()),
+        logs.FILE: logs.logs(load()),
     }
     stale = [file for file, text in made.items() if not file.exists() or file.read_text(encoding="utf-8") != text]
     if write:

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from infra.local.template import load
-
 if TYPE_CHECKING:
     from infra.local.template import Template
 
@@ -30,9 +28,8 @@ _WIDTH: Final = 24 // _COLUMNS
 _HEIGHT: Final = 6
 
 
-def observability() -> str:
+def observability(template: Template) -> str:
     """The nested stack that tells when the system is ill."""
-    template = load()
     made = {
         "AWSTemplateFormatVersion": "2010-09-09",
         "Description": "Kho - alarms and a dashboard.",

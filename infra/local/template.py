@@ -141,7 +141,7 @@ class _Reader:
                 case "AWS::Serverless::HttpApi":
                     auth = properties["Auth"]
                     arn = auth["Authorizers"][auth["DefaultAuthorizer"]]["FunctionArn"]
-                    template.authorizer = self._function_name(self._resources[arn["Fn::GetAtt"][0]]["Properties"])
+                    template.authorizer = self._function_behind(arn)
         return template
 
     def _function(self, template: Template, properties: dict[str, Any]) -> None:
@@ -172,9 +172,11 @@ class _Reader:
 
     def _rule(self, template: Template, payload: dict[str, Any]) -> None:
         for action in payload["Actions"]:
-            arn = action["Lambda"]["FunctionArn"]
-            function = self._function_name(self._resources[arn["Fn::GetAtt"][0]]["Properties"])
+            function = self._function_behind(action["Lambda"]["FunctionArn"])
             template.rules.append(RuleTrigger(str(self._value(payload["Sql"])), function))
+
+    def _function_behind(self, arn: dict[str, list[str]]) -> str:
+        return self._function_name(self._resources[arn["Fn::GetAtt"][0]]["Properties"])
 
     def _function_name(self, properties: dict[str, Any]) -> str:
         """The name without the stack's, as doors call it."""
