@@ -76,6 +76,8 @@ class Question:
     context: str = ""
     tags: tuple[str, ...] = ()
     rerank: bool = True
+    without: tuple[str, ...] = ()
+    """Documents that are passed over."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,9 @@ class Retriever:
 
     def rank(self, question: Question, until: float = math.inf) -> Ranking:
         """The passages that answer `question` best, best first; no closer look at them is waited for after `until`."""
-        scope = Scope(question.tenant_id, question.collections, kind="passage", tags=question.tags)
+        scope = Scope(
+            question.tenant_id, question.collections, kind="passage", tags=question.tags, without=question.without
+        )
         asked = self._embedder.question(question.text)
         context = self._embedder.question(question.context) if question.context.strip() else None
         terms = _limited(question_terms(question.text))
@@ -110,7 +112,7 @@ class Retriever:
 
     def _candidates(self, asked: Embedding, context: Embedding | None, terms: Terms, scope: Scope) -> _Candidates:
         # How rare a word is, is a matter of the whole of the collections: not of what bears certain tags.
-        among = replace(scope, tags=())
+        among = replace(scope, tags=(), without=())
         asks = [Ask(asked.vector, scope, _CANDIDATES)]
         asks += [Ask(context.vector, scope, _NEARBY)] if context else []
         asks += [Ask(terms, scope, _CANDIDATES, among)] if terms.numbers else []
@@ -130,7 +132,7 @@ class Retriever:
     ) -> None:
         """Learn what each side knows of the candidates of the others."""
         ids = {**found.meaning, **found.context, **found.words}
-        among = replace(scope, tags=())
+        among = replace(scope, tags=(), without=())
         sides: list[tuple[dict[str, float], Vector | RemoteText | Terms, Scope | None]] = [
             (found.meaning, asked.vector, None)
         ]

@@ -246,6 +246,17 @@ def test_nor_where_the_index_has_not_followed_yet(
     assert with_model.asked == []
 
 
+def test_what_is_gone_does_not_stand_in_the_way_of_what_is_there(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(30):
+        keep(agent, f"fern-{number}", "When are ferns watered? Ferns are watered at dawn.")
+    keep(agent, "moss", "Like ferns, moss is watered when its cushions are dry.")
+    monkeypatch.setattr(indexing_at_once._index, "_away_until", math.inf)
+    for number in range(30):
+        agent("delete_document", document_id=f"fern-{number}")
+    for routing in ({}, {"max_latency_ms": 1}):
+        assert documents(agent("query_knowledge", query="When are ferns watered?", routing=routing)) == ["moss"]
+
+
 # The model, and what becomes of an answer without it
 
 

@@ -96,6 +96,12 @@ def test_tags_must_all_match(server: Server) -> None:
     assert list(found) == [A]
 
 
+def test_documents_can_be_passed_over(server: Server) -> None:
+    server.write([point(id_, "t", "x", [1.0, 0.0], document=id_) for id_ in (A, B, C)], 2)
+    (found,) = server.search([Ask([1.0, 0.0], Scope("t", without=(A, C)), 9)])
+    assert list(found) == [B]
+
+
 def test_a_record_without_vectors_is_read_and_never_found(server: Server) -> None:
     server.write([Point(A, payload("t", kind="document"))], 2)
     assert server.read([A])[A]["version"] == 2

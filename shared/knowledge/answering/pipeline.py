@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from shared.aside import begin, outcome, within
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _LOOKED_FOR: Final = 20
 _SPARE: Final = 5
 """How many more are looked for than are wanted: some may have changed meanwhile, or not bear on the question."""
+_LOOKED_FOR_AGAIN: Final = 100
 _WEB_RESULTS: Final = 5
 _WEB_QUERY: Final = 500
 _SHARE_OF_WEB: Final = 3
@@ -81,10 +82,17 @@ class Answering:
         return [_as_source(hit) for hit in bearing_on(asked.question, hits, ranking.measure)]
 
     def _ranked(self, asked: Asked, budget: Budget) -> tuple[Ranking, list[Hit]]:
+        """What is found, and what of it is so now; what no longer is does not stand in the way of what is."""
         top_k = max(_LOOKED_FOR, asked.top_k + _SPARE)
         question = Question(asked.question, asked.tenant_id, (asked.collection,), top_k, tags=asked.tags)
-        ranking = self.index().rank(question, budget.until)
-        return ranking, self.current(asked.tenant_id, ranking.hits)
+        while True:
+            ranking = self.index().rank(question, budget.until)
+            hits = self.current(asked.tenant_id, ranking.hits)
+            stale = _documents(ranking.hits) - _documents(hits)
+            is_all = len(ranking.hits) < question.top_k
+            if not stale or is_all or len(hits) >= asked.top_k or (hits and budget.left <= 0):
+                return ranking, hits
+            question = replace(question, top_k=_LOOKED_FOR_AGAIN, without=(*question.without, *stale))
 
     def _searched(self, asked: Asked, budget: Budget) -> list[WebResult]:
         return self.web().search(asked.question[:_WEB_QUERY], _WEB_RESULTS, seconds=budget.left)
@@ -172,6 +180,10 @@ def _shared_out(passages: Sequence[Source], pages: Sequence[Source], top_k: int)
     """At most `top_k` sources: documents first, and of the web a third, or as much as documents leave."""
     from_web = min(len(pages), max(top_k - len(passages), (top_k + 1) // _SHARE_OF_WEB))
     return [*passages[: top_k - from_web], *pages[:from_web]]
+
+
+def _documents(hits: Sequence[Hit]) -> set[str]:
+    return {hit.passage.document.id for hit in hits}
 
 
 def _as_source(hit: Hit) -> Source:

@@ -46,6 +46,8 @@ class Scope:
     kind: Kind | None = None
     tags: tuple[str, ...] = ()
     ids: tuple[str, ...] | None = None
+    without: tuple[str, ...] = ()
+    """Documents whose points are not meant."""
     before: int | None = None
     """Those of a version before this one."""
 

@@ -250,4 +250,7 @@ def _filter(scope: Scope) -> Filter:
         must.append(HasIdCondition(set(scope.ids)))
     if scope.before is not None:
         must.append(FieldCondition("version", range=RangeFloat(lt=scope.before)))
-    return Filter(must=must)
+    others: list[Any] = []
+    if scope.without:
+        others.append(FieldCondition("document", match=MatchAny(list(scope.without))))
+    return Filter(must=must, must_not=others or None)

@@ -233,7 +233,10 @@ def _filter(scope: Scope) -> models.Filter:
         must.append(models.HasIdCondition(has_id=list(scope.ids)))
     if scope.before is not None:
         must.append(models.FieldCondition(key="version", range=models.Range(lt=scope.before)))
-    return models.Filter(must=must)
+    others: list[Any] = []
+    if scope.without:
+        others.append(models.FieldCondition(key="document", match=models.MatchAny(any=list(scope.without))))
+    return models.Filter(must=must, must_not=others or None)
 
 
 def _matches(field: str, value: str) -> models.FieldCondition:
