@@ -286,6 +286,7 @@ def test_every_route_is_throttled_and_what_costs_more_has_less() -> None:
 def test_no_registry_is_named() -> None:
     root = Path(FILE).parent
     locks = ["requirements.lock", "infra/local/dynoxide/package-lock.json", "infra/local/dynoxide/nodejs.lock"]
-    locks += ["tests/conformance/package-lock.json", *(str(lock) for lock in root.glob("infra/layers/*.lock"))]
+    locks += ["tests/conformance/package-lock.json"]
+    locks += [str(lock) for pattern in ("infra/layers/*.lock", "tests/**/*.lock") for lock in root.glob(pattern)]
     for lock in locks:
         assert "://" not in (root / lock).read_text()
