@@ -61,6 +61,7 @@ def serve(  # noqa: PLR0913 - one argument an option
     data: Path = Path(".kho"),
     auth: Auth = "open",
     aws_endpoint: str = "",
+    qdrant_url: str = "",
     root: tuple[Path, ...] = (),
 ) -> None:
     """Serve template.yaml on this machine, with everything embedded.
@@ -85,6 +86,8 @@ def serve(  # noqa: PLR0913 - one argument an option
         open: everyone is the tenant 'local'. required: callers need a key, see 'kho keys create'.
     aws_endpoint
         A DynamoDB endpoint to use in place of the embedded store.
+    qdrant_url
+        A Qdrant server to use in place of the embedded engine; KHO_QDRANT_KEY is its key.
     root
         A folder whose files ingestions may read, where the address is a loopback one; without, the working folder.
     """
@@ -106,6 +109,8 @@ def serve(  # noqa: PLR0913 - one argument an option
             stack.callback(mqtt_listener.close)
         else:
             _reach_broker(mqtt_url)
+        if qdrant_url:
+            os.environ["KHO_QDRANT_URL"] = qdrant_url
         prepare(
             template,
             auth=auth,

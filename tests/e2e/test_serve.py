@@ -118,6 +118,11 @@ def test_an_endpoint_that_does_not_answer_is_said(tmp_path: Path, endpoint: str)
     assert endpoint in refusal("--data", str(tmp_path), "--aws-endpoint", endpoint)
 
 
+@pytest.mark.parametrize("url", ["ftp://qdrant", "http://qdrant.example:6333"])
+def test_an_index_that_cannot_be_trusted_is_said(tmp_path: Path, url: str) -> None:
+    assert f"KHO_QDRANT_URL is '{url}'" in refusal("--data", str(tmp_path), "--qdrant-url", url)
+
+
 def test_a_port_that_is_none_is_said(tmp_path: Path) -> None:
     assert "99999 is no port" in refusal("--data", str(tmp_path), "--port", "99999")
 
