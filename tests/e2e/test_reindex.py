@@ -135,6 +135,7 @@ def test_a_deployed_index_is_made_from_the_stacks_tables_with_its_secret(qdrant:
     settings = {
         "KHO_DOCUMENTS_TABLE": "acme-DocumentsTable",
         "KHO_KNOWLEDGE_TABLE": "acme-KnowledgeTable",
+        "KHO_EXPERIENCES_TABLE": "acme-ExperiencesTable",
         "KHO_QDRANT_URL": qdrant.url,
         "KHO_QDRANT_COLLECTION": "acme",
         "KHO_QDRANT_KEY_SECRET": "acme/qdrant",
@@ -145,8 +146,8 @@ def test_a_deployed_index_is_made_from_the_stacks_tables_with_its_secret(qdrant:
         session.client("secretsmanager", endpoint_url=url).create_secret(Name="acme/qdrant", SecretString="hush")
         tables = session.client("dynamodb", endpoint_url=url)
         for definition in load().tables:
-            if definition.name in ("kho-DocumentsTable", "kho-KnowledgeTable"):
-                renamed = definition.name.replace("kho-", "acme-")
+            renamed = definition.name.replace("kho-", "acme-")
+            if renamed in settings.values():
                 tables.create_table(TableName=renamed, **definition.creation)
         key = {"pk": "t#document#a", "sk": "document"}
         head = Head("a", "root", 3, 2, "text/plain", "{}", True, 0, 0).as_item()
