@@ -102,9 +102,18 @@ class Device:
         user_name = model.user_name or (self.device_id if model.password else None)
         packet = Connect(self.device_id, keepalive=model.keepalive, user_name=user_name, password=model.password)
         self._lost.clear()
-        _, client = await self._loop.create_connection(lambda: Client(packet, self._take, self._gone), host, port)
+
+        def new_client() -> Client:
+            client = Client(packet, self._take, lambda: self._gone(client))
+            return client
+
+        _, client = await self._loop.create_connection(new_client, host, port)
         self._client = client
-        await client.admitted(_CONNECT_SECONDS)
+        try:
+            await client.admitted(_CONNECT_SECONDS)
+        except TimeoutError:
+            client.abort()  # or it would be let in later, and the next attempt would be its double
+            raise
         self.tally.connections += 1
         self._begin(client)
 
@@ -161,7 +170,9 @@ class Device:
         if Quirk.NOTIFIES in self.quirks:
             self._notify_each_second(client)
 
-    def _gone(self) -> None:
+    def _gone(self, client: Client) -> None:
+        if client is not self._client:
+            return
         self._waiting.clear()
         self._held.clear()
         self._stalled.clear()
