@@ -189,7 +189,9 @@ def _crowd(contenders: dict[str, Call], ids: list[str]) -> list[bench.Table]:
         f"Where a call's time goes, {IN_FLIGHT} in flight",
         ["", "a call", "times a call"],
         stages,
-        ["Wall-clock time in one thread of the 256, so waiting for the interpreter is in every line."],
+        [
+            "Wall-clock time in one thread of the 256: waiting for the interpreter is in every line, for the one log in the last."
+        ],
     )
     return [crowd, where]
 
