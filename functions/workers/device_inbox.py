@@ -57,14 +57,15 @@ def _payload(event: dict[str, Any]) -> bytes:
 
 def _greet(device: Device, hello: protocol.Hello) -> None:
     """Answer a hello with a fresh session, so that the device does not wait for it."""
-    if not Sessions(table(), device.tenant_id, device.id).greet(_HELLOS_APART_SECONDS):
-        _dropped.note("repeated", device.id)
-        return
     session_id, deadline = secrets.token_hex(16), time.monotonic() + _HANDSHAKE_SECONDS
     try:
         talks().exchange.tell(device, protocol.hello(session_id, hello.transport, _audio()), deadline)
-        if hello.mcp:
+        if not hello.mcp:
+            return
+        if Sessions(table(), device.tenant_id, device.id).greet(_HELLOS_APART_SECONDS):
             talks().begin(device, deadline, session_id)
+        else:  # it was asked who it is a moment ago
+            _dropped.note("repeated", device.id)
     except KhoError as error:  # whoever calls the device will try again
         logger.warning("no session", extra={"device_id": device.id, "outcome": error.name})
 

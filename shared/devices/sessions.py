@@ -138,7 +138,7 @@ class Sessions:
         self._update("REMOVE handshake_by, handshake_until", "handshake_by = :claimant", {":claimant": claimant})
 
     def greet(self, seconds: float) -> bool:
-        """Whether the device's hello is to be answered: not those that come within `seconds` of another."""
+        """Whether the device's hello begins a session: not those that come within `seconds` of another."""
         now = _now()
         return self._update(
             "SET greeted_at = :now",
