@@ -190,8 +190,8 @@ def _crowd(contenders: dict[str, Call], ids: list[str]) -> list[bench.Table]:
         ["", "a call", "times a call"],
         stages,
         [
-            "Wall-clock time in one thread of the 256: waiting for the interpreter is in every line, for the one log in "
-            "the last."
+            "Wall-clock time in one thread of the 256: waiting for the interpreter is in every line, for the one "
+            "log in the last."
         ],
     )
     return [crowd, where]
