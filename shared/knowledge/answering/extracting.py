@@ -26,7 +26,7 @@ _OF_ITS_SOURCE: Final = 0.6
 _FROM_ABOVE: Final = 0.8
 _OF_THE_LANGUAGE: Final = 0.5
 _AS_GOOD: Final = 0.6
-_FENCED: Final = re.compile(r"(?ms)^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)")
+_FENCED: Final = re.compile(r"(?ms)^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1[^\n]*$|\Z)")
 _TABLE_LINE: Final = re.compile(r"[ \t]*\|")
 _HEADING: Final = re.compile(r"[ \t]{0,3}#{1,6}([ \t]|$)|[ \t]*(=+|-+|\*+|_+)[ \t]*$")
 _ITEM: Final = re.compile(r"[ \t]*(?:>[ \t]?)*(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")

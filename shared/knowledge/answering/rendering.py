@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Final
 
-from shared.knowledge.answering.cleaning import cited, outside_code
+from shared.knowledge.answering.cleaning import cited, outside_code, without_marks
 from shared.knowledge.answering.languages import quoted
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ _MARKUP: Final = (
     (re.compile(r"\[([^\]\n]{1,300})\]\(<?([^\s()<>]{1,500})>?[^()\n]{0,200}\)"), r"\1 (\2)"),
 )
 _FENCE: Final = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*\n?", re.MULTILINE)
+_WHOLE: Final = re.compile(r"[ \t]*(`{3,}|~{3,})[^\n`]*\n(?:(?![ \t]*\1)[^\n]*\n)*[ \t]*\1[ \t]*")
+_TABLE: Final = re.compile(r"(?:[ \t]*\|[^\n]*(?:\n|\Z))+")
 _SPAN: Final = re.compile(r"`([^`\n]*)`")
 _TICKS: Final = re.compile(r"`{3,}")
 
@@ -79,8 +81,10 @@ def _bare(quotation: Quotation) -> str:
 
 
 def _block(text: str) -> str:
-    if text.lstrip().startswith(("```", "~~~", "|")):
+    if _WHOLE.fullmatch(text):
         return text
+    if _TABLE.fullmatch(text):
+        return outside_code(text, without_marks)
     fence = max(("```", *(f"{ticks}`" for ticks in _TICKS.findall(text))), key=len)
     return f"{fence}\n{text}\n{fence}"
 
