@@ -130,7 +130,7 @@ def test_code_and_json_stay_whole() -> None:
 def test_an_answer_of_quotations_says_so(language: str, note: str) -> None:
     sources = [source(STEPS)]
     for form in ("markdown", "plain", "json"):
-        said = quoting(best_sentences("gỡ bỏ", sources, ""), sources, language, form)  # type: ignore[arg-type]
+        said = quoting(best_sentences("gỡ bỏ", sources, ""), sources, language, form)
         assert note in said
         assert form != "json" or json.loads(said)["quoted"] is True
 
