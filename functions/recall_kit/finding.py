@@ -83,7 +83,8 @@ def index(experience_id: str, *, anew: bool = False) -> bool:
 def recount(ids: Iterable[str]) -> None:
     """Rank these experiences by their counts as they are now."""
     for experience in experiences().stored(ids).values():
-        _matcher().stand(experience.id, _standing(experience), experience.query_count)
+        compared = _matcher().standing(experience.id).get("revision", 0)  # which counting does not change
+        _matcher().stand(experience.id, _standing(experience) | {"revision": compared}, experience.query_count)
 
 
 def _is_indexed(experience: Experience) -> bool:
