@@ -8,8 +8,25 @@ from typing import Final
 from tests.labelled.drawing import base64_of, digits, drawn, encoded, hexadecimal, jwt, pem, url_safe, uuid
 
 _CAPITALS: Final = string.ascii_uppercase + string.digits
+_WALLET: Final = "ozone drill grab fiber curtain grace pudding thank cruise elder eight picnic"
 
 CREDENTIALS: Final = [
+    "my password's hunter2",
+    "the password’s `hunter2`",
+    "the password was: hunter2",
+    "mật khẩu hồi đó là: hunter2",
+    "密码就是hunter2",
+    "密码原来是 hunter2",
+    "密码叫hunter2",
+    f"seed phrase: {_WALLET}",
+    f"My mnemonic is {_WALLET} {_WALLET}",
+    f"the secret recovery phrase of my wallet was {_WALLET.replace(' ', ', ')}",
+    f"MNEMONIC={_WALLET!r}",
+    'const mnemonic = ["' + _WALLET.replace(" ", '", "') + '"]',
+    f"seed words {_WALLET}",
+    "\n".join(["Recovery phrase:", *(f"{number}. {word}" for number, word in enumerate(_WALLET.split(), 1))]),
+    f"助记词：{_WALLET}",
+    f"cụm từ khôi phục là {_WALLET}",
     f"Authorization: Bearer {url_safe(40)}",
     f'headers = {{"Authorization": "Bearer {jwt()}"}}',
     f"curl -H 'authorization: token {hexadecimal(40)}' https://api.acme.dev",

@@ -18,13 +18,14 @@ from shared.experiences.secrets.personal import PERSONAL
 from shared.experiences.secrets.rules import Candidate
 from shared.experiences.secrets.vendors import VENDORS
 from shared.experiences.secrets.views import views
+from shared.experiences.secrets.wallets import WALLETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from shared.experiences.secrets.views import View
 
-_RULES = (*VENDORS, *CREDENTIALS, *PERSONAL)
+_RULES = (*VENDORS, *CREDENTIALS, *WALLETS, *PERSONAL)
 
 
 @dataclass(frozen=True, slots=True)

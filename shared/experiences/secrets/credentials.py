@@ -34,7 +34,8 @@ _WHOSE: Final = r"(?:[ \t](?:for|of|to|on|in|của|cho|trên)[ \t](?:(?:the|our|
 _EQUALS: Final = rf"""["'`\]\)}}*\\]{{0,4}}{_WHOSE}{_TYPE}{_GAP}(?::=|=>|[=!]?={{1,2}}|::?|\?=)"""
 _COPULA: Final = (
     rf"{_WHOSE}{_GAP}"
-    r"(?:(?:here |now |đang |hiện )?(?:is|was|are|là|as|to|of|with|thành|bằng)[ \t]|是|为|為|改成|改为|设为|设置为|设成)[ \t:]{0,3}"
+    r"(?:(?:here |now |đang |hiện )?(?:is|was|are|là|as|to|of|with|thành|bằng)[ \t:]|"
+    r"(?:就|曾|曾经|原来|以前|之前|现在|一直)?(?:是|为|為|叫)|改成|改为|设为|设置为|设成)[ \t:]{0,3}"
 )
 _QUOTED: Final = r"""(?:[rbufRBUF]{1,2}|@|L)?\\?["'`]([^"'`\\\n])"""
 _IN_QUOTES: Final = r"""[^"'`\\\n]"""
@@ -187,6 +188,14 @@ def _is_spoken_password(candidate: Candidate) -> bool:
     return not known and _is_password(candidate) and len(value) >= 6 and changes(value) >= 2
 
 
+_KNOWN_NAME: Final = re.compile(r"sha-?\d|base\d|md[45]|utf-?(?:8|16)|argon2|pbkdf2|blake\d|oauth2|v\d", re.IGNORECASE)
+
+
+def _is_password_of_its_own(candidate: Candidate) -> bool:
+    """Behind "password's" may also stand what a password has, such as its SHA-256."""
+    return _is_bare_password(candidate) and not _KNOWN_NAME.match(candidate.value)
+
+
 def _is_named_value(candidate: Candidate) -> bool:
     """Beside a name of its own, as containers' settings are listed."""
     password = re.search(_PASSWORD, candidate.lead, re.IGNORECASE)
@@ -220,6 +229,7 @@ CREDENTIALS: Final = (
     Rule("session id", rf"(?i)(?:{_SESSION})[\"'`\]]{{0,2}}{_GAP}[:=]{_GAP}[\"'`]?([A-Za-z0-9%._~+/=-]{{12}})", _is_token, "[A-Za-z0-9%._~+/=-]"),
     Rule("password", rf"(?i)(?:{_PASSWORD}){_SUFFIX}(?:{_EQUALS}|{_COPULA}){_GAP}{_QUOTED}", _is_password, _IN_QUOTES),
     Rule("password", rf"(?i)(?:{_PASSWORD}){_SUFFIX}(?:{_EQUALS}|{_COPULA}){_GAP}{_BARE}", _is_bare_password, _WITHOUT_QUOTES),
+    Rule("password", rf"(?i)(?:{_PASSWORD})'s[ \t]{{1,3}}[\"'`]?{_BARE}", _is_password_of_its_own, _WITHOUT_QUOTES),
     Rule("secret", rf"(?i)(?:{_SECRET}){_SUFFIX}{_EQUALS}{_GAP}{_QUOTED}", _is_quoted_secret, _IN_QUOTES),
     Rule("secret", rf"(?i)(?:{_SECRET}){_SUFFIX}(?:{_EQUALS}|{_COPULA}){_GAP}[\"'`]?{_BARE}", _is_bare_secret, _WITHOUT_QUOTES),
     Rule("secret", rf"(?i)(?:{_SECRET})(?:[ \t:\"'`(]{{1,3}}[^\s\"'`:]{{1,12}}){{0,3}}?[ \t:\"'`(=]{{1,3}}([A-Za-z0-9_+/=.-]{{16}})", _is_spoken_token, _BASE64),

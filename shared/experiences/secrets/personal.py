@@ -1,4 +1,4 @@
-"""What tells of persons and their machines: mail and network addresses, phones, payment cards, home folders."""
+"""What tells of persons and their machines: mail and network addresses, phones, accounts, home folders."""
 
 from __future__ import annotations
 
@@ -21,13 +21,17 @@ _NO_DOMAIN: Final = re.compile(
     re.IGNORECASE,
 )
 _KEYWORDS: Final = frozenset(["this", "super", "return", "self", "break", "continue", "git"])
+_SCHEME: Final = re.compile(r"(?<![\w+.-])(?!(?:mailto|xmpp|sips?):)[A-Za-z][A-Za-z0-9+.-]*://$", re.IGNORECASE)
 
 
 def _is_mailbox(candidate: Candidate) -> bool:
     local, _, domain = candidate.value.rpartition("@")
     if local.casefold() in _KEYWORDS or _NO_DOMAIN.fullmatch(domain.rpartition(".")[2]):
         return False
-    if is_placeholder(local) and candidate.before(200).endswith(":"):  # a URL's password and host
+    before = candidate.before(200)
+    if is_placeholder(local) and before.endswith(":"):  # a URL's password and host
+        return False
+    if _SCHEME.search(before) and candidate.after(1) != "@":  # a URL's user and host
         return False
     if is_placeholder(local) and re.search(r"your|\*|xxx|<", local, re.IGNORECASE):
         return False
@@ -53,8 +57,7 @@ _PRODUCT: Final = re.compile(
 _DOCUMENTED: Final = tuple(
     ipaddress.ip_network(each)
     for each in ("0.0.0.0/8", "127.0.0.0/8", "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/24",
-                 "169.254.169.254/32",
-        "169.254.170.0/24", "255.0.0.0/8", "::/127", "2001:db8::/32", "3fff::/20", "fd00:ec2::254/128")
+                 "169.254.0.0/16", "255.0.0.0/8", "::/127", "2001:db8::/32", "3fff::/20", "fd00:ec2::254/128")
 )  # fmt: skip
 
 
@@ -150,6 +153,45 @@ def _is_card(candidate: Candidate) -> bool:
     return sum(value - 9 if value > 9 else value for value in doubled) % 10 == 0
 
 
+_IBAN_LENGTHS: Final = {
+    country: int(length)
+    for country, length in re.findall(
+        r"([A-Z]{2})(\d\d)",
+        "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DK18 DO28 EE20 EG29 ES24 FI18 "
+        "FO18 FR27 GB22 GE22 GI23 GL18 GR27 GT28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 LB28 LC32 LI21 LT20 "
+        "LU20 LV21 LY25 MC27 MD24 ME22 MK19 MR27 MT31 MU30 NL18 NO15 PK24 PL28 PS29 PT25 QA29 RO24 RS22 SA24 SC31 SE24 "
+        "SI19 SK24 SM27 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20",
+    )
+}
+
+
+def _is_iban(candidate: Candidate) -> bool:
+    """Whether the groups that a country's account numbers have bear their check digits."""
+    length = _IBAN_LENGTHS.get(candidate.value[:2], 0)
+    account = ""
+    groups = re.split("[ -]", candidate.value)
+    while groups and len(account) < length:
+        account += groups.pop(0)
+    goes_on = not groups and re.match(r"\w", candidate.after(1))
+    return (
+        0 < len(account) == length
+        and not goes_on
+        and int("".join(str(int(each, 36)) for each in account[4:] + account[:4])) % 97 == 1
+    )
+
+
+_SSN: Final = re.compile(r"(?!000|666|9)\d{3}(?!00)\d{2}(?!0000)\d{4}")
+_SSN_NAME: Final = (
+    r"(?i)(?:(?:^|[^a-z])ssn|social[-_ ]?security(?:[-_ ]?(?:numbers?|num|no))?|số an sinh xã hội|"
+    r"社会安全(?:号码?|碼|码)|社安号|社会保障号)"
+)
+
+
+def _is_social_security_number(candidate: Candidate) -> bool:
+    goes_on = re.match(r"\w|[-.]\d", candidate.after(2))
+    return not goes_on and _SSN.fullmatch(re.sub(r"\D", "", candidate.value)) is not None
+
+
 _NOBODY: Final = re.compile(
     r"^(?:users?\d*|user[-_]?name|you|your[-_ ]?(?:user[-_]?)?(?:name|user|id)?|yourname|me|name|my[-_]?(?:name|user|username)?|login|account|"
     r"someone|somebody|anyone|person|example|foo|bar|baz|test(?:er|user)?|guest|admin|administrator|root|public|shared|default|all users|"
@@ -181,7 +223,7 @@ PERSONAL: Final = (
         r"\b(?:ip|ec2|host|node)-((?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:-(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)){3})\b",
         _is_host_name,
     ),
-    Rule("IP address", r"(?i)(?:^|[^\w:.])((?:[23][0-9a-f]{3}|fe[89ab][0-9a-f]|f[cd][0-9a-f]{2})(?::[0-9a-f]{0,4}){2,7})", _is_ipv6),
+    Rule("IP address", r"(?i)(?:^|[^\w:.])((?:[23][0-9a-f]{3}|f[cd][0-9a-f]{2})(?::[0-9a-f]{0,4}){2,7})", _is_ipv6),
     Rule("phone number", r"(?:^|[^\w.+-])((?:\+84|\(\+84\)|0084)[ .-]?\(?0?\)?(?:[ .-]?\d){9,10})", _is_phone),
     Rule("phone number", r"(?:^|[^\w.+/=-])(0[35789]\d(?:\d{7}|[ .-]\d{3}[ .-]?\d{4}|\d[ .-]\d{3}[ .-]?\d{3}|[ .-]\d{4}[ .-]?\d{3}|[ .-]\d{3}[ .-]\d{2}[ .-]\d{2}))", _is_phone),
     Rule("phone number", r"(?:^|[^\w.+/-])(\(?02\d{1,2}\)?[ .-]\d{3,4}[ .-]?\d{4})", _is_phone),
@@ -190,6 +232,9 @@ PERSONAL: Final = (
     Rule("phone number", r"(?:^|[^\w.+/-])((?:\+?1[ .-]?)?(?:\([2-9]\d{2}\)[ ]?|[2-9]\d{2}[.-])\d{3}[ .-]\d{4})", _is_phone),
     Rule("phone number", r"(?:^|[^\w.+*/^)-]|tel:)(\+[1-9]\d{0,2}[ .-]?\(?\d{1,4}\)?(?:[ .-]?\d{2,4}){2,5})", lambda c: _is_phone(c) and len(re.sub(r"\D", "", c.value)) >= 9),
     Rule("phone number", rf"(?i){_PHONE_WORD}[^\d\n+(]{{0,16}}(\+?[(]?\d[\d .()-]{{6,18}}\d)", _is_phone),
+    Rule("bank account number", r"(?:^|[^\w-])([A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?)", _is_iban),
+    Rule("social security number", rf"{_SSN_NAME}[^\d\n]{{0,20}}(\d{{3}}[- ]\d{{2}}[- ]\d{{4}})", _is_social_security_number),
+    Rule("social security number", rf"{_SSN_NAME}\W{{0,6}}(?:(?:is|was|là|是|为)\W{{0,3}})?(\d{{9}})", _is_social_security_number),
     Rule("payment card", r"(?:^|[^\w.-])(\d{4}(?:[ -]?\d{4}){2}[ -]?\d{1,7}|\d{4}[ -]?\d{6}[ -]?\d{4,5}|\d{13,19})", _is_card),
     Rule("home folder", rf"\\home\\{_NAME}", _is_person),
     Rule("home folder", rf"(?:^|[^\w.}}])(?:/(?:var|usr|export|mnt|nfs|private))?/home/{_NAME}", _is_person),
