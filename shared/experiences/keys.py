@@ -4,7 +4,7 @@ pk                    sk        item
 content#{xx}          {id}      what the experience says; xx, the first of its id, spreads them over partitions
 standing#{xx}         {id}      how often queries have returned it, and when last: changed often, and so small
 served#{x}            {served}  what one query has returned and nobody has counted yet
-submissions#{minute}  total     how many experiences callers whom nobody knows have submitted in that minute
+submissions#{minute}  total     how many experiences callers who are no writers have submitted in that minute
 """
 
 from __future__ import annotations
@@ -31,5 +31,5 @@ def served(served_id: str) -> tuple[str, str]:
 
 
 def submissions(minute: int) -> tuple[str, str]:
-    """The key of how many unknown callers' submissions a minute has seen."""
+    """The key of how many submissions of callers who are no writers a minute has seen."""
     return f"submissions#{minute}", "total"

@@ -1,4 +1,4 @@
-"""How many experiences callers whom nobody knows may submit."""
+"""How many experiences callers who are no writers, known or not, may submit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KEPT_SECONDS: Final = 3600
 
 
 def admit(table: Table, a_minute: int) -> None:
-    """Refuse where all unknown callers together have submitted `a_minute` within this minute, at whichever door."""
+    """Refuse where all who are no writers have together submitted `a_minute` within this minute, at whichever door."""
     now = int(time.time())
     pk, sk = keys.submissions(now // _MINUTE)
     counting = Write(
@@ -31,7 +31,7 @@ def admit(table: Table, a_minute: int) -> None:
         table.write(counting)
     except ConditionFailed:
         raise TooManyRequests(
-            "Too many experiences were submitted without a key in this minute.",
+            "Too many experiences were submitted without a writer's key in this minute.",
             details={"retry_after_seconds": _MINUTE - now % _MINUTE},
-            guidance="Wait for the next minute, or submit with a key.",
+            guidance="Wait for the next minute, or submit with a writer's key.",
         ) from None

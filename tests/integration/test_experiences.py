@@ -29,7 +29,7 @@ from shared.knowledge.embedding.spaces import E5_SMALL
 from shared.knowledge.matching import Matcher
 from shared.knowledge.store.embedded import Embedded
 from shared.rpc import invoke
-from shared.rpc.caller import ANONYMOUS, LOCAL
+from shared.rpc.caller import ANONYMOUS, LOCAL, Caller
 from shared.rpc.errors import Unavailable
 from shared.telemetry import REQUEST_SECONDS
 from tests.experiences import asked, done, final_score, is_in_order, paged, submitted
@@ -286,17 +286,20 @@ def test_secrets_are_refused_and_told_by_field_and_kind_alone(store: str, caplog
     assert "context" not in done("get_experience", id=id_)
 
 
-def test_unknown_callers_submit_so_many_a_minute_and_known_ones_more(
+def test_who_is_no_writer_submits_so_many_a_minute_and_writers_more(
     store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = SimpleNamespace(time=lambda: 4_000_000_000.0)
     monkeypatch.setattr("shared.experiences.submissions.time", clock)
     few = replace(config(), anonymous_submissions_a_minute=3)
     monkeypatch.setattr("recall_kit.submit_experience.config", lambda: few)
-    answers = [asked("submit_experience", ANONYMOUS, **PROBLEM) for _ in range(5)]
+    reader = Caller("reading", frozenset({"reader"}), "acme")
+    writer = Caller("writing", frozenset({"writer"}), "acme")
+    callers = (ANONYMOUS, reader, ANONYMOUS, reader, ANONYMOUS)
+    answers = [asked("submit_experience", caller, **PROBLEM) for caller in callers]
     assert ["error" in answer for answer in answers] == [False, False, False, True, True]
     assert answers[-1]["error"]["code"] == "TOO_MANY_REQUESTS"
-    assert "result" in asked("submit_experience", LOCAL, **PROBLEM)
+    assert "result" in asked("submit_experience", writer, **PROBLEM)
     clock.time = lambda: 4_000_000_060.0
     assert "result" in asked("submit_experience", ANONYMOUS, **PROBLEM)
 
