@@ -88,17 +88,20 @@ def test_a_cluster_that_lost_everything_is_filled_and_what_is_nobodys_is_removed
     tmp_path: Path, qdrant: Qdrant
 ) -> None:
     environment = {"KHO_QDRANT_URL": qdrant.url}
-    with Server(tmp_path / "data", environment=environment) as server:
+    data = tmp_path / "data"
+    with Server(data, environment=environment) as server:
         write(server)
-        qdrant.lose_everything()
-        prepared = kho("qdrant", "prepare", "--data", str(server.data), environment=environment)
-        assert (prepared.returncode, prepared.stdout) == (0, "The collection 'kho' is ready.\n"), prepared.stderr
-        assert qdrant.indexed["kho"].keys() == {"tenant", "collection", "document", "kind", "tags", "version"}
-        assert found(server) == (set(), set())
-        qdrant_only = reindexed(server.data, "--collection", "agent-data", environment=environment)
-        assert qdrant_only == {"indexed": 2, "unchanged": 1, "removed": 0}
-        assert found(server) == ({"a", "b"}, set())
-        assert reindexed(server.data, environment=environment) == {"indexed": 2, "unchanged": 3, "removed": 0}
+        assert found(server) == ALL
+    # With nobody serving, no worker fills it meanwhile.
+    qdrant.lose_everything()
+    prepared = kho("qdrant", "prepare", "--data", str(data), environment=environment)
+    assert (prepared.returncode, prepared.stdout) == (0, "The collection 'kho' is ready.\n"), prepared.stderr
+    assert qdrant.indexed["kho"].keys() == {"tenant", "collection", "document", "kind", "tags", "version"}
+    assert qdrant.count(tenant="local") == 0
+    qdrant_only = reindexed(data, "--collection", "agent-data", environment=environment)
+    assert qdrant_only == {"indexed": 2, "unchanged": 1, "removed": 0}
+    assert reindexed(data, environment=environment) == {"indexed": 2, "unchanged": 3, "removed": 0}
+    with Server(data, environment=environment) as server:
         assert found(server) == ALL
     # Other data: of all this it knows nothing.
     empty = tmp_path / "other"

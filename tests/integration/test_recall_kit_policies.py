@@ -9,6 +9,7 @@ import pytest
 
 from recall_kit import finding
 from shared.access.api_keys import ApiKeys
+from shared.access.credentials import cached_verifier, verifier
 from shared.config import config
 from shared.dynamodb import Table
 from shared.rpc.caller import ANONYMOUS, LOCAL
@@ -66,6 +67,8 @@ def test_who_has_a_key_proves_it_to_the_function(
 
     _, text = ApiKeys(Table(config().access_table)).create(tenant, "reader")
     monkeypatch.setattr("doors.callers.config", lambda: type("", (), {"auth": "required"}))
+    for remembered in (verifier, cached_verifier):
+        remembered.cache_clear()  # another test's may ask another store
     made.clear()
     handler = importlib.import_module(f"recall_kit.{method}").handler
     assert handler(event({}, authorization=f"Bearer {text}"), None)["statusCode"] == 400
