@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
+from recall_kit import experiences
 from shared.experiences.models import Experience
 
 Data = TypeVar("Data")
@@ -46,8 +47,8 @@ class Moderated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExperienceShown:
-    """One experience, as it is read by its id."""
+class ExperienceTold:
+    """What every answer tells of an experience."""
 
     id: str
     title: str
@@ -58,12 +59,10 @@ class ExperienceShown:
     keywords: list[str]
     query_count: int
     created_at: str
-    updated_at: str
-    similar_to: str | None = None
 
     @classmethod
-    def of(cls, experience: Experience) -> ExperienceShown:
-        """All that is shown of `experience`."""
+    def of(cls, experience: Experience, **more: Any) -> Self:
+        """`experience` as it is told, with what one answer tells more."""
         account = experience.account
         return cls(
             id=experience.id,
@@ -75,6 +74,20 @@ class ExperienceShown:
             keywords=account.keywords,
             query_count=experience.query_count,
             created_at=experience.created_at,
-            updated_at=experience.updated_at,
-            similar_to=experience.similar_to,
+            **more,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperienceShown(ExperienceTold):
+    """One experience, as it is read by its id."""
+
+    updated_at: str
+    similar_to: str | None = None
+
+
+def shown(experience: Experience) -> ExperienceShown:
+    """`experience` by itself, beside an older one that says nearly the same, while that can be read."""
+    return ExperienceShown.of(
+        experience, updated_at=experience.updated_at, similar_to=experiences().readable(experience.similar_to)
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from doors.direct import Caller, method
 from recall_kit import ById, experiences
-from recall_kit.answers import Answered, ExperienceShown
+from recall_kit.answers import Answered, ExperienceShown, shown
 from shared.rpc.errors import NotFound, Unavailable
 from shared.rpc.offers import Tool
 
@@ -23,4 +23,4 @@ from shared.rpc.offers import Tool
 )
 def handler(params: ById, _caller: Caller) -> Answered[ExperienceShown]:
     """Read it; reading is not counted."""
-    return Answered(success=True, data=ExperienceShown.of(experiences().require(params.id)))
+    return Answered(success=True, data=shown(experiences().require(params.id)))

@@ -9,11 +9,10 @@ from pydantic import AfterValidator, Field
 
 from doors.direct import Caller, method
 from recall_kit import table
-from recall_kit.answers import Answered
+from recall_kit.answers import Answered, ExperienceTold
 from recall_kit.finding import found
 from recall_kit.validating import CodedParams
 from shared.experiences.counting import Counting
-from shared.experiences.models import Experience
 from shared.rpc.errors import OutOfTime, TooLarge, Unavailable
 from shared.rpc.method import WHOLE
 from shared.rpc.offers import Tool
@@ -51,36 +50,10 @@ class Query(CodedParams):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExperienceRecord:
+class ExperienceRecord(ExperienceTold):
     """One experience, and how relevant it is."""
 
-    id: str
-    title: str
-    problem_description: str
-    root_cause: str | None = None
-    solution: str
-    context: str | None = None
-    keywords: list[str]
-    query_count: int
-    created_at: str
     relevance_score: float
-
-    @classmethod
-    def of(cls, experience: Experience, relevance: float) -> ExperienceRecord:
-        """What a query shows of `experience`."""
-        account = experience.account
-        return cls(
-            id=experience.id,
-            title=account.title,
-            problem_description=account.problem_description,
-            root_cause=account.root_cause,
-            solution=account.solution,
-            context=account.context,
-            keywords=account.keywords,
-            query_count=experience.query_count,
-            created_at=experience.created_at,
-            relevance_score=relevance,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +83,7 @@ class Found:
 def handler(params: Query, _caller: Caller) -> Answered[Found]:
     """Find what matches, and note what is returned, which is counted after the answer."""
     page, total = found(params.keywords, params.offset, params.limit)
-    records = [ExperienceRecord.of(experience, match.relevance) for experience, match in page]
+    records = [ExperienceRecord.of(experience, relevance_score=match.relevance) for experience, match in page]
     if answer_bytes([asdict(record) for record in records], nested=1) > MAX_PAGE_BYTES:
         raise TooLarge("These experiences would pass 6 MB.", guidance="Ask for fewer at once, with a smaller 'limit'.")
     if records:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from doors.direct import Caller, method
 from recall_kit import experiences
-from recall_kit.answers import Answered, ExperienceShown
+from recall_kit.answers import Answered, ExperienceShown, shown
 from recall_kit.finding import index_now
 from recall_kit.keywords import with_keywords
 from recall_kit.validating import RequiredParams, require_sanitized
@@ -46,4 +46,4 @@ def handler(params: Change, _caller: Caller) -> Answered[ExperienceShown]:
     """Change it, and let it be found as it is from now on."""
     changed = experiences().update(params.id, params.revised)
     index_now(changed.id)
-    return Answered(success=True, data=ExperienceShown.of(changed))
+    return Answered(success=True, data=shown(changed))

@@ -35,10 +35,15 @@ class Experiences:
 
     def require(self, experience_id: str) -> Experience:
         """The experience of this id, which must exist and not be deleted."""
-        found = self.stored([experience_id]).get(experience_id)
-        if found is None or found.deleted_at:
+        found = self._shown(experience_id)
+        if found is None:
             raise _unknown(experience_id)
         return found
+
+    def readable(self, experience_id: str | None) -> str | None:
+        """`experience_id`, where an experience of this id is shown."""
+        found = self._shown(experience_id) if experience_id else None
+        return found.id if found else None
 
     def stored(self, ids: Iterable[str]) -> dict[str, Experience]:
         """Those of `ids` that there are, deleted ones too."""
@@ -81,6 +86,10 @@ class Experiences:
             self._table.write(noting)
         except ConditionFailed:
             return  # whoever changed it looks again
+
+    def _shown(self, experience_id: str) -> Experience | None:
+        found = self.stored([experience_id]).get(experience_id)
+        return None if found is None or found.deleted_at else found
 
     def _change(self, experience_id: str, change: Callable[[Experience], Experience | None]) -> Experience:
         for _ in range(_ATTEMPTS):

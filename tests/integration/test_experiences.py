@@ -220,6 +220,17 @@ def test_nearly_the_same_is_recorded_on_the_newer_and_both_are_kept(store: str) 
     assert {old, new} <= {each["id"] for each in found}
 
 
+def test_what_nobody_can_read_is_not_named_while_it_is_deleted(store: str) -> None:
+    problem = "The linker says that a symbol of libfoo is undefined, though the archive is on the command line."
+    old, new = (submitted(f"Undefined symbol when linking {n} libfoo", problem) for n in ("with", "against"))
+    assert done("get_experience", id=new)["similar_to"] == old
+    done("delete_experience", LOCAL, id=old)
+    assert "similar_to" not in done("get_experience", id=new)
+    assert "similar_to" not in done("update_experience", LOCAL, id=new, keywords=["linker"])
+    done("restore_experience", LOCAL, id=old)
+    assert done("get_experience", id=new)["similar_to"] == old
+
+
 @pytest.mark.parametrize(
     ("title", "problem", "wanted"),
     [
