@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from recall_kit.validating import RequiredParams
 from shared.config import config
 from shared.dynamodb import Table
 from shared.experiences.experiences import Experiences
 from shared.experiences.models import ExperienceId
-from shared.rpc.method import Params
 from shared.rpc.offers import Argument, Prompt
 
 MCP_PROMPTS: Final = [
@@ -32,7 +32,7 @@ MCP_PROMPTS: Final = [
 PROMPTS: Final = [{"name": each.name, "description": each.description} for each in MCP_PROMPTS]
 
 
-class ById(Params):
+class ById(RequiredParams):
     """Which experience."""
 
     id: ExperienceId

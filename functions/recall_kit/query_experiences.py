@@ -13,6 +13,7 @@ from recall_kit.answers import Answered, ExperienceTold
 from recall_kit.finding import found
 from recall_kit.validating import CodedParams
 from shared.experiences.counting import Counting
+from shared.experiences.models import NOT_BLANK, not_blank
 from shared.rpc.errors import OutOfTime, TooLarge, Unavailable
 from shared.rpc.method import WHOLE
 from shared.rpc.offers import Tool
@@ -21,12 +22,6 @@ from shared.rpc.pages import MAX_PAGE_BYTES, answer_bytes
 MAX_KEYWORDS: Final = 10_000
 MAX_LIMIT: Final = 50
 MAX_OFFSET: Final = 1_000_000
-
-
-def _not_blank(text: str) -> str:
-    if not text.strip():
-        raise ValueError("should not be empty")
-    return text
 
 
 class Query(CodedParams):
@@ -41,9 +36,9 @@ class Query(CodedParams):
             max_length=MAX_KEYWORDS,
             description="What you look for, in any language: keywords, a question, or an error's text.",
             examples=["React useState hook not updating"],
-            json_schema_extra={"pattern": r"\S"},
+            json_schema_extra=NOT_BLANK,
         ),
-        AfterValidator(_not_blank),
+        AfterValidator(not_blank),
     ]
     limit: Annotated[int, Field(ge=1, le=MAX_LIMIT, description="How many are returned at most."), WHOLE] = 10
     offset: Annotated[int, Field(ge=0, le=MAX_OFFSET, description="How many of the best are left out."), WHOLE] = 0

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import AfterValidator, Field
 
+from shared.experiences.blanks import is_blank
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -15,17 +17,23 @@ MAX_TITLE: Final = 500
 MAX_TEXT: Final = 20_000
 MAX_KEYWORD: Final = 100
 MAX_KEYWORDS: Final = 50
-_NOT_BLANK: Final[dict[str, Any]] = {"pattern": r"\S"}
+NOT_BLANK: Final[dict[str, Any]] = {"pattern": r"\S"}
+"""What a schema says of `not_blank`; the characters that take no room would fill it."""
 
 
-def _not_blank(text: str) -> str:
-    if not text.strip():
+def not_blank(text: str) -> str:
+    """`text`, in which there must be something to see."""
+    if is_blank(text):
         raise ValueError("should not be empty")
     return text
 
 
+def _kept(keyword: str) -> str:
+    return keyword.strip().lower()  # which is longer for a few letters, such as İ
+
+
 def _keyword(text: str) -> str:
-    if not 1 <= len(text.strip()) <= MAX_KEYWORD:
+    if is_blank(text) or len(_kept(text)) > MAX_KEYWORD:
         raise ValueError(f"should have 1 to {MAX_KEYWORD} characters")
     return text
 
@@ -35,21 +43,19 @@ Title = Annotated[
     Field(
         min_length=1,
         max_length=MAX_TITLE,
-        json_schema_extra=_NOT_BLANK,
+        json_schema_extra=NOT_BLANK,
         description="The problem in one line, as whoever has it would search for it.",
         examples=["React useState not updating state"],
     ),
-    AfterValidator(_not_blank),
+    AfterValidator(not_blank),
 ]
-Text = Annotated[
-    str, Field(min_length=1, max_length=MAX_TEXT, json_schema_extra=_NOT_BLANK), AfterValidator(_not_blank)
-]
+Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT, json_schema_extra=NOT_BLANK), AfterValidator(not_blank)]
 ContextText = Annotated[str, Field(max_length=MAX_TEXT)]
 Keyword = Annotated[
     str,
     AfterValidator(_keyword),
     # Blanks around it do not count, which no schema can say.
-    Field(json_schema_extra={"minLength": 1, "maxLength": MAX_KEYWORD, **_NOT_BLANK}),
+    Field(json_schema_extra={"minLength": 1, "maxLength": MAX_KEYWORD, **NOT_BLANK}),
 ]
 Keywords = Annotated[list[Keyword], Field(max_length=MAX_KEYWORDS)]
 ExperienceId = Annotated[str, Field(min_length=1, max_length=64, examples=["550e8400-e29b-41d4-a716-446655440000"])]
@@ -57,7 +63,7 @@ ExperienceId = Annotated[str, Field(min_length=1, max_length=64, examples=["550e
 
 def uniform(keywords: Iterable[str]) -> list[str]:
     """Keywords as they are kept: trimmed, lower-cased, each once."""
-    return list(dict.fromkeys(keyword.strip().lower() for keyword in keywords))
+    return list(dict.fromkeys(map(_kept, keywords)))
 
 
 @dataclass(frozen=True, slots=True)

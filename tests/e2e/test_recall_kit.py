@@ -132,6 +132,8 @@ WRONG: list[tuple[str, dict[str, Any], str, list[str]]] = [
     ("query_experiences", {"keywords": "x", "page": 2}, "VALIDATION_ERROR", ["page"]),
     ("submit_experience", {"title": "x"}, "MISSING_REQUIRED_FIELDS", ["problem_description", "solution"]),
     ("submit_experience", {}, "MISSING_REQUIRED_FIELDS", ["problem_description", "solution", "title"]),
+    ("get_experience", {}, "MISSING_REQUIRED_FIELDS", ["id"]),
+    ("submit_experience", REQUIRED | {"title": "\u200b"}, "INVALID_TITLE", ["title"]),
     ("submit_experience", REQUIRED | {"title": ""}, "INVALID_TITLE", ["title"]),
     ("submit_experience", REQUIRED | {"title": "  "}, "INVALID_TITLE", ["title"]),
     ("submit_experience", REQUIRED | {"title": "x" * 501}, "INVALID_TITLE", ["title"]),

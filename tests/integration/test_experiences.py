@@ -118,6 +118,32 @@ def test_text_is_kept_as_it_came_and_keywords_are_made_uniform(store: str) -> No
     assert shown["keywords"] == ["kafka", "độ trễ", "x" * 100]
 
 
+@pytest.mark.parametrize("unseen", ["\u200b", "\u2060\ufeff", " \u200b\t", "\u00ad\u3164"])
+def test_what_nobody_can_see_is_no_text(store: str, unseen: str) -> None:
+    for field in ("title", "problem_description", "solution", "keywords"):
+        said = PROBLEM | {field: ["kafka", unseen] if field == "keywords" else unseen}
+        answer = asked("submit_experience", ANONYMOUS, **said)
+        assert [each["field"].partition(".")[0] for each in answer["error"]["details"]] == [field]
+    assert asked("query_experiences", keywords=unseen)["error"]["code"] == "INVALID_KEYWORDS"
+    seen = {"title": f"{unseen}Kafka", "problem_description": f"It{unseen}lags.", "solution": "分区"}
+    assert done("get_experience", id=done("submit_experience", **seen)["id"])["title"] == seen["title"]
+
+
+def test_keywords_are_as_long_as_they_are_kept(store: str) -> None:
+    for kept, length in (("İ" * 50, 100), ("Ờ" * 100, 100)):
+        id_ = done("submit_experience", **PROBLEM, keywords=[kept])["id"]
+        assert [len(each) for each in done("get_experience", id=id_)["keywords"]] == [length]
+    answer = asked("submit_experience", ANONYMOUS, **PROBLEM, keywords=["İ" * 51])
+    assert [each["field"] for each in answer["error"]["details"]] == ["keywords.0"]
+
+
+@pytest.mark.parametrize("action", ["get", "update", "delete", "restore"])
+def test_without_an_id_what_is_required_is_missing(store: str, action: str) -> None:
+    answer = asked(f"{action}_experience", LOCAL)
+    assert answer["error"]["code"] == "MISSING_REQUIRED_FIELDS"
+    assert [each["field"] for each in answer["error"]["details"]] == ["id"]
+
+
 def test_an_order_is_what_the_formula_says_and_pages_join(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ids: list[str] = []
     began = datetime.now(UTC)

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
+from shared.experiences.blanks import INVISIBLE
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-_INVISIBLE: Final = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
-)
+_INVISIBLE: Final = re.compile(f"[{INVISIBLE}]")
 _WIDE: Final = (
     {
         code: folded
