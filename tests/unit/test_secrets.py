@@ -6,7 +6,7 @@ import string
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shared.experiences.secrets import findings
@@ -83,6 +83,7 @@ def test_a_secret_is_called_what_it_is(kind: str) -> None:
 
 
 @given(SURROUNDINGS, JOINTS, st.sampled_from(sorted(KNOWN)), JOINTS, SURROUNDINGS)
+@example("", " ", "phone number", " ", "tokens = tokenizer.encode(text)")
 @settings(max_examples=200)
 def test_a_secret_is_found_wherever_it_stands(before: str, open_: str, kind: str, close: str, after: str) -> None:
     text = f"{before}{open_}{KNOWN[kind]}{close}{after}"

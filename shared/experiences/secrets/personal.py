@@ -116,15 +116,20 @@ _VN: Final = r"(?:\(?\+?84\)?[ .-]?|0)(?:[35789]\d|2\d{1,2})(?:[ .-]?\d){7}"
 _SEPARATED_VN: Final = r"0[235789]\d{1,2}[ .-]\d{3,4}[ .-]?\d{3,4}"
 
 
+_GOES_ON_OR_COUNTS: Final = re.compile(
+    r"\w|\.\d|-\d|(?: ?(?:bytes|B|KB|MB|ms|ns|us|µs|tokens|rows|đồng|vnd|元)\b)", re.IGNORECASE
+)
+
+
 def _is_phone(candidate: Candidate) -> bool:
     """Whether a number, or its beginning where others follow it, can be a phone's."""
     value = candidate.value
     if re.match(r"\d{4}-\d{2}-\d{2}", value):
         return False
     cuts = [value[: gap.start()] for gap in re.finditer(r"[ .-]+", value)]
-    if not re.match(
-        r"\w|\.\d|-\d|(?: ?(?:bytes|B|KB|MB|ms|ns|us|µs|tokens|rows|đồng|vnd|元)\b)", candidate.after(8), re.IGNORECASE
-    ):
+    after = candidate.after(8)
+    dialled = re.match(r"\+\d+[ -]", value) and not re.match(r"\w|\.\d|-\d", after)
+    if dialled or not _GOES_ON_OR_COUNTS.match(after):
         cuts.append(value)
     digits = [re.sub(r"\D", "", cut) for cut in cuts]
     return any(
