@@ -82,6 +82,7 @@ class Conversation(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body) if length is None else length))
+        self.send_header("connection", "close")  # said, so that no client asks again on what is about to end
         self.end_headers()
         self.wfile.write(body)
 
