@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
+from infra.local.template import logical_id
+
 if TYPE_CHECKING:
     from infra.local.template import Template
 
@@ -23,7 +25,7 @@ def logs(template: Template) -> str:
             "Stack": {"Type": "String", "Description": "The name of the stack whose functions these are."},
             "RetentionDays": {"Type": "Number", "Description": "How long what they log is kept."},
         },
-        "Resources": {_logical(function): _group(function) for function in sorted(template.functions)},
+        "Resources": {logical_id(function): _group(function) for function in sorted(template.functions)},
     }
     return _HEAD + yaml.safe_dump(made, sort_keys=False, default_flow_style=None, width=150)
 
@@ -38,7 +40,3 @@ def _group(function: str) -> dict[str, Any]:
             "RetentionInDays": {"Ref": "RetentionDays"},
         },
     }
-
-
-def _logical(function: str) -> str:
-    return "".join(part.title() for part in function.replace("_", "-").split("-"))

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
+from infra.local.template import logical_id
+
 if TYPE_CHECKING:
     from infra.local.template import Template
 
@@ -85,7 +87,7 @@ def _alarms(template: Template) -> dict[str, Any]:
         ),
     }
     for function in sorted({each.function for each in template.streams}):
-        alarms[f"{_logical(function)}Late"] = _alarm(
+        alarms[f"{logical_id(function)}Late"] = _alarm(
             f"{function}-late",
             _metric("AWS/Lambda", "IteratorAge", {"FunctionName": _deployed(function)}) | {"Statistic": "Maximum"},
             threshold=_LATE,
@@ -94,10 +96,10 @@ def _alarms(template: Template) -> dict[str, Any]:
     for server, functions in _servers(template).items():
         own = {"service": server}
         slow = _SLOW_WORK if server == "workers" else _SLOW_REQUEST
-        alarms[f"{_logical(server)}Faults"] = _alarm(
+        alarms[f"{logical_id(server)}Faults"] = _alarm(
             f"{server}-faults", _metric(_OWN, "Faults", own) | {"Statistic": "Sum"}, threshold=_FAULTS
         )
-        alarms[f"{_logical(server)}Slow"] = _alarm(
+        alarms[f"{logical_id(server)}Slow"] = _alarm(
             f"{server}-slow",
             _metric(_OWN, "Duration", own) | {"ExtendedStatistic": "p99"},
             threshold=slow,
@@ -105,7 +107,7 @@ def _alarms(template: Template) -> dict[str, Any]:
         )
         for kind, name in (("Errors", "crashes"), ("Throttles", "throttles")):
             for number, some in enumerate(_parts(functions), start=1):
-                alarms[f"{_logical(server)}{name.title()}{number}"] = _alarm(
+                alarms[f"{logical_id(server)}{name.title()}{number}"] = _alarm(
                     f"{server}-{name}-{number}", _summed(kind, some), threshold=1, condition="WithAllAlarms"
                 )
     return alarms
@@ -220,7 +222,3 @@ def _parts(functions: list[str]) -> list[list[str]]:
 
 def _deployed(function: str) -> dict[str, str]:
     return {"Fn::Sub": f"${{Stack}}-{function}"}
-
-
-def _logical(name: str) -> str:
-    return "".join(part.title() for part in name.replace("_", "-").split("-"))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from infra.local.folder import Serving
+    from infra.local.template import TableDefinition
 
 _ANY_FUNCTION: Final = "doors-health"
 
@@ -68,6 +69,14 @@ def reached(where: Where) -> Iterator[Serving | None]:
             end(error.message)
         except (BotoCoreError, ClientError) as error:
             end(str(error))
+
+
+def settled(definition: TableDefinition) -> str:
+    """The name that the settings give a table of the template."""
+    from shared.config import config
+
+    name: str = getattr(config(), f"{definition.logical.removesuffix('Table').lower()}_table")
+    return name
 
 
 def end(message: str) -> NoReturn:

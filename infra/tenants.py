@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from cyclopts import App, Parameter
 
 from infra.local.template import load
-from infra.stores import HERE, Where, end, reached
+from infra.stores import HERE, Where, end, reached, settled
 from shared.rpc.caller import TENANT_ID
 
 if TYPE_CHECKING:
@@ -97,13 +97,11 @@ def _agreed(tenant_id: str) -> bool:
 
 
 def _tables() -> Iterator[Table]:
-    from shared.config import config
     from shared.dynamodb import Table
 
     for definition in load().tables:
-        logical = definition.name.partition("-")[2]
-        if logical not in _NOT_BY_TENANT:
-            yield Table(getattr(config(), f"{logical.removesuffix('Table').lower()}_table"))
+        if definition.logical not in _NOT_BY_TENANT:
+            yield Table(settled(definition))
 
 
 def _items(tenant_id: str) -> Iterator[dict[str, Any]]:

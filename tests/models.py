@@ -35,6 +35,16 @@ class ModelServer(ThreadingHTTPServer):
         """Where it listens."""
         return f"http://127.0.0.1:{self.server_address[1]}"
 
+    def settings(self, key: str) -> dict[str, str]:
+        """What has `kho serve` ask this model, with `key`, and log all that it ever logs."""
+        return {
+            "KHO_MODEL_PROVIDER": "openai",
+            "KHO_MODEL": "a-model",
+            "KHO_MODEL_URL": f"{self.address}/v1",
+            "KHO_MODEL_KEY": key,
+            "POWERTOOLS_LOG_LEVEL": "DEBUG",
+        }
+
 
 class Asked:
     """One prompt as it arrived."""

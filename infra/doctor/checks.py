@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 import urllib3
 
 from infra.local.template import load
+from infra.stores import settled
 from shared.config import config
 
 if TYPE_CHECKING:
     from infra.doctor.findings import Findings
-    from infra.local.template import TableDefinition
 
 _SECONDS: Final = 5.0
 _SKEW: Final = 60
@@ -36,13 +36,6 @@ def check_tables(findings: Findings) -> None:
                 findings.wrong(name, "It has no stream: workers never hear of it.", "Deploy the template again.")
             else:
                 findings.good(name, "It is there.")
-
-
-def settled(definition: TableDefinition) -> str:
-    """The name that the settings give a table of the template."""
-    logical = definition.name.partition("-")[2]
-    name: str = getattr(config(), f"{logical.removesuffix('Table').lower()}_table")
-    return name
 
 
 def check_keys(findings: Findings, how: str) -> None:

@@ -10,7 +10,7 @@ import boto3
 
 from infra.doctor import checks
 from infra.local.template import load
-from infra.stores import reached
+from infra.stores import reached, settled
 from shared.config import config
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _check_tables_care(findings: Findings) -> None:
     """Tables forget what has expired, and can be brought back as they were."""
     client = boto3.client("dynamodb")
     for definition in load().tables:
-        name = checks.settled(definition)
+        name = settled(definition)
         with findings.looking_at(name, "Deploy the template again."):
             expiry = client.describe_time_to_live(TableName=name)["TimeToLiveDescription"]
             backups = client.describe_continuous_backups(TableName=name)["ContinuousBackupsDescription"]

@@ -71,6 +71,11 @@ class TableDefinition:
     creation: dict[str, Any]
     expiry_attribute: str | None
 
+    @property
+    def logical(self) -> str:
+        """What the template calls it."""
+        return self.name.partition("-")[2]
+
 
 @dataclass(slots=True)
 class Template:
@@ -88,6 +93,11 @@ class Template:
 def load(file: Path = FILE) -> Template:
     """Read the template."""
     return _Reader(_document(file)).read()
+
+
+def logical_id(name: str) -> str:
+    """What a template calls the resource that is made for what is named so, such as a function."""
+    return "".join(part.title() for part in name.replace("_", "-").split("-"))
 
 
 def parameters(file: Path = FILE) -> dict[str, dict[str, Any]]:

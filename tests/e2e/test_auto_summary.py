@@ -26,14 +26,7 @@ def model() -> Iterator[ModelServer]:
 @pytest.fixture(scope="module")
 def server(model: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server that has summaries made."""
-    settings = {
-        "AUTO_SUMMARY": "true",
-        "KHO_MODEL_PROVIDER": "openai",
-        "KHO_MODEL": "a-model",
-        "KHO_MODEL_URL": f"{model.address}/v1",
-        "KHO_MODEL_KEY": KEY,
-        "POWERTOOLS_LOG_LEVEL": "DEBUG",
-    }
+    settings = {"AUTO_SUMMARY": "true"} | model.settings(KEY)
     with Server(tmp_path_factory.mktemp("kho") / "data", environment=settings) as running:
         yield running
 

@@ -43,13 +43,7 @@ def model() -> Iterator[ModelServer]:
 @pytest.fixture(scope="module")
 def server(model: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server that has its answers worded by the model, and has the document that the seed's question is about."""
-    settings = {
-        "KHO_MODEL_PROVIDER": "openai",
-        "KHO_MODEL": "a-model",
-        "KHO_MODEL_URL": f"{model.address}/v1",
-        "KHO_MODEL_KEY": KEY,
-        "POWERTOOLS_LOG_LEVEL": "DEBUG",
-    }
+    settings = model.settings(KEY)
     with Server(tmp_path_factory.mktemp("kho") / "data", environment=settings) as running:
         for tenant in (TENANT, "local"):
             create(running, tenant, "doc-pf-032", BODY, ["pf", "phase-11"])

@@ -1,16 +1,11 @@
-"""Another broker than ours, which knows neither direct messages nor presence: the whole talk, by publishing.
+"""A broker that knows neither direct messages nor presence, as any other than IoT Core: the whole talk, by publishing.
 
-It is Debian's mosquitto where that is installed (`apt-get install mosquitto`), else our own without its data plane.
+It is our own, without its data plane; `make mosquitto` has Debian's mosquitto hold the same talk.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import socket
-import subprocess
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,41 +17,16 @@ from tests.mqtt import TOKEN, running_broker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 ECHO = "self.test.echo"
 
 
-@contextmanager
-def _broker(folder: Path) -> Iterator[str]:
-    mosquitto = shutil.which("mosquitto", path=f"{os.environ['PATH']}:/usr/sbin")
-    if mosquitto is None:
-        with running_broker() as ours:
-            yield f"mqtt://127.0.0.1:{ours.port}"
-        return
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    settings = folder / "mosquitto.conf"
-    settings.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
-    with subprocess.Popen([mosquitto, "-c", settings], stderr=subprocess.DEVNULL) as process:
-        try:
-            until(lambda: _answers(port))
-            yield f"mqtt://127.0.0.1:{port}"
-        finally:
-            process.terminate()
-
-
-def _answers(port: int) -> bool:
-    with socket.socket() as attempt:
-        return attempt.connect_ex(("127.0.0.1", port)) == 0
-
-
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    with pytest.MonkeyPatch.context() as settings, _broker(tmp_path_factory.mktemp("broker")) as url:
+def home() -> Iterator[Home]:
+    with pytest.MonkeyPatch.context() as settings, running_broker() as broker:
         settings.setenv("KHO_AUDIO_SERVER", "audio.example")
         settings.setattr("tests.devices.BACKEND_WORD", TOKEN)
-        with running_home(rules=True, broker_url=url) as running:
+        with running_home(rules=True, broker_url=f"mqtt://127.0.0.1:{broker.port}") as running:
             yield running
 
 
