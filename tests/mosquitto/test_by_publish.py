@@ -1,7 +1,4 @@
-"""A broker that knows neither direct messages nor presence, as any other than IoT Core: the whole talk, by publishing.
-
-It is our own, without its data plane; `make mosquitto` has Debian's mosquitto hold the same talk.
-"""
+"""A broker that knows neither direct messages nor presence: the whole talk, by publishing."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import pytest
 from infra.local.simulator.quirks import Quirk
 from shared.rpc.errors import Unavailable
 from tests.devices import Home, running_home, until
-from tests.mqtt import TOKEN, running_broker
+from tests.mqtt import TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,11 +19,11 @@ ECHO = "self.test.echo"
 
 
 @pytest.fixture(scope="module")
-def home() -> Iterator[Home]:
-    with pytest.MonkeyPatch.context() as settings, running_broker() as broker:
+def home(port: int) -> Iterator[Home]:
+    with pytest.MonkeyPatch.context() as settings:
         settings.setenv("KHO_AUDIO_SERVER", "audio.example")
         settings.setattr("tests.devices.BACKEND_WORD", TOKEN)
-        with running_home(rules=True, broker_url=f"mqtt://127.0.0.1:{broker.port}") as running:
+        with running_home(rules=True, broker_url=f"mqtt://127.0.0.1:{port}") as running:
             yield running
 
 
