@@ -1,4 +1,4 @@
-"""A server of what is used of Qdrant's REST API, before the client's own engine: it can be stopped and hung."""
+"""A server of what is used of Qdrant's REST API, before the client's own engine: it can stop, hang and refuse."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel, TypeAdapter
 from qdrant_client import QdrantClient, models
 
+from shared.knowledge.store import MEANING
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -21,9 +23,13 @@ _PATH: Final = re.compile(r"/collections/(?P<collection>[^/]+)(?P<rest>/.*)?")
 
 
 class Qdrant:
-    """Keeps its points while it is stopped, as a server's disk does."""
+    """Keeps its points while it is stopped, as a server's disk does.
 
-    def __init__(self) -> None:
+    It takes texts in place of vectors, as Qdrant Cloud does, and does not look at them: all are equally near.
+    """
+
+    def __init__(self, version: str) -> None:
+        self._version = version
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what local mode cannot do is for large collections
             self._client = QdrantClient(":memory:")
@@ -34,6 +40,10 @@ class Qdrant:
         """The fields that each collection was asked to index."""
         self.keys: set[str] = set()
         """What callers showed as their key."""
+        self.asked: dict[str, Any] = {}
+        """What was sent last, by method and path."""
+        self.refusal: int | None = None
+        """The status that each request gets, but for the one that asks for the version."""
         self._server: ThreadingHTTPServer | None = None
         self.port = 0
         self.start()
@@ -106,7 +116,10 @@ class Qdrant:
 
     def _answer(self, method: str, path: str, body: dict[str, Any]) -> tuple[int, Any]:
         if path == "/":
-            return 200, {"title": "qdrant", "version": "1.19.0"}
+            return 200, {"title": "qdrant", "version": self._version}
+        self.asked[f"{method} {path}"] = body
+        if self.refusal:
+            return self.refusal, {"status": {"error": "no"}}
         found = _PATH.fullmatch(path)
         assert found, path
         started = time.monotonic()
@@ -134,7 +147,9 @@ class Qdrant:
                     metadata=asked.metadata,
                 )
             case "PUT", "/index":
-                known = {"data_type": "integer" if body["field_schema"] == "integer" else "keyword", "points": 0}
+                schema = body["field_schema"]
+                params = schema if isinstance(schema, dict) else {"type": schema}
+                known = {"data_type": params["type"], "params": params, "points": 0}
                 self.indexed.setdefault(collection, {})[body["field_name"]] = known
                 return {"operation_id": 1, "status": "completed"}
         return self._done_to_points(method, collection, rest.removeprefix("/points"), body)
@@ -145,6 +160,9 @@ class Qdrant:
         match method, rest:
             case "PUT", "":
                 points = TypeAdapter(list[models.PointStruct]).validate_python(body["points"])
+                for point in points:
+                    assert isinstance(point.vector, dict)
+                    point.vector = {name: self._inferred(collection, it) for name, it in point.vector.items()}
                 replaced = models.Filter.model_validate(body["update_filter"]) if body.get("update_filter") else None
                 return client.upsert(collection, points, update_filter=replaced)
             case "POST", "":
@@ -162,14 +180,24 @@ class Qdrant:
                 return {"points": records, "next_page_offset": more}
             case "POST", "/query/batch":
                 searches = TypeAdapter(list[models.QueryRequest]).validate_python(body["searches"])
+                for search in searches:
+                    assert isinstance(search.query, models.NearestQuery)
+                    search.query.nearest = self._inferred(collection, search.query.nearest)
                 return client.query_batch_points(collection, searches)
         raise AssertionError(f"{method} {rest} is not known here")
 
+    def _inferred(self, collection: str, given: Any) -> Any:
+        if not isinstance(given, models.Document):
+            return given
+        vectors = self._client.get_collection(collection).config.params.vectors
+        assert isinstance(vectors, dict)
+        return [1.0] * vectors[MEANING].size
+
 
 @contextmanager
-def running_qdrant() -> Iterator[Qdrant]:
+def running_qdrant(version: str = "1.19.0") -> Iterator[Qdrant]:
     """A server that runs at first."""
-    qdrant = Qdrant()
+    qdrant = Qdrant(version)
     try:
         yield qdrant
     finally:

@@ -27,7 +27,7 @@ from shared.knowledge.jobs import Jobs
 from shared.rpc.caller import ROLES, Caller
 from tests.duckduckgo import duckduckgo
 from tests.events import DEVICE, KEY, PASSWORD, TENANT
-from tests.qdrant_cloud import Cloud, serving
+from tests.qdrant import running_qdrant
 from tests.store import running_store
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def surroundings() -> Iterator[dict[str, str]]:
         stack.enter_context(running_store())
         os.environ.pop("KHO_QDRANT_FOLDER")
         os.environ |= {name: load().environment[name] for name in ("KHO_AUTH", "KHO_EMBEDDER", "KHO_RERANKER")}
-        os.environ["KHO_QDRANT_URL"] = stack.enter_context(serving(Cloud()))
+        os.environ["KHO_QDRANT_URL"] = stack.enter_context(running_qdrant()).url
         search = stack.enter_context(duckduckgo(folder))
         os.environ["KHO_SEARCH_PROXY"], os.environ["KHO_SEARCH_CA"] = search.address, str(search.authority)
         config.cache_clear()
