@@ -17,6 +17,7 @@ from shared.devices.dropped import Dropped
 from shared.devices.notifications import Notifications
 from shared.devices.registry import registry
 from shared.devices.sessions import Sessions
+from shared.devices.talks import Greeting
 from shared.rpc.errors import KhoError
 from shared.telemetry import correlation_id_from, logger, observe
 
@@ -39,11 +40,9 @@ def handler(event: dict[str, Any], _context: Any) -> None:
             return
         match message:
             case protocol.Hello():
-                _greet(device, message)
+                _greet(device, message, _came_at(event))
             case protocol.Notification():
-                at = event.get("timestamp")
-                at_ms = at if isinstance(at, int) else int(time.time() * 1000)
-                Notifications(table(), device.tenant_id, device.id).keep(message, at_ms)
+                Notifications(table(), device.tenant_id, device.id).keep(message, _came_at(event))
             case protocol.Junk():
                 _dropped.note(message.kind, device.id)
         _dropped.count()
@@ -55,7 +54,12 @@ def _payload(event: dict[str, Any]) -> bytes:
     return b""
 
 
-def _greet(device: Device, hello: protocol.Hello) -> None:
+def _came_at(event: dict[str, Any]) -> int:
+    at = event.get("timestamp")
+    return at if isinstance(at, int) else int(time.time() * 1000)
+
+
+def _greet(device: Device, hello: protocol.Hello, at: int) -> None:
     """Answer a hello with a fresh session, so that the device does not wait for it."""
     session_id, deadline = secrets.token_hex(16), time.monotonic() + _HANDSHAKE_SECONDS
     try:
@@ -63,7 +67,7 @@ def _greet(device: Device, hello: protocol.Hello) -> None:
         if not hello.mcp:
             return
         if Sessions(table(), device.tenant_id, device.id).greet(_HELLOS_APART_SECONDS):
-            talks().begin(device, deadline, session_id)
+            talks().begin(device, deadline, Greeting(session_id, at))
         else:  # it was asked who it is a moment ago
             _dropped.note("repeated", device.id)
     except KhoError as error:  # whoever calls the device will try again

@@ -51,10 +51,11 @@ class State:
     @property
     def ready(self) -> bool:
         """Whether there is a session, begun on the connection that the device has now."""
-        if self.session is None:
-            return False
-        presence = self.presence
-        return presence is None or not presence.connected or presence.connection == self.session.connection
+        presence, session = self.presence, self.session
+        if session is None or presence is None or not presence.connected:
+            return session is not None
+        # What a device says may come before the event that tells of the connection on which it says it.
+        return presence.connection == session.connection or session.started_at >= presence.changed_at
 
 
 class Sessions:
@@ -132,6 +133,10 @@ class Sessions:
             },
             {"#name": "name", "#version": "version", "#connection": "connection"},
         )
+
+    def rename(self, before: str, session_id: str) -> bool:
+        """Give the session another id, unless it is no longer the one that had this id before."""
+        return self._update("SET session_id = :id", "session_id = :before", {":id": session_id, ":before": before})
 
     def give_up(self, claimant: str) -> None:
         """Let others try, where the handshake has failed."""

@@ -55,6 +55,14 @@ class Known:
     catalogue: Catalogue | None
 
 
+@dataclass(frozen=True, slots=True)
+class Greeting:
+    """A hello: when it came, in milliseconds since 1970, and the session that it was answered with."""
+
+    session_id: str
+    at: int
+
+
 class Talks:
     """What this process says to devices, and what it remembers of them for a moment."""
 
@@ -104,9 +112,9 @@ class Talks:
                     self._read_again(device, known, deadline, with_user_tools=tool.user_only)
             raise
 
-    def begin(self, device: Device, deadline: float, session_id: str = "") -> None:
-        """Begin a session, under this id where there is one, unless one has begun on the device's connection."""
-        self._shake_hands(device, deadline, session_id)
+    def begin(self, device: Device, deadline: float, greeting: Greeting | None = None) -> None:
+        """Begin a session unless one has begun on the device's connection: for a hello, since it came."""
+        self._shake_hands(device, deadline, greeting)
 
     def _resolve(
         self, device: Device, known: Known, name: str, arguments: dict[str, Any], deadline: float
@@ -153,10 +161,10 @@ class Talks:
             self._remember(device, state, state.session, found)
         return found
 
-    def _shake_hands(self, device: Device, deadline: float, session_id: str = "") -> None:
+    def _shake_hands(self, device: Device, deadline: float, greeting: Greeting | None = None) -> None:
         sessions, claimant = self._sessions(device), secrets.token_hex(8)
         pause = _POLL_SECONDS
-        while not _has_begun(sessions.read(), session_id):
+        while not self._has_begun(device, sessions.read(), greeting):
             left = deadline - time.monotonic()
             if left <= 0:
                 raise refusals.not_ready(device.id)
@@ -167,11 +175,12 @@ class Talks:
         else:
             return
         state, begun = sessions.read(), False
-        if _has_begun(state, session_id):  # by another, between the look and the claim
+        if self._has_begun(device, state, greeting):  # by another, between the look and the claim
             sessions.give_up(claimant)
             return
         try:
-            session = self._introduce(device, state.presence, session_id or secrets.token_hex(16), deadline)
+            session_id = greeting.session_id if greeting else secrets.token_hex(16)
+            session = self._introduce(device, state.presence, session_id, deadline)
             begun = sessions.begin(claimant, session)
         except (TimeoutError, OutOfTime, Conflict):
             raise refusals.not_ready(device.id) from None
@@ -179,6 +188,19 @@ class Talks:
             if not begun:
                 with suppress(OutOfTime):
                     sessions.give_up(claimant)
+
+    def _has_begun(self, device: Device, state: State, greeting: Greeting | None) -> bool:
+        session = state.session
+        if session is None or not state.ready:
+            return False
+        if greeting is None or session.id == greeting.session_id:
+            return True
+        if session.started_at < greeting.at:
+            return False
+        # The device has answered since it said hello, to a handshake that its coming or a call has begun.
+        renamed = self._sessions(device).rename(session.id, greeting.session_id)
+        self._forget(device)
+        return renamed
 
     def _introduce(self, device: Device, presence: Presence | None, session_id: str, deadline: float) -> Session:
         connection = presence.connection if presence and presence.connected else ""
@@ -243,10 +265,6 @@ class Talks:
 
     def _forget(self, device: Device) -> None:
         self._known.forget((device.tenant_id, device.id))
-
-
-def _has_begun(state: State, session_id: str) -> bool:
-    return state.ready and (not session_id or (state.session is not None and state.session.id == session_id))
 
 
 def _now() -> int:
