@@ -1,64 +1,17 @@
-"""A broker that knows neither direct messages nor presence: the whole talk, by publishing."""
+"""mosquitto, which tells of no presence, has the whole talk by publishing that the embedded broker has."""
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING
-
 import pytest
 
-from infra.local.simulator.quirks import Quirk
-from shared.rpc.errors import Unavailable
-from tests.devices import Home, running_home, until
-from tests.mqtt import TOKEN
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-ECHO = "self.test.echo"
+from tests.integration.test_device_by_publish import (  # noqa: F401 - they are run here too
+    home,
+    test_the_whole_talk,
+    test_who_is_not_there_is_told_at_once,
+)
 
 
 @pytest.fixture(scope="module")
-def home(port: int) -> Iterator[Home]:
-    with pytest.MonkeyPatch.context() as settings:
-        settings.setenv("KHO_AUDIO_SERVER", "audio.example")
-        settings.setattr("tests.devices.BACKEND_WORD", TOKEN)
-        with running_home(rules=True, broker_url=f"mqtt://127.0.0.1:{port}") as running:
-            yield running
-
-
-def test_the_whole_talk(home: Home) -> None:
-    with home.device(Quirk.SUBSCRIBES, Quirk.HELLO) as one:
-        until(lambda: one.simulated.tally.hellos_accepted == 1)
-        until(lambda: one.known and one.sessions.read().session)
-        hello = next(each for each in one.down if each["type"] == "hello")
-        assert (hello["transport"], hello["udp"]["server"]) == ("udp", "audio.example")
-        session = one.sessions.read().session
-        assert session
-        assert (session.id, session.name, session.version) == (hello["session_id"], "simulated-esp32", "2.4.0")
-        assert (len(one.sent("initialize")), len(one.sent("tools/list")), len(one.tools())) == (1, 5, 51)
-        assert one.text(ECHO, text="đèn") == "đèn"
-        failed = one.refused("self.test.fail", message='say "no"\n')
-        assert (failed.details["code"], failed.message) == (-32603, 'say "no"\n')
-        (content,) = one.call("self.camera.take_photo").content
-        assert content["type"] == "image"
-        one.fleet.do(lambda: one.simulated.notify("notifications/state_changed", newState="idle"))
-        until(one.notifications)
-        assert [(each.method, each.params) for each in one.notifications()] == [
-            ("notifications/state_changed", {"newState": "idle"})
-        ]
-        one.drop()
-        until(lambda: one.simulated.tally.hellos_accepted == 2)
-        assert one.text(ECHO, text="back") == "back"
-        assert json.loads(one.up[-1])["type"] == "mcp"
-
-
-def test_who_is_not_there_is_told_at_once(home: Home) -> None:
-    with home.device(Quirk.SUBSCRIBES, Quirk.HELLO, reconnect_seconds=(30.0, 30.0)) as one:
-        until(lambda: one.simulated.tally.hellos_accepted == 1)
-        assert one.text(ECHO, text="x") == "x"
-        one.drop()
-        home.talks.exchange.line.close()  # type: ignore[attr-defined]  # so that it was not heard just now
-        error = one.refused(ECHO, text="x")
-        assert isinstance(error, Unavailable)
-        assert error.name == "DEVICE_OFFLINE"
+def broker_port(port: int) -> int:
+    """mosquitto in the place of the embedded broker."""
+    return port

@@ -114,8 +114,8 @@ class Broker:
                 Message(will.topic, will.payload, will.qos, will.retain, will.properties, sender=session.client_id)
             )
 
-    def publish(self, message: Message) -> None:
-        """Bring a message to all who want it, and keep it where it is to be retained."""
+    def publish(self, message: Message) -> bool:
+        """Bring a message to all who want it, and keep it where it is to be retained; whether anybody wants it."""
         self.counts.received += 1
         properties = message.properties
         if properties:
@@ -126,8 +126,10 @@ class Broker:
                 message.expires_at = self.loop.time() + seconds
         if message.retain:
             self._retain(message)
-        for subscriber, request in self._subscriptions.match(message.topic):
+        wanted = self._subscriptions.match(message.topic)
+        for subscriber, request in wanted:
             subscriber.receive(message, request)
+        return bool(wanted)
 
     def subscribe(self, session: Session, request: Request) -> None:
         """Have a client receive what its filter matches."""

@@ -93,9 +93,11 @@ class Dialogue:
                 self._connection.send(packets.Puback(packet.packet_id, Reason.QUOTA_EXCEEDED))
             return
         client_id = self._client.client_id
-        self._broker.publish(Message(topic, packet.payload, packet.qos, packet.retain, properties, client_id))
+        message = Message(topic, packet.payload, packet.qos, packet.retain, properties, client_id)
+        wanted = self._broker.publish(message)
         if packet.qos:
-            self._connection.send(packets.Puback(packet.packet_id))
+            said = Reason.SUCCESS if wanted else Reason.NO_MATCHING_SUBSCRIBERS
+            self._connection.send(packets.Puback(packet.packet_id, said))
 
     def _named(self, topic: str, alias: int | None) -> str:
         if alias is None:

@@ -59,7 +59,7 @@ class Visit:
 class Presence:
     """The latest visit of each client, and the events that tell of it."""
 
-    def __init__(self, publish: Callable[[str, bytes], None]) -> None:
+    def __init__(self, publish: Callable[[str, bytes], object]) -> None:
         self._publish = publish
         self._visits: OrderedDict[str, Visit] = OrderedDict()
 

@@ -49,6 +49,13 @@ def test_the_lower_quality_of_service_counts(served: Reached, published: int, su
         assert bool(message.packet_id) == bool(arrives)
 
 
+@pytest.mark.parametrize(("level", "reason"), [(4, 0), (MQTT_5, Reason.NO_MATCHING_SUBSCRIBERS)])
+def test_in_mqtt_5_it_is_told_that_nobody_hears_a_message(served: Reached, level: int, reason: int) -> None:
+    with client(served, "alone", level) as alone:
+        alone.publish("devices/alone/up", b"x", qos=1, packet_id=9)
+        assert alone.expect(Puback) == Puback(9, reason)
+
+
 def test_everything_an_mqtt_5_message_says_arrives_and_mqtt_3_gets_the_rest(served: Reached) -> None:
     said = Properties(
         payload_format=True,
