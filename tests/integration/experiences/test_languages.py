@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -10,13 +9,13 @@ import pytest
 
 from recall_kit import finding
 from shared.knowledge.embedding.e5 import E5
-from shared.knowledge.embedding.spaces import E5_SMALL
 from shared.knowledge.matching import Matcher
-from shared.knowledge.store.embedded import Embedded
 from tests.experiences import done, submitted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from shared.knowledge.store.embedded import Embedded
 
 # What is told: title, problem, solution; and the question that should find it.
 PAIRS = {
@@ -224,16 +223,20 @@ OTHERS = [
 RANKS = 3
 
 
-@pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory, store: str) -> Iterator[dict[str, str]]:
-    """All experiences, in an index of their own; the id of each by its title."""
-    shelves = Embedded(replace(E5_SMALL, tokens=False), str(tmp_path_factory.mktemp("languages")))
+@pytest.fixture(scope="module", autouse=True)
+def _shelf(shelves: Embedded) -> Iterator[None]:
+    """One collection for both tests."""
     own = Matcher(E5(), shelves, uuid4().hex)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(finding, "_matcher", lambda: own)
-        experiences = [pair[:3] for pairs in PAIRS.values() for pair in pairs] + OTHERS
-        yield {title: submitted(title, problem, solution) for title, problem, solution in experiences}
-    shelves.close()
+        yield
+
+
+@pytest.fixture(scope="module")
+def told(_shelf: None, store: str) -> dict[str, str]:
+    """All experiences; the id of each by its title."""
+    experiences = [pair[:3] for pairs in PAIRS.values() for pair in pairs] + OTHERS
+    return {title: submitted(title, problem, solution) for title, problem, solution in experiences}
 
 
 def test_there_are_thirty_pairs_among_forty_experiences(told: dict[str, str]) -> None:

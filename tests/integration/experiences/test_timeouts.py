@@ -1,0 +1,57 @@
+"""What takes longer than a request has is a timeout at each door."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from doors import jsonrpc
+from infra.local.functions import Functions
+from infra.local.template import load
+from recall_kit import query_experiences
+from shared.dynamodb import client
+from shared.rpc import invoke
+from shared.telemetry import REQUEST_SECONDS
+from tests.experiences import submitted
+from tests.mcp import event, said
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def test_a_query_that_takes_too_long_is_a_timeout_at_each_door(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store that took longer than a request has, before the query could note what it returns."""
+    submitted("Cron job runs twice", "It runs on both nodes.")
+    late = 0.0
+    monkeypatch.setattr(
+        "shared.telemetry.time", SimpleNamespace(perf_counter=lambda: time.perf_counter() + late, time=time.time)
+    )
+
+    def takes_long(**_: Any) -> None:
+        nonlocal late
+        late += REQUEST_SECONDS
+
+    asked_by = {"keywords": "cron job runs twice"}
+    single = {"jsonrpc": "2.0", "method": "recall-kit/query_experiences", "params": asked_by, "id": 1}
+    events = client().meta.events
+    events.register("before-call.dynamodb.BatchGetItem", takes_long)
+    try:
+        direct = query_experiences.handler(event(asked_by, path="/recall-kit/query_experiences"), None)
+        monkeypatch.setattr(invoke, "_transport", [Functions(load().functions)])
+        by_jsonrpc = said(jsonrpc.handler(event(single, path="/jsonrpc"), None))["result"]
+    finally:
+        events.unregister("before-call.dynamodb.BatchGetItem", takes_long)
+    for answer in (said(direct), by_jsonrpc):
+        assert (answer["success"], answer["error"]["code"]) == (False, "TIMEOUT")
+    assert direct["statusCode"] == 504
+
+
+def test_a_function_that_does_not_answer_is_a_timeout_too(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def silent(function: str, _payload: bytes) -> bytes:
+        raise TimeoutError(function)
+
+    monkeypatch.setattr(invoke, "_transport", [silent])
+    single = {"jsonrpc": "2.0", "method": "recall-kit/query_experiences", "params": {"keywords": "x"}, "id": 1}
+    answer = said(jsonrpc.handler(event(single, path="/jsonrpc"), None))
+    assert answer["result"]["error"]["code"] == "TIMEOUT"
