@@ -1,0 +1,36 @@
+"""Tokens of an identity provider, verified with keys that it really publishes, on loopback."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.identity_provider import IdentityProvider, identity_provider
+from tests.integration.tokens.trusting import ShiftedClock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module")
+def shared_provider() -> Iterator[IdentityProvider]:
+    """The provider of all tests here; `provider` puts its keys back."""
+    with identity_provider() as provider:
+        yield provider
+
+
+@pytest.fixture
+def provider(shared_provider: IdentityProvider) -> Iterator[IdentityProvider]:
+    """The provider, with the keys that it began with."""
+    keys = dict(shared_provider.keys)
+    shared_provider.asked.clear()
+    yield shared_provider
+    shared_provider.keys, shared_provider.down = keys, False
+    shared_provider.publish()
+
+
+@pytest.fixture
+def clock() -> ShiftedClock:
+    """The clock that a test puts forward."""
+    return ShiftedClock()

@@ -1,0 +1,89 @@
+"""What a token says of its caller, and whose claims are refused."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from shared.rpc.caller import Caller
+from tests.identity_provider import AUDIENCE, IdentityProvider
+from tests.integration.tokens.trusting import refusal, trusting
+
+
+@pytest.mark.parametrize(("kid", "alg"), [("rsa", "RS256"), ("rsa", "PS256"), ("ec", "ES256")])
+def test_a_token_says_who_calls(provider: IdentityProvider, kid: str, alg: str) -> None:
+    claims = provider.claims()
+    identity = trusting(provider).verify(provider.sign(claims, kid=kid, alg=alg))
+    assert identity.caller == Caller("user-1", frozenset({"writer"}), "tenant-asia-01")
+    assert identity.expires_at == claims["exp"] + 60
+
+
+@pytest.mark.parametrize(
+    ("changes", "held"),
+    [
+        ({"roles": ["reader", "admin", "cursor"]}, {"reader", "admin"}),
+        ({"roles": "openid reader,writer"}, {"reader", "writer"}),
+        ({"roles": None}, set()),
+        ({"roles": ["root"]}, set()),
+        ({"roles": {"admin": True}}, set()),
+        ({"roles": 7}, set()),
+        ({"roles": [["admin"], {"admin": 1}]}, set()),
+    ],
+)
+def test_only_our_roles_count(provider: IdentityProvider, changes: dict[str, Any], held: set[str]) -> None:
+    assert trusting(provider).verify(provider.token(**changes)).caller.roles == held
+
+
+def test_claims_are_found_where_the_settings_say(provider: IdentityProvider) -> None:
+    tokens = trusting(provider, oidc_tenant_claim="https://kho.example/tenant", oidc_roles_claim="realm_access.roles")
+    named = {"https://kho.example/tenant": "t-2", "realm_access": {"roles": ["admin"]}}
+    assert tokens.verify(provider.token(**named)).caller == Caller("user-1", frozenset({"admin"}), "t-2")
+    assert refusal(tokens, provider.token()) == (
+        "This token names no tenant: its claim 'https://kho.example/tenant' must."
+    )
+
+
+def test_one_audience_of_several_is_enough(provider: IdentityProvider) -> None:
+    assert trusting(provider).verify(provider.token(aud=["other", AUDIENCE])).caller.sub == "user-1"
+
+
+def test_clocks_may_differ_by_a_minute(provider: IdentityProvider) -> None:
+    tokens, now = trusting(provider), int(time.time())
+    assert tokens.verify(provider.token(exp=now - 50)).caller.sub == "user-1"
+    assert tokens.verify(provider.token(nbf=now + 50, iat=now + 50)).caller.sub == "user-1"
+    assert refusal(tokens, provider.token(exp=now - 61)) == "This token is expired."
+
+
+WRONG_CLAIMS: dict[str, dict[str, Any]] = {
+    "another issuer": {"iss": "https://evil.example"},
+    "no issuer": {"iss": None},
+    "another audience": {"aud": "other"},
+    "a part of the audience": {"aud": AUDIENCE[:-1]},
+    "no audience": {"aud": None},
+    "no audience in the list": {"aud": []},
+    "an audience that is no string": {"aud": {AUDIENCE: 1}},
+    "no expiry": {"exp": None},
+    "an expiry in words": {"exp": "tomorrow"},
+    "an expiry that is true": {"exp": True},
+    "not yet valid": {"nbf": int(time.time()) + 3600},
+    "issued in the future": {"iat": int(time.time()) + 3600},
+    "no subject": {"sub": None},
+    "an empty subject": {"sub": ""},
+    "a subject that is a number": {"sub": 5},
+    "a subject that is too long": {"sub": "x" * 257},
+    "a subject that is not text": {"sub": "\ud800"},
+    "no tenant": {"tenant_id": None},
+    "an empty tenant": {"tenant_id": ""},
+    "a tenant inside another's keys": {"tenant_id": "tenant#messages"},
+    "a tenant and a line feed": {"tenant_id": "tenant\n"},
+    "a list of tenants": {"tenant_id": ["tenant-asia-01"]},
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_CLAIMS)
+def test_wrong_claims_are_refused(provider: IdentityProvider, wrong: str) -> None:
+    tokens = trusting(provider)
+    assert tokens.verify(provider.token()).caller.sub == "user-1"
+    assert refusal(tokens, provider.token(**WRONG_CLAIMS[wrong]))
