@@ -1,0 +1,44 @@
+"""Simulated devices talk through a broker of their own."""
+
+from __future__ import annotations
+
+import queue
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from infra.local.simulator.device import Model
+from infra.local.simulator.fleet import Fleet
+from infra.local.simulator.quirks import FIRMWARE, Quirk
+from tests.integration.simulator.talk import Talk
+from tests.mqtt import Served, running_broker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from infra.local.broker.messages import Message
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    """A running broker."""
+    with running_broker() as running:
+        yield running
+
+
+@pytest.fixture
+def talk(served: Served) -> Callable[..., Any]:
+    """Begins a talk with a device that has these quirks."""
+
+    @contextmanager
+    def begin(*quirks: Quirk, plain: bool = False, **about: Any) -> Iterator[Talk]:
+        model = Model(frozenset(quirks) | (frozenset() if plain else FIRMWARE), reconnect_seconds=(0.05, 0.1), **about)
+        heard: queue.Queue[Message] = queue.Queue()
+        stop = served.broker.listen("devices/sim/up", heard.put)
+        with Fleet("127.0.0.1", served.port, ["sim"], model) as fleet:
+            fleet.start()
+            yield Talk(served, fleet, heard)
+        stop()
+
+    return begin

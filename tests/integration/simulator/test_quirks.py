@@ -1,0 +1,107 @@
+"""What devices do that are sick, or made otherwise, or gone for a while."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from typing import Any
+
+import pytest
+
+from infra.local.simulator.quirks import Quirk
+from tests.devices import until
+from tests.integration.simulator.talk import listed
+from tests.mqtt import SECONDS, Served, backend
+
+
+def test_an_image_that_no_message_can_hold_costs_the_connection(talk: Any, served: Served) -> None:
+    with served.heard("$aws/events/presence/disconnected/sim") as gone, talk(Quirk.OVERSIZE_IMAGES) as it:
+        it.ask("tools/call", name="self.camera.take_photo", arguments={})
+        assert json.loads(gone.get(timeout=SECONDS).payload)["disconnectReason"] == "CLIENT_ERROR"
+        until(lambda: it.device.tally.connections == 2 and it.device.connected)
+
+
+def test_replies_in_reverse_doubled_late_never_strange_and_broken(talk: Any) -> None:
+    with talk(Quirk.OUT_OF_ORDER) as it:
+        asked = [it.ask("initialize") for _ in range(3)]
+        assert [it.reply()["id"] for _ in range(3)] == asked[::-1]
+    with talk(Quirk.DOUBLED) as it:
+        assert it.call("self.test.echo", text="x") == it.reply()
+        assert len(it.device.firmware.runs) == 1
+    with talk(Quirk.LATE, late_seconds=0.2) as it:
+        started = time.monotonic()
+        it.call("self.test.echo", text="x")
+        assert time.monotonic() - started >= 0.2
+    with talk(Quirk.NEVER) as it:
+        it.ask("tools/call", name="self.test.echo", arguments={"text": "x"})
+        it.ask("initialize", 77)
+        assert it.reply()["id"] == 77
+        assert len(it.device.firmware.runs) == 1
+    with talk(Quirk.NEVER_AT_ALL) as it:
+        it.ask("initialize")
+        until(lambda: it.device.tally.received == 1)
+        assert it.heard.empty()
+    with talk(Quirk.STRANGE_IDS) as it:
+        asked = it.ask("initialize")
+        assert it.reply()["id"] != asked
+    with talk(Quirk.BROKEN_JSON) as it:
+        it.ask("initialize")
+        with pytest.raises(ValueError):  # noqa: PT011 - whatever is wrong with it
+            json.loads(it.raw())
+
+
+def test_lists_that_never_end_are_cut_short_or_have_names_that_collide(talk: Any) -> None:
+    with talk(Quirk.REPEATING_CURSOR) as it:
+        it.ask("tools/list", cursor="")
+        cursor = it.reply()["result"]["nextCursor"]
+        for _ in range(2):
+            it.ask("tools/list", cursor=cursor)
+            assert it.reply()["result"]["nextCursor"] == cursor
+    with talk(Quirk.BIG_TOOL) as it:
+        it.ask("tools/list", cursor="")
+        result = it.reply()["result"]
+        assert (len(result["tools"]), result["nextCursor"]) == (10, "self.manual.read")
+        it.ask("tools/list", cursor="self.manual.read")
+        assert "payload size limit" in it.reply()["error"]["message"]
+        assert it.call("self.relay_40.set", on=True)["result"]["isError"] is False  # hidden, and there
+    with talk(Quirk.COLLIDING_NAMES) as it:
+        names = [name.replace(".", "_").replace("-", "_").replace(" ", "_") for name in itertools.chain(*listed(it))]
+        assert names.count("self_light_turn_on") == 4
+
+
+def test_without_an_answer_to_its_hello_a_device_stalls(talk: Any) -> None:
+    with talk(Quirk.HELLO) as it:
+        assert json.loads(it.raw())["version"] == 3
+        for wrong in ({"transport": "websocket"}, {"udp": None}, {"session_id": 7}):
+            it.send({"type": "hello", "transport": "udp", "session_id": "abc", "udp": {}} | wrong)
+        it.ask("initialize", 5)
+        until(lambda: it.device.tally.received == 4)
+        assert it.heard.empty()
+        assert it.device.tally.hellos_ignored == 3
+
+
+def test_a_subscribing_device_is_reached_by_publishing(talk: Any, served: Served) -> None:
+    with talk(Quirk.SUBSCRIBES) as it, backend(served) as home:
+        until(lambda: bool(served.broker.broker.subscriptions("sim")))
+        request = {"jsonrpc": "2.0", "method": "initialize", "params": {}, "id": 1}
+        home.publish("devices/sim/down", json.dumps({"type": "mcp", "payload": request}).encode())
+        assert it.reply()["id"] == 1
+
+
+def test_a_device_comes_back_by_itself(talk: Any, served: Served) -> None:
+    with talk(Quirk.VANISH) as it:
+        it.ask("tools/call", name="self.test.echo", arguments={"text": "x"})
+        until(lambda: it.device.tally.connections == 2 and it.device.connected)
+        it.ask("initialize", 9)
+        assert it.reply()["id"] == 9
+        assert it.device.firmware.runs == []
+        served.broker.end_connection("sim")
+        until(lambda: it.device.tally.connections == 3 and it.device.connected)
+
+
+def test_a_device_that_trespasses_is_thrown_out(talk: Any, served: Served) -> None:
+    with served.heard("devices/not-sim/up") as there, served.heard("$aws/events/presence/disconnected/sim") as gone:
+        with talk(Quirk.TRESPASSES):
+            assert json.loads(gone.get(timeout=SECONDS).payload)["disconnectReason"] == "AUTH_ERROR"
+        assert there.empty()
