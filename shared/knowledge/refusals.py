@@ -5,35 +5,8 @@ A code's first word is the category that seed 004 gives a number to: COLLECTION_
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
-from shared.rpc.errors import Conflict, InvalidRequest, KhoError, NotFound, TooLarge, Unavailable
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """One reason to refuse; called with what it is `about`, it is the error to raise.
-
-    Message and problem name in braces what they are about; `problem` is the parameter that is at fault, and how.
-    """
-
-    kind: type[KhoError]
-    code: str
-    message: str
-    guidance: str
-    about: tuple[str, ...] = ()
-    problem: tuple[str, str] | None = None
-
-    def __call__(self, *about: Any) -> KhoError:
-        """The error, with what it is about in its details."""
-        details: Any = dict(zip(self.about, about, strict=True))
-        named = {name: ", ".join(value) if isinstance(value, list) else value for name, value in details.items()}
-        if self.problem:
-            field, message = (each.format(**named) for each in self.problem)
-            details = [{"field": field, "message": message}]
-        return self.kind(self.message.format(**named), code=self.code, details=details, guidance=self.guidance)
-
+from shared.rpc.errors import Conflict, InvalidRequest, NotFound, TooLarge, Unavailable
+from shared.rpc.refusal import Refusal
 
 no_collection = Refusal(
     NotFound,

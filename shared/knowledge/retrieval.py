@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from shared.aside import within
+from shared.aside import begin, within
 from shared.knowledge.accents import lacks_accents, restored
 from shared.knowledge.fusion import Rarity, fused, likeness, likeness_of_parts, rarity
 from shared.knowledge.lexical import Terms, question_terms
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from shared.knowledge.embedding import Embedder, Embedding, RemoteText, Vector
     from shared.knowledge.reranking import Reranker
     from shared.knowledge.store import VectorStore
-
-    _Side = tuple[dict[str, float], Vector | RemoteText | Terms, Scope | None]
-    """What is known of the candidates on one side, what it is asked, and among whose words."""
 
 _CANDIDATES: Final = 100
 _NEARBY: Final = 25
@@ -48,15 +45,24 @@ class Ranking:
     missing: Missing | None = None
 
 
-@dataclass(slots=True)
-class _Candidates:
-    """What is known of the passages that may answer: cosines, BM25 scores, cosines to the asker's own document."""
+@dataclass(frozen=True, slots=True)
+class _Meant:
+    """What a question means, and the passages that mean the like: their cosines to it, and to the asker's document."""
 
-    meaning: dict[str, float]
-    words: dict[str, float]
-    context: dict[str, float] = field(default_factory=dict)
-    rarity: Rarity = field(default_factory=lambda: Rarity({}))
-    coverage: float = 0.0
+    asked: Embedding
+    context: Embedding | None
+    scores: dict[str, float]
+    nearby: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Worded:
+    """The words of a question, and the passages that hold them: their BM25 scores."""
+
+    terms: Terms
+    scores: dict[str, float]
+    rarity: Rarity
+    coverage: float
 
 
 class Retriever:
@@ -75,69 +81,79 @@ class Retriever:
         scope = Scope(
             question.tenant_id, question.collections, kind="passage", tags=question.tags, without=question.without
         )
-        asked = self._embedder.question(question.text)
-        context = self._embedder.question(question.context) if question.context.strip() else None
-        terms = _limited(question_terms(question.text))
-        found = self._candidates(asked, context, terms, scope)
-        if found.coverage >= _FAMILIAR and lacks_accents(question.text):
-            spelled = self._spelled(question.text, found)
-            if spelled != question.text:
-                asked = self._embedder.question(spelled)
-                found = self._candidates(asked, context, terms, scope)
-        similarity = {id_: likeness(cosine, self._embedder.space) for id_, cosine in found.meaning.items()}
-        best = self._ranked(found, similarity)[: max(_LOOKED_AT, question.top_k)]
-        measure = self._measure(asked) if question.rerank and best else "meaning"
+        # Neither side needs the other: the words are looked up while the question is embedded.
+        asking = self._embedder.asking(question.text)
+        meaning = begin(lambda: self._by_meaning(asking(), question.context, scope))
+        words = self._by_words(_limited(question_terms(question.text)), scope)
+        spelled = self._spelled(question.text, words)
+        meant = meaning.result()
+        if spelled != question.text:
+            meant = self._by_meaning(self._embedder.question(spelled), question.context, scope)
+        self._complete(meant, words, scope)
+        similarity = {id_: likeness(cosine, self._embedder.space) for id_, cosine in meant.scores.items()}
+        best = self._ranked(meant, words, similarity)[: max(_LOOKED_AT, question.top_k)]
+        measure = self._measure(meant.asked) if question.rerank and best else "meaning"
         missing: Missing | None = None
         if measure != "meaning":
             ids = [id_ for id_, _ in best]
             try:
-                looked = within(until - time.monotonic(), lambda: self._closer(asked, question, ids, scope))
+                looked = within(until - time.monotonic(), lambda: self._closer(meant.asked, question, ids, scope))
                 similarity |= looked
-                best = self._ranked(found, {id_: similarity[id_] for id_ in ids})
+                best = self._ranked(meant, words, {id_: similarity[id_] for id_ in ids})
             except TimeoutError:
                 measure, missing = "meaning", "out_of_time"
             except Unavailable:
                 measure, missing = "meaning", "unavailable"
-        return Ranking(self._hits(best[: question.top_k], found, similarity), measure, missing)
+        return Ranking(self._hits(best[: question.top_k], words.rarity, similarity), measure, missing)
 
     def _measure(self, asked: Embedding) -> Measure:
         if self._reranker:
             return "model"
         return "parts" if self._parts and asked.tokens else "meaning"
 
-    def _spelled(self, text: str, found: _Candidates) -> str:
+    def _spelled(self, text: str, words: _Worded) -> str:
         """The question with its accents, without which no model understands it."""
-        best = sorted(found.words, key=found.words.__getitem__, reverse=True)[:_SPELLING]
+        if words.coverage < _FAMILIAR or not lacks_accents(text):
+            return text
+        best = sorted(words.scores, key=words.scores.__getitem__, reverse=True)[:_SPELLING]
         return restored(text, [passage.searchable for passage in self._passages(best).values()])
 
-    def _candidates(self, asked: Embedding, context: Embedding | None, terms: Terms, scope: Scope) -> _Candidates:
-        # How rare a word is, is a matter of the whole of the collections: not of what bears certain tags.
-        among = replace(scope, tags=(), without=())
+    def _by_meaning(self, asked: Embedding, document: str, scope: Scope) -> _Meant:
+        context = self._embedder.question(document) if document.strip() else None
         asks = [Ask(asked.vector, scope, _CANDIDATES)]
         asks += [Ask(context.vector, scope, _NEARBY)] if context else []
-        asks += [Ask(terms, scope, _CANDIDATES, among)] if terms.numbers else []
-        asks += [Ask(Terms([number], [1.0]), among, 1, among) for number in terms.numbers]
-        answers = iter(self._store.search(asks))
-        meaning = next(answers)
-        nearby = next(answers) if context else {}
-        words = next(answers) if terms.numbers else {}
-        singly = {number: next(answers) for number in terms.numbers}
-        candidates = _Candidates(meaning, words, nearby)
-        self._complete(candidates, asked, context, terms, scope)
-        self._weigh(candidates, terms, singly, among)
-        return candidates
+        scores, *nearby = self._store.search(asks)
+        return _Meant(asked, context, scores, nearby[0] if nearby else {})
 
-    def _complete(
-        self, found: _Candidates, asked: Embedding, context: Embedding | None, terms: Terms, scope: Scope
-    ) -> None:
+    def _by_words(self, terms: Terms, scope: Scope) -> _Worded:
+        if not terms.numbers:
+            return _Worded(terms, {}, Rarity({}), 0.0)
+        among = _among(scope)
+        asks = [Ask(terms, scope, _CANDIDATES, among)]
+        asks += [Ask(Terms([number], [1.0]), among, 1, among) for number in terms.numbers]
+        scores, *singly = self._store.search(asks)
+        # How rare a word is, one passage that holds it tells.
+        holders = {
+            number: next(iter(found.items())) for number, found in zip(terms.numbers, singly, strict=True) if found
+        }
+        best = max(scores, key=scores.__getitem__, default=None)
+        held = self._store.terms(list({*(id_ for id_, _ in holders.values()), *([best] if best else [])}))
+        known = {
+            number: (score, held[id_][number])
+            for number, (id_, score) in holders.items()
+            if number in held.get(id_, {})  # else deleted since
+        }
+        weights = rarity(terms, known, self._store.count(among) if len(known) < len(terms.numbers) else 0)
+        return _Worded(terms, scores, weights, weights.overlap(held.get(best, {})) if best else 0.0)
+
+    def _complete(self, meant: _Meant, words: _Worded, scope: Scope) -> None:
         """Learn what each side knows of the candidates of the others."""
-        ids = {**found.meaning, **found.context, **found.words}
-        among = replace(scope, tags=(), without=())
+        ids = {**meant.scores, **meant.nearby, **words.scores}
         sides: list[tuple[dict[str, float], Vector | RemoteText | Terms, Scope | None]] = [
-            (found.meaning, asked.vector, None)
+            (meant.scores, meant.asked.vector, None)
         ]
-        sides += [(found.context, context.vector, None)] if context else []
-        sides += [(found.words, terms, among)] if terms.numbers else []
+        sides += [(meant.nearby, meant.context.vector, None)] if meant.context else []
+        sides += [(words.scores, words.terms, _among(scope))] if words.terms.numbers else []
         asks, asking = [], []
         for scores, near, corpus in sides:
             unknown = tuple(id_ for id_ in ids if id_ not in scores)
@@ -147,26 +163,13 @@ class Retriever:
         for scores, answer in zip(asking, self._store.search(asks) if asks else (), strict=True):
             scores.update(answer)
 
-    def _weigh(self, found: _Candidates, terms: Terms, singly: dict[int, dict[str, float]], among: Scope) -> None:
-        """Learn how rare each word is, from one passage that holds it."""
-        holders = {number: next(iter(scores.items())) for number, scores in singly.items() if scores}
-        best = max(found.words, key=found.words.__getitem__, default=None)
-        held = self._store.terms(list({*(id_ for id_, _ in holders.values()), *([best] if best else [])}))
-        known = {
-            number: (score, held[id_][number])
-            for number, (id_, score) in holders.items()
-            if number in held.get(id_, {})  # else deleted since
-        }
-        found.rarity = rarity(terms, known, self._store.count(among) if len(known) < len(terms.numbers) else 0)
-        found.coverage = found.rarity.overlap(held.get(best, {})) if best else 0.0
-
-    def _ranked(self, found: _Candidates, similarity: dict[str, float]) -> list[tuple[str, float]]:
+    def _ranked(self, meant: _Meant, words: _Worded, similarity: dict[str, float]) -> list[tuple[str, float]]:
         scores = {
             id_: fused(
                 alike,
-                found.rarity.strength(found.words.get(id_, 0.0)),
-                found.coverage,
-                likeness(found.context[id_], self._embedder.space) if id_ in found.context else None,
+                words.rarity.strength(words.scores.get(id_, 0.0)),
+                words.coverage,
+                likeness(meant.nearby[id_], self._embedder.space) if id_ in meant.nearby else None,
             )
             for id_, alike in similarity.items()
         }
@@ -184,12 +187,12 @@ class Retriever:
     def _alike(self, total: float, parts: list[Vector]) -> float:
         return likeness_of_parts(total / len(parts), self._embedder.space)
 
-    def _hits(self, best: list[tuple[str, float]], found: _Candidates, similarity: dict[str, float]) -> list[Hit]:
+    def _hits(self, best: list[tuple[str, float]], weights: Rarity, similarity: dict[str, float]) -> list[Hit]:
         ids = [id_ for id_, _ in best]
         passages = self._passages(ids)
         terms = self._store.terms(ids)
         return [
-            Hit(passages[id_], score, similarity[id_], found.rarity.overlap(terms.get(id_, {})))
+            Hit(passages[id_], score, similarity[id_], weights.overlap(terms.get(id_, {})))
             for id_, score in best
             if id_ in passages  # else deleted since
         ]
@@ -197,6 +200,11 @@ class Retriever:
     def _passages(self, ids: Iterable[str]) -> dict[str, Passage]:
         payloads = self._store.read(list(ids))
         return {id_: Passage.from_record(payloads[id_]["passage"]) for id_ in ids if id_ in payloads}
+
+
+def _among(scope: Scope) -> Scope:
+    """Where the rarity of words is reckoned: in the whole of the collections, not in what bears certain tags."""
+    return replace(scope, tags=(), without=())
 
 
 def _limited(terms: Terms) -> Terms:

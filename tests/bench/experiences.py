@@ -10,7 +10,7 @@ import zlib
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -65,6 +65,10 @@ class Cheap:
         """The vector of a question."""
         said = np.sum([_direction(zlib.crc32(word.encode())) for word in text.split()], axis=0)
         return Embedding(_unit(0.86 * self._common + 0.5 * _unit(said)).tolist())
+
+    def asking(self, text: str) -> Callable[[], Embedding]:
+        """What gives the vector of a question."""
+        return partial(self.question, text)
 
 
 class Paid(Cheap):

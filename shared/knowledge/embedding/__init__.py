@@ -9,7 +9,7 @@ from shared.config import config
 from shared.knowledge.embedding.spaces import current_space
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from shared.knowledge.embedding.spaces import Space
 
@@ -44,6 +44,9 @@ class Embedder(Protocol):
 
     def question(self, text: str) -> Embedding:
         """The vector of a question, or `Unavailable`."""
+
+    def asking(self, text: str) -> Callable[[], Embedding]:
+        """What gives the vector of a question, for whoever has something else to do meanwhile."""
 
 
 def embedder() -> Embedder:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import boto3
@@ -16,7 +17,7 @@ from shared.rpc.errors import Unavailable
 from shared.telemetry import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from shared.knowledge.embedding.spaces import Space
 
@@ -41,6 +42,10 @@ class _Bedrock(ABC):
     @abstractmethod
     def question(self, text: str) -> Embedding:
         """The vector of a question, or `Unavailable`."""
+
+    def asking(self, text: str) -> Callable[[], Embedding]:
+        """What gives the vector of a question, for whoever has something else to do meanwhile."""
+        return partial(self.question, text)
 
     def _ask(self, body: dict[str, Any]) -> dict[str, Any]:
         try:

@@ -17,7 +17,7 @@ from shared.knowledge.embedding.spaces import E5_SMALL
 from shared.knowledge.embedding.weights import Weights, blocks_to_floats, weights
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 _POOLED: Final = 3
 """Neighbouring pieces of a passage share a vector: a third of the space, for .002 of nDCG across languages."""
@@ -34,12 +34,21 @@ class E5:
 
     def question(self, text: str) -> Embedding:
         """The vector of a question."""
-        vectors, own = _engine().vectors(E5_SMALL.question_prefix, text)
-        return Embedding(_unit(vectors.mean(axis=0)).tolist(), _unit(own).tolist())
+        return self.asking(text)()
+
+    def asking(self, text: str) -> Callable[[], Embedding]:
+        """What gives the vector of a question, and leaves this process's other threads alone meanwhile."""
+        run = _engine().reading(E5_SMALL.question_prefix, text)
+
+        def asked() -> Embedding:
+            vectors, own = run()
+            return Embedding(_unit(vectors.mean(axis=0)).tolist(), _unit(own).tolist())
+
+        return asked
 
 
 def _passage(text: str) -> Embedding:
-    vectors, own = _engine().vectors(E5_SMALL.passage_prefix, text)
+    vectors, own = _engine().reading(E5_SMALL.passage_prefix, text)()
     pooled = np.add.reduceat(own, range(0, len(own), _POOLED), axis=0)
     return Embedding(_unit(vectors.mean(axis=0)).tolist(), _unit(pooled).tolist())
 
@@ -65,14 +74,18 @@ class _Engine:
         options.intra_op_num_threads = 1
         self._session = onnxruntime.InferenceSession(model(read), options, providers=["CPUExecutionProvider"])
 
-    def vectors(self, prefix: str, text: str) -> tuple[Any, Any]:
-        """A vector for each piece that the model reads, and those of the text's own pieces."""
+    def reading(self, prefix: str, text: str) -> Callable[[], tuple[Any, Any]]:
+        """What gives a vector for each piece that the model reads, and those of the text's own pieces."""
         before = [self._begin, *self._prefixes[prefix]]
         own = self._pieces(text, len(self._places) - len(before) - 1)
         numbers = [*before, *own, self._end]
         embedded = blocks_to_floats(self._words[numbers]) + self._places[: len(numbers)]
-        (found,) = self._session.run(None, {"pieces": embedded[None]})
-        return found[0], found[0][len(before) : -1]
+
+        def run() -> tuple[Any, Any]:
+            (found,) = self._session.run(None, {"pieces": embedded[None]})
+            return found[0], found[0][len(before) : -1]
+
+        return run
 
 
 @cache

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from shared.knowledge.embedding import Embedding, RemoteText
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from shared.knowledge.embedding.spaces import Space
 
@@ -25,6 +26,10 @@ class InferredByStore:
     def question(self, text: str) -> Embedding:
         """The question, for the store to embed."""
         return self._left(self.space.question_prefix + text)
+
+    def asking(self, text: str) -> Callable[[], Embedding]:
+        """What gives the vector of a question, for whoever has something else to do meanwhile."""
+        return partial(self.question, text)
 
     def _left(self, text: str) -> Embedding:
         return Embedding(RemoteText(text.replace("\0", " "), self.space.model))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
 from shared.knowledge.embedding import Embedding, RemoteText
 from shared.knowledge.embedding.languages import unit, without_language
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from shared.knowledge.embedding import Embedder, Vector
     from shared.knowledge.embedding.spaces import Space
@@ -44,6 +44,10 @@ class Whole:
     def question(self, text: str) -> Embedding:
         """The vector of a question."""
         return self._question(text)
+
+    def asking(self, text: str) -> Callable[[], Embedding]:
+        """What gives the vector of a question, for whoever has something else to do meanwhile."""
+        return partial(self.question, text)
 
     def _asked(self, text: str) -> Embedding:
         return Embedding(self._refined(self._embedder.question(text).vector, text))

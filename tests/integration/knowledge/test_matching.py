@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import zlib
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +20,7 @@ from shared.knowledge.store import Ask, Scope
 from shared.knowledge.store.embedded import Embedded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 ENTRIES = 1500
 TOPICS = 12
@@ -40,6 +41,9 @@ class StandIn:
         raw = [5 + topic.gauss(0, 2) + own.gauss(0, 1.3) for _ in range(SPACE.dimensions)]
         length = sum(each * each for each in raw) ** 0.5
         return Embedding([each / length for each in raw])
+
+    def asking(self, text: str) -> Callable[[], Embedding]:
+        return partial(self.question, text)
 
 
 @pytest.fixture(scope="module")
