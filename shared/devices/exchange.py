@@ -83,7 +83,7 @@ class Exchange:
                 self._forget(key)
                 self.dropped.count()
         if isinstance(reply, Failure):
-            raise refusals.said_no(reply.code, reply.message)
+            raise refusals.said_no(reply.code, message=reply.message)
         if isinstance(reply, Unreadable):
             raise refusals.unreadable(device.id)
         return reply.result

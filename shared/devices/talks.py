@@ -103,7 +103,7 @@ class Talks:
             return tool_result(result)
         except TimeoutError:
             count(device_timeouts=1)
-            raise refusals.no_reply(device.id, timeout_ms) from None
+            raise refusals.no_reply(device.id, waited_ms=timeout_ms) from None
         except NoResult:
             raise refusals.unreadable(device.id) from None
         except ToolFailed as failure:
@@ -129,7 +129,7 @@ class Talks:
             catalogue = self._read_again(device, known, deadline, with_user_tools=True)
             tool = catalogue.find(name)
         if tool is None and catalogue.complete:
-            raise refusals.said_no(METHOD_NOT_FOUND, f"Unknown tool: {name}")
+            raise refusals.said_no(METHOD_NOT_FOUND, message=f"Unknown tool: {name}")
         # What a device cannot list, it may have all the same; it alone can say what such a tool takes.
         return tool, checked(tool, arguments) if tool else arguments
 

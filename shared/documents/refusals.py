@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shared.rpc.errors import Conflict, NotFound
+from shared.rpc.refusal import Refusal
 
 
 def no_document(document_id: str, field: str = "document_id") -> NotFound:
@@ -14,78 +15,59 @@ def no_document(document_id: str, field: str = "document_id") -> NotFound:
     )
 
 
-def already_exists(document_id: str) -> Conflict:
-    """The id is taken, though perhaps by a document that is deleted."""
-    return Conflict(
-        f"A document with this id exists already: {document_id}",
-        details={"document_id": document_id},
-        guidance="Choose another id; a deleted document keeps its own, and restore_document brings it back.",
-        code="ALREADY_EXISTS",
-    )
-
-
-def stale_revision(document_id: str, known: int, current: int) -> Conflict:
-    """Somebody else has written since the caller read."""
-    return Conflict(
-        f"The document is at revision {current}, not at {known}.",
-        details={"document_id": document_id, "last_known_revision": known, "current_revision": current},
-        guidance="Read the document, apply the change to what it is now, and update with its revision.",
-    )
-
-
-def too_busy(document_id: str) -> Conflict:
-    """Others changed what this write rests on, each time it was tried."""
-    return Conflict(
-        "Others are changing this document, or the part of the tree it is in, at the same time.",
-        details={"document_id": document_id},
-        guidance="Nothing was changed. Call again in a moment.",
-    )
-
-
-def has_children(document_id: str) -> Conflict:
-    """It cannot be deleted alone."""
-    return Conflict(
-        "The document has children that are not deleted.",
-        details={"document_id": document_id},
-        guidance="Move or delete them first, or delete everything below it with 'recursive'.",
-        code="HAS_CHILDREN",
-    )
-
-
-def deleted_parent(parent_id: str) -> Conflict:
-    """Nothing can be put under what is deleted, or moved whole under what is about to be."""
-    return Conflict(
-        f"The parent, or one above it, is deleted or to be deleted: {parent_id}",
-        details={"parent_id": parent_id},
-        guidance="Restore it first, or choose another parent.",
-        code="PARENT_DELETED",
-    )
-
-
-def cycle(document_id: str, parent_id: str) -> Conflict:
-    """A document cannot come under itself."""
-    return Conflict(
-        "The new parent is the document itself, or stands somewhere below it.",
-        details={"document_id": document_id, "new_parent_id": parent_id},
-        guidance="Choose a parent outside the document's own descendants.",
-        code="CYCLE",
-    )
-
-
-def too_deep(parent_id: str, levels: int) -> Conflict:
-    """The tree ends at a depth."""
-    return Conflict(
-        f"The tree would become deeper than {levels} levels.",
-        details={"parent_id": parent_id, "max_depth": levels},
-        guidance="Choose a parent nearer to the root.",
-        code="TOO_DEEP",
-    )
-
-
-def no_revision(document_id: str, revision: int, current: int) -> NotFound:
-    """The document has not come so far."""
-    return NotFound(
-        f"The document has no revision {revision}; it is at {current}.",
-        details={"document_id": document_id, "revision": revision, "current_revision": current},
-        guidance="document_history lists its revisions.",
-    )
+already_exists = Refusal(
+    Conflict,
+    "ALREADY_EXISTS",
+    "A document with this id exists already: {document_id}",
+    "Choose another id; a deleted document keeps its own, and restore_document brings it back.",
+    ("document_id",),
+)
+stale_revision = Refusal(
+    Conflict,
+    "CONFLICT",
+    "The document is at revision {current_revision}, not at {last_known_revision}.",
+    "Read the document, apply the change to what it is now, and update with its revision.",
+    ("document_id", "last_known_revision", "current_revision"),
+)
+too_busy = Refusal(
+    Conflict,
+    "CONFLICT",
+    "Others are changing this document, or the part of the tree it is in, at the same time.",
+    "Nothing was changed. Call again in a moment.",
+    ("document_id",),
+)
+has_children = Refusal(
+    Conflict,
+    "HAS_CHILDREN",
+    "The document has children that are not deleted.",
+    "Move or delete them first, or delete everything below it with 'recursive'.",
+    ("document_id",),
+)
+deleted_parent = Refusal(
+    Conflict,
+    "PARENT_DELETED",
+    "The parent, or one above it, is deleted or to be deleted: {parent_id}",
+    "Restore it first, or choose another parent.",
+    ("parent_id",),
+)
+cycle = Refusal(
+    Conflict,
+    "CYCLE",
+    "The new parent is the document itself, or stands somewhere below it.",
+    "Choose a parent outside the document's own descendants.",
+    ("document_id", "new_parent_id"),
+)
+too_deep = Refusal(
+    Conflict,
+    "TOO_DEEP",
+    "The tree would become deeper than {max_depth} levels.",
+    "Choose a parent nearer to the root.",
+    ("parent_id", "max_depth"),
+)
+no_revision = Refusal(
+    NotFound,
+    "NOT_FOUND",
+    "The document has no revision {revision}; it is at {current_revision}.",
+    "document_history lists its revisions.",
+    ("document_id", "revision", "current_revision"),
+)
