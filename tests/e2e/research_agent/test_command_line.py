@@ -1,0 +1,97 @@
+"""The command line answers and refuses as the tools do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from tests.e2e.editor import Editor, prompt
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_command_line_gives_the_same(session: Editor, notes: str, folder: Path, data: Path) -> None:
+    into = ("--collection", notes)
+    asked = {"query": "how much water does a cactus need?", "collections": notes, "top_k": 2}
+    code, answered = prompt(folder, data, "query", str(asked["query"]), "--collections", notes, "--top-k", "2")
+    assert (code, answered) == (0, session.result("query_knowledge_base", **asked))
+    code, answered = prompt(folder, data, "collections", "info", notes)
+    assert (code, answered) == (0, session.result("manage_collections", action="info", collection_name=notes))
+    code, answered = prompt(folder, data, "kb", "add-folder", "docs", *into, "--recursive")
+    assert code == 7
+    assert answered == session.result("ingest_documents", path="docs", collection=notes, recursive=True)
+    assert (answered["unchanged"], answered["added"], len(answered["failed"])) == (3, 0, 1)
+    code, answered = prompt(folder, data, "collections", "list")
+    assert (code, answered) == (0, session.result("manage_collections", action="list"))
+    text = {"content": "Roses are pruned in March.", "source": "roses", "title": "Roses"}
+    added = prompt(folder, data, "kb", "add-text", text["content"], "--source", "roses", "--title", "Roses", *into)
+    assert added == (
+        0,
+        {**session.result("augment_knowledge", **text, collection=notes), "added": 1, "unchanged": 0}
+        | {"message": "Documents: 1 added."},
+    )
+
+
+PROJECTS: list[tuple[tuple[str, ...], dict[str, str]]] = [
+    (("create", "yard"), {"action": "create", "project_name": "yard"}),
+    (("link", "yard", "--collections", "notes"), {"action": "link", "project_name": "yard", "collections": "notes"}),
+    (
+        ("set-defaults", "yard", "--collections", "notes"),
+        {"action": "set-defaults", "project_name": "yard", "collections": "notes"},
+    ),
+    (("info", "yard"), {"action": "info", "project_name": "yard"}),
+    (("list",), {"action": "list"}),
+    (
+        ("unlink", "yard", "--collections", "notes"),
+        {"action": "unlink", "project_name": "yard", "collections": "notes"},
+    ),
+]
+
+
+def test_projects_at_a_prompt_are_those_of_the_editor(session: Editor, notes: str, folder: Path, data: Path) -> None:
+    for command, asked in PROJECTS:
+        code, answered = prompt(folder, data, "projects", *command)
+        assert code == 0
+        if asked["action"] == "create":
+            continue  # once only
+        told = session.result("manage_projects", **asked)
+        for each in (answered, told):
+            each.get("project", {}).pop("updated_at", None)
+        assert answered == told
+
+
+REFUSED: list[tuple[int, tuple[str, ...], str, dict[str, str]]] = [
+    (3, ("projects", "info", "none"), "manage_projects", {"action": "info", "project_name": "none"}),
+    (4, ("query", "x", "--collections", "none"), "query_knowledge_base", {"query": "x", "collections": "none"}),
+    (
+        5,
+        ("kb", "add-document", "../secret", "--collection", "notes"),
+        "ingest_documents",
+        {"path": "../secret", "collection": "notes"},
+    ),
+    (6, ("query", " "), "query_knowledge_base", {"query": " "}),
+    (2, ("query", "x", "--top-k", "99"), "query_knowledge_base", {"query": "x", "top_k": "99"}),
+]
+
+
+@pytest.mark.parametrize(("exit_code", "command", "tool", "arguments"), REFUSED)
+def test_the_command_line_refuses_as_the_tools_do(  # noqa: PLR0917 - a row of the table each
+    session: Editor,
+    notes: str,
+    folder: Path,
+    data: Path,
+    exit_code: int,
+    command: tuple[str, ...],
+    tool: str,
+    arguments: dict[str, Any],
+) -> None:
+    code, answered = prompt(folder, data, *command)
+    with pytest.raises(MCPError) as refused:
+        session.call(tool, **arguments)
+    assert code == exit_code
+    assert answered["error"]["code"] == refused.value.error.code
+    if exit_code != 2:
+        assert answered["error"] == refused.value.error.model_dump()

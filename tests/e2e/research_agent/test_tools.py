@@ -1,0 +1,108 @@
+"""The tools, resources and prompts that an editor has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from tests.e2e.research_agent.folder import held, sources
+
+if TYPE_CHECKING:
+    from tests.e2e.editor import Editor
+
+
+def test_the_tools_of_the_seed(session: Editor) -> None:
+    required = {name: set(tool.input_schema.get("required", [])) for name, tool in session.tools().items()}
+    assert required == {
+        "query_knowledge_base": {"query"},
+        "manage_collections": {"action"},
+        "ingest_documents": {"path", "collection"},
+        "manage_projects": {"action"},
+        "augment_knowledge": {"content", "source", "collection"},
+    }
+
+
+def test_a_query_answers_in_the_seed_s_form(session: Editor, notes: str) -> None:
+    answer = session.call(
+        "query_knowledge_base", query="how much water does a cactus need?", collections=notes, top_k=2
+    )
+    found = answer.structured_content
+    assert set(found) == {"status", "results", "query_refinement"}
+    assert found["status"] == "success"
+    first = found["results"][0]
+    assert first == {
+        "content": "## Cactus\n\nA cactus needs hardly any water.",
+        "relevance_score": first["relevance_score"],
+        "relevance_label": "Highly Relevant",
+        "source_document": "docs/plants.md",
+        "header_path": "Plants > Cactus",
+        "metadata": {"document_title": "Plants", "content_type": "prose", "chunk_sequence_id": 2},
+    }
+    assert 0.75 <= first["relevance_score"] <= 1
+    assert found["query_refinement"]["status"] == "optimal"
+    text = answer.content[0].text
+    assert "### 1. Plants — Plants > Cactus" in text
+    assert "> A cactus needs hardly any water." in text
+
+
+def test_code_is_found_as_code_and_other_languages_find_each_other(session: Editor, notes: str) -> None:
+    found = session.result("query_knowledge_base", query="sharpen a knife", collections=notes)
+    assert found["results"][0]["metadata"]["content_type"] == "code_block"
+    assert sources(session, "squeaking bicycle brakes", notes)[0] == "docs/deep/brakes.md"
+
+
+def test_the_document_at_hand_changes_the_ranking(session: Editor, notes: str) -> None:
+    ferns, cactus = (
+        session.result("query_knowledge_base", query="water", collections=notes, document_context=context)["results"]
+        for context in ("Ferns are watered daily in my garden.", "A cactus of the desert needs hardly any water.")
+    )
+    assert ferns[0]["header_path"] == "Plants"
+    assert cactus[0]["header_path"] == "Plants > Cactus"
+
+
+def test_projects_and_added_texts(session: Editor, notes: str) -> None:
+    session.result("manage_collections", action="create", collection_name="tea", collection_type="fundamental")
+    session.result(
+        "augment_knowledge", content="Green tea is brewed at 80 °C.", source="https://tea.example", collection="tea"
+    )
+    again = session.result(
+        "augment_knowledge",
+        content="Green tea is brewed at 75 °C.",
+        source="https://tea.example",
+        collection="tea",
+        title="Tea",
+    )
+    assert again["updated"] == 1
+    session.result("manage_projects", action="create", project_name="kitchen", collections=f"tea, {notes}")
+    project = session.result("manage_projects", action="set-defaults", project_name="kitchen", collections="tea")
+    assert project["project"]["defaults"] == ["tea"]
+    found = session.result("query_knowledge_base", query="temperature of water", project_name="kitchen")
+    assert [each["metadata"]["document_title"] for each in found["results"]] == ["Tea"]
+    session.result("manage_projects", action="unlink", project_name="kitchen", collections="tea")
+    shown = session.result("manage_projects", action="list")["projects"]
+    assert [(each["name"], each["collections"]) for each in shown] == [("kitchen", [notes])]
+
+
+def test_resources_and_prompts(session: Editor, notes: str) -> None:
+    session.result("query_knowledge_base", query="what was asked last", collections=notes)
+    assert notes in [each["name"] for each in session.read("knowledge://collections")["collections"]]
+    documents = session.read(f"knowledge://collections/{notes}")["documents"]
+    assert "docs/plants.md" in [each["path"] for each in documents]
+    assert session.read("knowledge://queries")["queries"][0]["query"] == "what was asked last"
+    assert "'ferns'" in session.prompt("refine_query", query="ferns")
+    assert "'a garden plan'" in session.prompt("extract_context", task="a garden plan")
+
+
+def test_deletion_is_asked_for(session: Editor) -> None:
+    session.result("manage_collections", action="create", collection_name="doomed")
+    session.answer = False
+    with pytest.raises(MCPError, match="nobody confirmed it"):
+        session.call("manage_collections", action="delete", collection_name="doomed")
+    assert held(session, "doomed") == {}
+    session.answer = True
+    session.result("manage_collections", action="delete", collection_name="doomed")
+    with pytest.raises(MCPError, match="Collection not found"):
+        held(session, "doomed")
+    assert session.asked[-1] == "Delete the collection 'doomed' and everything in it?"
