@@ -4,81 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import shutil
-import signal
-import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
 from mcp.client import Client as SdkClient
 
-from tests.e2e.guarded import Client, kho, make_key
-from tests.e2e.server import Server
-from tests.e2e.test_faults import store_pid
+from tests.e2e.guarded import Client, make_key
+from tests.e2e.recall_kit.doors import EXPERIENCE, REQUIRED, Ask, http, jsonrpc, mcp
 from tests.mcp import MODERN
-from tests.qdrant import running_qdrant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from tests.e2e.server import Server
 
-    Ask = Callable[..., Any]
 
-EXPERIENCE: dict[str, Any] = {
-    "title": "React useState not updating state",
-    "problem_description": "State variable not updating after setState call in React 18",
-    "root_cause": "React 18's strict mode causes double rendering, and direct state updates may be batched incorrectly",
-    "solution": "Use functional update form: setState(prev => prev + 1) instead of setState(count + 1)",
-    "context": "React 18+ with strict mode enabled\n\nCode example:\nconst [count, setCount] = useState(0);\n"
-    "setCount(count + 1); // Wrong\nsetCount(prev => prev + 1); // Correct",
-    "keywords": ["react", "hooks", "state"],
-}
-REQUIRED = {name: EXPERIENCE[name] for name in ("title", "problem_description", "solution")}
 SECRET = "ghp_" + "x7Kq2ZtB9mW4rYc1VnE8sLd5JfH3gTpA6uQo"
 DOORS = ["HTTP", "JSON-RPC", "MCP", "MCP with a handshake"]
-
-
-def http(server: Server, **headers: str) -> Ask:
-    """Ask at a method's own route; whether the status says what the body says."""
-
-    def ask(method: str, /, **params: Any) -> Any:
-        response = server.post(f"/recall-kit/{method}", json.dumps(params).encode(), **headers)
-        said = json.loads(response.data)
-        assert said["success"] is (response.status == 200)
-        return said
-
-    return ask
-
-
-def jsonrpc(server: Server) -> Ask:
-    """Ask at the JSON-RPC door, which answers failures as results too."""
-
-    def ask(method: str, /, **params: Any) -> Any:
-        answer = server.rpc({"jsonrpc": "2.0", "method": f"recall-kit/{method}", "params": params, "id": 1})
-        assert answer.keys() == {"jsonrpc", "result", "id"}, answer
-        return answer["result"]
-
-    return ask
-
-
-def mcp(server: Server, mode: str) -> Ask:
-    """Ask at the MCP door that is open to everyone."""
-
-    def ask(method: str, /, **params: Any) -> Any:
-        async def call() -> Any:
-            async with SdkClient(f"{server.address}/mcp/recall-kit", mode=mode) as client:
-                return await client.call_tool(method, params)
-
-        result = asyncio.run(call())
-        said = result.structured_content
-        assert said["success"] is not bool(result.is_error)
-        assert json.loads(result.content[0].text) == said
-        return said
-
-    return ask
 
 
 @pytest.fixture(params=DOORS)
@@ -214,100 +155,3 @@ def test_the_open_mcp_door_offers_recall_kit_and_nothing_else(guarded: Server) -
     assert "useState is stale" in text
     refused = guarded.post("/mcp", b"{}", accept="application/json, text/event-stream")
     assert refused.status == 401
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[Server]:
-    with Server(tmp_path / "data") as server:
-        yield server
-
-
-def settled(server: Server, expected: dict[str, int]) -> dict[str, int]:
-    """The counts, when they are what is expected or no longer change."""
-    ask, deadline = http(server), time.monotonic() + 30
-    seen: dict[str, int] = {}
-    while time.monotonic() < deadline and seen != expected:
-        seen = {id_: ask("get_experience", id=id_)["data"]["query_count"] for id_ in expected}
-        time.sleep(0.1)
-    return seen
-
-
-def test_every_count_is_exact_after_many_queries_beside_submissions_and_a_crash(own: Server) -> None:
-    """Each answer that was given is counted, though the server is killed while it counts."""
-    ask = http(own)
-    ids = [ask("submit_experience", **REQUIRED | {"title": f"Quasar build fails {n}"})["data"]["id"] for n in range(12)]
-    submitted: list[str] = []
-
-    def query(keywords: str, limit: int) -> list[str]:
-        found = ask("query_experiences", keywords=keywords, limit=limit)["data"]["experiences"]
-        return [each["id"] for each in found]
-
-    def work(number: int) -> list[str]:
-        if number % 20:
-            return query("quasar build fails", number % 12 + 1)
-        id_ = ask("submit_experience", **REQUIRED | {"title": f"Kestrel cache miss {number}"})["data"]["id"]
-        submitted.append(id_)
-        found = query(f"kestrel cache miss {number}", 50)
-        assert id_ in found
-        return found
-
-    with ThreadPoolExecutor(32) as pool:
-        answers = list(pool.map(work, range(300)))
-    own.kill()
-    own.start()
-    expected = {id_: sum(answer.count(id_) for answer in answers) for id_ in [*ids, *submitted]}
-    assert sum(expected.values()) > 1000
-    assert settled(own, expected) == expected
-
-
-def test_a_store_that_does_not_answer_is_a_database_error_at_each_door(own: Server) -> None:
-    http(own)("submit_experience", **REQUIRED)
-    doors = [http(own), jsonrpc(own), mcp(own, MODERN)]
-    asked: list[tuple[Ask, str, dict[str, Any]]] = [
-        call
-        for door in doors
-        for call in ((door, "submit_experience", REQUIRED), (door, "query_experiences", {"keywords": "useState"}))
-    ]
-    pid = store_pid(own)
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        with ThreadPoolExecutor(len(asked)) as pool:
-            answers = list(pool.map(lambda call: call[0](call[1], **call[2]), asked))
-    finally:
-        os.kill(pid, signal.SIGCONT)
-    assert [each["error"]["code"] for each in answers] == ["DATABASE_ERROR"] * len(asked)
-    assert all(each["success"] is False and each["error"]["message"] for each in answers)
-    assert http(own)("query_experiences", keywords="useState")["success"]
-
-
-def test_an_index_elsewhere_may_be_away_while_experiences_are_submitted(tmp_path: Path) -> None:
-    with running_qdrant() as qdrant, Server(tmp_path / "data", environment={"KHO_QDRANT_URL": qdrant.url}) as server:
-        ask = http(server)
-        first = ask("submit_experience", **REQUIRED)["data"]["id"]
-        found = ask("query_experiences", keywords="useState is not updated")["data"]["experiences"]
-        assert [each["id"] for each in found] == [first]
-        assert settled(server, {first: 1}) == {first: 1}
-        qdrant.stop()
-        second = ask("submit_experience", **REQUIRED)["data"]["id"]
-        assert ask("query_experiences", keywords="useState")["error"]["code"] == "DATABASE_ERROR"
-        qdrant.start()
-        deadline = time.monotonic() + 30
-        while len(found := ask("query_experiences", keywords="useState")["data"]["experiences"]) < 2:
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
-        assert {each["id"] for each in found} == {first, second}
-        assert ask("get_experience", id=second)["data"]["similar_to"] == first
-
-
-def test_an_index_that_was_lost_is_made_again(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    with Server(data) as server:
-        ask = http(server)
-        id_, gone = (ask("submit_experience", **REQUIRED)["data"]["id"] for _ in range(2))
-        ask("delete_experience", id=gone)
-    shutil.rmtree(data / "passages")
-    done = kho("reindex", "--data", str(data), "--collection", "experiences", "--json")
-    assert json.loads(done.stdout) == {"indexed": 2, "unchanged": 0, "removed": 0}, done.stderr
-    with Server(data) as server:
-        found = http(server)("query_experiences", keywords="useState is not updated")["data"]
-        assert [each["id"] for each in found["experiences"]] == [id_]
