@@ -11,7 +11,11 @@ import pytest
 
 from shared.rpc.catalogue import catalogue
 from tests.e2e.guarded import Client, make_key
-from tests.e2e.possessions import AGENT, CASES, EVERYONES, MEMORY, OWNER, RESEARCH, WITHOUT_DATA, make_conversation
+from tests.e2e.possessions.case import OWNER
+from tests.e2e.possessions.conversations import MEMORY, make_conversation
+from tests.e2e.possessions.documents import AGENT
+from tests.e2e.possessions.knowledge import RESEARCH
+from tests.e2e.possessions.methods import CASES, EVERYONES, WITHOUT_DATA
 
 if TYPE_CHECKING:
     from collections.abc import Callable

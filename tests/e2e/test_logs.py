@@ -14,7 +14,10 @@ import pytest
 from shared.rpc.caller import LOCAL
 from shared.rpc.catalogue import catalogue
 from tests.e2e.guarded import Client, make_key
-from tests.e2e.possessions import AGENT, CASES, MEMORY, OWNER
+from tests.e2e.possessions.case import OWNER
+from tests.e2e.possessions.conversations import MEMORY
+from tests.e2e.possessions.documents import AGENT
+from tests.e2e.possessions.methods import CASES
 from tests.e2e.server import Server
 
 if TYPE_CHECKING:

@@ -1,0 +1,67 @@
+"""The devices that a tenant can have, and how another asks for them."""
+
+from __future__ import annotations
+
+import json
+import time
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from tests.e2e.guarded import kho
+from tests.e2e.possessions.case import OWNER, Case
+from tests.mqtt import Wire
+
+if TYPE_CHECKING:
+    from tests.e2e.guarded import Client
+
+
+DEVICES = "device-server"
+
+
+def make_device(client: Client, _id: str) -> str:
+    """The one device that the server has for all cases; nothing that is asked of it changes it."""
+    return device_at(client)
+
+
+@cache
+def device_at(client: Client) -> str:
+    """Register a device, and have it tell something."""
+    id_ = uuid4().hex
+    register = ("devices", "register", id_, "--tenant", OWNER, "--name", "a secret lamp", "--json")
+    made = kho(*register, "--data", str(client.server.data))
+    assert made.returncode == 0, made.stderr
+    deadline = time.monotonic() + 30
+    with Wire(client.server.mqtt_port) as lamp:
+        password = json.loads(made.stdout)["mqtt"]["password"]
+        assert lamp.connect(id_, user_name=id_, password=password.encode()).reason == 0
+        told = {"jsonrpc": "2.0", "method": "notifications/secret", "params": {}}
+        lamp.publish(f"devices/{id_}/up", json.dumps({"type": "mcp", "payload": told}).encode())
+        while not seen_of_device(client, id_)[1]["notifications"]:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    while seen_of_device(client, id_)[0].get("disconnect_reason") is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return id_
+
+
+def seen_of_device(client: Client, id_: str) -> Any:
+    return (
+        client.result(f"{DEVICES}/devices/get", device_id=id_),
+        client.result(f"{DEVICES}/notifications/list", device_id=id_),
+    )
+
+
+def device(**params: Any) -> Case:
+    """A call that names a device."""
+    return Case(lambda id_: {"device_id": id_, **params}, make_device, seen_of_device)
+
+
+CASES: dict[str, list[Case]] = {
+    f"{DEVICES}/devices/get": [device()],
+    f"{DEVICES}/devices/list": [Case(lambda _: {"limit": 1000}, make_device, seen_of_device)],
+    f"{DEVICES}/notifications/list": [device()],
+    f"{DEVICES}/tools/call": [device(name="self.get_device_status", timeout_ms=1000)],
+    f"{DEVICES}/tools/list": [device()],
+}

@@ -1,0 +1,136 @@
+"""The documents that a tenant can have, and how another asks for them."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from tests.e2e.possessions.case import Case
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.e2e.guarded import Client
+
+
+AGENT = "agent-data"
+
+
+def make_document(client: Client, id_: str) -> None:
+    create(client, id_, "root")
+    create(client, f"{id_}-child", id_)
+    content = {"body": "a new secret"}
+    client.result(f"{AGENT}/update_document", document_id=id_, patch={"content": content}, last_known_revision=1)
+
+
+def make_deleted_document(client: Client, id_: str) -> None:
+    make_document(client, id_)
+    client.result(f"{AGENT}/delete_document", document_id=id_, reason="secret", recursive=True)
+
+
+def create(client: Client, id_: str, parent: str) -> None:
+    content, metadata = {"mime_type": "text/plain", "body": "secret"}, {"title": "secret"}
+    client.result(
+        f"{AGENT}/create_document",
+        document_id=id_,
+        parent_id=parent,
+        content=content,
+        metadata=metadata,
+        request_id=f"request-{id_}",
+    )
+
+
+def own(client: Client, id_: str) -> None:
+    """A document of the stranger's own, to be brought near what is another's."""
+    client.result(
+        f"{AGENT}/create_document", document_id=f"own-{id_}", parent_id="root", content={"body": "mine"}, metadata={}
+    )
+
+
+def seen_of_document(client: Client, id_: str) -> Any:
+    return (
+        client.result(f"{AGENT}/get_document", document_id=id_),
+        client.result(f"{AGENT}/list_children", parent_id=id_),
+        seen_of_history(client, id_),
+    )
+
+
+def seen_of_history(client: Client, id_: str) -> Any:
+    return [client.result(f"{AGENT}/document_history", document_id=each) for each in (id_, f"{id_}-child")]
+
+
+def document(**params: Any) -> Case:
+    """A call that names a document."""
+    return Case(lambda id_: {"document_id": id_, **params}, make_document, seen_of_document)
+
+
+def make_findable_document(client: Client, id_: str) -> None:
+    content, metadata = {"mime_type": "text/plain", "body": "the secret number"}, {"tags": [id_]}
+    client.result(f"{AGENT}/create_document", document_id=id_, parent_id="root", content=content, metadata=metadata)
+    deadline = time.monotonic() + 60
+    while not seen_of_answers(client, id_)["context"]:  # where the machine is busy, a worker indexes it
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def seen_of_answers(client: Client, id_: str) -> Any:
+    return client.result(f"{AGENT}/query_knowledge", **question(id_))
+
+
+def question(id_: str) -> dict[str, Any]:
+    """What finds that document alone."""
+    return {"query": "secret", "filters": {"tags": [id_]}}
+
+
+def deleted_document(**params: Any) -> Case:
+    """A call that names a deleted document."""
+    return Case(lambda id_: {"document_id": id_, **params}, make_deleted_document, seen_of_history)
+
+
+def beside_document(params: Callable[[str], dict[str, Any]]) -> Case:
+    """A call that names a document of the stranger's own, and another's beside it."""
+    return Case(params, make_document, seen_of_document, own)
+
+
+MINE = {"content": {"body": "mine"}, "metadata": {}}
+CASES: dict[str, list[Case]] = {
+    f"{AGENT}/create_document": [
+        document(parent_id="root", **MINE),
+        Case(lambda id_: {"document_id": f"own-{id_}", "parent_id": id_, **MINE}, make_document, seen_of_document),
+        # The very request that the owner has made: not a repetition of it.
+        Case(
+            lambda id_: {"document_id": id_, "parent_id": "root", "request_id": f"request-{id_}", **MINE},
+            make_document,
+            seen_of_document,
+        ),
+        deleted_document(parent_id="root", **MINE),
+    ],
+    f"{AGENT}/delete_document": [document(recursive=True), document(), deleted_document()],
+    f"{AGENT}/document_history": [document(), deleted_document()],
+    f"{AGENT}/get_document": [document(), document(revision=1), deleted_document()],
+    f"{AGENT}/list_children": [
+        Case(lambda id_: {"parent_id": id_}, make_document, seen_of_document),
+        Case(lambda _: {"limit": 1000}, make_document, seen_of_document),
+    ],
+    f"{AGENT}/move_document": [
+        document(new_parent_id="root"),
+        beside_document(lambda id_: {"document_id": f"own-{id_}", "new_parent_id": id_}),
+        beside_document(
+            lambda id_: {"document_id": f"own-{id_}", "new_parent_id": "root", "position": {"before": id_}}
+        ),
+    ],
+    f"{AGENT}/query_knowledge": [
+        Case(question, make_findable_document, seen_of_answers),
+        Case(
+            lambda id_: {"query": "secret", "filters": {"tags": [id_], "tenant_id": "tenant-a"}},
+            make_findable_document,
+            seen_of_answers,
+        ),
+    ],
+    f"{AGENT}/restore_document": [deleted_document(recursive=True), deleted_document()],
+    f"{AGENT}/update_document": [
+        document(patch=MINE, last_known_revision=2),
+        document(patch=MINE, last_known_revision=7),
+        document(patch=MINE),
+    ],
+}
