@@ -1,0 +1,56 @@
+"""Who is let in as a device."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+
+from infra.local.broker.limits import Limits
+from infra.local.iot import Embedded, embedded
+from infra.local.listening import listen
+from infra.local.mqtt.packets import MQTT_5
+from infra.local.mqtt.reasons import Reason
+from shared.devices.registry import registry
+from tests.mqtt import Served, Wire, client
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[Embedded]:
+    """IoT Core where keys are required."""
+    with embedded(listen("127.0.0.1", 0), Limits(), authorizing=True) as core:
+        yield core
+
+
+@pytest.mark.parametrize(("level", "refused"), [(4, 5), (MQTT_5, Reason.NOT_AUTHORIZED)])
+def test_where_keys_are_required_a_device_is_let_in_by_its_password(
+    guarded: Embedded, tenant: str, level: int, refused: int
+) -> None:
+    port = int(guarded.mqtt_url.rpartition(":")[2])
+    lamp, password = f"lamp-{uuid4().hex}", b""
+
+    def says(user_name: str | None, given: bytes | None, client_id: str = lamp) -> int:
+        with Wire(port, level) as wire:
+            return wire.connect(client_id, user_name=user_name, password=given).reason
+
+    assert says(lamp, b"x") == says(None, None) == refused
+    password = registry().register(tenant, lamp)[1].encode()
+    assert says(lamp, password) == 0
+    assert says(lamp, password[:-1]) == says("other", password) == says(lamp, None) == refused
+    assert says("other", password, "other") == says(lamp, password, "other") == refused
+    registry().revoke(lamp)
+    assert says(lamp, password) == refused
+    assert says("kho", guarded.token.encode(), "kho-backend-1") == 0
+
+
+def test_in_open_mode_whatever_connects_is_a_device_unless_it_was_revoked(core: Embedded, served: Served) -> None:
+    lamp = f"lamp {uuid4().hex}"
+    with client(served, lamp):
+        assert registry().find("local", lamp)
+    registry().revoke(lamp)
+    with Wire(served.port) as wire:
+        assert wire.connect(lamp).reason == 5

@@ -1,0 +1,112 @@
+"""Direct messages, and why one is not sent."""
+
+from __future__ import annotations
+
+import base64
+import socket
+import threading
+import time
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from infra.local.mqtt.packets import MQTT_5, Disconnect, Puback, Publish
+from infra.local.mqtt.properties import Properties
+from tests.integration.iot.refusing import refusal
+from tests.mqtt import DOWN, Served, client
+
+
+@pytest.mark.parametrize("level", [4, MQTT_5])
+def test_a_direct_message_needs_no_subscription(served: Served, plane: Any, level: int) -> None:
+    with client(served, "lamp", level) as lamp:
+        answer = plane.send_direct_message(
+            clientId="lamp",
+            topic=DOWN,
+            payload=b"\0{",
+            contentType="application/json",
+            responseTopic="devices/lamp/up",
+            userProperties=[{"a": "1"}, {"b": "2"}],
+            correlationData=base64.b64encode(b"\0\1").decode(),
+            payloadFormatIndicator="UTF8_DATA",
+        )
+        assert answer["traceId"]
+        message = lamp.expect(Publish)
+        assert (message.topic, message.payload, message.qos) == (DOWN, b"\0{", 0)
+        if level == MQTT_5:
+            assert message.properties == Properties(
+                payload_format=True,
+                content_type="application/json",
+                response_topic="devices/lamp/up",
+                correlation_data=b"\0\1",
+                user_properties=[("a", "1"), ("b", "2")],
+            )
+
+
+def test_a_confirmed_message_waits_for_the_device(served: Served, plane: Any) -> None:
+    with client(served, "lamp") as lamp:
+        answered = threading.Event()
+
+        def acknowledge() -> None:
+            message = lamp.expect(Publish)
+            assert message.qos == 1
+            answered.set()
+            lamp.send(Puback(message.packet_id))
+
+        device = threading.Thread(target=acknowledge)
+        device.start()
+        plane.send_direct_message(clientId="lamp", topic=DOWN, payload=b"x", confirmation=True, timeout=15)
+        assert answered.is_set()
+        device.join()
+
+
+def test_what_was_not_confirmed_is_not_known_to_be_delivered(served: Served, plane: Any) -> None:
+    with client(served, "lamp") as lamp:
+        started = time.monotonic()
+        status, name, _ = refusal(plane.send_direct_message, clientId="lamp", topic=DOWN, confirmation=True, timeout=1)
+        assert (status, name) == (504, "GatewayTimeoutException")
+        assert time.monotonic() - started >= 1
+        assert lamp.expect(Publish).topic == DOWN
+    lamp = client(served, "lamp")
+    threading.Timer(0.2, lamp.socket.shutdown, [socket.SHUT_RDWR]).start()
+    started = time.monotonic()
+    status, _, message = refusal(plane.send_direct_message, clientId="lamp", topic=DOWN, confirmation=True, timeout=15)
+    assert (status, message) == (504, "The connection was lost")
+    assert time.monotonic() - started < 10
+    lamp.socket.close()
+
+
+def test_why_a_direct_message_is_not_sent(served: Served, plane: Any) -> None:
+    send = plane.send_direct_message
+    assert refusal(send, clientId="nobody", topic="devices/nobody/down")[:2] == (404, "ResourceNotFoundException")
+    with client(served, "sleeper", clean=False) as sleeper:
+        sleeper.send(Disconnect())
+    assert "active persistent session" in refusal(send, clientId="sleeper", topic="devices/sleeper/down")[2]
+    with client(served, "lamp") as lamp:
+        assert refusal(send, clientId="lamp", topic="devices/fan/down")[:2] == (403, "ForbiddenException")
+        large = refusal(send, clientId="lamp", topic=DOWN, payload=b"x" * (128 * 1024 + 1))
+        assert large[:2] == (413, "RequestEntityTooLargeException")
+        for wrong in (
+            {"topic": "devices/+/down"},
+            {"topic": "$aws/x"},
+            {"topic": "a/" * 8 + "a"},
+            {"topic": DOWN, "confirmation": True, "timeout": 16},
+            {"topic": DOWN, "responseTopic": "#"},
+            {"topic": DOWN, "correlationData": "a"},
+        ):
+            assert refusal(send, clientId="lamp", **wrong)[:2] == (400, "InvalidRequestException"), wrong
+        assert lamp.settle() == []
+
+
+def test_a_device_that_does_not_read_is_busy(served: Served, plane: Any) -> None:
+    with client(served, "deaf") as deaf:
+        deaf.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        said = None
+        for _ in range(200):
+            try:
+                plane.send_direct_message(clientId="deaf", topic="devices/deaf/down", payload=b"x" * 100_000)
+            except ClientError as error:
+                said = error.response["ResponseMetadata"]["HTTPStatusCode"], error.response["Error"]["Code"]
+                break
+        assert said == (429, "ThrottlingException")
+        deaf.socket.close()
