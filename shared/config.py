@@ -37,7 +37,6 @@ class Config:
     iot_endpoint: str
     data_plane_url: str
     vision_url: str
-    vision_token: str
     audio_server: str
     audio_port: int
     oidc_issuer: str
@@ -88,7 +87,6 @@ def config() -> Config:
         iot_endpoint=os.environ.get("KHO_IOT_ENDPOINT", ""),
         data_plane_url=os.environ.get("AWS_ENDPOINT_URL_IOT_DATA_PLANE", ""),
         vision_url=os.environ.get("KHO_VISION_URL", ""),
-        vision_token=os.environ.get("KHO_VISION_TOKEN", ""),
         audio_server=os.environ.get("KHO_AUDIO_SERVER", ""),
         audio_port=_integer("KHO_AUDIO_PORT", 8884, at_least=1),
         oidc_issuer=_url("KHO_OIDC_ISSUER"),

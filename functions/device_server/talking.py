@@ -13,6 +13,7 @@ from shared.devices.exchange import Exchange
 from shared.devices.handshake import capabilities
 from shared.devices.talks import Talks
 from shared.rpc.errors import Unavailable
+from shared.secrets import secret
 
 
 @cache
@@ -21,7 +22,8 @@ def talks() -> Talks:
     settings = config()
     place, plane = _place(), data_plane()
     exchange = Exchange(lambda take: MqttLine(place, plane, take))
-    return Talks(table(), exchange, capabilities(settings.vision_url, settings.vision_token))
+    token = secret("KHO_VISION_TOKEN") if settings.vision_url else ""
+    return Talks(table(), exchange, capabilities(settings.vision_url, token))
 
 
 @cache

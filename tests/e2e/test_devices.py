@@ -81,6 +81,36 @@ def test_a_broker_that_runs_elsewhere_takes_the_embedded_ones_place(tmp_path: Pa
             assert server.call("device-server/tools/call", **call)["content"] == [{"type": "text", "text": "true"}]
 
 
+def test_the_token_of_cameras_is_told_to_devices_and_to_nobody_else(tmp_path: Path) -> None:
+    vision = {"url": "https://vision.example/explain", "token": "kohlrabi"}
+    settings = {"KHO_VISION_URL": vision["url"], "KHO_VISION_TOKEN": vision["token"], "POWERTOOLS_LOG_LEVEL": "DEBUG"}
+    told: list[bytes] = []
+    with (
+        Server(tmp_path / "data", environment=settings) as server,
+        Fleet("127.0.0.1", server.mqtt_port, ["camera"], Model(FIRMWARE)) as fleet,
+    ):
+        (camera,) = fleet.devices
+        take = camera._take
+
+        def overhear(topic: str, payload: bytes) -> None:
+            told.append(payload)
+            take(topic, payload)
+
+        camera._take = overhear  # type: ignore[method-assign,assignment]  # it goes on hearing
+        fleet.start()
+        call = {"device_id": "camera", "name": "self.audio_speaker.set_volume"}
+        until(lambda: told)
+        assert server.call("device-server/tools/call", **call, arguments={"volume": 40})["isError"] is False
+        assert server.error("device-server/tools/call", **call, arguments={"volume": 400})["code"] == -32602
+        (asked,) = [each for each in map(json.loads, told) if each["payload"]["method"] == "initialize"]
+        assert asked["payload"]["params"]["capabilities"] == {"vision": vision}
+        server.interrupt()
+    logs = [file.read_text(errors="replace") for file in server.data.glob("*.log*")]
+    written = "\n".join([*logs, server.printed()])
+    assert '"method":"device-server/tools/call"' in written
+    assert vision["token"] not in written
+
+
 def test_a_broker_elsewhere_that_is_not_there_is_said(tmp_path: Path) -> None:
     for url, said in (("mqtt://127.0.0.1:9", "No broker answers"), ("http://127.0.0.1:1", "is no broker's address")):
         command = [KHO, "serve", "--data", str(tmp_path / "data"), "--port", "0", "--mqtt-url", url]

@@ -1,4 +1,4 @@
-"""Keys of Qdrant and of models: in the environment of one machine, in Secrets Manager where functions are deployed."""
+"""What others know Kho by: in the environment of one machine, in Secrets Manager where functions are deployed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from moto.server import ThreadedMotoServer
 
 from shared.rpc.errors import Unavailable
 from shared.secrets import _kept, secret
+from tests.devices import running_home, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,3 +72,27 @@ def test_where_nobody_answers_it_is_unavailable(arn: str, monkeypatch: pytest.Mo
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with pytest.raises(Unavailable):
         secret("KHO_TEST_KEY")
+
+
+def test_devices_are_told_the_token_that_a_secret_holds(
+    manager: Any, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = manager.create_secret(Name=tenant, SecretString="shown-by-cameras")["ARN"]
+    monkeypatch.setenv("KHO_VISION_URL", "https://vision.example/explain")
+    monkeypatch.setenv("KHO_VISION_TOKEN_SECRET", made)
+    with running_home() as home, home.device() as one:
+        until(lambda: one.known)
+        assert one.text("self.test.echo", text="x") == "x"
+        [asked] = one.sent("initialize")
+        assert asked["params"]["capabilities"]["vision"] == {
+            "url": "https://vision.example/explain",
+            "token": "shown-by-cameras",
+        }
+
+
+def test_a_token_that_nobody_asks_for_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KHO_VISION_TOKEN_SECRET", "arn:aws:secretsmanager:nowhere")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    with running_home() as home, home.device() as one:
+        until(lambda: one.known)
+        assert one.text("self.test.echo", text="x") == "x"

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 FUNCTIONS = FILE.parent / "functions"
-RESOURCES: dict[str, dict[str, Any]] = yaml.load(FILE.read_text(), TemplateLoader)["Resources"]
-PARAMETERS = yaml.load(FILE.read_text(), TemplateLoader)["Parameters"]
+TEMPLATE = yaml.load(FILE.read_text(), TemplateLoader)
+RESOURCES: dict[str, dict[str, Any]] = TEMPLATE["Resources"]
+PARAMETERS = TEMPLATE["Parameters"]
 LOGS = [each["Properties"] for each in yaml.safe_load(logs.FILE.read_text())["Resources"].values()]
 LAMBDAS = {name: each["Properties"] for name, each in RESOURCES.items() if each["Type"] == "AWS::Serverless::Function"}
 METHODS = sorted(catalogue().methods)
@@ -154,6 +155,20 @@ def test_whoever_uses_the_index_or_a_model_may_read_its_key_and_nobody_else(logi
     assert not models & {"EmbeddingModel", "RerankModel"} or indexes
     assert ("ModelKeySecret" in keys) is ("Model" in models) is ("ModelArns" in models)
     assert ("RerankModel" in models) is any("bedrock:Rerank" in actions(each) for each in statements(LAMBDAS[logical]))
+
+
+@pytest.mark.parametrize("logical", sorted(LAMBDAS))
+def test_whoever_asks_devices_who_they_are_may_read_the_token_of_cameras_and_nobody_else(logical: str) -> None:
+    asks = any("iot:SendDirectMessage" in actions(each) for each in statements(LAMBDAS[logical]))
+    assert ("VisionTokenSecret" in granted(logical, "secretsmanager:GetSecretValue")) is asks
+
+
+def test_no_secret_is_a_parameter_or_in_an_environment() -> None:
+    assert not [name for name, parameter in PARAMETERS.items() if parameter.get("NoEcho")]
+    environments = [TEMPLATE["Globals"]["Function"], *LAMBDAS.values()]
+    named = {name for each in environments for name in each.get("Environment", {}).get("Variables", {})}
+    assert {"KHO_VISION_TOKEN_SECRET", "KHO_QDRANT_KEY_SECRET", "KHO_MODEL_KEY_SECRET"} <= named
+    assert not [name for name in named if name.endswith(("TOKEN", "KEY", "PASSWORD"))]
 
 
 def test_whoever_searches_or_asks_a_model_is_let() -> None:
