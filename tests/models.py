@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     Behaviour = Callable[["Conversation"], None]
 
 MODEL: Final = "amazon.nova-lite-v1:0"
+KEY: Final = "sk-a-key-that-nobody-may-see"
 
 
 class ModelServer(ThreadingHTTPServer):

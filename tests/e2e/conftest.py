@@ -11,6 +11,7 @@ import pytest
 from shared.config import config
 from tests.e2e.server import Server
 from tests.identity_provider import AUDIENCE, IdentityProvider, identity_provider
+from tests.models import ModelServer, model_server
 from tests.surroundings import SURROUNDINGS
 
 if TYPE_CHECKING:
@@ -31,6 +32,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server that tests share; each uses conversations of its own."""
     nowhere = {"KHO_SEARCH_PROXY": "http://127.0.0.1:9"}
     with Server(tmp_path_factory.mktemp("kho") / "data", environment=nowhere) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[ModelServer]:
+    """A running model."""
+    with model_server() as running:
         yield running
 
 

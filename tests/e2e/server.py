@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +18,7 @@ import urllib3
 from tests.surroundings import SURROUNDINGS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import TracebackType
 
 _KHO: Final = Path(sys.executable).with_name("kho")
@@ -47,6 +50,23 @@ class Server:
         found = re.search(r"Devices connect to mqtt://127\.0\.0\.1:(\d+)", self.printed())
         assert found
         return int(found[1])
+
+    @property
+    def store_pid(self) -> int:
+        """The process that holds its data."""
+        tasks = Path(f"/proc/{self.process.pid}/task").glob("*/children")
+        children = [int(pid) for task in tasks for pid in task.read_text().split()]
+        return next(pid for pid in children if b"dynoxide" in Path(f"/proc/{pid}/cmdline").read_bytes())
+
+    @contextmanager
+    def stalled_store(self) -> Iterator[None]:
+        """Have its store answer nothing meanwhile."""
+        pid = self.store_pid
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
 
     def call(self, method: str, /, **params: Any) -> Any:
         """The result of one JSON-RPC call; a failure raises."""

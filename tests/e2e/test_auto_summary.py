@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
 
 from tests.e2e.server import Server
-from tests.models import FAILING, ModelServer, model_server, says
+from tests.models import FAILING, KEY, ModelServer, says
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-KEY: Final = "sk-a-key-that-nobody-may-see"
-
-
-@pytest.fixture(scope="module")
-def model() -> Iterator[ModelServer]:
-    """A running model."""
-    with model_server() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -27,29 +27,18 @@ def own(tmp_path: Path) -> Iterator[Server]:
         yield server
 
 
-def store_pid(server: Server) -> int:
-    """The process that holds the server's data."""
-    tasks = Path(f"/proc/{server.process.pid}/task").glob("*/children")
-    children = [int(pid) for task in tasks for pid in task.read_text().split()]
-    return next(pid for pid in children if b"dynoxide" in Path(f"/proc/{pid}/cmdline").read_bytes())
-
-
 def test_a_stalled_store_is_said_in_time_and_forgotten_after(own: Server) -> None:
-    pid = store_pid(own)
-    os.kill(pid, signal.SIGSTOP)
-    try:
+    with own.stalled_store():
         started = time.monotonic()
         error = own.error(ADD, **MESSAGE)
         assert time.monotonic() - started < 28
         assert (error["code"], error["data"]["code"]) == (503, "UNAVAILABLE")
         assert own.get("/health").status == 200
-    finally:
-        os.kill(pid, signal.SIGCONT)
     assert own.call(ADD, **MESSAGE) == {"status": "success", "conversation_id": "faults"}
 
 
 def test_a_store_that_dies_is_started_again_with_all_it_acknowledged(own: Server) -> None:
-    os.kill(store_pid(own), signal.SIGKILL)
+    os.kill(own.store_pid, signal.SIGKILL)
     deadline = time.monotonic() + 20
     while (answer := own.rpc({"jsonrpc": "2.0", "method": GET, "params": ["faults"], "id": 1})).get("error"):
         assert answer["error"]["code"] == 503
@@ -59,7 +48,7 @@ def test_a_store_that_dies_is_started_again_with_all_it_acknowledged(own: Server
 
 
 def test_a_killed_server_leaves_no_store_behind(own: Server) -> None:
-    pid = store_pid(own)
+    pid = own.store_pid
     own.kill()
     deadline = time.monotonic() + 10
     while Path(f"/proc/{pid}").exists() and b"Z" not in Path(f"/proc/{pid}/stat").read_bytes().split()[2]:

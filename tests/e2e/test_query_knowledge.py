@@ -12,12 +12,11 @@ import pytest
 from fastmcp import Client as FastMCPClient
 
 from tests.e2e.server import Server
-from tests.models import ModelServer, model_server, says
+from tests.models import KEY, ModelServer, says
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-KEY: Final = "sk-a-key-that-nobody-may-see"
 TENANT: Final = "tenant-asia-01"
 QUESTION: Final = {
     "query": "Các bước khởi tạo hạ tầng PF?",
@@ -31,13 +30,6 @@ BODY: Final = (
     "1. Bước 1: Active PF envelope.\n2. Bước 2: Tạo VPC và khoá KMS.\n"
 )
 ANSWER: Final = "Bật PF envelope trước, rồi tạo VPC [1]."
-
-
-@pytest.fixture(scope="module")
-def model() -> Iterator[ModelServer]:
-    """A running model."""
-    with model_server() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -15,7 +13,6 @@ import pytest
 from tests.e2e.guarded import kho
 from tests.e2e.recall_kit.doors import REQUIRED, Ask, http, jsonrpc, mcp
 from tests.e2e.server import Server
-from tests.e2e.test_faults import store_pid
 from tests.mcp import MODERN
 from tests.qdrant import running_qdrant
 
@@ -76,13 +73,8 @@ def test_a_store_that_does_not_answer_is_a_database_error_at_each_door(own: Serv
         for door in doors
         for call in ((door, "submit_experience", REQUIRED), (door, "query_experiences", {"keywords": "useState"}))
     ]
-    pid = store_pid(own)
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        with ThreadPoolExecutor(len(asked)) as pool:
-            answers = list(pool.map(lambda call: call[0](call[1], **call[2]), asked))
-    finally:
-        os.kill(pid, signal.SIGCONT)
+    with own.stalled_store(), ThreadPoolExecutor(len(asked)) as pool:
+        answers = list(pool.map(lambda call: call[0](call[1], **call[2]), asked))
     assert [each["error"]["code"] for each in answers] == ["DATABASE_ERROR"] * len(asked)
     assert all(each["success"] is False and each["error"]["message"] for each in answers)
     assert http(own)("query_experiences", keywords="useState")["success"]
