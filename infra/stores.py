@@ -15,10 +15,13 @@ from infra.local.dynamodb import DURABLE, Engine, EngineFailed, connect, create_
 from infra.local.environment import point_at_store, prepare
 from infra.local.folder import FolderTaken, hold, serving
 from infra.local.template import load
+from shared import dynamodb
 from shared.rpc.errors import KhoError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from types_boto3_dynamodb import DynamoDBClient
 
     from infra.local.folder import Serving
     from infra.local.template import TableDefinition
@@ -98,6 +101,16 @@ def _settle(stack: str) -> None:
     os.environ.update(found["Environment"]["Variables"])
     os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"
     os.environ["POWERTOOLS_LOG_LEVEL"] = "CRITICAL"
+    dynamodb.use(_signed_in())
+
+
+def _signed_in() -> DynamoDBClient:
+    """A client as whoever types the command is signed in, by a profile or a proxy too."""
+    import boto3
+    from botocore.config import Config
+
+    settings = Config(connect_timeout=2, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 3})
+    return boto3.client("dynamodb", config=settings)
 
 
 def _reach_local(where: Where, stack: ExitStack) -> Serving | None:

@@ -10,18 +10,17 @@ import random
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from shared import signed
 from shared.attributes import marshal, unmarshal
+from shared.dynamodb_wire import Wire
 from shared.rpc.errors import Unavailable
 from shared.telemetry import logger, store_call
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from types_boto3_dynamodb import DynamoDBClient
 
@@ -114,12 +113,14 @@ class Table:
             found = self._client.get_item(TableName=self.name, Key=marshal(_key(pk, sk)), ConsistentRead=True)
         return unmarshal(found["Item"]) if "Item" in found else None
 
-    def get_all(self, keys: Iterable[tuple[str, str]]) -> Iterator[Item]:
-        """The items under those of the keys that have one, in any order."""
+    def get_all(self, keys: Iterable[tuple[str, str]], fields: Sequence[str] = ()) -> Iterator[Item]:
+        """The items under those of the keys that have one, in any order, or these fields of them."""
         left: list[Any] = [marshal(_key(pk, sk)) for pk, sk in keys]
+        names = {f"#{number}": name for number, name in enumerate(fields)}
+        wanted = {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names} if names else {}
         attempt = 0
         while left:
-            asked: Any = {self.name: {"Keys": left[:_BATCH_OF_READS], "ConsistentRead": True}}
+            asked: Any = {self.name: {"Keys": left[:_BATCH_OF_READS], "ConsistentRead": True, **wanted}}
             with self._asking("BatchGetItem"):
                 answer = self._client.batch_get_item(RequestItems=asked)
             found = answer["Responses"].get(self.name, [])
@@ -130,7 +131,8 @@ class Table:
             attempt = 0 if found or not unprocessed else attempt + 1
             if attempt > _CONFLICT_ATTEMPTS:
                 raise Unavailable("The store takes no more reads.")
-            time.sleep(0.02 * 2 ** min(attempt, 5) if attempt else 0)
+            if attempt:
+                time.sleep(0.02 * 2 ** min(attempt, 5))
             left = unprocessed + left[_BATCH_OF_READS:]
 
     def write(self, write: Write) -> Item:
@@ -235,7 +237,8 @@ class Table:
             attempt = attempt + 1 if len(unprocessed) == len(left[:_BATCH]) else 0
             if attempt > _CONFLICT_ATTEMPTS:
                 raise Unavailable("The store takes no more writes.")
-            time.sleep(0.02 * 2 ** min(attempt, 5) if unprocessed else 0)
+            if unprocessed:
+                time.sleep(0.02 * 2 ** min(attempt, 5))
             left = unprocessed + left[_BATCH:]
 
     @contextmanager
@@ -277,21 +280,18 @@ def _key(pk: str, sk: str) -> Item:
     return {"pk": pk, "sk": sk}
 
 
-@cache
+_client: list[DynamoDBClient] = []
+
+
 def client() -> DynamoDBClient:
-    """The one client of this process, made at the first use: boto3's, but in functions, which would wait for it."""
-    if signed.usable():
-        from shared.dynamodb_wire import Wire
+    """The one client of this process, made at the first use."""
+    if not _client:
+        use(cast("DynamoDBClient", Wire()))
+    return _client[0]
 
-        return cast("DynamoDBClient", Wire())
-    import boto3
-    from botocore.config import Config
 
-    # Three tries of three seconds, begun within shared.telemetry's budget, end within the time a request has.
-    settings = Config(
-        connect_timeout=2,
-        read_timeout=3,
-        retries={"mode": "standard", "total_max_attempts": 3},
-        max_pool_connections=100,
-    )
-    return boto3.client("dynamodb", config=settings)
+def use(other: DynamoDBClient | None) -> None:
+    """Ask the store through `other`, as who signs in as an operator does; None: as functions do, wherever it is now."""
+    for former in _client:
+        former.close()
+    _client[:] = [other] if other else []

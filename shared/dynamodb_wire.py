@@ -28,7 +28,7 @@ _PASSING: Final = {
 
 
 class Wire:
-    """DynamoDB in this function's region; what may pass is tried three times."""
+    """DynamoDB in this process's region; what may pass is tried three times."""
 
     def __init__(self) -> None:
         # Three tries of three seconds, begun within shared.telemetry's budget, end within the time a request has.
@@ -71,6 +71,7 @@ class Wire:
     update_item = partialmethod(_ask, "UpdateItem")
     delete_item = partialmethod(_ask, "DeleteItem")
     query = partialmethod(_ask, "Query")
+    scan = partialmethod(_ask, "Scan")
     batch_get_item = partialmethod(_ask, "BatchGetItem")
     batch_write_item = partialmethod(_ask, "BatchWriteItem")
     transact_write_items = partialmethod(_ask, "TransactWriteItems")

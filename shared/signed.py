@@ -1,7 +1,8 @@
-"""AWS's services by signed HTTP, for functions: ready in a tenth of the time that boto3 takes.
+"""AWS's services by signed HTTP, for functions: ready in a tenth of the time that boto3 takes, asked in a third of it.
 
 Credentials are those that Lambda gives an instance: in its environment for as long as it lives, or, where it was
-restored from a snapshot, at an address of the machine's own.
+restored from a snapshot, at an address of the machine's own. Functions that are served on one machine have those of
+whoever serves them.
 """
 
 from __future__ import annotations
@@ -56,10 +57,16 @@ class Credentials:
 
     @classmethod
     def given(cls) -> Credentials:
-        """Those that this function has at present."""
-        if _ADDRESS not in os.environ:
+        """Those that this process has at present."""
+        if _ADDRESS in os.environ:
+            return cls._of_snapshot()
+        if "AWS_ACCESS_KEY_ID" in os.environ:
             token = os.environ.get("AWS_SESSION_TOKEN", "")
             return cls(os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"], token)
+        return cls._of_operator()
+
+    @classmethod
+    def _of_snapshot(cls) -> Credentials:
         from urllib.request import Request, urlopen
 
         headers = {"Authorization": os.environ.get("AWS_CONTAINER_AUTHORIZATION_TOKEN", "")}
@@ -71,6 +78,18 @@ class Credentials:
         return cls(
             said["AccessKeyId"], said["SecretAccessKey"], said["Token"], datetime.fromisoformat(said["Expiration"])
         )
+
+    @classmethod
+    def _of_operator(cls) -> Credentials:
+        """Those of whoever serves this machine: of a profile, or of the machine itself."""
+        from botocore.session import get_session
+
+        found = get_session().get_credentials()
+        if found is None:
+            raise ConnectionFailed("NoCredentials")
+        now = found.get_frozen_credentials()
+        ends = datetime.now(UTC) + 2 * _RENEWED_BEFORE
+        return cls(now.access_key or "", now.secret_key or "", now.token or "", ends)
 
     def last(self, at: datetime) -> bool:
         """Whether they are good for a while yet."""

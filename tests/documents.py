@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.attributes import unmarshal
 from shared.config import config
 from shared.documents import moments
 from shared.documents.changes import Head
 from shared.documents.tree import MAX_DEPTH, Position
-from shared.dynamodb import client
+from shared.dynamodb import Table
 from shared.rpc.caller import ROLES, Caller
 from shared.rpc.errors import KhoError
 
@@ -77,19 +76,9 @@ class Agent:
 
 def stored(tenant: str) -> dict[str, dict[str, Item]]:
     """Every item of a tenant, by partition without the tenant, and by sort key."""
-    pages = (
-        client()
-        .get_paginator("scan")
-        .paginate(
-            TableName=config().documents_table,
-            FilterExpression="begins_with(pk, :tenant)",
-            ExpressionAttributeValues={":tenant": {"S": f"{tenant}#"}},
-            ConsistentRead=True,
-        )
-    )
     found: dict[str, dict[str, Item]] = defaultdict(dict)
-    for page in pages:
-        for item in map(unmarshal, page["Items"]):
+    for page in Table(config().documents_table).scan(f"{tenant}#"):
+        for item in page:
             found[item["pk"].removeprefix(f"{tenant}#")][item["sk"]] = item
     return found
 

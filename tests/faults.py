@@ -3,38 +3,26 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import count
+from typing import TYPE_CHECKING
 
-from shared.dynamodb import client
+from tests.wire import answering, on_the_wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_EVENT = "before-call.dynamodb.TransactWriteItems"
+    from tests.wire import Refusal
 
 
-@dataclass
-class _Refusal:
-    status_code: int
+FAILED: Refusal = (500, {"__type": "com.amazonaws.dynamodb.v20120810#InternalServerError", "message": "It failed."})
 
 
 @contextmanager
-def transactions(answer: Callable[[int], tuple[_Refusal, dict[str, Any]] | None]) -> Iterator[None]:
+def transactions(answer: Callable[[int], Refusal | None]) -> Iterator[None]:
     """Let `answer` stand for the store's, or let it pass, for each transaction from number 1 on."""
-    count = 0
-
-    def refuse(**_: Any) -> Any:
-        nonlocal count
-        count += 1
-        return answer(count)
-
-    events = client().meta.events
-    events.register(_EVENT, refuse)
-    try:
+    numbers = count(1)
+    with on_the_wire(answering("TransactWriteItems", lambda _: answer(next(numbers)))):
         yield
-    finally:
-        events.unregister(_EVENT, refuse)
 
 
 @contextmanager
@@ -43,14 +31,14 @@ def conflicting(times: int) -> Iterator[list[int]]:
     met: list[int] = []
     refused = 0
 
-    def answer(number: int) -> tuple[_Refusal, dict[str, Any]] | None:
+    def answer(number: int) -> Refusal | None:
         nonlocal refused
         if number > times:
             return None
         refused += 1
-        error = {"Code": "TransactionCanceledException", "Message": "Transaction cancelled"}
-        return _Refusal(400), {
-            "Error": error,
+        return 400, {
+            "__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
+            "Message": "Transaction cancelled",
             "CancellationReasons": [{"Code": "None"}, {"Code": "TransactionConflict"}],
         }
 
@@ -63,10 +51,8 @@ def conflicting(times: int) -> Iterator[list[int]]:
 def failing_from(first: int) -> Iterator[None]:
     """Have the store fail from its `first` transaction on."""
 
-    def answer(number: int) -> tuple[_Refusal, dict[str, Any]] | None:
-        if number < first:
-            return None
-        return _Refusal(500), {"Error": {"Code": "InternalServerError", "Message": "It failed."}}
+    def answer(number: int) -> Refusal | None:
+        return FAILED if number >= first else None
 
     with transactions(answer):
         yield

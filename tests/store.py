@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from infra.local.dynamodb import Engine, connect, create_tables
 from infra.local.environment import point_at_store, prepare
 from infra.local.template import load
+from shared import dynamodb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,4 +28,5 @@ def running_store() -> Iterator[str]:
             create_tables(connect(engine.url), template.tables)
             yield engine.url
         finally:
+            dynamodb.use(None)
             engine.close()

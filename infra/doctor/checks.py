@@ -23,12 +23,13 @@ _ASKED: Final = "Answer with the one word: here"
 
 def check_tables(findings: Findings) -> None:
     """Each table of the template is there, and tells of its changes."""
-    from shared.dynamodb import client
+    import boto3
 
+    client = boto3.client("dynamodb")
     for definition in load().tables:
         name = settled(definition)
         with findings.looking_at(name, "Deploy again, or start 'kho serve' once: both make the tables."):
-            described = client().describe_table(TableName=name)["Table"]
+            described = client.describe_table(TableName=name)["Table"]
             streams = described.get("StreamSpecification", {}).get("StreamEnabled", False)
             if described["TableStatus"] != "ACTIVE":
                 findings.wrong(name, f"It is {described['TableStatus']}.", "Wait, and look again.")

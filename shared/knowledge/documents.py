@@ -110,6 +110,12 @@ class Documents:
         items = self._table.get_all((self._partition, path) for path in dict.fromkeys(paths))
         return {item["sk"]: _stored(item) for item in items if not item.get("gone")}
 
+    def revisions(self, paths: Iterable[str]) -> dict[str, int]:
+        """At which revision the documents are that there are under `paths`."""
+        keys_of = ((self._partition, path) for path in dict.fromkeys(paths))
+        items = self._table.get_all(keys_of, ("sk", "revision", "gone"))
+        return {item["sk"]: int(item["revision"]) for item in items if not item.get("gone")}
+
     def page(self, limit: int, cursor: str | None = None) -> tuple[list[StoredDocument], str | None]:
         """At most `limit` documents from `cursor` on, by path."""
         after = cursors.decode(cursor, str)[0] if cursor else "\0"

@@ -70,9 +70,9 @@ class Search:
         for hit in hits:
             asked[hit.passage.document.collection].add(hit.passage.document.document_id)
         revisions = {
-            (collection_id, path): stored.revision
+            (collection_id, path): revision
             for collection_id, paths in asked.items()
-            for path, stored in self._documents(chosen[collection_id]).found(paths).items()
+            for path, revision in self._documents(chosen[collection_id]).revisions(paths).items()
         }
         return [
             hit

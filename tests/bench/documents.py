@@ -5,19 +5,18 @@ from __future__ import annotations
 import itertools
 import logging
 import time
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from shared.dynamodb import client
+from shared import dynamodb
 from shared.telemetry import logger
 from tests.bench import tables as bench
+from tests.bench.consumed import consumed
 from tests.documents import Agent
 from tests.store import running_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 ROUNDS: Final = 40
 EACH: Final = 60
@@ -30,10 +29,10 @@ def tables() -> list[bench.Table]:
     logger.setLevel(logging.ERROR)
     try:
         with running_store():
-            client.cache_clear()
+            dynamodb.use(None)
             return [_costs(Agent("bench-costs")), _rates(Agent("bench-rates"))]
     finally:
-        client.cache_clear()
+        dynamodb.use(None)
         logger.setLevel(level)
 
 
@@ -68,7 +67,7 @@ def _costs(agent: Agent) -> bench.Table:
     timings = bench.interleaved(operations, ROUNDS)
     rows = []
     for name, run in operations.items():
-        with _consumed() as units:
+        with consumed() as units:
             run()
         calls, writes, reads = units["calls"], units["write"], units["read"]
         rows.append(
@@ -117,30 +116,6 @@ def _per_second(run: Callable[[int, int], None], writers: int) -> float:
     with ThreadPoolExecutor(writers) as pool:
         list(pool.map(work, range(writers)))
     return writers * EACH / (time.perf_counter() - started)
-
-
-@contextmanager
-def _consumed() -> Iterator[Counter[str]]:
-    """What the store says it has consumed from now on."""
-    units: Counter[str] = Counter()
-
-    def ask(params: dict[str, Any], **_: Any) -> None:
-        params["ReturnConsumedCapacity"] = "TOTAL"
-
-    def note(parsed: dict[str, Any], model: Any, **_: Any) -> None:
-        said = parsed.get("ConsumedCapacity", [])
-        kind = "read" if model.name in ("GetItem", "BatchGetItem", "Query") else "write"
-        units["calls"] += 1
-        units[kind] += sum(each["CapacityUnits"] for each in (said if isinstance(said, list) else [said]))
-
-    events = client().meta.events
-    events.register("provide-client-params.dynamodb.*", ask)
-    events.register("after-call.dynamodb.*", note)
-    try:
-        yield units
-    finally:
-        events.unregister("provide-client-params.dynamodb.*", ask)
-        events.unregister("after-call.dynamodb.*", note)
 
 
 def _number(units: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -15,15 +16,17 @@ from uuid import uuid4
 import boto3
 from botocore.exceptions import ClientError
 
+from infra.local.dynamodb import connect
 from infra.local.environment import point_at_store, prepare
 from infra.local.folder import serving
 from infra.local.template import load
 from shared.config import config
-from shared.dynamodb import Keys, Table, Write, client
+from shared.dynamodb import Keys, Table, Write
 from shared.memory import keys
 from shared.memory.conversations import Conversations
 from shared.memory.histories import History
 from tests.bench import tables as bench
+from tests.bench.consumed import consumed
 from tests.e2e.server import Server
 
 if TYPE_CHECKING:
@@ -96,7 +99,7 @@ class Peer:
         )
         from langchain_core.messages import HumanMessage  # type: ignore[import-not-found]
 
-        client().create_table(
+        connect(os.environ["AWS_ENDPOINT_URL_DYNAMODB"]).create_table(
             TableName=self.TABLE,
             AttributeDefinitions=[{"AttributeName": "SessionId", "AttributeType": "S"}],
             KeySchema=[{"AttributeName": "SessionId", "KeyType": "HASH"}],
@@ -164,7 +167,7 @@ def _beside(ours: Ours, peer: Peer) -> bench.Table:
     few, short, middle = ours.short(), ours.conversation(10), ours.conversation(999)
     histories = iter([peer.history(10) for _ in range(PEER_ROUNDS + 1)])
     little, large = peer.history(10), peer.history(999)
-    with _consumed() as our_capacity:
+    with consumed() as our_capacity:
         ours.add(middle)
     with _consumed(large.table.meta.client) as their_capacity:
         peer.add(large)
@@ -183,7 +186,7 @@ def _beside(ours: Ours, peer: Peer) -> bench.Table:
     )
     rows = []
     for name, whose, capacity, kept, end in (
-        ("Kho", "our", our_capacity, _our_kept(ours), "none"),
+        ("Kho", "our", [our_capacity["write"]], _our_kept(ours), "none"),
         ("LangChain", "their", their_capacity, _their_kept(peer), f"{_their_end(peer, large):,} messages"),
     ):
         medians = [bench.ms(timings[f"{whose} {what}"].p50) for what in ("add 10", "add 1000", "read 10", "read 1000")]
@@ -222,9 +225,9 @@ def _their_end(peer: Peer, large: Any) -> int:
 
 
 @contextmanager
-def _consumed(store: Any = None) -> Iterator[list[float]]:
+def _consumed(store: Any) -> Iterator[list[float]]:
     """The write units of each call that is made meanwhile."""
-    events = (store or client()).meta.events
+    events = store.meta.events
     units: list[float] = []
 
     def ask(params: dict[str, Any], **_: Any) -> None:

@@ -15,8 +15,8 @@ import urllib3
 from infra.local.environment import point_at_store, prepare
 from infra.local.folder import serving
 from infra.local.template import load
+from shared import dynamodb
 from shared.config import config
-from shared.dynamodb import client
 from tests.documents import assert_whole, stored
 from tests.e2e.server import Server
 
@@ -109,7 +109,7 @@ def _assert_kept(server: Server, writers: list[Writer]) -> None:
     prepare(load(), auth="open")
     point_at_store(running["store_url"])
     config.cache_clear()
-    client.cache_clear()
+    dynamodb.use(None)
     assert_whole("crashing")
     items = stored("crashing")
     for writer in writers:
@@ -122,7 +122,7 @@ def _assert_kept(server: Server, writers: list[Writer]) -> None:
             _assert_body(server, envelope, body)
         for envelope in writer.unknown:
             _assert_whole_or_absent(items, envelope)
-    client.cache_clear()
+    dynamodb.use(None)
 
 
 def _assert_body(server: Server, envelope: dict[str, Any], body: dict[str, Any]) -> None:

@@ -10,10 +10,9 @@ from uuid import uuid4
 
 import pytest
 
-from infra.local.dynamodb import connect
 from recall_kit import table
 from shared.config import config
-from shared.dynamodb import Table, client
+from shared.dynamodb import Table
 from shared.experiences import keys
 from shared.experiences.counting import Counting
 from shared.rpc.errors import Unavailable
@@ -34,9 +33,7 @@ def served(*answers: Sequence[str]) -> Noted:
 
 
 def left() -> set[tuple[str, str]]:
-    pages = connect(str(client().meta.endpoint_url)).get_paginator("scan")
-    items = [item for page in pages.paginate(TableName=config().experiences_table) for item in page["Items"]]
-    return {(item["pk"]["S"], item["sk"]["S"]) for item in items if item["pk"]["S"].startswith("served#")}
+    return {(item["pk"], item["sk"]) for page in table().scan("served#") for item in page}
 
 
 def count(noted: Noted) -> set[str]:

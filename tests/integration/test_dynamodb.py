@@ -2,65 +2,41 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from botocore.awsrequest import AWSResponse
-from botocore.compat import HTTPHeaders
 
 from shared.config import config
-from shared.dynamodb import ConditionFailed, Keys, Table, Write, client
+from shared.dynamodb import ConditionFailed, Keys, Table, Write
 from shared.memory.conversations import Conversations
 from shared.memory.histories import History
 from shared.rpc.errors import Unavailable
+from tests.wire import answering, on_the_wire
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-
-@contextmanager
-def before_sending(operation: str, answer: Callable[[Any], AWSResponse | None]) -> Iterator[None]:
-    """Have `answer` look at each request of one operation before it is sent, and answer in the store's place."""
-
-    def intercept(request: Any, **_: Any) -> Any:
-        return answer(request)
-
-    events: Any = client().meta.events
-    events.register(f"before-send.dynamodb.{operation}", intercept)
-    try:
-        yield
-    finally:
-        events.unregister(f"before-send.dynamodb.{operation}", intercept)
+    from tests.wire import Refusal
 
 
 class Conflicting:
     """Answers the first requests as DynamoDB does while another transaction holds the item."""
 
-    def __init__(self, times: int, body: bytes) -> None:
+    def __init__(self, times: int, said: dict[str, Any]) -> None:
         self.left = times
-        self._body = body
+        self._said = said
 
-    def __call__(self, request: Any) -> AWSResponse | None:
+    def __call__(self, _: Any) -> Refusal | None:
         if self.left == 0:
             return None
         self.left -= 1
-        return AWSResponse(request.url, 400, HTTPHeaders(), _Raw(self._body))
+        return 400, self._said
 
 
-class _Raw:
-    def __init__(self, body: bytes) -> None:
-        self._body = body
-
-    def stream(self, *_: Any, **__: Any) -> Iterator[bytes]:
-        yield self._body
-
-
-SINGLE = b'{"__type": "com.amazonaws.dynamodb.v20120810#TransactionConflictException", "message": "ongoing"}'
-CANCELLED = (
-    b'{"__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException", "Message": "cancelled", '
-    b'"CancellationReasons": [{"Code": "TransactionConflict"}, {"Code": "None"}]}'
-)
+SINGLE = {"__type": "com.amazonaws.dynamodb.v20120810#TransactionConflictException", "message": "ongoing"}
+CANCELLED = {
+    "__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
+    "Message": "cancelled",
+    "CancellationReasons": [{"Code": "TransactionConflict"}, {"Code": "None"}],
+}
 
 
 @pytest.fixture
@@ -71,7 +47,7 @@ def conversations(tenant: str) -> Conversations:
 def test_a_message_that_meets_a_clearing_waits_it_out(conversations: Conversations) -> None:
     conversations.get_or_create("met")
     conflict = Conflicting(3, SINGLE)
-    with before_sending("UpdateItem", conflict):
+    with on_the_wire(answering("UpdateItem", conflict)):
         conversations.append("met", "user", "x")
     assert conflict.left == 0
     assert [message.content for message in History(conversations, "met").recent(6)] == ["x"]
@@ -80,18 +56,18 @@ def test_a_message_that_meets_a_clearing_waits_it_out(conversations: Conversatio
 def test_a_clearing_that_meets_writers_waits_them_out(conversations: Conversations) -> None:
     conversations.append("met", "user", "x")
     conflict = Conflicting(3, CANCELLED)
-    with before_sending("TransactWriteItems", conflict):
+    with on_the_wire(answering("TransactWriteItems", conflict)):
         conversations.clear("met")
     assert conflict.left == 0
     assert History(conversations, "met").recent(6) == []
 
 
-@pytest.mark.parametrize(("operation", "body"), [("UpdateItem", SINGLE), ("TransactWriteItems", CANCELLED)])
+@pytest.mark.parametrize(("operation", "said"), [("UpdateItem", SINGLE), ("TransactWriteItems", CANCELLED)])
 def test_a_conflict_without_end_is_said_to_be_retryable(
-    conversations: Conversations, operation: str, body: bytes
+    conversations: Conversations, operation: str, said: dict[str, Any]
 ) -> None:
     conversations.get_or_create("stuck")
-    with before_sending(operation, Conflicting(1000, body)), pytest.raises(Unavailable):
+    with on_the_wire(answering(operation, Conflicting(1000, said))), pytest.raises(Unavailable):
         conversations.append("stuck", "user", "x") if operation == "UpdateItem" else conversations.clear("stuck")
 
 
@@ -108,7 +84,7 @@ def test_an_ending_that_another_overtook_ends_what_came_since(conversations: Con
             other.clear("overtaken")
             overtaken.append(other.require("overtaken").generation)
 
-    with before_sending("TransactWriteItems", overtake):
+    with on_the_wire(answering("TransactWriteItems", overtake)):
         getattr(conversations, ending)("overtaken")
     found = conversations.find("overtaken")
     assert found is None if ending == "delete" else found and found.generation != overtaken[1]
@@ -123,48 +99,40 @@ def test_what_a_busy_partition_leaves_of_a_batch_is_deleted_after_all(tenant: st
         table.write(Write("Put", {"pk": tenant, "sk": name}))
     sent: list[int] = []
 
-    def only_two(params: dict[str, Any], **_: Any) -> None:
+    def only_two(params: Any) -> None:
         """Send the store two of what was asked, as though the rest were unprocessed."""
         requests = params["RequestItems"][table.name]
         sent.append(len(requests))
         held.extend(requests[2:])
         params["RequestItems"] = {table.name: requests[:2]}
 
-    def leave(parsed: dict[str, Any], **_: Any) -> None:
-        parsed["UnprocessedItems"] = {table.name: list(held)} if held else {}
-        held.clear()
+    def leave(operation: str, answer: Any) -> None:
+        if operation == "BatchWriteItem":
+            answer["UnprocessedItems"] = {table.name: list(held)} if held else {}
+            held.clear()
 
     held: list[Any] = []
-    events = client().meta.events
-    events.register("provide-client-params.dynamodb.BatchWriteItem", only_two)
-    events.register("after-call.dynamodb.BatchWriteItem", leave)
-    try:
+    with on_the_wire(answering("BatchWriteItem", only_two), leave):
         table.delete_all([(tenant, name) for name in names])
-    finally:
-        events.unregister("provide-client-params.dynamodb.BatchWriteItem", only_two)
-        events.unregister("after-call.dynamodb.BatchWriteItem", leave)
     assert len(sent) > 11  # more often than a batch that makes no progress is tried
     assert [item for page in table.query(tenant, Keys.after(" ")) for item in page] == []
 
 
 def test_every_read_is_consistent(conversations: Conversations) -> None:
     conversations.append("read", "user", "x")
-    asked: list[bool] = []
+    consistent: list[bool] = []
 
-    def note(params: dict[str, Any], model: Any, **_: Any) -> None:
-        if model.name in ("GetItem", "Query"):
-            asked.append(params["ConsistentRead"])
+    def note(operation: str, params: Any) -> None:
+        if operation in ("GetItem", "Query"):
+            consistent.append(params["ConsistentRead"])
 
-    client().meta.events.register("provide-client-params.dynamodb.*", note)
-    try:
+    with on_the_wire(note):
         history = History(conversations, "read")
         history.recent(6)
         history.old(1, None, None, leave_out_summarized=True)
         conversations.listed(10, None)
-    finally:
-        client().meta.events.unregister("provide-client-params.dynamodb.*", note)
-    assert len(asked) >= 6
-    assert all(asked)
+    assert len(consistent) >= 6
+    assert all(consistent)
 
 
 def test_a_condition_that_does_not_hold_writes_nothing(tenant: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import zlib
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from botocore.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
 
+from infra.local.dynamodb import connect
 from shared import attributes, dynamodb, signed
 from shared.config import config
 from shared.dynamodb import ConditionFailed, Keys, Table, Write
@@ -26,6 +28,7 @@ from shared.rpc.errors import Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 Answer = tuple[int, Any]
 
@@ -42,10 +45,9 @@ def in_lambda(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """This process as a function's."""
     monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "kho-test")
     monkeypatch.setenv("AWS_REGION", "us-east-1")
-    dynamodb.client.cache_clear()
+    dynamodb.use(None)
     yield
-    dynamodb.client().close()
-    dynamodb.client.cache_clear()
+    dynamodb.use(None)
 
 
 @given(item=st.dictionaries(st.text(min_size=1), VALUES))
@@ -81,9 +83,11 @@ def test_a_request_is_signed_as_botocore_signs(body: bytes, path: str, target: s
     assert ours["authorization"] == theirs.headers["Authorization"]
 
 
-def test_everything_that_is_asked_of_the_store(in_lambda: None, tenant: str) -> None:
+@pytest.mark.parametrize("whose", ["functions", "operators"])
+def test_everything_that_is_asked_of_the_store(whose: str, in_lambda: None, tenant: str, store: str) -> None:
+    dynamodb.use(connect(store) if whose == "operators" else None)
     table = Table(config().memory_table)
-    assert isinstance(dynamodb.client(), Wire)
+    assert isinstance(dynamodb.client(), Wire) is (whose == "functions")
     key = {"pk": tenant, "sk": "a"}
     table.write(Write("Put", key | {"B": b"\x00\xff", "n": Decimal("1.5"), "text": "Xin chào"}))
     assert table.get(tenant, "a") == key | {"B": b"\x00\xff", "n": Decimal("1.5"), "text": "Xin chào"}
@@ -229,3 +233,21 @@ def test_a_function_restored_from_a_snapshot_asks_for_credentials_as_long_as_the
             assert table.get(tenant, "none") is None
         server.shutdown()
     assert asked == ["word", "word"]
+
+
+def test_whoever_serves_a_machine_signs_as_a_profile_of_theirs_says(
+    tenant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "credentials").write_text("[kho]\naws_access_key_id = AKIDPROFILE\naws_secret_access_key = x\n")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.setenv("AWS_PROFILE", "kho")
+    assert signed.Credentials.given().key == "AKIDPROFILE"
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
+    monkeypatch.delenv("AWS_PROFILE")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    dynamodb.use(None)
+    with pytest.raises(Unavailable):
+        Table(config().memory_table).get(tenant, "none")
+    dynamodb.use(None)

@@ -14,7 +14,7 @@ import yaml
 from agent_data.indexing import refresh
 from infra.local.template import FILE, TemplateLoader
 from shared.config import config
-from shared.dynamodb import Table, client
+from shared.dynamodb import Table
 from shared.knowledge.collections import Collections
 from shared.knowledge.documents import Documents
 from shared.knowledge.jobs import Jobs
@@ -23,6 +23,7 @@ from shared.knowledge.models import NewDocument
 from shared.memory.conversations import Conversations
 from shared.rpc.caller import ROLES, Caller
 from tests.passages import MemoryIndex
+from tests.wire import on_the_wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,20 +118,18 @@ def made(store: str) -> Iterator[set[tuple[str, str]]]:
     """The actions that are needed for what is asked of the store from now on, each with its table."""
     found: set[tuple[str, str]] = set()
 
-    def note(params: dict[str, Any], model: Any, **_: Any) -> None:
-        if model.name == "TransactWriteItems":
+    def note(operation: str, params: Any) -> None:
+        if operation == "TransactWriteItems":
             for item in params["TransactItems"]:
                 for kind, write in item.items():
                     found.add((f"dynamodb:{kind}Item", write["TableName"].removeprefix("kho-")))
-        elif model.name in ("BatchWriteItem", "BatchGetItem"):
-            found.update((f"dynamodb:{model.name}", table.removeprefix("kho-")) for table in params["RequestItems"])
+        elif operation in ("BatchWriteItem", "BatchGetItem"):
+            found.update((f"dynamodb:{operation}", table.removeprefix("kho-")) for table in params["RequestItems"])
         else:
-            found.add((f"dynamodb:{model.name}", params["TableName"].removeprefix("kho-")))
+            found.add((f"dynamodb:{operation}", params["TableName"].removeprefix("kho-")))
 
-    events = client().meta.events
-    events.register("provide-client-params.dynamodb.*", note)
-    yield found
-    events.unregister("provide-client-params.dynamodb.*", note)
+    with on_the_wire(note):
+        yield found
 
 
 def allowed(function: str) -> set[tuple[str, str]]:

@@ -17,6 +17,7 @@ from shared.rpc.errors import Unavailable
 from tests.experiences import done, submitted
 from tests.integration.test_policies import allowed, made
 from tests.mcp import event
+from tests.wire import answering, on_the_wire
 from workers import count_queries, index_experiences
 
 if TYPE_CHECKING:
@@ -93,18 +94,13 @@ def test_the_worker_that_counts(store: str, made: set[tuple[str, str]]) -> None:
     submitted("Mercurial clone stalls", "It stalls.")
     kept: list[tuple[str, str]] = []
     table = config().experiences_table
-    from shared.dynamodb import client
 
-    def keep(params: Any, **_: Any) -> None:
+    def keep(params: Any) -> None:
         if params["Item"]["pk"]["S"].startswith("served#"):
             kept.append((params["Item"]["pk"]["S"], params["Item"]["sk"]["S"]))
 
-    events = client().meta.events
-    events.register("provide-client-params.dynamodb.PutItem", keep)
-    try:
+    with on_the_wire(answering("PutItem", keep)):
         assert done("query_experiences", keywords="mercurial clone stalls")["experiences"]
-    finally:
-        events.unregister("provide-client-params.dynamodb.PutItem", keep)
     made.clear()
     assert count_queries.handler(stream_of(*kept[0]), None) == {"batchItemFailures": []}
     assert made == allowed("workers-count_queries")

@@ -13,10 +13,11 @@ from shared.documents import order, places
 from shared.documents.changes import Changes
 from shared.documents.places import listed
 from shared.documents.tree import MAX_DEPTH, Tree
-from shared.dynamodb import Table, Write, client
+from shared.dynamodb import Table, Write
 from shared.rpc.errors import Conflict, InvalidParams, NotFound
 from tests.documents import Agent, assert_whole, refusal, stored
 from tests.faults import transactions
+from tests.wire import on_the_wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,18 +31,16 @@ def written(agent: Agent) -> Iterator[list[tuple[str, str]]]:
     """What is written to the store from now on: each kind of write and sort key."""
     found: list[tuple[str, str]] = []
 
-    def note(params: dict[str, Any], model: Any, **_: Any) -> None:
-        writes = params["TransactItems"] if model.name == "TransactWriteItems" else [{model.name: params}]
+    def note(operation: str, params: Any) -> None:
+        if operation not in ("TransactWriteItems", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"):
+            return
+        writes = params["TransactItems"] if operation == "TransactWriteItems" else [{operation: params}]
         for each in writes:
             for kind, write in each.items():
                 found.append((kind, (write.get("Key") or write.get("Item") or {"sk": {"S": ""}})["sk"]["S"]))
 
-    events = client().meta.events
-    for name in ("TransactWriteItems", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"):
-        events.register(f"provide-client-params.dynamodb.{name}", note)
-    yield found
-    for name in ("TransactWriteItems", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"):
-        events.unregister(f"provide-client-params.dynamodb.{name}", note)
+    with on_the_wire(note):
+        yield found
 
 
 def chain(agent: Agent, length: int, name: str = "d") -> list[str]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from recall_kit import query_experiences, table
 from recall_kit.finding import recount
-from shared.dynamodb import client
 from shared.experiences.counting import Counting
 from tests.experiences import asked, done, paged, submitted
+from tests.faults import FAILED
 from tests.integration.experiences.noting import count_all, counts, noted, records
 from tests.mcp import event, said
+from tests.wire import answering, on_the_wire
 from workers import count_queries
 
 if TYPE_CHECKING:
@@ -75,13 +75,6 @@ def test_a_count_that_cannot_be_noted_is_a_database_error(store: str) -> None:
     """No answer is given that is not counted."""
     submitted("Flaky DNS in a pod", "Names fail now and then.")
 
-    def fails(**_: Any) -> Any:
-        return SimpleNamespace(status_code=500), {"Error": {"Code": "InternalServerError", "Message": "It failed."}}
-
-    events = client().meta.events
-    events.register("before-call.dynamodb.PutItem", fails)
-    try:
+    with on_the_wire(answering("PutItem", lambda _: FAILED)):
         answer = said(query_experiences.handler(event({"keywords": "flaky DNS pod"}), None))
-    finally:
-        events.unregister("before-call.dynamodb.PutItem", fails)
     assert answer["error"]["code"] == "DATABASE_ERROR"

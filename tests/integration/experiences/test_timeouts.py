@@ -10,11 +10,11 @@ from doors import jsonrpc
 from infra.local.functions import Functions
 from infra.local.template import load
 from recall_kit import query_experiences
-from shared.dynamodb import client
 from shared.rpc import invoke
 from shared.telemetry import REQUEST_SECONDS
 from tests.experiences import submitted
 from tests.mcp import event, said
+from tests.wire import answering, on_the_wire
 
 if TYPE_CHECKING:
     import pytest
@@ -28,20 +28,16 @@ def test_a_query_that_takes_too_long_is_a_timeout_at_each_door(store: str, monke
         "shared.telemetry.time", SimpleNamespace(perf_counter=lambda: time.perf_counter() + late, time=time.time)
     )
 
-    def takes_long(**_: Any) -> None:
+    def takes_long(_: Any) -> None:
         nonlocal late
         late += REQUEST_SECONDS
 
     asked_by = {"keywords": "cron job runs twice"}
     single = {"jsonrpc": "2.0", "method": "recall-kit/query_experiences", "params": asked_by, "id": 1}
-    events = client().meta.events
-    events.register("before-call.dynamodb.BatchGetItem", takes_long)
-    try:
+    with on_the_wire(answering("BatchGetItem", takes_long)):
         direct = query_experiences.handler(event(asked_by, path="/recall-kit/query_experiences"), None)
         monkeypatch.setattr(invoke, "_transport", [Functions(load().functions)])
         by_jsonrpc = said(jsonrpc.handler(event(single, path="/jsonrpc"), None))["result"]
-    finally:
-        events.unregister("before-call.dynamodb.BatchGetItem", takes_long)
     for answer in (said(direct), by_jsonrpc):
         assert (answer["success"], answer["error"]["code"]) == (False, "TIMEOUT")
     assert direct["statusCode"] == 504
