@@ -1,0 +1,50 @@
+"""Which routes are open, how often each may be called, and what clients may try at the doors."""
+
+from __future__ import annotations
+
+from doors.resource_metadata import MCP, WELL_KNOWN
+from infra.local.template import load
+from tests.unit.template.described import RESOURCES
+
+
+def test_the_mcp_door_answers_what_clients_may_try() -> None:
+    routes = {(route.method, route.path) for route in load().routes if route.function == "doors-mcp"}
+    assert routes == {("POST", "/mcp"), ("GET", "/mcp"), ("DELETE", "/mcp")}
+    open_to_all = {(route.method, route.path) for route in load().routes if route.function == "doors-recall_kit_mcp"}
+    assert open_to_all == {(method, "/mcp/recall-kit") for method in ("POST", "GET", "DELETE")}
+    of_devices = {(route.method, route.path) for route in load().routes if route.function == "doors-device_mcp"}
+    assert of_devices == {(method, "/mcp/devices/{device_id}") for method in ("POST", "GET", "DELETE")}
+    told = {route.path for route in load().routes if route.function == "doors-resource_metadata"}
+    assert told == {WELL_KNOWN, WELL_KNOWN + MCP}
+
+
+def test_only_public_routes_have_no_authorizer() -> None:
+    """Everything else stands behind the gateway's authorizer, or verifies credentials in the function."""
+    open_to_all = {route.path for route in load().routes if not route.authorized}
+    assert open_to_all <= {
+        "/health",
+        "/servers",
+        "/servers/{server_name}/capabilities",
+        "/openapi.json",
+        "/jsonrpc",
+        "/actions",
+        "/mcp",
+        "/mcp/devices/{device_id}",
+        "/mcp/recall-kit",
+        "/recall-kit/query_experiences",
+        "/recall-kit/submit_experience",
+        "/recall-kit/get_experience",
+        WELL_KNOWN,
+        WELL_KNOWN + MCP,
+    }
+
+
+def test_every_route_is_throttled_and_what_costs_more_has_less() -> None:
+    stage = RESOURCES["Api"]["Properties"]
+    usual, own = stage["DefaultRouteSettings"], stage["RouteSettings"]
+    routes = {route.key for route in load().routes}
+    assert own.keys() <= routes
+    for settings in (usual, *own.values()):
+        assert 0 < settings["ThrottlingRateLimit"] <= settings["ThrottlingBurstLimit"]
+    assert own["POST /recall-kit/submit_experience"]["ThrottlingRateLimit"] < usual["ThrottlingRateLimit"]
+    assert own["POST /tool-server/tools/call"]["ThrottlingRateLimit"] < usual["ThrottlingRateLimit"]

@@ -1,0 +1,72 @@
+"""What workers are brought, what is kept of what they cannot do, and what outlives the stack."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+from infra.local.template import load
+from tests.unit.template.described import LAMBDAS, RESOURCES
+
+
+def test_what_a_rule_cannot_bring_is_kept_as_a_dead_letter() -> None:
+    rules = {
+        name: each["Properties"]["TopicRulePayload"]
+        for name, each in RESOURCES.items()
+        if each["Type"] == "AWS::IoT::TopicRule"
+    }
+    allowed = [each["Properties"] for each in RESOURCES.values() if each["Type"] == "AWS::Lambda::Permission"]
+    assert rules
+    for name, rule in rules.items():
+        assert rule["ErrorAction"]["Sqs"]["QueueUrl"] == {"Ref": "DeadLetters"}
+        [action] = rule["Actions"]
+        [permission] = [each for each in allowed if each["SourceArn"] == {"Fn::GetAtt": [name, "Arn"]}]
+        assert permission["FunctionName"] == action["Lambda"]["FunctionArn"]
+        assert permission["SourceAccount"] == {"Ref": "AWS::AccountId"}
+
+
+def test_what_a_worker_cannot_do_is_kept_as_a_dead_letter() -> None:
+    streams = [
+        event["Properties"]
+        for properties in LAMBDAS.values()
+        for event in properties.get("Events", {}).values()
+        if event["Type"] == "DynamoDB"
+    ]
+    assert streams
+    for stream in streams:
+        # SAM allows the function to send there only where the type is named.
+        kept = {"Type": "SQS", "Destination": {"Fn::GetAtt": ["DeadLetters", "Arn"]}}
+        assert stream["DestinationConfig"]["OnFailure"] == kept
+        assert stream["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+        assert stream["BisectBatchOnFunctionError"] is True
+
+
+def test_no_stream_has_more_readers_than_aws_lets_read_a_shard() -> None:
+    readers = Counter(each.table for each in load().streams)
+    assert max(readers.values()) <= 2, readers
+
+
+def test_whoever_waits_for_the_index_waits_as_long_as_it_may_take_to_bring_it_back() -> None:
+    waiting = [each for each in load().streams if each.function.startswith("workers-index_")]
+    assert {each.function for each in waiting} >= {"workers-index_documents", "workers-index_knowledge"}
+    for each in waiting:
+        assert each.retries == math.inf
+        assert 3600 <= each.record_age < 86_400, "what a stream has lost by then is a dead letter before"
+
+
+def test_a_generation_is_purged_again_when_its_item_goes() -> None:
+    """What a slow writer put after the first purge is found by the second, which the item's expiry causes."""
+    purging = next(each for each in load().streams if each.function == "workers-purge_messages")
+    assert purging.filters[0]["eventName"] == ["INSERT", "REMOVE"]
+    memory = next(each for each in load().tables if each.name == purging.table)
+    assert memory.expiry_attribute == "expires_at"
+
+
+def test_data_outlives_the_stack() -> None:
+    tables = [each for each in RESOURCES.values() if each["Type"] == "AWS::DynamoDB::Table"]
+    assert tables
+    for table in tables:
+        assert table["DeletionPolicy"] == table["UpdateReplacePolicy"] == "Retain"
+        assert table["Properties"]["BillingMode"] == "PAY_PER_REQUEST"
+        assert table["Properties"]["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"]
+        assert table["Properties"]["SSESpecification"]["SSEEnabled"]
