@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from infra.local.template import StreamTrigger
 
 _IDLE_SECONDS: Final = 0.25
+_LISTED_EVERY_SECONDS: Final = 5.0
+_RECORDS: Final = 1000
 _RETRY_SECONDS: Final = 1.0
 _LONGEST_RETRY_SECONDS: Final = 5.0
 
@@ -35,6 +38,8 @@ class StreamReader(threading.Thread):
         self._functions = functions
         self._position_file = folder / f"stream-{trigger.function}.json"
         self._stopping = threading.Event()
+        self._iterators: dict[str, str] = {}
+        self._listed_again_at = -math.inf
         # dynoxide's shard ids are shorter than botocore believes they can be.
         settings = Config(parameter_validation=False, retries={"total_max_attempts": 1})
         self._client: Any = boto3.client("dynamodbstreams", endpoint_url=url, config=settings)
@@ -51,34 +56,49 @@ class StreamReader(threading.Thread):
                 busy = self._advance(positions)
             except (BotoCoreError, ClientError, OSError) as error:
                 logger.warning("stream", extra={"function": self._trigger.function, "failure": type(error).__name__})
+                self._iterators.clear()
                 self._stopping.wait(_RETRY_SECONDS)
             else:
                 self._stopping.wait(0 if busy else _IDLE_SECONDS)
 
     def _advance(self, positions: dict[str, str]) -> bool:
-        """Bring what is new in every shard; whether there was anything."""
+        """Bring what is new in every shard; whether there may be more."""
+        if time.monotonic() >= self._listed_again_at:
+            self._listed_again_at = time.monotonic() + _LISTED_EVERY_SECONDS
+            self._list(positions)
         busy = False
-        for stream in self._client.list_streams(TableName=self._trigger.table)["Streams"]:
-            described = self._client.describe_stream(StreamArn=stream["StreamArn"])["StreamDescription"]
-            for shard in described["Shards"]:
-                busy |= self._advance_shard(stream["StreamArn"], shard["ShardId"], positions)
+        for shard in list(self._iterators):
+            busy |= self._advance_shard(shard, positions)
         return busy
 
-    def _advance_shard(self, arn: str, shard: str, positions: dict[str, str]) -> bool:
-        last = positions.get(f"{arn}/{shard}")
-        start = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": last} if last else {}
-        asked = {"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"} | start
-        iterator = self._client.get_shard_iterator(**asked)["ShardIterator"]
-        records = self._client.get_records(ShardIterator=iterator, Limit=1000)["Records"]
+    def _list(self, positions: dict[str, str]) -> None:
+        """Find the shards that there are, and in each where to go on."""
+        for stream in self._client.list_streams(TableName=self._trigger.table)["Streams"]:
+            arn = stream["StreamArn"]
+            for each in self._client.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]:
+                shard = f"{arn}/{each['ShardId']}"
+                if shard not in self._iterators:
+                    last = positions.get(shard)
+                    start = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": last} if last else {}
+                    asked = {"StreamArn": arn, "ShardId": each["ShardId"], "ShardIteratorType": "TRIM_HORIZON"} | start
+                    self._iterators[shard] = self._client.get_shard_iterator(**asked)["ShardIterator"]
+
+    def _advance_shard(self, shard: str, positions: dict[str, str]) -> bool:
+        answer = self._client.get_records(ShardIterator=self._iterators[shard], Limit=_RECORDS)
+        records = answer["Records"]
         wanted = [record for record in records if self._passes(record)]
         for first in range(0, len(wanted), self._trigger.batch_size):
             batch = wanted[first : first + self._trigger.batch_size]
             if self._stopping.is_set() or not self._bring(batch):
                 return True
-            self._remember(positions, f"{arn}/{shard}", batch[-1])
+            self._remember(positions, shard, batch[-1])
         if records:
-            self._remember(positions, f"{arn}/{shard}", records[-1])
-        return bool(records)
+            self._remember(positions, shard, records[-1])
+        if "NextShardIterator" in answer:
+            self._iterators[shard] = answer["NextShardIterator"]
+        else:
+            del self._iterators[shard]
+        return bool(wanted) or len(records) == _RECORDS
 
     def _remembered(self) -> dict[str, str]:
         """How far it was; from the beginning where that cannot be read, as workers take a record twice."""

@@ -24,9 +24,15 @@ _PAGE: Final = 1000
 
 def is_long(documents: Documents, new: Sequence[NewDocument]) -> bool:
     """Whether bringing in what is not there yet takes longer than a caller waits."""
+    if _bytes(new) <= _AT_ONCE_BYTES:
+        return False
     there = documents.found(each.path for each in new)
     changed = [each for each in new if each.path not in there or there[each.path].hash != each.hash]
-    return sum(len(each.text.encode("utf-8")) for each in changed) > _AT_ONCE_BYTES
+    return _bytes(changed) > _AT_ONCE_BYTES
+
+
+def _bytes(documents: Sequence[NewDocument]) -> int:
+    return sum(len(each.text.encode("utf-8")) for each in documents)
 
 
 class TurnOver(Exception):

@@ -27,14 +27,13 @@ class Terms:
 
 def passage_terms(text: str) -> Terms:
     """What a passage holds, each accented word also without its accents."""
+    found = Counter(words(text))
     counts: Counter[int] = Counter()
-    length = 0
-    for word in words(text):
-        length += 1
-        counts[number(word.term)] += 1
+    for word, count in found.items():
+        counts[number(word.term)] += count
         if word.twin:
-            counts[number(word.twin)] += 1
-    floor = SATURATION * (1 - LENGTH + LENGTH * length / USUAL_LENGTH)
+            counts[number(word.twin)] += count
+    floor = SATURATION * (1 - LENGTH + LENGTH * found.total() / USUAL_LENGTH)
     return Terms(list(counts), [count * (SATURATION + 1) / (count + floor) for count in counts.values()])
 
 

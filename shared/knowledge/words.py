@@ -42,18 +42,17 @@ class Word(NamedTuple):
 
 def words(text: str) -> Iterator[Word]:
     """The words of `text` in their order; runs of unspaced script as characters and pairs of characters."""
-    for piece in _PIECES.finditer(unicodedata.normalize("NFKC", text)):
-        if piece["unspaced"]:
-            yield from _characters(piece["unspaced"])
-        else:
-            yield from _word(piece["word"][:_LONGEST])
+    for unspaced, word in _PIECES.findall(unicodedata.normalize("NFKC", text)):
+        if word:
+            yield from _word(word[:_LONGEST])
+        for at in range(len(unspaced)):
+            yield from _character(unspaced[at : at + 2])
 
 
-def _characters(run: str) -> Iterator[Word]:
-    for at, character in enumerate(run):
-        yield Word(character)
-        if at + 1 < len(run):
-            yield Word(run[at : at + 2])
+@lru_cache(maxsize=100_000)
+def _character(pair: str) -> tuple[Word, ...]:
+    """A character, and with the one that follows it, if any does."""
+    return tuple(dict.fromkeys((Word(pair[0]), Word(pair))))
 
 
 @lru_cache(maxsize=100_000)

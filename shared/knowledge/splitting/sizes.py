@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ TARGET: Final = 280
 """From here on, a chunk takes in no further block; what is too large is cut to this, so that its headings fit too."""
 
 _IDEOGRAPHS: Final = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-_PARTS: Final = re.compile(rf"(?P<ideographs>[{_IDEOGRAPHS}]+)|(?P<word>[^\W_{_IDEOGRAPHS}]+)|(?P<sign>[^\w\s]|_)")
+_PARTS: Final = re.compile(rf"([{_IDEOGRAPHS}]+)|([^\W_{_IDEOGRAPHS}]+)|([^\w\s]|_)")
 _TOKENS_AN_IDEOGRAPH: Final = 0.85
 _LETTERS_A_TOKEN: Final = 3.0
 _ASCII_LETTERS_A_TOKEN: Final = 4.5
@@ -27,9 +28,16 @@ _BOUNDARIES: Final = (
 )
 
 
+@lru_cache(maxsize=256)  # a block is measured when it is read, and again when it is gathered with others
 def size(text: str) -> float:
     """About how many tokens `text` has for a multilingual embedder."""
-    return sum(_size_of(part) for part in _PARTS.finditer(text))
+    total = 0.0
+    for ideographs, word, _ in _PARTS.findall(text):
+        if word:
+            total += _size_of(word)
+        else:
+            total += len(ideographs) * _TOKENS_AN_IDEOGRAPH or 1
+    return total
 
 
 def fit(text: str) -> list[str]:
@@ -42,16 +50,11 @@ def cut(text: str, limit: float = TARGET) -> list[str]:
     return list(_pieces(text, limit, 0))
 
 
-def _size_of(part: re.Match[str]) -> float:
-    text = part[0]
-    if part.lastgroup == "sign":
-        return 1
-    if part.lastgroup == "ideographs":
-        return len(text) * _TOKENS_AN_IDEOGRAPH
+def _size_of(word: str) -> float:
     letters = _LETTERS_A_TOKEN
-    if text.isascii():
-        letters = _ASCII_LETTERS_A_TOKEN if text.isalpha() else _DIGITS_A_TOKEN
-    return max(1, len(text) / letters)
+    if word.isascii():
+        letters = _ASCII_LETTERS_A_TOKEN if word.isalpha() else _DIGITS_A_TOKEN
+    return max(1, len(word) / letters)
 
 
 def _pieces(text: str, limit: float, level: int) -> Iterator[str]:
