@@ -1,12 +1,12 @@
 """e5 as a graph that onnxruntime runs, made of the weights in a moment whenever a process first needs it.
 
-Matrices are multiplied in 8 bits, but for each layer's last: what it reads has outliers that 8 bits lose (cosine to
-the exact vectors .9992 on average with it whole, .9970 without, for a fifth of the speed).
+Matrices are multiplied in 8 bits: with one scale a row, but for each layer's last, which reads what has outliers and so
+has a scale for every 64 values (cosine to the exact vectors .9990 on average, with one scale a row .9970).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
@@ -14,7 +14,10 @@ from onnx import TensorProto, helper, numpy_helper
 if TYPE_CHECKING:
     from shared.knowledge.embedding.weights import Weights
 
-_MICROSOFT = "com.microsoft"
+_MICROSOFT: Final = "com.microsoft"
+_BLOCK: Final = 64
+_IN_8_BITS: Final = 4
+"""What onnxruntime calls it to have what is read in 8 bits too."""
 
 
 def model(weights: Weights) -> bytes:
@@ -57,7 +60,7 @@ class _Graph:
         projected = self._rough(attended, f"{layer}.projected", [f"{layer}.ao"])
         state = self._added(projected, state, f"{layer}.aln")
         widened = self._node("Gelu", self._rough(state, f"{layer}.widened", [f"{layer}.fi"]), out=f"{layer}.active")
-        return self._added(self._exact(widened, f"{layer}.narrowed", f"{layer}.fo"), state, f"{layer}.oln")
+        return self._added(self._fine(widened, f"{layer}.narrowed", f"{layer}.fo"), state, f"{layer}.oln")
 
     def _rough(self, state: str, out: str, names: list[str]) -> str:
         matrix = np.concatenate([self._weights.matrix(f"{name}.w") for name in names])
@@ -74,9 +77,24 @@ class _Graph:
             domain=_MICROSOFT,
         )
 
-    def _exact(self, state: str, out: str, name: str) -> str:
+    def _fine(self, state: str, out: str, name: str) -> str:
+        matrix = self._weights.matrix(f"{name}.w")
+        rows, columns = matrix.shape
+        blocks = matrix.reshape(rows, columns // _BLOCK, _BLOCK)
+        scales = np.abs(blocks).max(axis=-1) / 127
+        whole = (np.round(blocks / scales[..., None]) + 128).astype(np.uint8)
         product = self._node(
-            "MatMul", state, self._constant(f"{out}.matrix", self._weights.matrix(f"{name}.w").T), out=f"{out}.product"
+            "MatMulNBits",
+            state,
+            self._constant(f"{out}.matrix", whole),
+            self._constant(f"{out}.scales", scales),
+            out=f"{out}.product",
+            domain=_MICROSOFT,
+            K=columns,
+            N=rows,
+            bits=8,
+            block_size=_BLOCK,
+            accuracy_level=_IN_8_BITS,
         )
         return self._node("Add", product, self._constant(f"{out}.bias", self._weights.floats(f"{name}.b")), out=out)
 
