@@ -15,7 +15,6 @@ from infra.local.dynamodb import DURABLE, Engine, EngineFailed, connect, create_
 from infra.local.environment import point_at_store, prepare
 from infra.local.folder import FolderTaken, hold, serving
 from infra.local.template import load
-from shared import dynamodb
 from shared.rpc.errors import KhoError
 
 if TYPE_CHECKING:
@@ -101,6 +100,9 @@ def _settle(stack: str) -> None:
     os.environ.update(found["Environment"]["Variables"])
     os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"
     os.environ["POWERTOOLS_LOG_LEVEL"] = "CRITICAL"
+
+    from shared import dynamodb  # as it is imported it reads where the log goes, which is settled only here
+
     dynamodb.use(_signed_in())
 
 
