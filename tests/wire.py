@@ -24,10 +24,12 @@ def on_the_wire(
     """Show each request to `look`, which may change or answer it, and each answer to `heard`, which may change it."""
     real = Service.request
 
-    def request(service: Service, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+    def request(
+        service: Service, method: str, path: str, body: bytes, headers: Mapping[str, str], *query: str
+    ) -> Answer:
         target, _, operation = headers.get("x-amz-target", "").partition(".")
         if not target.startswith("DynamoDB"):
-            return real(service, method, path, body, headers)
+            return real(service, method, path, body, headers, *query)
         params = json.loads(body)
         refusal = look(operation, params)
         if refusal:
