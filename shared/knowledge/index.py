@@ -16,7 +16,7 @@ from shared.knowledge.store import Point, Scope, VectorStore, vector_store
 from shared.rpc.errors import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from shared.knowledge.passages import Document, Hit, Passage, Question
     from shared.knowledge.retrieval import Ranking
@@ -108,9 +108,9 @@ class Index:
         """Forget everything of `scope`."""
         self._store.erase(scope)
 
-    def search(self, question: Question) -> list[Hit]:
-        """The passages that answer `question` best, best first."""
-        return self._retriever.rank(question).hits
+    def search(self, question: Question, told: Callable[[Iterable[Passage]], None] = lambda _: None) -> list[Hit]:
+        """The passages that answer `question` best, best first; `told` hears early of all that may be among them."""
+        return self._retriever.rank(question, told=told).hits
 
     def rank(self, question: Question, until: float = math.inf) -> Ranking:
         """What `search` gives, and how it was found; no closer look at the best is waited for after `until`."""

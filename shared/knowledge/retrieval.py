@@ -16,7 +16,7 @@ from shared.knowledge.store import Ask, Scope
 from shared.rpc.errors import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from shared.knowledge.embedding import Embedder, Embedding, RemoteText, Vector
     from shared.knowledge.reranking import Reranker
@@ -76,8 +76,13 @@ class Retriever:
         self._parts = embedder.space.tokens if parts is None else parts
         self._reranker = reranker
 
-    def rank(self, question: Question, until: float = math.inf) -> Ranking:
-        """The passages that answer `question` best, best first; no closer look at them is waited for after `until`."""
+    def rank(
+        self, question: Question, until: float = math.inf, told: Callable[[Iterable[Passage]], None] = lambda _: None
+    ) -> Ranking:
+        """The passages that answer `question` best, best first; no closer look at them is waited for after `until`.
+
+        `told` hears of all that may be among them before that look is taken.
+        """
         scope = Scope(
             question.tenant_id, question.collections, kind="passage", tags=question.tags, without=question.without
         )
@@ -92,19 +97,20 @@ class Retriever:
         self._complete(meant, words, scope)
         similarity = {id_: likeness(cosine, self._embedder.space) for id_, cosine in meant.scores.items()}
         best = self._ranked(meant, words, similarity)[: max(_LOOKED_AT, question.top_k)]
+        passages = self._passages(id_ for id_, _ in best)
+        told(passages.values())
         measure = self._measure(meant.asked) if question.rerank and best else "meaning"
         missing: Missing | None = None
         if measure != "meaning":
-            ids = [id_ for id_, _ in best]
             try:
-                looked = within(until - time.monotonic(), lambda: self._closer(meant.asked, question, ids, scope))
+                looked = within(until - time.monotonic(), lambda: self._closer(meant.asked, question, passages, scope))
                 similarity |= looked
-                best = self._ranked(meant, words, {id_: similarity[id_] for id_ in ids})
+                best = self._ranked(meant, words, {id_: similarity[id_] for id_ in passages})
             except TimeoutError:
                 measure, missing = "meaning", "out_of_time"
             except Unavailable:
                 measure, missing = "meaning", "unavailable"
-        return Ranking(self._hits(best[: question.top_k], words.rarity, similarity), measure, missing)
+        return Ranking(self._hits(best[: question.top_k], passages, words.rarity, similarity), measure, missing)
 
     def _measure(self, asked: Embedding) -> Measure:
         if self._reranker:
@@ -175,22 +181,28 @@ class Retriever:
         }
         return sorted(scores.items(), key=lambda scored: (-scored[1], scored[0]))
 
-    def _closer(self, asked: Embedding, question: Question, ids: list[str], scope: Scope) -> dict[str, float]:
-        """How alike those of `ids` are to the question, read closely, or `Unavailable`."""
+    def _closer(
+        self, asked: Embedding, question: Question, passages: Mapping[str, Passage], scope: Scope
+    ) -> dict[str, float]:
+        """How alike those passages are to the question, read closely, or `Unavailable`."""
         if self._reranker:
-            texts = {id_: passage.searchable for id_, passage in self._passages(ids).items()}
+            texts = {id_: passage.searchable for id_, passage in passages.items()}
             return dict(zip(texts, self._reranker.scores(question.text, list(texts.values())), strict=True))
         assert asked.tokens
-        (sums,) = self._store.search([Ask(asked.tokens, replace(scope, ids=tuple(ids)), len(ids))])
+        (sums,) = self._store.search([Ask(asked.tokens, replace(scope, ids=tuple(passages)), len(passages))])
         return {id_: self._alike(total, asked.tokens) for id_, total in sums.items()}
 
     def _alike(self, total: float, parts: list[Vector]) -> float:
         return likeness_of_parts(total / len(parts), self._embedder.space)
 
-    def _hits(self, best: list[tuple[str, float]], weights: Rarity, similarity: dict[str, float]) -> list[Hit]:
-        ids = [id_ for id_, _ in best]
-        passages = self._passages(ids)
-        terms = self._store.terms(ids)
+    def _hits(
+        self,
+        best: list[tuple[str, float]],
+        passages: Mapping[str, Passage],
+        weights: Rarity,
+        similarity: dict[str, float],
+    ) -> list[Hit]:
+        terms = self._store.terms([id_ for id_, _ in best])
         return [
             Hit(passages[id_], score, similarity[id_], weights.overlap(terms.get(id_, {})))
             for id_, score in best
@@ -198,8 +210,9 @@ class Retriever:
         ]
 
     def _passages(self, ids: Iterable[str]) -> dict[str, Passage]:
-        payloads = self._store.read(list(ids))
-        return {id_: Passage.from_record(payloads[id_]["passage"]) for id_ in ids if id_ in payloads}
+        wanted = list(ids)
+        payloads = self._store.read(wanted)
+        return {id_: Passage.from_record(payloads[id_]["passage"]) for id_ in wanted if id_ in payloads}
 
 
 def _among(scope: Scope) -> Scope:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from shared.aside import begin
 from shared.knowledge.index import knowledge_index
 from shared.knowledge.passages import Question
 from shared.knowledge.refinement import QueryRefinement, RelevanceLabel, label_of, refine
@@ -14,12 +15,13 @@ from shared.knowledge.space import current_space
 from shared.rpc.errors import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+    from concurrent.futures import Future
 
     from shared.knowledge.collections import Collections
     from shared.knowledge.documents import Documents
     from shared.knowledge.models import Collection
-    from shared.knowledge.passages import Hit
+    from shared.knowledge.passages import Document, Hit, Passage
 
 MAX_QUERY: Final = 2048
 _SPARE: Final = 5
@@ -57,29 +59,34 @@ class Search:
         _require_query(query)
         chosen = {each.id: each for each in self._collections.searched(names, current_space())}
         question = Question(query, self._tenant_id, tuple(chosen), top_k + _SPARE, context)
+        checking: list[Future[dict[tuple[str, str], int]]] = []
+
+        def check(passages: Iterable[Passage]) -> None:
+            documents = {passage.document for passage in passages}
+            checking.append(begin(lambda: self._revisions(documents, chosen)))
+
         try:
-            proposed = knowledge_index().search(question)
+            proposed = knowledge_index().search(question, check)
         except Unavailable:
             raise not_searchable() from None
-        hits = self._current(proposed, chosen)[:top_k]
-        return Found(hits, [each.name for each in chosen.values()], refine(query, hits))
+        revisions = checking[0].result()
+        current = [hit for hit in proposed if revisions.get(_place(hit.passage.document)) == hit.passage.revision]
+        return Found(current[:top_k], [each.name for each in chosen.values()], refine(query, current[:top_k]))
 
-    def _current(self, hits: Sequence[Hit], chosen: dict[str, Collection]) -> list[Hit]:
-        """Those whose documents are what they were when they were indexed."""
+    def _revisions(self, documents: Iterable[Document], chosen: dict[str, Collection]) -> dict[tuple[str, str], int]:
+        """At which revision documents are now, those that there still are."""
         asked: defaultdict[str, set[str]] = defaultdict(set)
-        for hit in hits:
-            asked[hit.passage.document.collection].add(hit.passage.document.document_id)
-        revisions = {
+        for collection_id, path in map(_place, documents):
+            asked[collection_id].add(path)
+        return {
             (collection_id, path): revision
             for collection_id, paths in asked.items()
             for path, revision in self._documents(chosen[collection_id]).revisions(paths).items()
         }
-        return [
-            hit
-            for hit in hits
-            if revisions.get((hit.passage.document.collection, hit.passage.document.document_id))
-            == hit.passage.revision
-        ]
+
+
+def _place(document: Document) -> tuple[str, str]:
+    return document.collection, document.document_id
 
 
 def _require_query(query: str) -> None:

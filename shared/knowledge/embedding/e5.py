@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -90,7 +91,10 @@ class _Engine:
 
 @cache
 def _engine() -> _Engine:
-    return _Engine(weights())
+    engine = _Engine(weights())
+    # A quarter of a million pieces of words stay for good: whoever collects garbage need not look at them each time.
+    gc.freeze()
+    return engine
 
 
 @cache

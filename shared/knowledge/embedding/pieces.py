@@ -29,6 +29,9 @@ class Pieces:
         }
         self._replacements = vocabulary.replacements | {0: " "}
         self._longest = max(map(len, self._known))
+        self._reach: dict[str, int] = {}
+        for piece in self._known:
+            self._reach[piece[0]] = max(len(piece), self._reach.get(piece[0], 0))
         self._unknown_score = min(vocabulary.scores) - _UNKNOWN_COSTS
         self._word = lru_cache(maxsize=50_000)(self._cut)
 
@@ -47,7 +50,7 @@ class Pieces:
         best = [0.0] + [_IMPOSSIBLE] * size
         last = [(self._unknown, 0)] * (size + 1)
         for start in range(size):
-            for end in range(start + 1, min(size, start + self._longest) + 1):
+            for end in range(start + 1, min(size, start + self._reach.get(word[start], 1)) + 1):
                 piece = self._known.get(word[start:end])
                 number, score = piece or (self._unknown, self._unknown_score)
                 if (piece or end == start + 1) and best[start] + score > best[end]:
