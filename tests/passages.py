@@ -10,7 +10,7 @@ from shared.knowledge.passages import Hit
 from shared.rpc.errors import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from shared.knowledge.passages import Document, Passage, Question
 
@@ -66,7 +66,7 @@ class MemoryIndex(Index):
             if document.tenant_id == tenant_id and collection in (None, document.collection)
         )
 
-    def search(self, question: Question) -> list[Hit]:
+    def search(self, question: Question, told: Callable[[Iterable[Passage]], None] = lambda _: None) -> list[Hit]:
         wanted = set(question.text.lower().split())
         hits = []
         for document, passages in self._passages.items():
@@ -74,6 +74,7 @@ class MemoryIndex(Index):
                 for passage in passages:
                     overlap = len(wanted & set(passage.text.lower().split())) / len(wanted)
                     hits.append(Hit(passage, overlap, overlap, overlap))
+        told(hit.passage for hit in hits)
         return sorted((each for each in hits if each.score), key=lambda each: -each.score)[: question.top_k]
 
     def _writing(self) -> threading.Lock:
