@@ -87,13 +87,13 @@ class Retriever:
             question.tenant_id, question.collections, kind="passage", tags=question.tags, without=question.without
         )
         # Neither side needs the other: the words are looked up while the question is embedded.
-        asking = self._embedder.asking(question.text)
-        meaning = begin(lambda: self._by_meaning(asking(), question.context, scope))
-        words = self._by_words(_limited(question_terms(question.text)), scope)
+        asking, wanted = self._embedder.asking(question.text), max(_CANDIDATES, question.top_k)
+        meaning = begin(lambda: self._by_meaning(asking(), question.context, scope, wanted))
+        words = self._by_words(_limited(question_terms(question.text)), scope, wanted)
         spelled = self._spelled(question.text, words)
         meant = meaning.result()
         if spelled != question.text:
-            meant = self._by_meaning(self._embedder.question(spelled), question.context, scope)
+            meant = self._by_meaning(self._embedder.question(spelled), question.context, scope, wanted)
         self._complete(meant, words, scope)
         similarity = {id_: likeness(cosine, self._embedder.space) for id_, cosine in meant.scores.items()}
         best = self._ranked(meant, words, similarity)[: max(_LOOKED_AT, question.top_k)]
@@ -124,18 +124,18 @@ class Retriever:
         best = sorted(words.scores, key=words.scores.__getitem__, reverse=True)[:_SPELLING]
         return restored(text, [passage.searchable for passage in self._passages(best).values()])
 
-    def _by_meaning(self, asked: Embedding, document: str, scope: Scope) -> _Meant:
+    def _by_meaning(self, asked: Embedding, document: str, scope: Scope, wanted: int) -> _Meant:
         context = self._embedder.question(document) if document.strip() else None
-        asks = [Ask(asked.vector, scope, _CANDIDATES)]
+        asks = [Ask(asked.vector, scope, wanted)]
         asks += [Ask(context.vector, scope, _NEARBY)] if context else []
         scores, *nearby = self._store.search(asks)
         return _Meant(asked, context, scores, nearby[0] if nearby else {})
 
-    def _by_words(self, terms: Terms, scope: Scope) -> _Worded:
+    def _by_words(self, terms: Terms, scope: Scope, wanted: int) -> _Worded:
         if not terms.numbers:
             return _Worded(terms, {}, Rarity({}), 0.0)
         among = _among(scope)
-        asks = [Ask(terms, scope, _CANDIDATES, among)]
+        asks = [Ask(terms, scope, wanted, among)]
         asks += [Ask(Terms([number], [1.0]), among, 1, among) for number in terms.numbers]
         scores, *singly = self._store.search(asks)
         # How rare a word is, one passage that holds it tells.

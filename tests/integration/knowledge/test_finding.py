@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from shared.knowledge.index import Index
-from shared.knowledge.passages import Document, Passage
+from shared.knowledge.passages import Document, Passage, Question
 from shared.knowledge.retrieval import Retriever
 from shared.rpc.errors import Unavailable
 from tests.integration.knowledge.shelf import TEXTS, found, hits, keep
@@ -73,6 +73,11 @@ def test_top_k_counts(index: Index, library: str) -> None:
     assert [len(found(index, library, "light", top_k=count)) for count in (1, 3, 6, 50)] == [1, 3, 6, 6]
 
 
+def test_as_many_are_found_as_are_wanted(index: Index, tenant: str) -> None:
+    keep(index, Document(tenant, "c", "1"), 1, *(f"Number {number}." for number in range(100)))
+    assert len(found(index, tenant, "xyzzy", top_k=100)) == 100
+
+
 def test_nothing_is_found_where_nothing_is(index: Index, tenant: str) -> None:
     assert found(index, tenant, "light") == []
     assert found(index, tenant, "light", context="what I write") == []
@@ -121,6 +126,20 @@ def test_a_reranking_model_decides_and_may_fail(e5: E5, store: Embedded, library
         Index(e5, store, Retriever(e5, store, parts=False)), library, "xyzzy"
     )
     assert found(index, library, "fail")
+
+
+def test_what_may_be_found_is_told_before_it_is_looked_at_closer(e5: E5, store: Embedded, library: str) -> None:
+    told: list[str] = []
+
+    class Reads:
+        def scores(self, question: str, texts: Sequence[str]) -> list[float]:
+            assert (question, sorted(told)) == ("light", sorted(texts))
+            return [0.5] * len(texts)
+
+    index = Index(e5, store, Retriever(e5, store, reranker=Reads()))
+    question = Question("light", library, ("c",), top_k=3)
+    answers = index.search(question, lambda passages: told.extend(each.text for each in passages))
+    assert {each.passage.text for each in answers} < set(told) == set(TEXTS)
 
 
 def test_fifty_tenants_in_one_collection_never_mix(index: Index, tenant: str) -> None:
