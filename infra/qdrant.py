@@ -1,4 +1,4 @@
-"""`kho qdrant`: the Qdrant cluster that passages are kept in."""
+"""`kho qdrant`: the Qdrant cluster that passages and experiences are kept in."""
 
 from __future__ import annotations
 
@@ -8,24 +8,27 @@ from cyclopts import App
 
 from infra.stores import HERE, Where, end, reached
 
-qdrant: Final = App(name="qdrant", help="The Qdrant cluster that passages are kept in.")
+qdrant: Final = App(name="qdrant", help="The Qdrant cluster that passages and experiences are kept in.")
 
 
 @qdrant.command
 def prepare(*, where: Where = HERE) -> None:
-    """Make the collection with all that searches need of it; what is there already stays as it is.
+    """Make the collections with all that searches need of them; what is there already stays as it is.
 
     Functions do so themselves where they find none: this tells beforehand whether address, key and model are right.
     """
     with reached(where):
+        from recall_kit.finding import COLLECTION
         from shared.config import ConfigurationError, config
         from shared.knowledge.index import knowledge_index
+        from shared.knowledge.matching import matcher
 
         if not config().qdrant_url:
             end("There is no Qdrant cluster: deploy with QdrantUrl, or set KHO_QDRANT_URL.")
         try:
-            index = knowledge_index()
+            for opened in (knowledge_index(), matcher(COLLECTION)):
+                opened.close()
         except ConfigurationError as error:
             end(f"{error}.")
-        index.close()
-        print(f"The collection '{config().qdrant_collection}' is ready.")
+        name = config().qdrant_collection
+        print(f"The collections '{name}' and '{name}-{COLLECTION}' are ready.")

@@ -61,6 +61,7 @@ def found(server: Server) -> tuple[set[str], set[str]]:
 
 
 ALL = ({"a", "b"}, {"a.md", "b.md"})
+READY = "The collections 'kho' and 'kho-experiences' are ready.\n"
 
 
 def test_an_embedded_index_that_was_lost_is_made_again(tmp_path: Path) -> None:
@@ -95,8 +96,9 @@ def test_a_cluster_that_lost_everything_is_filled_and_what_is_nobodys_is_removed
     # With nobody serving, no worker fills it meanwhile.
     qdrant.lose_everything()
     prepared = kho("qdrant", "prepare", "--data", str(data), environment=environment)
-    assert (prepared.returncode, prepared.stdout) == (0, "The collection 'kho' is ready.\n"), prepared.stderr
-    assert qdrant.indexed["kho"].keys() == {"tenant", "collection", "document", "kind", "tags", "version"}
+    assert (prepared.returncode, prepared.stdout) == (0, READY), prepared.stderr
+    for name in ("kho", "kho-experiences"):
+        assert qdrant.indexed[name].keys() == {"tenant", "collection", "document", "kind", "tags", "version"}
     assert qdrant.count(tenant="local") == 0
     qdrant_only = reindexed(data, "--collection", "agent-data", environment=environment)
     assert qdrant_only == {"indexed": 2, "unchanged": 1, "removed": 0}
