@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 ContentType = Literal["prose", "code_block", "table"]
 
+_HEADING: Final = 300
 _IDS: Final = UUID("0c8a5c1e-6f0e-4a57-9d0c-5b1d0f7a3f52")
 
 
@@ -59,10 +60,15 @@ class Passage:
         return cls(**kept | {"document": Document(**record["document"])})
 
     @property
+    def above(self) -> list[str]:
+        """Its title and headings, each once, and of a very long one the beginning: it is not to hide the text."""
+        headings = dict.fromkeys(filter(None, (self.title, *self.heading_path)))
+        return [each if len(each) <= _HEADING else f"{each[: _HEADING - 1]}…" for each in headings]
+
+    @property
     def searchable(self) -> str:
         """What it is found by: its text under its title and headings."""
-        above = dict.fromkeys((self.title, *self.heading_path))
-        return "\n".join([heading for heading in above if heading] + [self.text])
+        return "\n".join([*self.above, self.text])
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,12 +188,11 @@ def _documents(hits: Sequence[Hit]) -> set[str]:
 
 def _as_source(hit: Hit) -> Source:
     passage = hit.passage
-    above = dict.fromkeys(filter(None, (passage.title, *passage.heading_path)))
     return Source(
         id=passage.document.document_id,
         snippet=passage.text,
         score=round(min(1.0, max(0.0, hit.score)), _DECIMALS),
-        heading=" > ".join(above),
+        heading=" > ".join(passage.above),
         is_prose=passage.content_type == "prose",
     )
 

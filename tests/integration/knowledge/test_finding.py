@@ -97,6 +97,15 @@ def test_headings_and_title_help_to_find(index: Index, tenant: str) -> None:
     assert found(index, tenant, "upstream timeout of the gateway")[0] == "Set it to 30."
 
 
+def test_a_title_without_end_does_not_hide_the_text(index: Index, tenant: str) -> None:
+    title = "Everything there is to know about watering, sowing and mowing. " * 1000
+    keep(index, Document(tenant, "c", "1"), 1, "Ferns like shade.", "The tractor's oil is changed in May.", title=title)
+    (first, _) = hits(index, tenant, "when is the oil of the tractor changed")
+    assert first.passage.text.startswith("The tractor")
+    assert first.passage.title == title
+    assert len(first.passage.searchable) < 400
+
+
 def test_a_passage_comes_back_as_it_went_in(index: Index, tenant: str) -> None:
     document = Document(tenant, "c", "1")
     passage = Passage(
