@@ -249,7 +249,8 @@ class Table:
             except ClientError as error:
                 raise _understood(error, operation) from None
             except BotoCoreError as error:
-                logger.warning("store", extra={"operation": operation, "failure": type(error).__name__})
+                failure = str(error.kwargs.get("error") or type(error).__name__)
+                logger.warning("store", extra={"operation": operation, "failure": failure})
                 raise Unavailable("The store is not answering.") from None
 
 

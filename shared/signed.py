@@ -17,16 +17,24 @@ import time
 from collections import deque
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache, cached_property
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from ssl import SSLContext, create_default_context
+from threading import Lock
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlsplit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from botocore.credentials import Credentials as BotocoreCredentials
+
 _ADDRESS: Final = "AWS_CONTAINER_CREDENTIALS_FULL_URI"
 _RENEWED_BEFORE: Final = timedelta(minutes=5)
 _ALGORITHM: Final = "AWS4-HMAC-SHA256"
+_KEPT: Final = 100
+"""So many connections wait for the next request at most."""
+_signing_in: Final = Lock()
 
 
 class ConnectionFailed(Exception):
@@ -58,7 +66,7 @@ class Credentials:
     @classmethod
     def given(cls) -> Credentials:
         """Those that this process has at present."""
-        if _ADDRESS in os.environ:
+        if usable() and _ADDRESS in os.environ:
             return cls._of_snapshot()
         if "AWS_ACCESS_KEY_ID" in os.environ:
             token = os.environ.get("AWS_SESSION_TOKEN", "")
@@ -82,18 +90,24 @@ class Credentials:
     @classmethod
     def _of_operator(cls) -> Credentials:
         """Those of whoever serves this machine: of a profile, or of the machine itself."""
-        from botocore.session import get_session
-
-        found = get_session().get_credentials()
+        with _signing_in:
+            found = _signed_in()
         if found is None:
             raise ConnectionFailed("NoCredentials")
         now = found.get_frozen_credentials()
-        ends = datetime.now(UTC) + 2 * _RENEWED_BEFORE
+        ends = datetime.now(UTC) + 2 * _RENEWED_BEFORE  # botocore renews them, if it must, when it is asked again
         return cls(now.access_key or "", now.secret_key or "", now.token or "", ends)
 
     def last(self, at: datetime) -> bool:
         """Whether they are good for a while yet."""
         return self.ends is None or at < self.ends - _RENEWED_BEFORE
+
+
+@cache
+def _signed_in() -> BotocoreCredentials | None:
+    from botocore.session import get_session
+
+    return get_session().get_credentials()
 
 
 class Service:
@@ -143,7 +157,7 @@ class Service:
             connection.close()
             failure = NoAnswerInTime if isinstance(error, TimeoutError) else ConnectionFailed
             raise failure(type(error).__name__) from None
-        if response.will_close:
+        if response.will_close or len(self._idle) >= _KEPT:
             connection.close()
         else:
             self._idle.append((connection, time.monotonic()))
@@ -185,6 +199,13 @@ class Service:
         sent["authorization"] = f"{_ALGORITHM} Credential={credential}, SignedHeaders={listed}, Signature={signature}"
         return sent
 
+    @cached_property
+    def _tls(self) -> SSLContext:
+        # Once for all connections: every certificate that is trusted is read for it.
+        context = create_default_context(cafile=os.environ.get("AWS_CA_BUNDLE") or None)
+        context.set_alpn_protocols(["http/1.1"])
+        return context
+
     def _connection(self) -> HTTPConnection:
         while self._idle:
             try:
@@ -194,8 +215,12 @@ class Service:
             if time.monotonic() - since < self._kept_seconds and not _is_over(kept):
                 return kept
             kept.close()
-        kind = HTTPSConnection if self._parts.scheme == "https" else HTTPConnection
-        connection = kind(self._parts.hostname or "", self._parts.port, timeout=self._connect_seconds)
+        host, port = self._parts.hostname or "", self._parts.port
+        connection = (
+            HTTPSConnection(host, port, timeout=self._connect_seconds, context=self._tls)
+            if self._parts.scheme == "https"
+            else HTTPConnection(host, port, timeout=self._connect_seconds)
+        )
         try:
             connection.connect()
         except OSError as error:

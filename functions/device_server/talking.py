@@ -22,8 +22,11 @@ def talks() -> Talks:
     settings = config()
     place, plane = _place(), data_plane()
     exchange = Exchange(lambda take: MqttLine(place, plane, take))
-    token = secret("KHO_VISION_TOKEN") if settings.vision_url else ""
-    return Talks(table(), exchange, capabilities(settings.vision_url, token))
+    try:
+        offered = capabilities(settings.vision_url, secret("KHO_VISION_TOKEN") if settings.vision_url else "")
+    except Unavailable:
+        offered = capabilities("", "")  # a camera is told later where its pictures go: calls go on
+    return Talks(table(), exchange, offered)
 
 
 @cache

@@ -29,7 +29,8 @@ def prepare(
     given = {name: value for name, value in os.environ.items() if value}
     os.environ.update(template.environment | _EMBEDDED | given)
     os.environ["KHO_AUTH"] = auth
-    os.environ.setdefault("AWS_DEFAULT_REGION", os.environ.get("AWS_REGION", "us-east-1"))
+    # One region for boto3, which knows the one name, and for all others, who prefer the other.
+    os.environ["AWS_REGION"] = os.environ.setdefault("AWS_DEFAULT_REGION", os.environ.get("AWS_REGION", "us-east-1"))
     os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"
     if log_file:
         os.environ["KHO_LOG_FILE"] = str(log_file)

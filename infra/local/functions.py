@@ -35,7 +35,8 @@ class Functions:
     """Every function of the template, imported when it is first called."""
 
     def __init__(self, functions: Mapping[str, Function], threads: int = 1100) -> None:
-        # Functions share one interpreter here: who has little left to do must not wait 5 ms for who has much.
+        # Functions share one interpreter here, with the loops that read HTTP and MQTT: who has little left to do
+        # must not wait 5 ms for who has much.
         sys.setswitchinterval(_TURN_SECONDS)
         self._functions = functions
         self._handlers: dict[str, Callable[[Any, Any], Any]] = {}

@@ -8,9 +8,8 @@ import json
 import os
 import shlex
 import signal
-import sys
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -36,10 +35,6 @@ if TYPE_CHECKING:
     from infra.local.template import Template
 
 
-_SWITCH_SECONDS: Final = 0.0005
-"""Functions share this process with the loops that read HTTP and MQTT, which must not wait 5 ms for each of them."""
-
-
 def run(  # noqa: PLR0913 - each is a part of the machine
     template: Template,
     listener: socket.socket,
@@ -51,7 +46,6 @@ def run(  # noqa: PLR0913 - each is a part of the machine
     durable: bool,
 ) -> None:
     """Serve until told to end."""
-    sys.setswitchinterval(_SWITCH_SECONDS)
     with ExitStack() as stack:
         create_tables(connect(store_url), template.tables)
         functions = Functions(template.functions)

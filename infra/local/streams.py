@@ -7,6 +7,7 @@ import json
 import math
 import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import boto3
@@ -17,6 +18,7 @@ from shared.rpc.invoke import FunctionCrashed
 from shared.telemetry import logger
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from infra.local.functions import Functions
@@ -57,6 +59,7 @@ class StreamReader(threading.Thread):
             except (BotoCoreError, ClientError, OSError) as error:
                 logger.warning("stream", extra={"function": self._trigger.function, "failure": type(error).__name__})
                 self._iterators.clear()
+                self._listed_again_at = -math.inf
                 self._stopping.wait(_RETRY_SECONDS)
             else:
                 self._stopping.wait(0 if busy else _IDLE_SECONDS)
@@ -64,15 +67,16 @@ class StreamReader(threading.Thread):
     def _advance(self, positions: dict[str, str]) -> bool:
         """Bring what is new in every shard; whether there may be more."""
         if time.monotonic() >= self._listed_again_at:
-            self._listed_again_at = time.monotonic() + _LISTED_EVERY_SECONDS
             self._list(positions)
         busy = False
         for shard in list(self._iterators):
-            busy |= self._advance_shard(shard, positions)
+            with self._losing(shard):
+                busy |= self._advance_shard(shard, positions)
         return busy
 
     def _list(self, positions: dict[str, str]) -> None:
         """Find the shards that there are, and in each where to go on."""
+        self._listed_again_at = time.monotonic() + _LISTED_EVERY_SECONDS
         for stream in self._client.list_streams(TableName=self._trigger.table)["Streams"]:
             arn = stream["StreamArn"]
             for each in self._client.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]:
@@ -81,7 +85,19 @@ class StreamReader(threading.Thread):
                     last = positions.get(shard)
                     start = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": last} if last else {}
                     asked = {"StreamArn": arn, "ShardId": each["ShardId"], "ShardIteratorType": "TRIM_HORIZON"} | start
-                    self._iterators[shard] = self._client.get_shard_iterator(**asked)["ShardIterator"]
+                    with self._losing(shard):
+                        self._iterators[shard] = self._client.get_shard_iterator(**asked)["ShardIterator"]
+
+    @contextmanager
+    def _losing(self, shard: str) -> Iterator[None]:
+        """Let go of a shard that is refused, for a while: others go on."""
+        try:
+            yield
+        except ClientError as error:
+            code = error.response.get("Error", {}).get("Code", "")
+            logger.warning("stream", extra={"function": self._trigger.function, "failure": code})
+            self._iterators.pop(shard, None)
+            self._listed_again_at = time.monotonic() + _RETRY_SECONDS
 
     def _advance_shard(self, shard: str, positions: dict[str, str]) -> bool:
         answer = self._client.get_records(ShardIterator=self._iterators[shard], Limit=_RECORDS)

@@ -99,7 +99,7 @@ class Retriever:
         best = self._ranked(meant, words, similarity)[: max(_LOOKED_AT, question.top_k)]
         passages = self._passages(id_ for id_, _ in best)
         told(passages.values())
-        measure = self._measure(meant.asked) if question.rerank and best else "meaning"
+        measure = self._measure(meant.asked) if question.rerank and passages else "meaning"
         missing: Missing | None = None
         if measure != "meaning":
             try:

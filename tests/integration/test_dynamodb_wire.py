@@ -243,11 +243,25 @@ def test_whoever_serves_a_machine_signs_as_a_profile_of_theirs_says(
     (tmp_path / "credentials").write_text("[kho]\naws_access_key_id = AKIDPROFILE\naws_secret_access_key = x\n")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
     monkeypatch.setenv("AWS_PROFILE", "kho")
+    signed._signed_in.cache_clear()
     assert signed.Credentials.given().key == "AKIDPROFILE"
+    signed._signed_in.cache_clear()
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
     monkeypatch.delenv("AWS_PROFILE")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     dynamodb.use(None)
     with pytest.raises(Unavailable):
         Table(config().memory_table).get(tenant, "none")
+    dynamodb.use(None)
+    signed._signed_in.cache_clear()
+
+
+def test_a_store_of_this_machine_never_gets_what_signs_in_elsewhere(
+    tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a container says whom it is, that is for its own account."""
+    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1:9/credentials")
+    dynamodb.use(None)
+    assert Table(config().memory_table).get(tenant, "none") is None
+    assert signed.Credentials.given().key == os.environ["AWS_ACCESS_KEY_ID"]
     dynamodb.use(None)

@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from infra.local import streams
 from infra.local.streams import StreamReader
@@ -122,3 +123,35 @@ def test_a_restart_goes_on_where_it_was(tenant: str, store: str, tmp_path: Path)
     assert read(tenant, store, tmp_path, Receiver(), answers=1) == [["a"]]
     put(tenant, "b")
     assert read(tenant, store, tmp_path, Receiver(), answers=1) == [["b"]]
+
+
+def test_a_shard_that_is_refused_does_not_hold_up_others(tenant: str, store: str, tmp_path: Path) -> None:
+    class OneMore:
+        def __init__(self, client: Any) -> None:
+            self._client = client
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._client, name)
+
+        def describe_stream(self, **asked: Any) -> Any:
+            described = self._client.describe_stream(**asked)
+            described["StreamDescription"]["Shards"].insert(0, {"ShardId": "trimmed"})
+            return described
+
+        def get_shard_iterator(self, **asked: Any) -> Any:
+            if asked["ShardId"] == "trimmed":
+                raise ClientError({"Error": {"Code": "TrimmedDataAccessException"}}, "GetShardIterator")
+            return self._client.get_shard_iterator(**asked)
+
+    receiver = Receiver()
+    reader = StreamReader(trigger(tenant), store, receiver, tmp_path)  # type: ignore[arg-type]
+    reader._client = OneMore(reader._client)
+    reader.start()
+    put(tenant, "a", "b")
+    arrived: list[str] = []
+    while len(arrived) < 2:
+        assert receiver.arrived.acquire(timeout=20)
+        arrived = [name for batch in receiver.batches for name in batch]
+    reader.stop()
+    reader.join(10)
+    assert arrived == ["a", "b"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from shared.knowledge.embedding.e5 import E5
+    from shared.knowledge.store import Ask
     from shared.knowledge.store.embedded import Embedded
 
 
@@ -149,6 +150,24 @@ def test_what_may_be_found_is_told_before_it_is_looked_at_closer(e5: E5, store: 
     question = Question("light", library, ("c",), top_k=3)
     answers = index.search(question, lambda passages: told.extend(each.text for each in passages))
     assert {each.passage.text for each in answers} < set(told) == set(TEXTS)
+
+
+def test_what_is_deleted_while_it_is_searched_is_not_looked_at_closer(e5: E5, store: Embedded, library: str) -> None:
+    class Emptied:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(store, name)
+
+        def read(self, ids: Sequence[str], fields: Sequence[str] = ()) -> dict[str, Any]:
+            assert ids
+            assert not fields
+            return {}
+
+        def search(self, asks: Sequence[Ask]) -> list[dict[str, float]]:
+            assert all(ask.limit for ask in asks), "a server refuses to look for nothing"
+            return store.search(asks)
+
+    emptied: Any = Emptied()
+    assert hits(Index(e5, emptied), library, "light") == []
 
 
 def test_fifty_tenants_in_one_collection_never_mix(index: Index, tenant: str) -> None:
