@@ -79,8 +79,8 @@ def _costs(agent: Agent) -> bench.Table:
         rows,
         [
             f"{ROUNDS} rounds at the functions, without doors. A transaction costs two write units a KB; each",
-            "document above the new place is read and checked once: a move grows with depth, not with siblings. Whoever",
-            "changes a text waits until it is embedded, so that the next question finds it.",
+            "document above the new place is read and checked once: a move grows with depth, not with siblings.",
+            "Whoever changes a text waits until it is embedded, so that the next question finds it.",
         ],
     )
 
