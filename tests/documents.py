@@ -137,3 +137,11 @@ def refusal(kind: type[KhoError], code: str, call: Callable[..., Any], *args: An
         call(*args, **params)
     assert raised.value.name == code
     return raised.value
+
+
+def chain(agent: Agent, length: int, name: str = "d") -> list[str]:
+    """Documents one below the other."""
+    names = [f"{name}{level}" for level in range(1, length + 1)]
+    for parent, child in zip(["root", *names], names, strict=False):
+        agent.create(child, parent)
+    return names

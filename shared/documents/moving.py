@@ -50,9 +50,10 @@ def move(changes: Changes, request: Request, document_id: str, parent_id: str, p
 
 def _fitting(changes: Changes, position: Position, parent_id: str, depth: int) -> Position:
     """The position of a document that fits under a parent at `depth`, with a height that can be relied on."""
-    if depth + 1 + position.height > MAX_DEPTH or position.measuring:
-        position = changes.tree.measure(position)
-        if depth + 1 + position.height > MAX_DEPTH:
+    room = MAX_DEPTH - depth - 1
+    if position.height > room or position.measuring:
+        position = changes.tree.measure(position, room)
+        if position.height > room:
             changes.table.write(changes.tree.measured(position))
             raise refusals.too_deep(parent_id, MAX_DEPTH)
     return position

@@ -113,8 +113,8 @@ class Tree:
                 raise refusals.deleted_parent(parent_id)
             chain.append(position)
             if len(chain) > MAX_DEPTH:
-                # Read while others were moving it: never written so, and refused by the checks if it were true.
-                raise refusals.too_deep(parent_id, MAX_DEPTH)
+                # Read while others were moving it: never written so.
+                raise ConditionFailed
             document_id = position.parent_id
         return chain
 
@@ -160,27 +160,28 @@ class Tree:
             child.get("delete_at") is None or child["delete_at"] > moment for child in self.children(document_id)
         )
 
-    def measure(self, position: Position) -> Position:
+    def measure(self, position: Position, room: int) -> Position:
         """A position whose `height` is what there is below it, where what was stored may say too much.
 
         From now until the answer is stored, the stored one counts only what is being added below: where that stays
-        within what was found, what was found is true. A measurement that broke off is made again by the next move.
+        within what was found, what was found is true. A measurement that broke off is made again by the next move,
+        and by this one where what was found has `room`, and what was added meanwhile says, perhaps too much, that it
+        has not.
         """
-        if not position.measuring:
-            starting = Write(
-                "Update",
-                self.key(position.document_id),
-                expression="SET height = :none, measuring = :true, version = version + :one",
-                condition="version = :version",
-                values={":none": 0, ":true": True, ":one": 1, ":version": position.version},
-            )
-            self.table.write(starting)
+        starting = Write(
+            "Update",
+            self.key(position.document_id),
+            expression="SET height = :none, measuring = :true, version = version + :one",
+            condition="version = :version",
+            values={":none": 0, ":true": True, ":one": 1, ":version": position.version},
+        )
+        self.table.write(starting)
         levels = 0
         level = [position.document_id]
         while level := [child["document_id"] for each in level for child in self.children(each)]:
             levels += 1
         found = self.find(position.document_id)
-        if found is None or not found.measuring:
+        if found is None or not found.measuring or levels <= room < found.height:
             raise ConditionFailed
         return replace(found, height=max(levels, found.height))
 

@@ -1,4 +1,4 @@
-"""The tree: depth, order, room among siblings, on the real store."""
+"""The tree: order, room among siblings, on the real store."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from shared.config import config
 from shared.documents import order, places
 from shared.documents.changes import Changes
 from shared.documents.places import listed
-from shared.documents.tree import MAX_DEPTH, Tree
+from shared.documents.tree import Tree
 from shared.dynamodb import Table, Write
 from shared.rpc.errors import Conflict, InvalidParams, NotFound
-from tests.documents import Agent, assert_whole, refusal, stored
+from tests.documents import Agent, assert_whole, chain, refusal, stored
 from tests.faults import transactions
 from tests.wire import on_the_wire
 
@@ -41,76 +41,6 @@ def written(agent: Agent) -> Iterator[list[tuple[str, str]]]:
 
     with on_the_wire(note):
         yield found
-
-
-def chain(agent: Agent, length: int, name: str = "d") -> list[str]:
-    """Documents one below the other."""
-    names = [f"{name}{level}" for level in range(1, length + 1)]
-    for parent, child in zip(["root", *names], names, strict=False):
-        agent.create(child, parent)
-    return names
-
-
-def test_the_tree_is_sixty_four_levels_deep(agent: Agent) -> None:
-    names = chain(agent, MAX_DEPTH)
-    refusal(Conflict, "TOO_DEEP", agent.create, "too-deep", names[-1])
-    agent.create("deepest", names[-2])
-    pair = chain(agent, 2, "pair")
-    refusal(Conflict, "TOO_DEEP", agent.move, pair[0], names[-2])
-    refusal(Conflict, "TOO_DEEP", agent.move, pair[1], names[-1])
-    agent.move(pair[0], names[-3])
-    assert_whole(agent.tenant)
-
-
-def test_what_has_left_is_not_reckoned_with(agent: Agent) -> None:
-    """A document that once was high may be moved deep as soon as it is low."""
-    tall = chain(agent, 30, "tall")
-    deep = chain(agent, 50, "deep")
-    refusal(Conflict, "TOO_DEEP", agent.move, tall[0], deep[-1])
-    agent.move(tall[10], "root")
-    agent.move(tall[0], deep[-1])
-    positions = assert_whole(agent.tenant)
-    assert positions[tall[0]].height == 9
-    agent.create("more", tall[3])
-    refusal(Conflict, "TOO_DEEP", agent.move, tall[10], tall[9])
-
-
-def test_a_measurement_that_broke_off_is_made_again(agent: Agent) -> None:
-    """While a height is unknown, whoever adds a level below says so, and whoever moves it measures."""
-    tall = chain(agent, 10, "tall")
-    deep = chain(agent, 56, "deep")
-    tree = Tree(Table(config().documents_table), agent.tenant)
-    position = tree.find(tall[0])
-    assert position
-    assert tree.measure(position).height == 9
-    agent.create("wider", tall[1])
-    refusal(Conflict, "TOO_DEEP", agent.move, tall[0], deep[-1])
-    found = tree.find(tall[0])
-    assert found
-    assert (found.height, found.measuring) == (9, False)
-    tree.measure(found)
-    agent.move(tall[0], deep[-3])
-    assert_whole(agent.tenant)
-
-
-def test_what_grows_while_it_is_measured_is_not_moved_too_deep(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
-    tall = chain(agent, 20, "tall")
-    agent.move(tall[5], "root")
-    deep = chain(agent, 58, "deep")
-    real = Tree.measure
-    grown: list[str] = []
-
-    def measured_then_grown(tree: Tree, position: Any) -> Any:
-        answer = real(tree, position)
-        if not grown:
-            grown.append(agent.create("grown", tall[4])["document_id"])
-            grown.append(agent.create("more", "grown")["document_id"])
-        return answer
-
-    monkeypatch.setattr(Tree, "measure", measured_then_grown)
-    refusal(Conflict, "TOO_DEEP", agent.move, tall[0], deep[-1])
-    monkeypatch.undo()
-    assert_whole(agent.tenant)
 
 
 def test_no_cycle(agent: Agent) -> None:
