@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from shared.dynamodb import ConditionFailed, Keys, Write
 from shared.knowledge import keys
@@ -105,16 +105,10 @@ class Documents:
         item = self._table.get(self._partition, path)
         return _stored(item) if item and not item.get("gone") else None
 
-    def found(self, paths: Iterable[str]) -> dict[str, StoredDocument]:
-        """The documents there are under `paths`."""
-        items = self._table.get_all((self._partition, path) for path in dict.fromkeys(paths))
-        return {item["sk"]: _stored(item) for item in items if not item.get("gone")}
-
-    def revisions(self, paths: Iterable[str]) -> dict[str, int]:
-        """At which revision the documents are that there are under `paths`."""
-        keys_of = ((self._partition, path) for path in dict.fromkeys(paths))
-        items = self._table.get_all(keys_of, ("sk", "revision", "gone"))
-        return {item["sk"]: int(item["revision"]) for item in items if not item.get("gone")}
+    def told(self, field: Literal["hash", "revision"], paths: Iterable[str]) -> dict[str, Any]:
+        """One thing about each of the documents that there are under `paths`."""
+        items = self._table.get_all(((self._partition, path) for path in dict.fromkeys(paths)), ("sk", field, "gone"))
+        return {item["sk"]: item[field] for item in items if not item.get("gone")}
 
     def page(self, limit: int, cursor: str | None = None) -> tuple[list[StoredDocument], str | None]:
         """At most `limit` documents from `cursor` on, by path."""

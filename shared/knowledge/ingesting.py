@@ -26,8 +26,8 @@ def is_long(documents: Documents, new: Sequence[NewDocument]) -> bool:
     """Whether bringing in what is not there yet takes longer than a caller waits."""
     if _bytes(new) <= _AT_ONCE_BYTES:
         return False
-    there = documents.found(each.path for each in new)
-    changed = [each for each in new if each.path not in there or there[each.path].hash != each.hash]
+    there = documents.told("hash", (each.path for each in new))
+    changed = [each for each in new if there.get(each.path) != each.hash]
     return _bytes(changed) > _AT_ONCE_BYTES
 
 

@@ -81,7 +81,7 @@ class Search:
         return {
             (collection_id, path): revision
             for collection_id, paths in asked.items()
-            for path, revision in self._documents(chosen[collection_id]).revisions(paths).items()
+            for path, revision in self._documents(chosen[collection_id]).told("revision", paths).items()
         }
 
 

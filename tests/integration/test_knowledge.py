@@ -208,7 +208,7 @@ def test_documents_are_listed_in_pages(documents: Documents) -> None:
     rest, end = documents.page(4, cursor)
     assert [each.path for each in first + rest] == [f"{number}.md" for number in (0, 1, 2, 4, 5, 6)]
     assert end is None
-    assert set(documents.found(["1.md", "3.md", "x.md"])) == {"1.md"}
+    assert set(documents.told("hash", ["1.md", "3.md", "x.md"])) == {"1.md"}
 
 
 def test_a_collection_that_is_deleted_is_gone(
