@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
@@ -29,10 +28,9 @@ from shared.devices.registry import registry
 from shared.devices.sessions import Sessions
 from shared.dynamodb import Table
 from shared.rpc.errors import KhoError
-from tests.mqtt import SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from infra.local.simulator.device import Device as Simulated
@@ -45,14 +43,6 @@ if TYPE_CHECKING:
     from shared.devices.talks import Talks
 
 BACKEND_WORD = "word"
-
-
-def until(holds: Callable[[], object], seconds: float = SECONDS) -> None:
-    """Return once it holds."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "it never came to hold"
-        time.sleep(0.01)
 
 
 @dataclass

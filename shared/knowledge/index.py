@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 32
 """Whoever closes the index waits for so many passages to be embedded."""
+_CLOSED: Final = "The index is closed."
 _opening: Final = threading.Lock()
+_closing: Final = threading.Event()
 
 
 class Index:
@@ -123,7 +125,7 @@ class Index:
 
     def _require_open(self) -> None:
         if self._is_closed:
-            raise Unavailable("The index is closed.")
+            raise Unavailable(_CLOSED)
 
     def _version(self, document: Document) -> int:
         self._require_open()
@@ -154,13 +156,17 @@ def knowledge_index() -> Index:
 
 
 def close_index() -> None:
-    """Let go of this process's index, if it was ever opened."""
-    if _opened.cache_info().currsize:
-        _opened().close()
+    """Let go of this process's index for good: one that is being opened meanwhile too, and none is opened after it."""
+    _closing.set()
+    with _opening:
+        if _opened.cache_info().currsize:
+            _opened().close()
 
 
 @cache
 def _opened() -> Index:
+    if _closing.is_set():
+        raise Unavailable(_CLOSED)
     chosen = embedder()
     store = vector_store(chosen.space)
     parts = config().reranker == "late-interaction" and chosen.space.tokens

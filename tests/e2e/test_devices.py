@@ -13,9 +13,9 @@ from pathlib import Path
 from infra.local.simulator.device import Model
 from infra.local.simulator.fleet import Fleet
 from infra.local.simulator.quirks import FIRMWARE, Quirk
-from tests.devices import until
 from tests.e2e.server import Server
 from tests.mqtt import TOKEN, Wire, running_broker
+from tests.until import until
 
 KHO = str(Path(sys.executable).with_name("kho"))
 

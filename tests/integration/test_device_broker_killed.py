@@ -18,7 +18,8 @@ from infra.local.simulator.fleet import Fleet
 from infra.local.simulator.quirks import FIRMWARE
 from shared.devices.registry import registry
 from shared.rpc.errors import KhoError, OutOfTime, Unavailable
-from tests.devices import forget, until
+from tests.devices import forget
+from tests.until import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

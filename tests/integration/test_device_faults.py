@@ -23,7 +23,8 @@ from infra.local.simulator.quirks import Quirk
 from shared.devices.registry import registry
 from shared.devices.sessions import Presence
 from shared.rpc.errors import Conflict, KhoError, OutOfTime
-from tests.devices import Home, One, running_home, until
+from tests.devices import Home, One, running_home
+from tests.until import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

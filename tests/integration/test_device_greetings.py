@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from infra.local.simulator.quirks import Quirk
-from tests.devices import Home, One, running_home, until
+from tests.devices import Home, One, running_home
 from tests.mqtt import SECONDS
+from tests.until import until
 from workers import device_inbox, device_presence
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from infra.local.listening import listen
 from infra.local.simulator.quirks import Quirk
 from infra.local.template import load
 from shared.devices.registry import registry
-from tests.devices import Home, forget, home_at, until
+from tests.devices import Home, forget, home_at
+from tests.until import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

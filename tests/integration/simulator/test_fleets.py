@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from infra.local.simulator.device import Model
 from infra.local.simulator.fleet import Fleet
 from infra.local.simulator.quirks import FIRMWARE, Quirk
-from tests.devices import until
 from tests.mqtt import SECONDS, Served
+from tests.until import until
 
 if TYPE_CHECKING:
     from infra.local.broker.messages import Message

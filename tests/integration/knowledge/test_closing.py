@@ -1,0 +1,67 @@
+"""A process that ends has nothing more indexed, whenever it is told to."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Final
+
+from tests.qdrant import running_qdrant
+from tests.surroundings import SURROUNDINGS
+from tests.until import until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_CLOSED_AS_IT_IS_OPENED: Final = """
+from concurrent.futures import ThreadPoolExecutor, wait
+from shared.knowledge.index import close_index, knowledge_index
+from shared.knowledge.passages import Document
+from shared.rpc.errors import Unavailable
+
+with ThreadPoolExecutor() as threads:
+    opening = threads.submit(knowledge_index)
+    input()
+    wait([threads.submit(close_index)], timeout=0.5)
+    print("told", flush=True)
+    try:
+        opening.result().revision(Document("tenant", "collection", "id"))
+    except Unavailable as refused:
+        print(refused)
+"""
+_OPENED_AFTER_IT_WAS_CLOSED: Final = """
+from shared.knowledge.index import close_index, knowledge_index
+from shared.rpc.errors import Unavailable
+
+close_index()
+try:
+    knowledge_index()
+except Unavailable as refused:
+    print(refused)
+"""
+
+
+def test_an_index_that_is_closed_while_it_is_being_opened_takes_nothing() -> None:
+    with running_qdrant() as qdrant:
+        qdrant.hang()
+        program = [sys.executable, "-c", _CLOSED_AS_IT_IS_OPENED]
+        environment = SURROUNDINGS | {"KHO_QDRANT_URL": qdrant.url}
+        with subprocess.Popen(
+            program, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdin
+            assert process.stdout
+            until(lambda: bool(qdrant.keys))
+            process.stdin.write("\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "told\n"
+            qdrant.wake()
+            assert process.stdout.read() == "The index is closed.\n"
+
+
+def test_nothing_is_opened_after_it_was_closed(tmp_path: Path) -> None:
+    environment = SURROUNDINGS | {"KHO_QDRANT_FOLDER": str(tmp_path / "index")}
+    program = [sys.executable, "-c", _OPENED_AFTER_IT_WAS_CLOSED]
+    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "The index is closed.\n"
+    assert not (tmp_path / "index").exists()
