@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 _LINKS: Final = 16
 _PAGE: Final = 1_000
 _SETTLE_AFTER: Final = 5_000
+_SEARCHING: Final = max(1, (os.cpu_count() or 1) // 2)
+"""Threads: each keeps its core busy for a while after a search, and questions are embedded on the others."""
 
 
 class FolderTaken(Exception):
@@ -175,7 +177,7 @@ def _remember(space: Space, file: Path) -> None:
 
 def _opened(space: Space, folder: Path) -> EdgeShard:
     if folder.exists():
-        return EdgeShard.load(str(folder))
+        return EdgeShard.load(str(folder), _config(space))
     # Made aside, so that whoever is killed on the way leaves nothing that looks like an index.
     unfinished = folder.with_name(f"{folder.name}.new")
     _empty(unfinished)
@@ -213,6 +215,7 @@ def _config(space: Space) -> EdgeConfig:
     return EdgeConfig(
         vectors=vectors | ({PARTS: parts} if space.tokens else {}),
         sparse_vectors={TERMS: EdgeSparseVectorParams(modifier=Modifier.Idf)},
+        max_search_threads=_SEARCHING,
     )
 
 
