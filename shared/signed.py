@@ -12,17 +12,17 @@ import hmac
 import json
 import math
 import os
-import select
 import time
 from collections import deque
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache, cached_property
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from ssl import SSLContext, create_default_context
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlsplit
+
+from shared.connection import BadAnswer, Connection
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -128,7 +128,7 @@ class Service:
         given = url or os.environ.get(f"AWS_ENDPOINT_URL_{name.upper()}") or os.environ.get("AWS_ENDPOINT_URL")
         self.url = given or f"https://{name}.{self._region}.{domain}"
         self._parts = urlsplit(self.url)
-        self._idle: deque[tuple[HTTPConnection, float]] = deque()
+        self._idle: deque[tuple[Connection, float]] = deque()
         self._credentials: Credentials | None = None
 
     def post(self, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str], bytes]:
@@ -150,18 +150,16 @@ class Service:
             signed["x-amzn-trace-id"] = trace  # what is called shows up in the caller's trace
         connection = self._connection()
         try:
-            connection.request(method, f"{path}?{query}" if query else path, body, signed)
-            response = connection.getresponse()
-            answer = response.read()
-        except (OSError, HTTPException) as error:
+            answer = connection.ask(method, f"{path}?{query}" if query else path, signed, body)
+        except (OSError, BadAnswer) as error:
             connection.close()
             failure = NoAnswerInTime if isinstance(error, TimeoutError) else ConnectionFailed
             raise failure(type(error).__name__) from None
-        if response.will_close or len(self._idle) >= _KEPT:
-            connection.close()
-        else:
+        if connection.goes_on and len(self._idle) < _KEPT:
             self._idle.append((connection, time.monotonic()))
-        return response.status, {name.lower(): value for name, value in response.getheaders()}, answer
+        else:
+            connection.close()
+        return answer
 
     def close(self) -> None:
         """Let go of the connections that are idle."""
@@ -206,31 +204,17 @@ class Service:
         context.set_alpn_protocols(["http/1.1"])
         return context
 
-    def _connection(self) -> HTTPConnection:
+    def _connection(self) -> Connection:
         while self._idle:
             try:
                 kept, since = self._idle.pop()
             except IndexError:
                 break  # another thread was first
-            if time.monotonic() - since < self._kept_seconds and not _is_over(kept):
+            if time.monotonic() - since < self._kept_seconds and not kept.is_over():
                 return kept
             kept.close()
-        host, port = self._parts.hostname or "", self._parts.port
-        connection = (
-            HTTPSConnection(host, port, timeout=self._connect_seconds, context=self._tls)
-            if self._parts.scheme == "https"
-            else HTTPConnection(host, port, timeout=self._connect_seconds)
-        )
+        tls = self._tls if self._parts.scheme == "https" else None
         try:
-            connection.connect()
+            return Connection(self._parts, tls, connect_seconds=self._connect_seconds, read_seconds=self._read_seconds)
         except OSError as error:
             raise NotReached(type(error).__name__) from None
-        connection.sock.settimeout(self._read_seconds)
-        return connection
-
-
-def _is_over(kept: HTTPConnection) -> bool:
-    """Whether the other side has ended a connection meanwhile: there is something to read where nothing was asked."""
-    waiting = select.poll()
-    waiting.register(kept.sock, select.POLLIN)
-    return bool(waiting.poll(0))

@@ -6,38 +6,26 @@ What it does is decided by the query that it is sent, so that one of them serves
 from __future__ import annotations
 
 import contextlib
-import datetime
 import html
 import socket
 import socketserver
-import ssl
 import struct
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from tests.certificates import certify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from tests.certificates import Certificate
 
     Converse = Callable[[socket.socket, str, threading.Event], None]
 
 HOST: Final = "html.duckduckgo.com"
 PAGES: Final = Path(__file__).with_name("recorded")
-
-
-@dataclass(frozen=True, slots=True)
-class Certificate:
-    """A certificate for DuckDuckGo's name, and the authority that vouches for it."""
-
-    authority: Path
-    chain: Path
 
 
 class DuckDuckGoProxy(socketserver.ThreadingTCPServer):
@@ -49,8 +37,7 @@ class DuckDuckGoProxy(socketserver.ThreadingTCPServer):
 
     def __init__(self, certificate: Certificate) -> None:
         super().__init__(("127.0.0.1", 0), _Conversation)
-        self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.tls.load_cert_chain(certificate.chain)
+        self.tls = certificate.serving()
         self.authority = certificate.authority
         self.tls.set_alpn_protocols(["http/1.1"])
         self.targets: list[str] = []
@@ -66,7 +53,7 @@ class DuckDuckGoProxy(socketserver.ThreadingTCPServer):
 @contextlib.contextmanager
 def duckduckgo(folder: Path, *, name: str = HOST) -> Iterator[DuckDuckGoProxy]:
     """Serve until left, with a certificate for `name`."""
-    certificate = _certify(name, folder)
+    certificate = certify(name, folder)
     with DuckDuckGoProxy(certificate) as proxy:
         thread = threading.Thread(target=proxy.serve_forever, name="duckduckgo", args=(0.02,))
         thread.start()
@@ -214,36 +201,3 @@ CASES: Final[dict[str, Converse]] = {
     "trickle": _trickle,
     "trickle head": _trickle_head,
 }
-
-
-def _certify(name: str, folder: Path) -> Certificate:
-    """Make an authority, and have it sign a certificate for `name`."""
-    authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-    issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "A test's authority")])
-    now = datetime.datetime.now(datetime.UTC)
-
-    def signed(subject: x509.Name, public: ec.EllipticCurvePublicKey, extension: x509.ExtensionType) -> bytes:
-        builder = (
-            x509.CertificateBuilder()
-            .subject_name(subject)
-            .issuer_name(issuer)
-            .public_key(public)
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - datetime.timedelta(hours=1))
-            .not_valid_after(now + datetime.timedelta(days=1))
-            .add_extension(extension, critical=isinstance(extension, x509.BasicConstraints))
-        )
-        return builder.sign(authority_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    certificate = Certificate(folder / f"{name}.authority.pem", folder / f"{name}.chain.pem")
-    certificate.authority.write_bytes(
-        signed(issuer, authority_key.public_key(), x509.BasicConstraints(ca=True, path_length=0))
-    )
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    certificate.chain.write_bytes(
-        private + signed(subject, key.public_key(), x509.SubjectAlternativeName([x509.DNSName(name)]))
-    )
-    return certificate

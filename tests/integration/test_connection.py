@@ -1,0 +1,223 @@
+"""Requests over connections of our own: what is heard is whole, and is what was asked for."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+import pytest
+
+from shared.connection import BadAnswer, Connection
+from shared.signed import ConnectionFailed, NoAnswerInTime, NotReached, Service
+from tests.certificates import certify
+from tests.until import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+OK: Final = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nX-Amz-Id: a\r\n\r\nhi"
+
+
+class Speaking:
+    """A server that says the same bytes to each request, and counts who came."""
+
+    def __init__(self, said: bytes, tls: ssl.SSLContext | None = None) -> None:
+        self.said = said
+        self.heard: list[bytes] = []
+        self.visitors: list[socket.socket] = []
+        self.ended = 0
+        self._tls = tls
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        scheme = "https" if tls else "http"
+        self.url = f"{scheme}://localhost:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)  # else who accepts goes on
+        self._listener.close()
+        for each in self.visitors:
+            each.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                visitor, _ = self._listener.accept()
+                visitor = self._tls.wrap_socket(visitor, server_side=True) if self._tls else visitor
+            except ssl.SSLError:
+                continue
+            except OSError:
+                return
+            self.visitors.append(visitor)
+            threading.Thread(target=self._serve, args=[visitor], daemon=True).start()
+
+    def _serve(self, visitor: socket.socket) -> None:
+        try:
+            while request := visitor.recv(65_536):
+                self.heard.append(request)
+                visitor.sendall(self.said)
+                if b"connection: close" in self.said or self.said.endswith(b"cut"):
+                    break
+        except OSError:
+            pass
+        finally:
+            self.ended += 1
+            visitor.close()
+
+
+@contextmanager
+def speaking(said: bytes, tls: ssl.SSLContext | None = None) -> Iterator[Speaking]:
+    server = Speaking(said, tls)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+def asked(server: Speaking) -> tuple[int, dict[str, str], bytes]:
+    connection = connected(server)
+    try:
+        return connection.ask("POST", "/", {"host": "localhost"}, b"{}")
+    finally:
+        connection.close()
+
+
+def connected(server: Speaking) -> Connection:
+    return Connection(urlsplit(server.url), None, connect_seconds=1, read_seconds=1)
+
+
+def service(server: Speaking, **more: float) -> Service:
+    return Service("dynamodb", connect_seconds=1, read_seconds=1, url=server.url, **more)
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        (OK, (200, {"content-length": "2", "x-amz-id": "a"}, b"hi")),
+        (b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n", (400, {"content-length": "0"}, b"")),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", (204, {}, b"")),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" + OK, (200, {"content-length": "2", "x-amz-id": "a"}, b"hi")),
+        (
+            b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n3\r\n yo\r\n0\r\n\r\n",
+            (200, {"transfer-encoding": "chunked"}, b"hi yo"),
+        ),
+        (
+            b"HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nhi",
+            (200, {"content-length": "2"}, b"hi"),
+        ),
+    ],
+)
+def test_a_whole_answer_is_understood(said: bytes, answer: tuple[int, dict[str, str], bytes]) -> None:
+    with speaking(said) as server:
+        assert asked(server) == answer
+        assert server.heard == [b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param(b"SSH-2.0-OpenSSH_9.2\r\n", id="another protocol"),
+        pytest.param(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\ncut", id="too short"),
+        pytest.param(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\ncut", id="headers alone"),
+        pytest.param(b"HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\nhi", id="no length"),
+        pytest.param(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\nhi!", id="two lengths"),
+        pytest.param(OK + OK, id="two answers"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nx: " + b"y" * 70_000, id="headers without end"),
+    ],
+)
+def test_what_is_no_whole_answer_is_none(said: bytes) -> None:
+    with speaking(said) as server, pytest.raises(BadAnswer):
+        asked(server)
+
+
+@pytest.mark.parametrize("target", ["/a b", "/a\r\nx: y", "/\n"])
+def test_a_request_is_of_one_line(target: str) -> None:
+    with speaking(OK) as server:
+        connection = connected(server)
+        with pytest.raises(ValueError, match="one line"):
+            connection.ask("GET", target, {}, b"")
+        with pytest.raises(ValueError, match="one line"):
+            connection.ask("GET", "/", {"x": "a\r\ny: b"}, b"")
+        connection.close()
+        assert server.heard == []
+
+
+def test_one_connection_serves_one_request_after_the_other() -> None:
+    with speaking(OK) as server:
+        asking = service(server)
+        for _ in range(5):
+            assert asking.post("/", b"{}", {})[2] == b"hi"
+        assert len(server.visitors) == 1
+        asking.close()
+        until(lambda: server.ended == 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "more"),
+    [(OK.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n"), {}), (OK, {"kept_seconds": 0.0})],
+)
+def test_what_is_not_to_be_kept_is_not(said: bytes, more: dict[str, float]) -> None:
+    with speaking(said) as server:
+        asking = service(server, **more)
+        for _ in range(3):
+            assert asking.post("/", b"{}", {})[2] == b"hi"
+        assert len(server.visitors) == 3
+        asking.close()
+
+
+def test_a_connection_that_the_other_side_ended_is_not_asked_again() -> None:
+    with speaking(OK) as server:
+        asking = service(server)
+        asking.post("/", b"{}", {})
+        server.visitors[0].shutdown(socket.SHUT_RDWR)
+        until(lambda: server.ended == 1)
+        assert asking.post("/", b"{}", {})[2] == b"hi"
+        assert len(server.visitors) == 2
+        asking.close()
+
+
+def test_a_hundred_connections_are_kept_at_most() -> None:
+    with speaking(b"") as server:
+        asking, answers = service(server), []
+        asking_at_once = [
+            threading.Thread(target=lambda: answers.append(asking.post("/", b"{}", {}))) for _ in range(130)
+        ]
+        for thread in asking_at_once:
+            thread.start()
+        until(lambda: len(server.heard) == 130)
+        for visitor in list(server.visitors):
+            visitor.sendall(OK)
+        for thread in asking_at_once:
+            thread.join()
+        assert len(answers) == 130
+        until(lambda: server.ended == 30)
+        asking.close()
+        until(lambda: server.ended == 130)
+
+
+def test_whoever_does_not_answer_is_told_from_whoever_cannot_be_reached() -> None:
+    with speaking(b"") as server, pytest.raises(NoAnswerInTime):
+        service(server).post("/", b"{}", {})
+    with pytest.raises(NotReached):
+        service(server).post("/", b"{}", {})
+    with speaking(OK + b"cut") as server, pytest.raises(ConnectionFailed):
+        service(server).post("/", b"{}", {})
+
+
+def test_a_certificate_is_one_of_a_maker_that_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    certificate = certify("localhost", tmp_path)
+    with speaking(OK, certificate.serving()) as server:
+        with pytest.raises(NotReached):
+            service(server).post("/", b"{}", {})
+        monkeypatch.setenv("AWS_CA_BUNDLE", str(certificate.authority))
+        trusting = service(server)
+        assert trusting.post("/", b"{}", {})[0] == 200
+        trusting.close()
+    other = certify("elsewhere.example", tmp_path)
+    monkeypatch.setenv("AWS_CA_BUNDLE", str(other.authority))
+    with speaking(OK, other.serving()) as server, pytest.raises(NotReached):
+        service(server).post("/", b"{}", {})
