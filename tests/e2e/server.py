@@ -126,7 +126,7 @@ class Server:
             if self.process.poll() is not None:
                 raise AssertionError(f"the server ended: {self.printed()}")
             found = re.search(r"listens on (http://\S+)", self.printed())
-            if found:
+            if found and "Ctrl-C ends it." in self.printed():
                 return found[1]
             time.sleep(0.05)
         raise AssertionError(f"the server did not start: {self.printed()}")
