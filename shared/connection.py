@@ -6,7 +6,7 @@ import select
 import socket
 from typing import TYPE_CHECKING, Final
 
-from httptools import HttpParserError, HttpResponseParser
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,6 +44,7 @@ class Connection:
         self, method: str, target: str, headers: Mapping[str, str], body: bytes
     ) -> tuple[int, dict[str, str], bytes]:
         """Status, headers by their names in small letters, and body of what the server answers."""
+        self.goes_on = False  # until a whole answer says so
         lines = [f"{name}: {value}" for name, value in headers.items()]
         start = f"{method} {target} HTTP/1.1"
         if not all(line.isprintable() for line in (start, *lines)) or " " in target:
@@ -51,18 +52,26 @@ class Connection:
         head = "\r\n".join([start, *lines, f"content-length: {len(body)}", "", ""])
         self._socket.sendall(head.encode("latin-1") + body)
         answer = _Answer()
-        parser = answer.parser
+        try:
+            self._hear(answer)
+        finally:
+            # It holds who hears it: megabytes would wait for whoever collects garbage.
+            del answer.parser
+        self.goes_on = answer.goes_on
+        return answer.status, answer.headers, b"".join(answer.body)
+
+    def _hear(self, answer: _Answer) -> None:
         while not answer.is_whole:
             received = self._socket.recv(_READ_BYTES)
             if not received:
                 raise BadAnswer("the answer ended before it was whole")
             try:
-                parser.feed_data(received)
-            except HttpParserError as error:
+                answer.parser.feed_data(received)
+            except (HttpParserError, HttpParserUpgrade) as error:
+                if (cause := error.__context__) and not isinstance(cause, Exception):
+                    raise cause from None  # an interrupt, which the parser took for a fault of whoever hears it
                 raise BadAnswer(type(error).__name__) from None
             answer.bound(len(received))
-        self.goes_on = answer.goes_on
-        return answer.status, answer.headers, b"".join(answer.body)
 
     def is_over(self) -> bool:
         """Whether the other side has ended it meanwhile: there is something to read where nothing was asked."""
@@ -90,9 +99,11 @@ class _Answer:
     def on_message_begin(self) -> None:
         if self.is_whole:
             raise BadAnswer("more came than was asked for")
+        self.headers, self.status = {}, 0  # what was said on the way (1xx) is not the answer's
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+        if not self.status:  # else it comes after the body
+            self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         self.status, self.goes_on = self.parser.get_status_code(), self.parser.should_keep_alive()

@@ -152,13 +152,13 @@ class Service:
         try:
             answer = connection.ask(method, f"{path}?{query}" if query else path, signed, body)
         except (OSError, BadAnswer) as error:
-            connection.close()
             failure = NoAnswerInTime if isinstance(error, TimeoutError) else ConnectionFailed
             raise failure(type(error).__name__) from None
-        if connection.goes_on and len(self._idle) < _KEPT:
-            self._idle.append((connection, time.monotonic()))
-        else:
-            connection.close()
+        finally:
+            if connection.goes_on and len(self._idle) < _KEPT:
+                self._idle.append((connection, time.monotonic()))
+            else:
+                connection.close()
         return answer
 
     def close(self) -> None:

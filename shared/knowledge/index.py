@@ -156,7 +156,7 @@ def knowledge_index() -> Index:
 
 
 def close_index() -> None:
-    """Let go of this process's index for good: one that is being opened meanwhile too, and none is opened after it."""
+    """Let go of this process's index for good: of one that is being opened, once it is, and none is opened after it."""
     _closing.set()
     with _opening:
         if _opened.cache_info().currsize:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import ssl
 import threading
@@ -100,9 +101,9 @@ def service(server: Speaking, **more: float) -> Service:
         (OK, (200, {"content-length": "2", "x-amz-id": "a"}, b"hi")),
         (b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n", (400, {"content-length": "0"}, b"")),
         (b"HTTP/1.1 204 No Content\r\n\r\n", (204, {}, b"")),
-        (b"HTTP/1.1 100 Continue\r\n\r\n" + OK, (200, {"content-length": "2", "x-amz-id": "a"}, b"hi")),
+        (b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n" + OK, (200, {"content-length": "2", "x-amz-id": "a"}, b"hi")),
         (
-            b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n3\r\n yo\r\n0\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n3\r\n yo\r\n0\r\ntrailer: x\r\n\r\n",
             (200, {"transfer-encoding": "chunked"}, b"hi yo"),
         ),
         (
@@ -126,11 +127,37 @@ def test_a_whole_answer_is_understood(said: bytes, answer: tuple[int, dict[str, 
         pytest.param(b"HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\nhi", id="no length"),
         pytest.param(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\nhi!", id="two lengths"),
         pytest.param(OK + OK, id="two answers"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nhi", id="no end but the connection's"),
+        pytest.param(b"HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n", id="an upgrade"),
+        pytest.param(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nx: " + b"y" * 70_000, id="at length, later"),
         pytest.param(b"HTTP/1.1 200 OK\r\nx: " + b"y" * 70_000, id="headers without end"),
     ],
 )
 def test_what_is_no_whole_answer_is_none(said: bytes) -> None:
     with speaking(said) as server, pytest.raises(BadAnswer):
+        asked(server)
+
+
+def test_what_was_heard_is_let_go_of_at_once() -> None:
+    with speaking(OK) as server:
+        connection = connected(server)
+        gc.collect()
+        gc.disable()
+        try:
+            for _ in range(10):
+                connection.ask("GET", "/", {}, b"")
+            assert gc.collect() == 0
+        finally:
+            gc.enable()
+            connection.close()
+
+
+def test_an_interrupt_is_no_fault_of_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("shared.connection._Answer.on_header", interrupted)
+    with speaking(OK) as server, pytest.raises(KeyboardInterrupt):
         asked(server)
 
 
@@ -143,6 +170,9 @@ def test_a_request_is_of_one_line(target: str) -> None:
         with pytest.raises(ValueError, match="one line"):
             connection.ask("GET", "/", {"x": "a\r\ny: b"}, b"")
         connection.close()
+        with pytest.raises(ValueError, match="one line"):
+            service(server).post(target, b"", {})
+        until(lambda: server.ended == len(server.visitors) == 2)
         assert server.heard == []
 
 

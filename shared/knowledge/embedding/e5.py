@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import onnxruntime  # type: ignore[import-untyped]
 
+from shared.knowledge.cores import cores
 from shared.knowledge.embedding import Embedding
 from shared.knowledge.embedding.graph import model
 from shared.knowledge.embedding.pieces import Pieces
@@ -99,4 +99,4 @@ def _engine() -> _Engine:
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="embedding")
+    return ThreadPoolExecutor(cores(), thread_name_prefix="embedding")

@@ -42,6 +42,7 @@ from qdrant_edge import (
 from qdrant_edge import Point as EdgePoint
 
 from shared.config import ConfigurationError
+from shared.knowledge.cores import cores
 from shared.knowledge.embedding import RemoteText
 from shared.knowledge.lexical import Terms
 from shared.knowledge.store import HOLDER, KEYWORDS, MEANING, PARTS, TERMS, Scope, document_of
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 _LINKS: Final = 16
 _PAGE: Final = 1_000
 _SETTLE_AFTER: Final = 5_000
-_SEARCHING: Final = max(1, (os.cpu_count() or 1) // 2)
+_SEARCHING: Final = max(1, cores() // 2)
 """Threads: each keeps its core busy for a while after a search, and questions are embedded on the others."""
 
 
