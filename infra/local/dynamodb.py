@@ -17,6 +17,8 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from infra.local.changes import tend
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -50,6 +52,8 @@ class Engine:
         except EngineFailed:
             self.close()
             raise
+        if DURABLE:
+            tend(file)
         threading.Thread(target=self._keep_running, name="store", daemon=True).start()
 
     def close(self) -> None:
