@@ -22,8 +22,10 @@ from shared.rpc.errors import Unavailable
 with ThreadPoolExecutor() as threads:
     opening = threads.submit(knowledge_index)
     input()
-    wait([threads.submit(close_index)], timeout=0.5)
+    closing = threads.submit(close_index)
+    wait([closing], timeout=0.5)
     print("told", flush=True)
+    closing.result()
     try:
         opening.result().revision(Document("tenant", "collection", "id"))
     except Unavailable as refused:
