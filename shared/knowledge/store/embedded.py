@@ -46,6 +46,7 @@ from shared.knowledge.cores import cores
 from shared.knowledge.embedding import RemoteText
 from shared.knowledge.lexical import Terms
 from shared.knowledge.store import HOLDER, KEYWORDS, MEANING, PARTS, TERMS, Scope, document_of
+from shared.knowledge.store.warming import warm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,9 +78,11 @@ class Embedded:
         except ConfigurationError:
             os.close(self._lock)
             raise
-        self._shard = _opened(space, path / "shard")
+        self._folder = path / "shard"
+        self._shard = _opened(space, self._folder)
         self._settling = threading.Lock()
         self._unsettled = 0
+        threading.Thread(target=warm, args=[self._folder], name="warming", daemon=True).start()
 
     def write(self, points: Sequence[Point], version: int) -> None:
         """Keep `points`, which are all of `version`, but for those that are there in a newer one."""
@@ -148,6 +151,8 @@ class Embedded:
         try:
             self._shard.flush()
             self._shard.optimize()
+            # What the engine has just written is not in memory: a query would wait for some hundred reads of the disk.
+            warm(self._folder)
         finally:
             self._settling.release()
 
