@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shared.knowledge.reranking import Reranker
     from shared.knowledge.store import VectorStore
 
-_CANDIDATES: Final = 64
+_CANDIDATES: Final = 32
 _NEARBY: Final = 25
 _LOOKED_AT: Final = 20
 _WORDS: Final = 256

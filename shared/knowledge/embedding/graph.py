@@ -1,8 +1,8 @@
 """e5 as a graph that onnxruntime runs, made of the weights in a moment whenever a process first needs it.
 
 Matrices are multiplied in whole numbers: what is read has 8 bits, weights have 7, for processors without an instruction
-of their own for it add two products in 16 bits, and what does not fit is cut off without a word. So a text has the same
-vectors everywhere. Each layer's last matrix reads what has outliers, a few pieces in a text: there every piece has a
+of their own for it add two products in 16 bits, and what does not fit is cut off without a word. So a text means
+the same everywhere. Each layer's last matrix reads what has outliers, a few pieces in a text: there every piece has a
 scale of its own (cosine to the exact vectors .9985 on average, with one scale for all .9963).
 """
 
