@@ -28,27 +28,30 @@ _PASSING: Final = {
 
 
 class Wire:
-    """DynamoDB in this process's region; what may pass is tried three times."""
+    """DynamoDB in this process's region, or at `url`; what may pass is tried three times."""
 
-    def __init__(self) -> None:
+    _API = "DynamoDB_20120810"
+
+    def __init__(self, url: str = "") -> None:
         # Three tries of three seconds, begun within shared.telemetry's budget, end within the time a request has.
-        self._service = Service("dynamodb", connect_seconds=2, read_seconds=3)
+        self._service = Service("dynamodb", connect_seconds=2, read_seconds=3, url=url)
 
-    def _ask(self, operation: str, /, **request: Any) -> Any:
+    def ask(self, operation: str, /, **request: Any) -> Any:
+        """The answer to an operation of the protocol, or the error that it says."""
         if operation == "TransactWriteItems":
             # A transaction that is sent again is done once.
             request = {"ClientRequestToken": secrets.token_hex(16)} | request
         body = json.dumps(request, default=_as_base64).encode()
         headers = {
             "content-type": "application/x-amz-json-1.0",
-            "x-amz-target": f"DynamoDB_20120810.{operation}",
+            "x-amz-target": f"{self._API}.{operation}",
             "accept-encoding": "identity",
         }
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 status, answered, raw = self._service.post("/", body, headers)
                 _require_whole(raw, answered.get("x-amz-crc32"))
-                answer = json.loads(raw, object_hook=_from_base64) if raw else {}
+                answer = self._read(raw) if raw else {}
             except (ConnectionFailed, ValueError) as error:
                 if attempt == _ATTEMPTS:
                     raise EndpointConnectionError(endpoint_url=self._service.url, error=error) from None
@@ -66,15 +69,32 @@ class Wire:
         """Let go of the connections."""
         self._service.close()
 
-    get_item = partialmethod(_ask, "GetItem")
-    put_item = partialmethod(_ask, "PutItem")
-    update_item = partialmethod(_ask, "UpdateItem")
-    delete_item = partialmethod(_ask, "DeleteItem")
-    query = partialmethod(_ask, "Query")
-    scan = partialmethod(_ask, "Scan")
-    batch_get_item = partialmethod(_ask, "BatchGetItem")
-    batch_write_item = partialmethod(_ask, "BatchWriteItem")
-    transact_write_items = partialmethod(_ask, "TransactWriteItems")
+    def _read(self, raw: bytes) -> Any:
+        return json.loads(raw, object_hook=_from_base64)
+
+    get_item = partialmethod(ask, "GetItem")
+    put_item = partialmethod(ask, "PutItem")
+    update_item = partialmethod(ask, "UpdateItem")
+    delete_item = partialmethod(ask, "DeleteItem")
+    query = partialmethod(ask, "Query")
+    scan = partialmethod(ask, "Scan")
+    batch_get_item = partialmethod(ask, "BatchGetItem")
+    batch_write_item = partialmethod(ask, "BatchWriteItem")
+    transact_write_items = partialmethod(ask, "TransactWriteItems")
+
+
+class StreamsWire(Wire):
+    """DynamoDB Streams, its records as functions are sent them."""
+
+    _API = "DynamoDBStreams_20120810"
+
+    def _read(self, raw: bytes) -> Any:
+        return json.loads(raw)
+
+    list_streams = partialmethod(Wire.ask, "ListStreams")
+    describe_stream = partialmethod(Wire.ask, "DescribeStream")
+    get_shard_iterator = partialmethod(Wire.ask, "GetShardIterator")
+    get_records = partialmethod(Wire.ask, "GetRecords")
 
 
 def _failure(status: int, answer: dict[str, Any], operation: str) -> ClientError:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import re
 import secrets
+import sys
 import time
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,18 +21,34 @@ from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 from shared.rpc.errors import Internal, KhoError, OutOfTime, Unavailable
 
 if TYPE_CHECKING:
-    import logging
     from collections.abc import Iterator
 
 _CORRELATION_ID: Final = re.compile(r"[A-Za-z0-9._=:-]{8,128}")
 
 
-def _handler() -> logging.Handler | None:
-    file = os.environ.get("KHO_LOG_FILE")
-    return RotatingFileHandler(file, maxBytes=10_000_000, backupCount=3, delay=True) if file else None
+class _Log(logging.Handler):
+    """Writes to the file that is named when a line is written, whoever was imported before it was; else to Lambda."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._file = ""
+        self._writer: logging.Handler = logging.StreamHandler(sys.stdout)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        file = os.environ.get("KHO_LOG_FILE", "")
+        if file != self._file:
+            self._writer.close()
+            self._writer = _rotated(file) if file else logging.StreamHandler(sys.stdout)
+            self._file = file
+        self._writer.setFormatter(self.formatter)
+        self._writer.emit(record)
 
 
-logger = Logger(service="kho", logger_handler=_handler())
+def _rotated(file: str) -> logging.Handler:
+    return RotatingFileHandler(file, maxBytes=10_000_000, backupCount=3)
+
+
+logger = Logger(service="kho", logger_handler=_Log())
 _cold = [True]
 
 REQUEST_SECONDS: Final = 13.0

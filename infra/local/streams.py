@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 import threading
@@ -10,10 +9,9 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-import boto3
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from shared.dynamodb_wire import StreamsWire
 from shared.rpc.invoke import FunctionCrashed
 from shared.telemetry import logger
 
@@ -42,9 +40,8 @@ class StreamReader(threading.Thread):
         self._stopping = threading.Event()
         self._iterators: dict[str, str] = {}
         self._listed_again_at = -math.inf
-        # dynoxide's shard ids are shorter than botocore believes they can be.
-        settings = Config(parameter_validation=False, retries={"total_max_attempts": 1})
-        self._client: Any = boto3.client("dynamodbstreams", endpoint_url=url, config=settings)
+        # Read four times a second, idle or not: by boto3 that took three times as much of the processor.
+        self._client = StreamsWire(url)
 
     def stop(self) -> None:
         """Stop before the next batch."""
@@ -157,7 +154,7 @@ class StreamReader(threading.Thread):
 
     def _failed(self, batch: list[dict[str, Any]]) -> set[str] | None:
         """Which records the function could not deal with, None where it ended before it said."""
-        payload = json.dumps({"Records": batch}, default=_as_event).encode()
+        payload = json.dumps({"Records": batch}).encode()
         try:
             answer = json.loads(self._functions(self._trigger.function, payload))
         except (FunctionCrashed, TimeoutError):
@@ -191,9 +188,3 @@ def _meets(rule: Any, value: dict[str, Any], name: str) -> bool:
         case dict():
             raise ValueError(f"one machine does not know the event filter {rule}")
     return name in value and value[name] == rule
-
-
-def _as_event(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode("ascii")
-    return value.timestamp()
