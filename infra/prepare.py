@@ -79,7 +79,7 @@ def _python() -> Path:
 
 
 def _pip(*arguments: str) -> None:
-    command = [str(_python()), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments]
+    command = [str(_python()), "-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments]
     if subprocess.run(command, check=False, stdin=subprocess.DEVNULL).returncode:  # noqa: S603 - our own words only
         sys.exit("Setting up .venv failed; the lines above say why. Run the same command again to go on.")
 

@@ -119,7 +119,7 @@ def _dynoxide(port: int, file: Path) -> list[str]:
 
 
 def _moto(port: int) -> list[str]:
-    return [sys.executable, "-m", "moto.server", "--port", str(port)]
+    return [sys.executable, "-I", "-m", "moto.server", "--port", str(port)]
 
 
 def _free_port() -> int:

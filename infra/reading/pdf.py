@@ -1,6 +1,6 @@
 """The text of a PDF, read in a process of its own that a hostile one cannot make large or slow.
 
-As `python -m infra.reading.pdf` this file is that process: a PDF on its input, its pages' text on its output.
+As `python -I -m infra.reading.pdf` this file is that process: a PDF on its input, its pages' text on its output.
 """
 
 from __future__ import annotations
@@ -24,12 +24,19 @@ _TOO_LARGE: Final = "unpacks to more than a document may hold"
 
 def text_of(content: bytes) -> str:
     """The text of each page, parted by form feeds."""
-    command = [sys.executable, "-m", "infra.reading.pdf"]
-    kept = ("PATH", "PYTHONPATH", "SYSTEMROOT", "LD_LIBRARY_PATH")
-    environment = {name: os.environ[name] for name in kept if name in os.environ} | {"PYTHONIOENCODING": "utf-8"}
+    # Isolated, and started elsewhere: what lies in the folder that is being read is never taken for a module of ours.
+    command = [sys.executable, "-I", "-m", "infra.reading.pdf"]
+    kept = ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH")
+    environment = {name: os.environ[name] for name in kept if name in os.environ}
     try:
         done = subprocess.run(  # noqa: S603 - our own words only
-            command, input=content, capture_output=True, timeout=_MAX_SECONDS, check=False, env=environment
+            command,
+            input=content,
+            capture_output=True,
+            timeout=_MAX_SECONDS,
+            check=False,
+            env=environment,
+            cwd=sys.prefix,
         )
     except subprocess.TimeoutExpired:
         raise Unreadable(f"takes longer than {_MAX_SECONDS} s to unpack") from None

@@ -16,6 +16,7 @@ from infra.reading.reader import FileReader
 from infra.reading.roots import Roots
 from shared.knowledge.splitting import split
 from shared.rpc.errors import InvalidRequest
+from tests.unit.pdfs import pdf, shown
 
 
 @pytest.fixture
@@ -34,36 +35,6 @@ def write(root: Path, *names: str, text: str = "x") -> None:
 
 def names(root: Path, path: str = ".", *, recursive: bool = True) -> list[str]:
     return [each.name for each in scan(Roots([root]), path, recursive=recursive).files]
-
-
-def pdf(*pages: bytes, compressed: bool = False) -> bytes:
-    """A PDF whose pages have these content streams."""
-    count = len(pages)
-    objects = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
-        b"<< /Type /Pages /Count %d /Kids [%s] >>" % (count, b" ".join(b"%d 0 R" % (4 + 2 * n) for n in range(count))),
-        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-    ]
-    for n, stream in enumerate(pages):
-        content = zlib.compress(stream, 9) if compressed else stream
-        how = b"/Filter /FlateDecode " if compressed else b""
-        objects += [
-            b"<< /Type /Page /Parent 2 0 R /Contents %d 0 R /Resources << /Font << /F 3 0 R >> >> >>" % (5 + 2 * n),
-            b"<< %s/Length %d >>\nstream\n%s\nendstream" % (how, len(content), content),
-        ]
-    made, offsets = bytearray(b"%PDF-1.4\n"), []
-    for number, each in enumerate(objects, start=1):
-        offsets.append(len(made))
-        made += b"%d 0 obj\n%s\nendobj\n" % (number, each)
-    start = len(made)
-    made += b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
-    made += b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
-    made += b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, start)
-    return bytes(made)
-
-
-def shown(text: bytes) -> bytes:
-    return b"BT /F 12 Tf 72 720 Td (%s) Tj ET" % text
 
 
 def test_a_folder_is_read_recursively_only_where_wanted(root: Path) -> None:

@@ -1,0 +1,43 @@
+"""No process of ours runs what lies in the folder that it is started in, or where its environment points."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from infra import prepare
+from infra.local import dynamodb
+from infra.reading.pdf import text_of
+from tests.unit.pdfs import pdf, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def read_a_pdf() -> None:
+    assert text_of(pdf(shown(b"harmless"))).strip() == "harmless"
+
+
+def start_the_store() -> None:
+    subprocess.run([*dynamodb._moto(0), "--help"], check=True)
+
+
+def install_packages() -> None:
+    prepare._pip("--help")
+
+
+@pytest.mark.parametrize("start", [read_a_pdf, start_the_store, install_packages])
+def test_what_lies_in_the_working_folder_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: Callable[[], None]
+) -> None:
+    ran = tmp_path / "ran"
+    for name in ("infra", "moto", "pip", "pypdf", "sitecustomize", "usercustomize", "io"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(f"open({str(ran)!r}, 'w').close()\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", f":{tmp_path}")
+    start()
+    assert not ran.exists()
