@@ -9,7 +9,7 @@ from pydantic import Field
 
 from doors.direct import Caller, Params, method
 from research_agent import collections, documents, jobs
-from research_agent.ingested import Ingested, accepted, ingested
+from research_agent.ingested import Ingested, accepted, ingested, require_in
 from research_agent.markdown import documents_ingested
 from research_agent.naming import NOT_BLANK
 from shared.knowledge.ingesting import Ingestion, is_long
@@ -55,4 +55,6 @@ def handler(params: AugmentKnowledge, caller: Caller) -> Ingested:
         return accepted(jobs(caller).start(collection, [new], []), collection)
     ingestion = Ingestion(held)
     ingestion.bring(new)
+    require_in(ingestion.tally)
+    collections(caller).require_still(collection)
     return ingested(ingestion.tally, collection)

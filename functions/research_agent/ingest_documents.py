@@ -9,12 +9,12 @@ from pydantic import Field
 
 from doors.direct import Caller, Params, method
 from research_agent import collections, documents, jobs
-from research_agent.ingested import Ingested, accepted, ingested
+from research_agent.ingested import Ingested, accepted, ingested, require_in
 from research_agent.markdown import documents_ingested
 from shared.knowledge import reading
 from shared.knowledge.ingesting import Ingestion, is_long
 from shared.knowledge.models import MAX_TEXT_BYTES, Failure, Name, NewDocument, Path
-from shared.knowledge.refusals import document_missing, no_reading_here, unreadable
+from shared.knowledge.refusals import document_ambiguous, document_missing, no_reading_here, unreadable
 from shared.knowledge.space import current_space
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, TooLarge, Unavailable
 from shared.rpc.offers import Tool
@@ -62,6 +62,8 @@ def handler(params: IngestDocuments, caller: Caller) -> Ingested:
     collection = collections(caller).require(params.collection, current_space())
     held = documents(caller, collection)
     if params.path is not None:
+        if params.documents is not None or params.remove is not None or params.tree:
+            raise document_ambiguous()
         reader = reading.reader()
         if reader is None:
             raise no_reading_here()
@@ -78,6 +80,9 @@ def handler(params: IngestDocuments, caller: Caller) -> Ingested:
     ingestion = Ingestion(held)
     ingestion.bring_all(sent)
     ingestion.remove(params.remove or [])
+    collections(caller).require_still(collection)
+    if params.path is not None:
+        require_in(ingestion.tally)
     return ingested(ingestion.tally, collection)
 
 

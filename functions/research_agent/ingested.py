@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from shared.knowledge.models import Failure
+from shared.knowledge.refusals import unreadable
 
 if TYPE_CHECKING:
     from shared.knowledge.models import Collection, Tally
@@ -44,6 +45,12 @@ def ingested(tally: Tally, collection: Collection) -> Ingested:
     )
 
 
+def require_in(tally: Tally) -> None:
+    """Refuse what failed where it was all that was to be brought in."""
+    for failure in tally.failed:
+        raise unreadable(failure.path, failure.reason)
+
+
 def accepted(job_id: str, collection: Collection) -> Ingested:
     """That a worker does it."""
     message = "This takes a while: get_ingestion with this job_id tells how far it is."
@@ -59,7 +66,7 @@ def said(tally: Tally) -> str:
             ("updated", tally.updated),
             ("unchanged", tally.unchanged),
             ("removed", tally.removed),
-            ("failed", len(tally.failed)),
+            ("failed", tally.failures),
         )
         if count
     ]

@@ -82,4 +82,5 @@ def _changed(action: Action, name: str, chosen: list[str], caller: Caller) -> tu
         case "unlink":
             return f"Unlinked the project '{name}' from {listed}.", kept.unlink(name, chosen)
         case _:
-            return f"The project '{name}' searches {listed} by default.", kept.set_defaults(name, chosen)
+            searched = listed if chosen else "everything that it is linked to"
+            return f"The project '{name}' searches {searched} by default.", kept.set_defaults(name, chosen)

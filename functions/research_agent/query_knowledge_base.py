@@ -14,6 +14,7 @@ from research_agent.naming import NOT_BLANK, Names, named
 from shared.knowledge.history import QueryHistory
 from shared.knowledge.models import Name
 from shared.knowledge.refinement import QueryRefinement, RelevanceLabel
+from shared.knowledge.refusals import nothing_linked
 from shared.knowledge.searching import MAX_QUERY, Search
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from shared.rpc.method import WHOLE
@@ -86,6 +87,8 @@ def handler(params: Query, caller: Caller) -> QueryResults:
     names = named(params.collections)
     if not names and params.project_name:
         names = projects(caller).require(params.project_name).searched
+        if not names:
+            raise nothing_linked(params.project_name)
     search = Search(caller.tenant_id, collections(caller), lambda each: documents(caller, each))
     found = search.run(params.query, names, params.top_k, params.document_context or "")
     history = QueryHistory(table(), caller.tenant_id)

@@ -6,6 +6,8 @@ another, which finds unchanged what is in already.
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any, Final
 
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
@@ -19,9 +21,9 @@ from shared.knowledge.index import knowledge_index
 from shared.knowledge.ingesting import carry_out
 from shared.knowledge.jobs import Job, Jobs
 from shared.knowledge.reading import reader
-from shared.knowledge.refusals import no_collection, no_reading_here
+from shared.knowledge.refusals import no_reading_here
 from shared.knowledge.space import current_space
-from shared.rpc.errors import KhoError, Unavailable
+from shared.rpc.errors import KhoError, NotFound, OutOfTime, Unavailable
 from shared.telemetry import correlation_id_from, observe
 
 _TURN_SECONDS: Final = 600.0
@@ -37,28 +39,33 @@ def handler(event: dict[str, Any], context: Any) -> Any:
 def _ingest(record: Any) -> None:
     tenant_id = record.dynamodb.keys["pk"].removesuffix(keys.work(""))
     job_id = record.dynamodb.keys["sk"].removeprefix(keys.INGEST).partition("#")[0]
-    with observe("workers/ingest", correlation_id_from(record.event_id)):
-        table = Table(config().knowledge_table)
-        jobs = Jobs(table, tenant_id)
+    table = Table(config().knowledge_table)
+    jobs = Jobs(table, tenant_id)
+    try:
         job = jobs.require(job_id)
-        if job.status in ("done", "failed"):
-            return
-        try:
+    except NotFound:
+        return  # its time is over
+    if job.status in ("done", "failed"):
+        return
+    try:
+        with observe("workers/ingest", correlation_id_from(record.event_id), budget=math.inf):
             _carry_out(job, jobs, table, tenant_id)
-        except Unavailable:
-            raise
-        except KhoError as refusal:
-            jobs.report(job_id, "failed", job.tally, total=job.total, message=refusal.message)
-            jobs.finish(job)
+    except (Unavailable, OutOfTime):
+        raise
+    except KhoError as refusal:
+        # A crash of ours too: tried again it would crash again, and all ingestions behind it would wait.
+        jobs.report(job_id, "failed", job.tally, total=job.total, message=refusal.message)
+        jobs.finish(job)
 
 
 def _carry_out(job: Job, jobs: Jobs, table: Table, tenant_id: str) -> None:
-    collection = Collections(table, tenant_id).require(job.collection, current_space())
-    if collection.id != job.collection_id:
-        raise no_collection(job.collection)  # the one of this name is another by now
+    collections = Collections(table, tenant_id)
+    collection = replace(collections.require(job.collection, current_space()), id=job.collection_id)
+    collections.require_still(collection)
     files = reader()
     if job.path and files is None:
         raise no_reading_here()
     find = (lambda: files.find(job.path, recursive=job.recursive)) if job.path and files else None
     documents = Documents(table, tenant_id, collection, knowledge_index())
     carry_out(job, jobs, documents, find, _TURN_SECONDS)
+    collections.require_still(collection)

@@ -41,7 +41,7 @@ class StreamReader(threading.Thread):
         self._iterators: dict[str, str] = {}
         self._listed_again_at = -math.inf
         # Read four times a second, idle or not: by boto3 that took three times as much of the processor.
-        self._client = StreamsWire(url)
+        self._client: Any = StreamsWire(url)
 
     def stop(self) -> None:
         """Stop before the next batch."""
@@ -49,6 +49,12 @@ class StreamReader(threading.Thread):
 
     def run(self) -> None:
         """Bring records until stopped; a store that does not answer is asked again."""
+        try:
+            self._bring_all()
+        finally:
+            self._client.close()
+
+    def _bring_all(self) -> None:
         positions = self._remembered()
         while not self._stopping.is_set():
             try:

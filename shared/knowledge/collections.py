@@ -53,6 +53,11 @@ class Collections:
             raise other_embedding(name, str(collection.space), str(space))
         return collection
 
+    def require_still(self, collection: Collection) -> None:
+        """Refuse where the collection was deleted meanwhile, though another may have its name."""
+        if self.require(collection.name).id != collection.id:
+            raise no_collection(collection.name)
+
     def searched(self, names: Sequence[str], space: Space) -> list[Collection]:
         """The collections of these names, or all where none is named."""
         if names:

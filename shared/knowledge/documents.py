@@ -77,7 +77,7 @@ class Documents:
 
     def remove(self, path: str) -> bool:
         """Let the collection hold nothing under `path`; False where it holds nothing already."""
-        item = self._table.get(self._partition, path)
+        item = self._table.get(self._partition, path) if _is_short(path) else None
         if item is None or (item.get("gone") and _is_indexed(item)):
             return False
         if not item.get("gone"):
@@ -107,7 +107,9 @@ class Documents:
 
     def told(self, field: Literal["hash", "revision"], paths: Iterable[str]) -> dict[str, Any]:
         """One thing about each of the documents that there are under `paths`."""
-        items = self._table.get_all(((self._partition, path) for path in dict.fromkeys(paths)), ("sk", field, "gone"))
+        items = self._table.get_all(
+            ((self._partition, path) for path in dict.fromkeys(paths) if _is_short(path)), ("sk", field, "gone")
+        )
         return {item["sk"]: item[field] for item in items if not item.get("gone")}
 
     def page(self, limit: int, cursor: str | None = None) -> tuple[list[StoredDocument], str | None]:
@@ -259,10 +261,15 @@ class Documents:
 
 
 def _require_storable(new: NewDocument) -> None:
-    if len(new.path.encode("utf-8")) > MAX_PATH_BYTES:
+    if not _is_short(new.path):
         raise unreadable(new.path[:80] + "…", f"has a path of more than {MAX_PATH_BYTES} bytes")
     if len(new.text.encode("utf-8")) > MAX_TEXT_BYTES:
         raise document_too_large(new.path, MAX_TEXT_BYTES)
+
+
+def _is_short(path: str) -> bool:
+    """Whether there may be a document under `path`: a longer one is no key of the table."""
+    return len(path.encode("utf-8")) <= MAX_PATH_BYTES
 
 
 def _read_as(origin: str, path: str) -> Any:

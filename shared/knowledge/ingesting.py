@@ -61,7 +61,7 @@ class Ingestion:
         except (Unavailable, OutOfTime):
             raise  # not for what it is: nothing else would go in either
         except KhoError as refusal:
-            self._fail(Failure(new.path, refusal.message))
+            self._fail(Failure(new.path, refusal.message.removeprefix(new.path).strip()))
             return
         setattr(self.tally, brought.outcome, getattr(self.tally, brought.outcome) + 1)
         self.tally.chunks += brought.chunks

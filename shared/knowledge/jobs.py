@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from shared.knowledge.models import Collection, JobStatus
 
 _KEPT_SECONDS: Final = 7 * 24 * 3600
-_MAX_FAILURES: Final = 1000
+_FAILURES_BYTES: Final = 200 * 1024
+_PATHS_AT_ONCE: Final = 200
+"""An item holds 400 KB: so many of the longest paths are less than half of it, and failures have another half."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +67,12 @@ class Jobs:
         texts = Texts(self._table, self._tenant_id, collection.id)
         partition = keys.job(self._tenant_id, job_id)
         for number, new in enumerate(documents):
-            todo = asdict(new) | {"text": texts.keep(new.path, new.text)}
+            todo = asdict(new) | {"text": texts.keep(job_id, new.text)}
             self._table.write(Write("Put", {"pk": partition, "sk": keys.todo(number)} | todo | _expiry()))
-        self._begin(job_id, collection, total=len(documents), removed=list(removed))
+        for start in range(0, len(removed), _PATHS_AT_ONCE):
+            some = {"pk": partition, "sk": keys.remove(start), "paths": list(removed[start : start + _PATHS_AT_ONCE])}
+            self._table.write(Write("Put", some | _expiry()))
+        self._begin(job_id, collection, total=len(documents))
 
     def start_reading(self, collection: Collection, path: str, *, recursive: bool) -> str:
         """Have the files under `path` read and brought in by a worker on this machine; the job's id."""
@@ -85,15 +90,15 @@ class Jobs:
 
     def removed(self, job_id: str) -> list[str]:
         """The paths that the ingestion is to take out."""
-        item = self._table.get(keys.job(self._tenant_id, job_id), keys.JOB)
-        return list(item["removed"]) if item else []
+        pages = self._table.query(keys.job(self._tenant_id, job_id), Keys.beginning(keys.REMOVE))
+        return [path for page in pages for item in page for path in item["paths"]]
 
     def todo(self, job: Job) -> Iterator[NewDocument]:
         """The documents that are still to be brought in, in their order."""
         texts = Texts(self._table, self._tenant_id, job.collection_id)
         for page in self._table.query(keys.job(self._tenant_id, job.id), Keys.beginning(keys.TODO)):
             for item in page:
-                text = texts.read(item["path"], item["text"])
+                text = texts.read(job.id, item["text"])
                 if text is not None:
                     yield NewDocument(
                         path=item["path"],
@@ -106,7 +111,8 @@ class Jobs:
 
     def report(self, job_id: str, status: JobStatus, tally: Tally, *, total: int, message: str = "") -> None:
         """Say how far the ingestion is."""
-        counts = asdict(tally) | {"failed": [asdict(each) for each in tally.failed[:_MAX_FAILURES]]}
+        listed = _fitting(tally.failed)
+        counts = asdict(tally) | {"failed": listed, "unlisted": tally.failures - len(listed)}
         self._table.write(
             Write(
                 "Update",
@@ -126,9 +132,12 @@ class Jobs:
     def finish(self, job: Job) -> None:
         """Forget what was to be done."""
         texts = Texts(self._table, self._tenant_id, job.collection_id)
-        for page in self._table.query(keys.job(self._tenant_id, job.id), Keys.beginning(keys.TODO)):
+        partition = keys.job(self._tenant_id, job.id)
+        for page in self._table.query(partition, Keys.beginning(keys.TODO)):
             for item in page:
-                texts.delete(item["path"], item["text"])
+                texts.delete(job.id, item["text"])
+            self._table.delete_all((item["pk"], item["sk"]) for item in page)
+        for page in self._table.query(partition, Keys.beginning(keys.REMOVE)):
             self._table.delete_all((item["pk"], item["sk"]) for item in page)
 
     def _begin(self, job_id: str, collection: Collection, **more: Any) -> None:
@@ -141,7 +150,6 @@ class Jobs:
             "collection_id": collection.id,
             "path": "",
             "recursive": False,
-            "removed": [],
             "tally": asdict(Tally()),
             "message": "",
             "created_at": at,
@@ -152,6 +160,17 @@ class Jobs:
 
 def _expiry() -> dict[str, int]:
     return {"expires_at": int(time.time()) + _KEPT_SECONDS}
+
+
+def _fitting(failures: Sequence[Failure]) -> list[dict[str, str]]:
+    """As many of them, from the first on, as an item has room for."""
+    listed, left = [], _FAILURES_BYTES
+    for each in failures:
+        left -= len(each.path.encode()) + len(each.reason.encode()) + 20
+        if left < 0:
+            break
+        listed.append(asdict(each))
+    return listed
 
 
 def _job(job_id: str, item: Item) -> Job:

@@ -8,6 +8,7 @@
     {tenant}#queries                {time}#{random}         what was asked
     {tenant}#job#{job}              job                     an ingestion: how far it is
     {tenant}#job#{job}              todo#{number}           one document that it is to bring in
+    {tenant}#job#{job}              remove#{number}         paths that it is to take out
     {tenant}#work                   ingest#{job}#{run}      that an ingestion is to go on
     {tenant}#work                   index#{collection}#…    that a document waits to be indexed
     {tenant}#work                   purge#{collection}      that a collection is gone: what it held is to be deleted
@@ -23,6 +24,7 @@ from typing import Final
 
 JOB: Final = "job"
 TODO: Final = "todo#"
+REMOVE: Final = "remove#"
 INGEST: Final = "ingest#"
 INDEX: Final = "index#"
 PURGE: Final = "purge#"
@@ -66,6 +68,11 @@ def job(tenant_id: str, job_id: str) -> str:
 def todo(number: int) -> str:
     """The sort key of a document that an ingestion is to bring in."""
     return f"{TODO}{number:08d}"
+
+
+def remove(number: int) -> str:
+    """The sort key of some of the paths that an ingestion is to take out."""
+    return f"{REMOVE}{number:08d}"
 
 
 def work(tenant_id: str) -> str:

@@ -107,11 +107,18 @@ class Tally:
     chunks: int = 0
     pending: int = 0
     failed: list[Failure] = field(default_factory=list)
+    unlisted: int = 0
+    """How many failed beside those."""
+
+    @property
+    def failures(self) -> int:
+        """How many failed."""
+        return len(self.failed) + self.unlisted
 
     @property
     def documents(self) -> int:
         """How many were seen to."""
-        return self.added + self.updated + self.unchanged + len(self.failed)
+        return self.added + self.updated + self.unchanged + self.failures
 
 
 @dataclass(frozen=True, slots=True)

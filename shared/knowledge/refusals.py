@@ -72,6 +72,13 @@ document_missing = Refusal(
     "Send 'documents': [{'path', 'content'}], or a 'path' where the server may read this machine's files.",
     problem=("documents", "is required where there is no path"),
 )
+document_ambiguous = Refusal(
+    InvalidRequest,
+    "DOCUMENT_PARAMETER_AMBIGUOUS",
+    "Give either 'path' or what is sent: 'documents', 'remove' and 'tree'.",
+    "Call twice where both are to be ingested; nothing was changed.",
+    problem=("path", "stands alone"),
+)
 no_job = Refusal(
     NotFound,
     "DOCUMENT_JOB_NOT_FOUND",
@@ -130,6 +137,13 @@ project_incomplete = Refusal(
     "Call again with it; nothing was changed.",
     ("action", "missing"),
     ("{missing}", "is required"),
+)
+nothing_linked = Refusal(
+    Conflict,
+    "CONFIGURATION_NOTHING_LINKED",
+    "The project '{project_name}' is linked to no collection, so there is nothing to search in it.",
+    "Link some with manage_projects (action 'link'), or name 'collections'.",
+    ("project_name",),
 )
 not_linked = Refusal(
     Conflict,

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 MAX_QUERY: Final = 2048
 _SPARE: Final = 5
 """How many more are asked for than are wanted: some may be of documents that have changed meanwhile."""
+_REFINED_BY: Final = 10
+"""So many hits tell whether a query is too broad, however few of them are wanted."""
 _DECIMALS: Final = 4
 
 
@@ -58,7 +60,7 @@ class Search:
         """The best passages for `query` in the collections of these names, or in all."""
         _require_query(query)
         chosen = {each.id: each for each in self._collections.searched(names, current_space())}
-        question = Question(query, self._tenant_id, tuple(chosen), top_k + _SPARE, context)
+        question = Question(query, self._tenant_id, tuple(chosen), max(top_k, _REFINED_BY) + _SPARE, context)
         checking: list[Future[dict[tuple[str, str], int]]] = []
 
         def check(passages: Iterable[Passage]) -> None:
@@ -71,7 +73,9 @@ class Search:
             raise not_searchable() from None
         revisions = checking[0].result()
         current = [hit for hit in proposed if revisions.get(_place(hit.passage.document)) == hit.passage.revision]
-        return Found(current[:top_k], [each.name for each in chosen.values()], refine(query, current[:top_k]))
+        return Found(
+            current[:top_k], [each.name for each in chosen.values()], refine(query, current[: max(top_k, _REFINED_BY)])
+        )
 
     def _revisions(self, documents: Iterable[Document], chosen: dict[str, Collection]) -> dict[tuple[str, str], int]:
         """At which revision documents are now, those that there still are."""

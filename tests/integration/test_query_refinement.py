@@ -152,3 +152,12 @@ def test_each_query_gets_its_status_and_words_that_exist(reader: Caller, query: 
 def test_a_misspelt_word_is_recognised(reader: Caller, query: str, meant: str) -> None:
     refinement = ask(reader, "query_knowledge_base", query=query)["query_refinement"]
     assert meant in [word.lower() for word in refinement["suggestions"]]
+
+
+@pytest.mark.parametrize("query", ["deploying", "restart a pod in kubernetes", "kuberntes"])
+def test_the_status_does_not_hang_on_how_many_passages_are_wanted(reader: Caller, query: str) -> None:
+    statuses = {
+        ask(reader, "query_knowledge_base", query=query, top_k=wanted)["query_refinement"]["status"]
+        for wanted in (1, 3, 10, 50)
+    }
+    assert statuses == {dict(TABLE)[query]}

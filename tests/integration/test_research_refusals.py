@@ -1,0 +1,70 @@
+"""What the research agent's methods refuse, rather than doing something else than was asked."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from shared.rpc.caller import ROLES, Caller
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Asking = Callable[..., Any]
+
+
+@pytest.fixture
+def ask(tenant: str) -> Asking:
+    """Calls a method: its result, or its error's code."""
+    caller = Caller("tester", frozenset(ROLES), tenant)
+
+    def asked(method: str, **params: Any) -> Any:
+        handler = importlib.import_module(f"research_agent.{method}").handler
+        call = {"method": method, "params": params, "caller": caller.record(), "correlation_id": "refusals"}
+        answer = handler(call, None)
+        return answer["error"]["code"] if "error" in answer else answer["result"]
+
+    asked("manage_collections", action="create", collection_name="notes")
+    return asked
+
+
+def test_a_project_that_is_linked_to_nothing_does_not_search_everything(ask: Asking) -> None:
+    ask("augment_knowledge", content="The key lies under the mat.", source="secret", collection="notes")
+    ask("manage_projects", action="create", project_name="garden")
+    query = {"query": "where is the key?", "project_name": "garden"}
+    assert ask("query_knowledge_base", **query) == "CONFIGURATION_NOTHING_LINKED"
+    ask("manage_collections", action="create", collection_name="plants")
+    ask("manage_projects", action="link", project_name="garden", collections="plants")
+    ask("manage_projects", action="set-defaults", project_name="garden", collections="plants")
+    assert ask("query_knowledge_base", **query)["results"] == []
+    ask("manage_collections", action="delete", collection_name="plants")
+    assert ask("query_knowledge_base", **query) == "CONFIGURATION_NOTHING_LINKED"
+
+
+def test_a_project_without_defaults_searches_what_it_is_linked_to(ask: Asking) -> None:
+    ask("manage_projects", action="create", project_name="garden", collections="notes")
+    done = ask("manage_projects", action="set-defaults", project_name="garden")
+    assert done["message"] == "The project 'garden' searches everything that it is linked to by default."
+
+
+@pytest.mark.parametrize(
+    "more", [{"documents": [{"path": "b.md", "content": "x"}]}, {"remove": ["g.md"]}, {"tree": "t"}], ids=str
+)
+def test_a_path_stands_alone(ask: Asking, more: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.knowledge.reading.reader", object)
+    assert ask("ingest_documents", path="a.md", collection="notes", **more) == "DOCUMENT_PARAMETER_AMBIGUOUS"
+
+
+def test_a_text_that_cannot_be_kept_is_refused(ask: Asking) -> None:
+    answer = ask("augment_knowledge", content="x", source="é" * 451, collection="notes")
+    assert answer == "DOCUMENT_UNREADABLE"
+
+
+def test_paths_too_long_to_be_there_are_not_there(ask: Asking) -> None:
+    sent = [{"path": "é" * 900, "content": "x" * 30_000}]
+    done = ask("ingest_documents", collection="notes", documents=sent, remove=["é" * 900])
+    assert done["status"] == "accepted"
+    done = ask("ingest_documents", collection="notes", remove=["é" * 900])
+    assert (done["status"], done["removed"]) == ("success", 0)
