@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 SERVER: Final = "research-agent"
 _CONFIGURATION: Final = -32001
+_COLLECTION: Final = -32002
 _SYSTEM: Final = -32000
 _WORKERS: Final = ("workers-ingest", "workers-index_knowledge")
 
@@ -50,6 +51,13 @@ class Refused(Exception):
     def system(cls, message: str, guidance: str) -> Refused:
         """What is wrong with the way to the backend."""
         return cls(_SYSTEM, message, {"code": "UNAVAILABLE", "details": {}, "guidance": guidance})
+
+
+def unconfirmed(name: str) -> Refused:
+    """That nothing is deleted which nobody has confirmed."""
+    guidance = f"Confirm when asked, or delete it at a prompt: research-agent collections delete {name} --yes"
+    data = {"code": "COLLECTION_NOT_CONFIRMED", "details": {"collection": name}, "guidance": guidance}
+    return Refused(_COLLECTION, f"The collection '{name}' was not deleted: nobody confirmed it.", data)
 
 
 class Backend(Protocol):

@@ -80,11 +80,9 @@ def mcp(*, root: _Roots = (), debug: bool = False, where: Where = HERE) -> None:
     from infra.research import stdio
     from infra.research.keeping import Kept
 
-    backend = Kept(where.choice())
-    try:
-        stdio.run(backend, FileReader(Roots(root or (Path(),))), timeout=where.timeout, debug=debug)
-    finally:
-        backend.close()
+    roots = Roots(root or (Path(),))
+    backend = Kept(where.choice(), roots.folders)
+    stdio.run(backend, FileReader(roots), timeout=where.timeout, debug=debug)
 
 
 @collections.command(name="list")

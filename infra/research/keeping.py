@@ -1,7 +1,8 @@
 """A backend for as long as an editor is open: the server that runs on the data, or one that is started for it.
 
 One process alone can have the data folder. So an editor's session starts `kho serve` on it where none runs, and the
-command line and other editors find that one.
+command line and other editors find that one. It is told the session's roots: its own default, the working folder, is
+wherever the editor happens to be.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from infra.local.folder import FolderTaken, serving
 from infra.research.backend import Refused, Remote
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from infra.research.backend import Choice
 
 _START_SECONDS: Final = 60
@@ -28,27 +31,35 @@ _ASKED_EVERY_SECONDS: Final = 0.1
 class Kept:
     """Answers from wherever the data is served at the moment."""
 
-    def __init__(self, choice: Choice) -> None:
+    def __init__(self, choice: Choice, roots: Sequence[Path]) -> None:
         self._choice = choice
         self._data = choice.data.expanduser().resolve()
+        self._roots = roots
         self._starting = threading.Lock()
         self._started: subprocess.Popen[bytes] | None = None
+        self._closed = threading.Event()
 
     def call(self, method: str, params: dict[str, Any]) -> Any:
-        """The result as plain JSON values, or `Refused`."""
+        """The result as plain JSON values, or `Refused`; once closed, nothing is asked any more."""
+        if self._closed.is_set():
+            raise _closed()
         address = self._choice.endpoint or self._address()
         return Remote(address, self._choice.key, self._choice.timeout).call(method, params)
 
     def close(self) -> None:
-        """End the server that was started here."""
-        if self._started:
-            self._started.terminate()
-            self._started.wait()
+        """End the server that was started here, and start no other for who is still waiting."""
+        self._closed.set()
+        with self._starting:
+            if self._started:
+                self._started.terminate()
+                self._started.wait()
 
     def _address(self) -> str:
         with self._starting:
             deadline = time.monotonic() + _START_SECONDS
             while time.monotonic() < deadline:
+                if self._closed.is_set():
+                    raise _closed()
                 try:
                     running = serving(self._data)
                 except FolderTaken:
@@ -68,6 +79,8 @@ class Kept:
         self._data.mkdir(mode=0o700, parents=True, exist_ok=True)
         kho = Path(sys.executable).with_name("kho")
         command = [str(kho), "serve", "--data", str(self._data), "--port", "0", "--mqtt-port", "0"]
+        for root in self._roots:
+            command += ["--root", str(root)]
         with (self._data / "serve.log").open("ab") as output:
             self._started = subprocess.Popen(  # noqa: S603 - our own words only
                 command,
@@ -76,3 +89,7 @@ class Kept:
                 stderr=subprocess.STDOUT,
                 preexec_fn=end_with_parent if platform.system() == "Linux" else None,  # noqa: PLW1509 - one system call
             )
+
+
+def _closed() -> Refused:
+    return Refused.system("The editor has closed this session.", "Start another one.")

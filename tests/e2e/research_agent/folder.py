@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,3 +28,8 @@ def held(session: Editor, collection: str) -> dict[str, str]:
     """The hashes of the documents that a collection holds, by their paths."""
     info = session.result("manage_collections", action="info", collection_name=collection)
     return {each["path"]: each["hash"] for each in info["documents"]}
+
+
+def address_of(data: Path) -> str:
+    """Where the server that an editor has started on the data folder can be reached."""
+    return str(json.loads((data / "serving.json").read_text())["address"])

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from fastmcp import Client
 from mcp.shared.exceptions import MCPError
 
-from tests.e2e.research_agent.folder import held, sources
+from shared.rpc.offers import offers
+from tests.e2e.research_agent.folder import address_of, held, sources
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.e2e.editor import Editor
 
 
@@ -21,7 +25,38 @@ def test_the_tools_of_the_seed(session: Editor) -> None:
         "ingest_documents": {"path", "collection"},
         "manage_projects": {"action"},
         "augment_knowledge": {"content", "source", "collection"},
+        "get_ingestion": {"job_id"},
     }
+
+
+@pytest.mark.usefixtures("notes")
+def test_tools_take_what_they_take_at_mcp(session: Editor, data: Path) -> None:
+    there = {tool.name: tool for tool in session.portal.call(_tools_at, f"{address_of(data)}/mcp")}
+    for name, tool in session.tools().items():
+        here, known = (each.model_dump() for each in (tool, there[name]))
+        if name == "ingest_documents":
+            taken, known_there = (each.pop("input_schema")["properties"] for each in (here, known))
+            assert set(known_there) - set(taken) == {"documents", "remove", "tree"}
+            for shared in ("collection", "recursive"):
+                assert taken[shared] == known_there[shared]
+        for each in (here, known):
+            each.pop("meta")
+        assert here == known
+    assert {each.name for each in offers().of("research-agent").tools} == set(session.tools())
+
+
+async def _tools_at(address: str) -> list[Any]:
+    async with Client(address) as client:
+        return list(await client.list_tools())
+
+
+def test_lists_go_on_where_they_ended(session: Editor, notes: str) -> None:
+    session.result("manage_collections", action="create", collection_name="another")
+    first = session.result("manage_collections", action="list", limit=1)
+    rest = session.result("manage_collections", action="list", cursor=first["next_cursor"])
+    everything = session.result("manage_collections", action="list")
+    assert first["collections"] + rest["collections"] == everything["collections"]
+    assert notes in [each["name"] for each in everything["collections"]]
 
 
 def test_a_query_answers_in_the_seed_s_form(session: Editor, notes: str) -> None:

@@ -1,0 +1,106 @@
+"""One session of an editor, from the server that is started for it to the end of both."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Any
+
+import urllib3
+
+from tests.e2e.editor import COMMAND, editor
+from tests.e2e.research_agent.folder import address_of, write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LONG = "Ships of many kinds lie here, and each has its berth.\n\n" * 4000
+HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+
+
+class _Pipe:
+    """A client that writes lines, for what no client library would send."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        assert process.stdin
+        assert process.stdout
+        self._in: IO[str] = process.stdin
+        self._out: IO[str] = process.stdout
+        self.ask(0, "initialize", HELLO)
+        self.read()
+        self.write(json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+
+    def write(self, line: str) -> None:
+        self._in.write(f"{line}\n")
+        self._in.flush()
+
+    def ask(self, number: int, method: str, params: dict[str, Any]) -> None:
+        self.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}))
+
+    def read(self) -> Any:
+        return json.loads(self._out.readline())
+
+    def close(self) -> int:
+        self._in.close()
+        return self.process.wait(timeout=30)
+
+
+@contextmanager
+def _pipe(folder: Path, data: Path) -> Iterator[_Pipe]:
+    command = [COMMAND, "mcp", "--data", str(data)]
+    with (
+        (folder.parent / "mcp.log").open("w") as log,
+        subprocess.Popen(
+            command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
+        ) as process,
+    ):
+        try:
+            yield _Pipe(process)
+        finally:
+            process.kill()
+
+
+def test_the_server_of_a_session_reads_under_its_roots_alone(tmp_path: Path) -> None:
+    folder, data = tmp_path / "work", tmp_path / "data"
+    write(folder, {"docs/open.md": "# Open\n\nEveryone may know.", "closed.md": "# Closed\n\nNobody may know."})
+    with editor(folder, data, "--root", str(folder / "docs")) as session:
+        session.result("manage_collections", action="create", collection_name="notes")
+
+        def ingest(path: Path) -> Any:
+            asked = {"collection": "notes", "path": str(path)}
+            return urllib3.request("POST", f"{address_of(data)}/research-agent/ingest_documents", json=asked).json()
+
+        assert "error" not in ingest(folder / "docs/open.md")
+        assert ingest(folder / "closed.md")["error"]["code"] == "DOCUMENT_PATH_FORBIDDEN"
+
+
+def test_a_long_text_is_answered_with_its_job_in_time(tmp_path: Path) -> None:
+    folder, data = tmp_path / "work", tmp_path / "data"
+    folder.mkdir()
+    with editor(folder, data) as session:
+        session.result("manage_collections", action="create", collection_name="notes")
+        with editor(folder, data, "--timeout", "6") as hasty:
+            begun = hasty.result("augment_knowledge", content=LONG, source="ships", collection="notes")
+            assert begun["status"] == "accepted"
+            assert hasty.progress == sorted(set(hasty.progress)) != []
+            told = hasty.result("get_ingestion", job_id=begun["job_id"])
+        assert (told["total"], told["status"]) in ((1, "running"), (1, "queued"))
+
+
+def test_closing_the_pipe_ends_a_session_that_waits_for_a_job(tmp_path: Path) -> None:
+    folder, data = tmp_path / "work", tmp_path / "data"
+    folder.mkdir()
+    with _pipe(folder, data) as client:
+        asked = {"action": "create", "collection_name": "notes"}
+        client.ask(1, "tools/call", {"name": "manage_collections", "arguments": asked})
+        assert "result" in client.read()
+        asked = {"content": LONG, "source": "ships", "collection": "notes"}
+        call = {"name": "augment_knowledge", "arguments": asked, "_meta": {"progressToken": "t"}}
+        client.ask(2, "tools/call", call)
+        assert client.read()["method"] == "notifications/progress"
+        assert client.close() == 0
+    assert not (data / "serving.json").exists()
+    assert (data / "serve.log").read_text().count("Kho listens on") == 1
