@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from contextlib import ExitStack, contextmanager
@@ -15,7 +16,9 @@ from infra.local.dynamodb import DURABLE, Engine, EngineFailed, connect, create_
 from infra.local.environment import point_at_store, prepare
 from infra.local.folder import FolderTaken, hold, serving
 from infra.local.template import load
+from shared import dynamodb
 from shared.rpc.errors import KhoError
+from shared.telemetry import logger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +62,8 @@ def reached(where: Where) -> Iterator[Serving | None]:
     """
     from botocore.exceptions import BotoCoreError, ClientError
 
-    os.environ.setdefault("POWERTOOLS_LOG_LEVEL", "CRITICAL")
+    if "POWERTOOLS_LOG_LEVEL" not in os.environ:
+        logger.setLevel(logging.CRITICAL)
     with ExitStack() as stack:
         try:
             if where.stack:
@@ -99,10 +103,8 @@ def _settle(stack: str) -> None:
         end(f"There is no stack '{stack}' of Kho in {client.meta.region_name}. Correct --stack, or choose its region.")
     os.environ.update(found["Environment"]["Variables"])
     os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"
-    os.environ["POWERTOOLS_LOG_LEVEL"] = "CRITICAL"
-
-    from shared import dynamodb  # as it is imported it reads where the log goes, which is settled only here
-
+    # The stack's own level is for its functions: here lines of the log would stand in a command's answer.
+    logger.setLevel(logging.CRITICAL)
     dynamodb.use(_signed_in())
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _FLOORS: Final = {"en": 0.70, "vi": 0.77, "zh": 0.80}
 _OTHER: Final = 0.74
-_NO_PROSE: Final = 0.70
+_NO_PROSE: Final = 0.69
 """Code and tables are in no language, or in another than what is asked of them."""
 _ACROSS: Final = 0.50
 _BEHIND: Final = 0.15
