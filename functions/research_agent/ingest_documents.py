@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -12,12 +12,14 @@ from research_agent import collections, documents, jobs
 from research_agent.ingested import Ingested, accepted, ingested, require_in
 from research_agent.markdown import documents_ingested
 from shared.knowledge import reading
-from shared.knowledge.ingesting import Ingestion, is_long
+from shared.knowledge.ingesting import Ingestion, is_long, vanished
 from shared.knowledge.models import MAX_TEXT_BYTES, Failure, Name, NewDocument, Path
-from shared.knowledge.refusals import document_ambiguous, document_missing, no_reading_here, unreadable
+from shared.knowledge.refusals import document_ambiguous, document_missing, no_reading_here
 from shared.knowledge.space import current_space
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, TooLarge, Unavailable
 from shared.rpc.offers import Tool
+
+_REMOVED_AT_ONCE: Final = 100
 
 
 class SentDocument(Params):
@@ -70,28 +72,25 @@ def handler(params: IngestDocuments, caller: Caller) -> Ingested:
         findings = reader.find(params.path, recursive=params.recursive)
         if findings.is_folder:
             return accepted(jobs(caller).start_reading(collection, params.path, recursive=params.recursive), collection)
-        sent = [_read(file) for file in findings.files()]
+        sent = [file if isinstance(file, Failure) else file.document() for file in findings.files()]
+        removed = vanished(held, findings) if findings.absent else []
+        if findings.absent and not removed:
+            raise findings.absent
     elif params.documents is None and params.remove is None:
         raise document_missing()
     else:
         sent = [_new(each, params.tree) for each in params.documents or []]
-    if is_long(held, sent):
-        return accepted(jobs(caller).start(collection, sent, params.remove or []), collection)
+        removed = params.remove or []
+    read = [each for each in sent if isinstance(each, NewDocument)]
+    if is_long(held, read) or len(removed) > _REMOVED_AT_ONCE:
+        return accepted(jobs(caller).start(collection, read, removed), collection)
     ingestion = Ingestion(held)
     ingestion.bring_all(sent)
-    ingestion.remove(params.remove or [])
+    ingestion.remove(removed)
     collections(caller).require_still(collection)
     if params.path is not None:
         require_in(ingestion.tally)
     return ingested(ingestion.tally, collection)
-
-
-def _read(file: reading.Unread | Failure) -> NewDocument:
-    """The one file that was asked for, which must be readable."""
-    read = file if isinstance(file, Failure) else file.document()
-    if isinstance(read, Failure):
-        raise unreadable(read.path, read.reason)
-    return read
 
 
 def _new(sent: SentDocument, tree: str) -> NewDocument:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from shared.knowledge.models import Failure
+from shared.knowledge.reading import Unfit
 
 
 class Unreadable(Exception):
@@ -17,9 +18,11 @@ class Absent(Unreadable):
     """Nothing is there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """One file that was left out, and why."""
+class Inaccessible(Unreadable):
+    """It cannot be looked at now, and may say what it said."""
 
-    path: str
-    reason: str
+
+def failure(path: str, refusal: Unreadable) -> Failure:
+    """What a refusal makes of the file at `path`."""
+    # A share that is away for a moment, or rights that are being changed, must not cost anybody their documents.
+    return Failure(path, str(refusal)) if isinstance(refusal, Inaccessible) else Unfit(path, str(refusal))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore.base import GitIgnorePatternError
 
-from infra.reading.failures import Failure, Unreadable
+from infra.reading.failures import Absent, Unreadable, failure
 from infra.reading.roots import read_bytes
+from shared.knowledge.models import Failure
+from shared.knowledge.reading import Unfit
 from shared.rpc.text import encodable
 
 if TYPE_CHECKING:
@@ -27,18 +29,29 @@ _IGNORE_FILE: Final = ".gitignore"
 class Scan:
     """The files to read, those that cannot be, and which names the scan has spoken for."""
 
+    place: Place
+    kind: Literal["file", "folder", "absent"]
+    recursive: bool = True
+    is_whole: bool = False
+    """Whether all that lies under its root was looked for."""
     files: list[Place] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
-    folder: str | None = None
-    recursive: bool = False
+    unlisted: list[str] = field(default_factory=list)
+
+    def reads(self, name: str) -> bool:
+        """Whether a file of this name is among those that were looked for."""
+        if self.kind == "file" or any(_is_below(folder, name) for folder in self.unlisted):
+            return False
+        rest = name if self.place.name == "." else name.removeprefix(f"{self.place.name}/")
+        return name == self.place.name or (_is_below(self.place.name, name) and (self.recursive or "/" not in rest))
 
     def covers(self, name: str) -> bool:
-        """Whether a file of this name would have been found, were it still there."""
-        if self.folder is None:
-            return False
-        inside = "" if self.folder == "." else f"{self.folder}/"
-        rest = name.removeprefix(inside)
-        return name.startswith(inside) and (self.recursive or "/" not in rest)
+        """Whether a file of the same root would have been found, were it still there and called so."""
+        return self.reads(name) or (self.is_whole and not self.unlisted)
+
+
+def _is_below(folder: str, name: str) -> bool:
+    return folder == "." or name.startswith(f"{folder}/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +64,18 @@ class _Rules:
 
 def scan(roots: Roots, path: str, *, recursive: bool) -> Scan:
     """Find the files of `path`: itself, or those of the folder it is."""
-    place = roots.place(path)
+    try:
+        place = roots.place(path)
+    except Absent:
+        place = roots.meant(path)
+        if not place.root.is_dir():
+            raise  # a root that is away, as a disk may be, has not lost its files
+        return Scan(place, "absent")
+    if _is_left_out(roots, place):
+        raise Unreadable("is left out: it is hidden, or a .gitignore names it")
     if not place.path.is_dir():
-        return Scan([place])
-    found = Scan(folder=place.name, recursive=recursive)
+        return Scan(place, "file", files=[place])
+    found = Scan(place, "folder", recursive, is_whole=recursive and place.path == roots.outermost(place.path))
     above = [place.root, *(each for each in reversed(place.path.parents) if place.root in each.parents)]
     rules = [rule for folder in above if folder != place.path for rule in _rules(roots, folder)]
     waiting = [(place.path, rules)]
@@ -80,24 +101,39 @@ def _entries(roots: Roots, folder: Path, found: Scan) -> Iterator[os.DirEntry[st
             yield from entries
     except OSError as error:
         found.failures.append(Failure(_shown(roots, folder), f"cannot be listed: {error.strerror}"))
+        found.unlisted.append(roots.name(folder))
 
 
 def _take(roots: Roots, path: Path, found: Scan) -> None:
     try:
         place = roots.place(path)
     except Unreadable as refusal:
-        found.failures.append(Failure(_shown(roots, path), str(refusal)))
+        found.failures.append(failure(_shown(roots, path), refusal))
         return
     if not path.is_symlink():
         found.files.append(place)
+    elif _is_left_out(roots, place):
+        return
     elif place.path.is_dir():
-        found.failures.append(Failure(_shown(roots, path), "is a link to a folder, which is not followed"))
-    elif not found.covers(place.name):  # else it is read where it lies
+        found.failures.append(Unfit(_shown(roots, path), "is a link to a folder, which is not followed"))
+    elif not found.reads(place.name):  # else it is read where it lies
         found.files.append(replace(place, name=roots.name(path)))
 
 
 def _shown(roots: Roots, path: Path) -> str:
     return encodable(roots.name(path))
+
+
+def _is_left_out(roots: Roots, place: Place) -> bool:
+    """Whether a scan of its root would pass it by."""
+    rules: list[_Rules] = []
+    folder = place.root
+    for part in place.path.relative_to(place.root).parts:
+        rules += _rules(roots, folder)
+        folder /= part
+        if part.startswith(".") or _is_ignored(rules, folder, is_folder=folder.is_dir()):
+            return True
+    return False
 
 
 def _rules(roots: Roots, folder: Path) -> list[_Rules]:

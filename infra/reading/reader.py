@@ -7,10 +7,10 @@ import platform
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from infra.reading.failures import Absent, OutsideRoots, Unreadable
+from infra.reading.failures import Absent, OutsideRoots, Unreadable, failure
 from infra.reading.files import read
 from infra.reading.folders import scan
-from shared.knowledge.models import Failure, NewDocument
+from shared.knowledge.models import NewDocument
 from shared.knowledge.refusals import no_document, path_forbidden, unreadable
 from shared.rpc.text import encodable
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
     from infra.reading.files import File
     from infra.reading.folders import Scan
-    from infra.reading.roots import Roots
+    from infra.reading.roots import Place, Roots
+    from shared.knowledge.models import Failure
+    from shared.rpc.errors import KhoError
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,27 +46,27 @@ class ReadFile:
         try:
             return NewDocument(self.file.name, self.file.text(), hash=self.file.hash, tree=self.tree)
         except Unreadable as refusal:
-            return Failure(self.file.name, str(refusal))
+            return failure(self.file.name, refusal)
 
 
 class Files:
-    """The files under a path, each read when it is asked for."""
+    """The files under a path, each read when it is asked for; or why there is nothing."""
 
-    def __init__(self, found: Scan, tree: str) -> None:
+    def __init__(self, found: Scan, tree: str, absent: KhoError | None) -> None:
         self._found = found
         self.tree = tree
-        self.is_folder = found.folder is not None
+        self.is_folder = found.kind == "folder"
+        self.absent = absent
         self.total = len(found.files) + len(found.failures)
 
     def files(self) -> Iterator[ReadFile | Failure]:
         """Each file, or why it is left out."""
-        for failure in self._found.failures:
-            yield Failure(failure.path, failure.reason)
+        yield from self._found.failures
         for place in self._found.files:
             try:
                 yield ReadFile(read(place), self.tree)
             except Unreadable as refusal:
-                yield Failure(place.name, str(refusal))
+                yield failure(place.name, refusal)
 
     def covers(self, path: str) -> bool:
         """Whether a file of this name would have been found, were it still there."""
@@ -76,16 +78,21 @@ class FileReader:
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
-        named = "\0".join([platform.node(), *(str(folder) for folder in roots.folders)])
-        self._tree = hashlib.sha256(named.encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
     def find(self, path: str, *, recursive: bool) -> Files:
-        """What lies under `path`; a refusal in the caller's words where it may not be read or is not there."""
+        """What lies under `path`; a refusal in the caller's words where it may not be read."""
         try:
-            return Files(scan(self._roots, path, recursive=recursive), self._tree)
+            found = scan(self._roots, path, recursive=recursive)
         except Absent as refusal:
             raise no_document(path, str(refusal)) from None
         except OutsideRoots:
             raise path_forbidden(path) from None
         except Unreadable as refusal:
             raise unreadable(encodable(path), str(refusal)) from None
+        absent = no_document(path, "does not exist under the allowed roots") if found.kind == "absent" else None
+        return Files(found, self._tree(found.place), absent)
+
+    def _tree(self, place: Place) -> str:
+        # Of its root alone: what was read under others, or before there were any, is told from it.
+        named = f"{platform.node()}\0{self._roots.outermost(place.path)}"
+        return hashlib.sha256(named.encode("utf-8", "surrogateescape")).hexdigest()[:32]

@@ -6,10 +6,11 @@ import errno
 import os
 import stat
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import permutations
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from infra.reading.failures import Absent, OutsideRoots, Unreadable
+from infra.reading.failures import Absent, Inaccessible, OutsideRoots, Unreadable
 from shared.rpc.text import is_encodable
 
 if TYPE_CHECKING:
@@ -34,36 +35,64 @@ class Roots:
     """The allowed folders."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
-        self.folders = [folder.resolve() for folder in folders]
+        self.folders = list(dict.fromkeys(folder.resolve() for folder in folders))
+        outermost = [each for each in self.folders if not any(other in each.parents for other in self.folders)]
+        self._labels = dict(zip(outermost, _labels(outermost), strict=True))
 
     def place(self, path: str | Path) -> Place:
         """Where `path` leads, links followed; relative ones start from the first root."""
+        place = self.meant(path)
+        try:
+            place.path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            raise Absent("does not exist under the allowed roots") from None
+        except OSError as error:
+            raise _unresolved() if error.errno in (errno.ELOOP, errno.ENAMETOOLONG) else _inaccessible(error) from None
+        return place
+
+    def meant(self, path: str | Path) -> Place:
+        """Where `path` would lead, whether anything is there or not."""
         if not os.fspath(path) or "\0" in os.fspath(path):
             raise Absent("is not a path")
         if not is_encodable(os.fspath(path)):
             raise Unreadable("has a name that is not UTF-8")
         try:
-            wanted = self.folders[0] / Path(path).expanduser()
-            real = wanted.resolve()
-            root = self._root_of(real)
-            if root is None:
-                # Looked at before what exists, which is nobody's business out there.
-                raise OutsideRoots("leads outside the allowed roots")
-            wanted.resolve(strict=True)
-        except (FileNotFoundError, NotADirectoryError):
-            raise Absent("does not exist under the allowed roots") from None
+            real = (self.folders[0] / path).resolve()
         except (OSError, RuntimeError):
-            raise Unreadable("cannot be resolved: a loop of links, or a name that is too long") from None
+            raise _unresolved() from None
+        root = max(
+            (each for each in self.folders if _is_in(each, real)), key=lambda each: len(each.parts), default=None
+        )
+        if root is None:
+            # Looked at before what exists, which is nobody's business out there.
+            raise OutsideRoots("leads outside the allowed roots")
         return Place(root, real, self.name(real))
 
     def name(self, path: Path) -> str:
-        """What a path under the roots is called: from its root on, which is named where there are several."""
-        root = self._root_of(path)
-        relative = path.relative_to(root).as_posix() if root else path.name
-        return f"{root.name}/{relative}" if root and len(self.folders) > 1 else relative
+        """What a path under the roots is called: from its outermost root on, which is named where there are several."""
+        root = self.outermost(path)
+        return PurePosixPath(self._labels[root], path.relative_to(root).as_posix()).as_posix()
 
-    def _root_of(self, path: Path) -> Path | None:
-        return next((root for root in self.folders if path == root or root in path.parents), None)
+    def outermost(self, path: Path) -> Path:
+        """The root under which `path` is named: one inside another adds nothing to be read."""
+        return next(root for root in self._labels if _is_in(root, path))
+
+
+def _is_in(root: Path, path: Path) -> bool:
+    return path == root or root in path.parents
+
+
+def _labels(roots: Sequence[Path]) -> list[str]:
+    """What names begin with: nothing for one root, else as much of each root's end as tells it from all others."""
+    if len(roots) == 1:
+        return [""]
+    parts = [root.as_posix().strip("/").split("/") for root in roots]
+    for depth in range(1, max(map(len, parts)) + 1):
+        labels = ["/".join(each[-depth:]) + "/" for each in parts]
+        # Nor may one lead into another, whose files a folder inside it would be taken for.
+        if not any(labels[m].startswith(labels[n]) for m, n in permutations(range(len(labels)), 2)):
+            break
+    return labels
 
 
 def read_bytes(place: Place, limit: int) -> bytes:
@@ -71,7 +100,7 @@ def read_bytes(place: Place, limit: int) -> bytes:
     try:
         descriptor = _open(place)
     except OSError as error:
-        raise Unreadable(_reason(error)) from None
+        raise _inaccessible(error) from None
     with os.fdopen(descriptor, "rb", buffering=0) as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
@@ -83,7 +112,7 @@ def read_bytes(place: Place, limit: int) -> bytes:
             while len(content) <= limit and (read := file.read(_CHUNK)):
                 content += read
         except OSError as error:
-            raise Unreadable(_reason(error)) from None
+            raise _inaccessible(error) from None
     if len(content) > limit:
         raise Unreadable(f"is larger than {limit >> 20} MiB")
     return bytes(content)
@@ -107,9 +136,13 @@ def _open(place: Place) -> int:
         os.close(at)
 
 
-def _reason(error: OSError) -> str:
+def _unresolved() -> Unreadable:
+    return Unreadable("cannot be resolved: a loop of links, or a name that is too long")
+
+
+def _inaccessible(error: OSError) -> Inaccessible:
     if error.errno in (errno.EACCES, errno.EPERM):
-        return "may not be read by this user"
+        return Inaccessible("may not be read by this user")
     if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
-        return "was moved or deleted meanwhile"
-    return "cannot be read: " + (error.strerror or "unknown reason")
+        return Inaccessible("was moved or deleted meanwhile")
+    return Inaccessible("cannot be read: " + (error.strerror or "unknown reason"))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from infra.research.backend import Refused
 from shared.knowledge.models import Failure, Tally
+from shared.knowledge.reading import Unfit
 from shared.rpc.errors import KhoError, OutOfTime
 
 if TYPE_CHECKING:
@@ -57,16 +58,18 @@ class FolderIngestion:
         there = self._there()
         seen: set[str] = set()
         self._send_all(self._batches(found, there, seen), found.tree)
+        gone = [
+            each
+            for each, kept in there.items()
+            if kept["tree"] == found.tree and found.covers(each) and each not in seen
+        ]
+        if found.absent and not gone:
+            raise Refused.of(found.absent)
+        gone += [each.path for each in self._tally.failed if isinstance(each, Unfit) and each.path in there]
+        for start in range(0, len(gone), _PAGE):
+            self._count(self._ingest({"remove": gone[start : start + _PAGE]}))
         if not found.is_folder and self._tally.failed:
             raise _unreadable(self._tally.failed[0])
-        if found.is_folder:
-            gone = [
-                each
-                for each, kept in there.items()
-                if kept["tree"] == found.tree and found.covers(each) and each not in seen
-            ]
-            for start in range(0, len(gone), _PAGE):
-                self._count(self._ingest({"remove": gone[start : start + _PAGE]}))
         return self._result()
 
     def _there(self) -> dict[str, dict[str, Any]]:

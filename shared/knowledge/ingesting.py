@@ -6,10 +6,11 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from shared.knowledge.models import Failure, Tally
+from shared.knowledge.reading import Unfit
 from shared.rpc.errors import KhoError, OutOfTime, Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Container, Iterable, Sequence
 
     from shared.knowledge.documents import Documents
     from shared.knowledge.jobs import Job, Jobs
@@ -33,6 +34,21 @@ def is_long(documents: Documents, new: Sequence[NewDocument]) -> bool:
 
 def _bytes(documents: Sequence[NewDocument]) -> int:
     return sum(len(each.text.encode("utf-8")) for each in documents)
+
+
+def vanished(documents: Documents, findings: Findings, seen: Container[str] = ()) -> list[str]:
+    """What was read where the files were found, and is none of those `seen` there now."""
+    gone: list[str] = []
+    cursor: str | None = None
+    while True:
+        stored, cursor = documents.page(_PAGE, cursor)
+        gone += [
+            each.path
+            for each in stored
+            if each.tree == findings.tree and findings.covers(each.path) and each.path not in seen
+        ]
+        if cursor is None:
+            return gone
 
 
 class TurnOver(Exception):
@@ -61,7 +77,9 @@ class Ingestion:
         except (Unavailable, OutOfTime):
             raise  # not for what it is: nothing else would go in either
         except KhoError as refusal:
-            self._fail(Failure(new.path, refusal.message.removeprefix(new.path).strip()))
+            # What a file says now takes the place of what it said, though nothing of it can be kept.
+            fate = Unfit if new.origin == "file" else Failure
+            self._fail(fate(new.path, refusal.message.removeprefix(new.path).strip()))
             return
         setattr(self.tally, brought.outcome, getattr(self.tally, brought.outcome) + 1)
         self.tally.chunks += brought.chunks
@@ -94,24 +112,13 @@ class Ingestion:
                 self._tell()
             else:
                 self.bring(file.document())
-        if findings.is_folder:
-            self.remove(self._vanished(findings, seen))
-
-    def _vanished(self, findings: Findings, seen: set[str]) -> list[str]:
-        gone: list[str] = []
-        cursor: str | None = None
-        while True:
-            stored, cursor = self._documents.page(_PAGE, cursor)
-            gone += [
-                each.path
-                for each in stored
-                if each.tree == findings.tree and findings.covers(each.path) and each.path not in seen
-            ]
-            if cursor is None:
-                return gone
+        if findings.is_folder or findings.absent:
+            self.remove(vanished(self._documents, findings, seen))
 
     def _fail(self, failure: Failure) -> None:
         self.tally.failed.append(failure)
+        if isinstance(failure, Unfit):
+            self.remove([failure.path])
         self._tell()
 
     def _tell(self) -> None:

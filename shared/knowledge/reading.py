@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from shared.knowledge.models import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shared.knowledge.models import Failure, NewDocument
+    from shared.knowledge.models import NewDocument
+    from shared.rpc.errors import KhoError
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit(Failure):
+    """A file that can be no document as it is now: what was brought in of it before is so no more."""
 
 
 class Unread(Protocol):
@@ -26,10 +35,11 @@ class Unread(Protocol):
 
 
 class Findings(Protocol):
-    """The files under a path; whatever is read of them is read when it is asked for."""
+    """The files under a path, or its absence; whatever is read of them is read when it is asked for."""
 
     tree: str
     is_folder: bool
+    absent: KhoError | None
     total: int
 
     def files(self) -> Iterator[Unread | Failure]:
@@ -43,7 +53,7 @@ class Reader(Protocol):
     """Reads files under allowed roots."""
 
     def find(self, path: str, *, recursive: bool) -> Findings:
-        """What lies under `path`; a refusal in the caller's words where it may not be read or is not there."""
+        """What lies under `path`; a refusal in the caller's words where it may not be read."""
 
 
 _reader: list[Reader] = []
