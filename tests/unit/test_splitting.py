@@ -84,6 +84,12 @@ def test_a_fence_inside_what_is_cut_stays_whole(first: str, others: str) -> None
     assert any(whole in visible(chunk.text) for chunk in chunks)
 
 
+def test_a_rule_at_the_beginning_is_no_front_matter() -> None:
+    slides = split("slides.md", "---\n# Slide one\nFerns.\n\n---\n\n# Slide two\nMoss.\n")
+    assert slides.title == "Slide one"
+    assert [chunk.heading_path for chunk in slides.chunks if "Ferns" in chunk.text] == [("Slide one",)]
+
+
 def test_front_matter_and_a_fence_without_an_end_lose_nothing() -> None:
     code = "\n".join(f"value_{number} = {number}" for number in range(200))
     text = f"---\ntitle: Notes\nauthor: Nguyễn Văn A\n---\n\n# H\n\n```python\n{code}\nthe_last = 1"

@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 _CONTAINERS: Final = ("bullet_list", "ordered_list", "list_item", "blockquote")
 _CODE: Final = ("fence", "code_block")
-_FRONT_MATTER: Final = re.compile(r"---[ \t]*\n(?P<fields>.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+# It begins with a field or has none: else the line above it is a rule, as between slides.
+_FRONT_MATTER: Final = re.compile(
+    r"---[ \t]*\n(?P<fields>(?:[\w\"'][^\n:]*:(?:[ \t][^\n]*)?\n.*?)?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
 _TITLE_FIELD: Final = re.compile(r"^title:[ \t]*(?P<title>.+?)[ \t]*$", re.MULTILINE)
 _DELIMITER_ROW: Final = re.compile(r"[\s>|:-]*-[\s|:-]*")
 
