@@ -47,6 +47,8 @@ app.command(reindex)
 app.command(qdrant)
 _MQTT_PORT: Final = 1883
 _CONNECT_SECONDS: Final = 5
+_UNPACKING_SECONDS: Final = 10
+"""Of a PDF that a request waits for, and then for its embedding."""
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
@@ -191,7 +193,7 @@ def _let_read(roots: Sequence[Path]) -> None:
     from infra.reading.roots import Roots
     from shared.knowledge import reading
 
-    reading.use(FileReader(Roots(roots)))
+    reading.use(FileReader(Roots(roots), _UNPACKING_SECONDS))
 
 
 def _reach_broker(url: str) -> None:

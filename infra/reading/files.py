@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from infra.reading.failures import Unreadable
+from infra.reading.pdf import MAX_SECONDS, text_of
 from infra.reading.roots import read_bytes
 from shared.knowledge.splitting import format_of
 
@@ -26,12 +27,10 @@ class File:
     content: bytes
     hash: str
 
-    def text(self) -> str:
-        """What it says; the pages of a PDF parted by form feeds."""
+    def text(self, seconds: int = MAX_SECONDS) -> str:
+        """What it says; the pages of a PDF, unpacked within `seconds`, parted by form feeds."""
         if format_of(self.name) == "pages":
-            from infra.reading.pdf import text_of
-
-            return text_of(self.content)
+            return text_of(self.content, seconds)
         for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")):
             if self.content.startswith(mark):
                 return _decoded(self.content, encoding)

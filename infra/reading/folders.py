@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore.base import GitIgnorePatternError
 
-from infra.reading.failures import Absent, Unreadable, failure
+from infra.reading.failures import Absent, Inaccessible, Unreadable
 from infra.reading.roots import read_bytes
 from shared.knowledge.models import Failure
 from shared.knowledge.reading import Unfit
@@ -93,6 +93,12 @@ def scan(roots: Roots, path: str, *, recursive: bool) -> Scan:
                 _take(roots, folder / entry.name, found)
     found.files.sort(key=lambda each: each.name)
     return found
+
+
+def failure(path: str, refusal: Unreadable) -> Failure:
+    """What a refusal makes of the file at `path`."""
+    # A share that is away for a moment, or rights that are being changed, must not cost anybody their documents.
+    return Failure(path, str(refusal)) if isinstance(refusal, Inaccessible) else Unfit(path, str(refusal))
 
 
 def _entries(roots: Roots, folder: Path, found: Scan) -> Iterator[os.DirEntry[str]]:

@@ -14,18 +14,17 @@ from typing import Final
 
 from infra.reading.failures import Unreadable
 
+MAX_SECONDS: Final = 30
 _MAX_MEMORY_BYTES: Final = 1 << 30
-_MAX_CPU_SECONDS: Final = 20
-_MAX_SECONDS: Final = 30
 _MAX_TEXT_BYTES: Final = 4 << 20
 _PAGE_BREAK: Final = "\f"
 _TOO_LARGE: Final = "unpacks to more than a document may hold"
 
 
-def text_of(content: bytes) -> str:
-    """The text of each page, parted by form feeds."""
+def text_of(content: bytes, seconds: int = MAX_SECONDS) -> str:
+    """The text of each page, parted by form feeds, if it is unpacked within `seconds`."""
     # Isolated, and started elsewhere: what lies in the folder that is being read is never taken for a module of ours.
-    command = [sys.executable, "-I", "-m", "infra.reading.pdf"]
+    command = [sys.executable, "-I", "-m", "infra.reading.pdf", str(seconds)]
     kept = ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH")
     environment = {name: os.environ[name] for name in kept if name in os.environ}
     try:
@@ -33,13 +32,13 @@ def text_of(content: bytes) -> str:
             command,
             input=content,
             capture_output=True,
-            timeout=_MAX_SECONDS,
+            timeout=seconds,
             check=False,
             env=environment,
             cwd=sys.prefix,
         )
     except subprocess.TimeoutExpired:
-        raise Unreadable(f"takes longer than {_MAX_SECONDS} s to unpack") from None
+        raise Unreadable(f"takes longer than {seconds} s to unpack") from None
     if done.returncode == 1:
         raise Unreadable(done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2] or "is not a PDF")
     if done.returncode:
@@ -51,7 +50,7 @@ def text_of(content: bytes) -> str:
 
 
 def _main() -> None:
-    _bound()
+    _bound(seconds=int(sys.argv[1]))
     logging.disable()
     from pypdf import PdfReader
     from pypdf.errors import PyPdfError
@@ -86,13 +85,14 @@ def _main() -> None:
         sys.exit("is not a PDF that can be read")
 
 
-def _bound() -> None:
+def _bound(*, seconds: int) -> None:
     try:
         import resource
     except ImportError:  # no such limits on Windows; the time limit must do there
         return
     resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_CPU, (_MAX_CPU_SECONDS, _MAX_CPU_SECONDS))
+    # For one whose parent is gone: the parent waits no longer either.
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds + 1, seconds + 1))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 

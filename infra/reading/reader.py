@@ -7,9 +7,10 @@ import platform
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from infra.reading.failures import Absent, OutsideRoots, Unreadable, failure
+from infra.reading.failures import Absent, OutsideRoots, Unreadable
 from infra.reading.files import read
-from infra.reading.folders import scan
+from infra.reading.folders import failure, scan
+from infra.reading.pdf import MAX_SECONDS
 from shared.knowledge.models import NewDocument
 from shared.knowledge.refusals import no_document, path_forbidden, unreadable
 from shared.rpc.text import encodable
@@ -30,6 +31,7 @@ class ReadFile:
 
     file: File
     tree: str
+    seconds: int
 
     @property
     def path(self) -> str:
@@ -44,7 +46,7 @@ class ReadFile:
     def document(self) -> NewDocument | Failure:
         """What it says, or why it cannot be read."""
         try:
-            return NewDocument(self.file.name, self.file.text(), hash=self.file.hash, tree=self.tree)
+            return NewDocument(self.file.name, self.file.text(self.seconds), hash=self.file.hash, tree=self.tree)
         except Unreadable as refusal:
             return failure(self.file.name, refusal)
 
@@ -52,8 +54,9 @@ class ReadFile:
 class Files:
     """The files under a path, each read when it is asked for; or why there is nothing."""
 
-    def __init__(self, found: Scan, tree: str, absent: KhoError | None) -> None:
+    def __init__(self, found: Scan, tree: str, absent: KhoError | None, seconds: int) -> None:
         self._found = found
+        self._seconds = seconds
         self.tree = tree
         self.is_folder = found.kind == "folder"
         self.absent = absent
@@ -64,7 +67,7 @@ class Files:
         yield from self._found.failures
         for place in self._found.files:
             try:
-                yield ReadFile(read(place), self.tree)
+                yield ReadFile(read(place), self.tree, self._seconds)
             except Unreadable as refusal:
                 yield failure(place.name, refusal)
 
@@ -74,10 +77,11 @@ class Files:
 
 
 class FileReader:
-    """Reads files under `roots`."""
+    """Reads files under `roots`; a PDF that is asked for alone is unpacked within `seconds`."""
 
-    def __init__(self, roots: Roots) -> None:
+    def __init__(self, roots: Roots, seconds: int = MAX_SECONDS) -> None:
         self._roots = roots
+        self._seconds = seconds
 
     def find(self, path: str, *, recursive: bool) -> Files:
         """What lies under `path`; a refusal in the caller's words where it may not be read."""
@@ -90,7 +94,8 @@ class FileReader:
         except Unreadable as refusal:
             raise unreadable(encodable(path), str(refusal)) from None
         absent = no_document(path, "does not exist under the allowed roots") if found.kind == "absent" else None
-        return Files(found, self._tree(found.place), absent)
+        seconds = MAX_SECONDS if found.kind == "folder" else self._seconds
+        return Files(found, self._tree(found.place), absent, seconds)
 
     def _tree(self, place: Place) -> str:
         # Of its root alone: what was read under others, or before there were any, is told from it.

@@ -10,7 +10,7 @@ import pytest
 from infra import prepare
 from infra.local import dynamodb
 from infra.reading.pdf import text_of
-from tests.unit.pdfs import pdf, shown
+from tests.pdfs import pdf, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable

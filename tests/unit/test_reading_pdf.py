@@ -11,9 +11,11 @@ import pytest
 from infra.reading.failures import Unreadable
 from infra.reading.files import MAX_TEXT_BYTES, read
 from infra.reading.folders import scan
+from infra.reading.reader import FileReader, ReadFile
 from infra.reading.roots import Roots
+from shared.knowledge.reading import Unfit
 from shared.knowledge.splitting import split
-from tests.unit.pdfs import pdf, shown
+from tests.pdfs import pdf, shown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,3 +61,12 @@ def test_a_bomb_of_a_pdf_ends_in_time(tmp_path: Path) -> None:
     with pytest.raises(Unreadable):
         read(place).text()
     assert time.monotonic() - started < 25
+
+
+def test_a_pdf_that_takes_long_is_left_out_in_time(tmp_path: Path) -> None:
+    (tmp_path / "x.pdf").write_bytes(pdf(b"BT /F 12 Tf " + b"0 -1 Td (a) Tj " * 500_000 + b"ET", compressed=True))
+    (file,) = FileReader(Roots([tmp_path]), seconds=2).find("x.pdf", recursive=False).files()
+    assert isinstance(file, ReadFile)
+    started = time.monotonic()
+    assert file.document() == Unfit("x.pdf", "takes longer than 2 s to unpack")
+    assert time.monotonic() - started < 10

@@ -13,6 +13,7 @@ from infra.research.backend import Refused, Remote
 from infra.research.ingesting import FolderIngestion
 from tests.e2e.research_agent.folder import write
 from tests.e2e.server import Server
+from tests.pdfs import pdf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -131,3 +132,13 @@ def test_roots_of_one_name_are_kept_apart(ingest: Ingest, roots: list[Path]) -> 
         "failed": {},
         "held": ["x/docs/readme.md", "x/docs/sub/a.md", "y/docs/readme.md", "y/docs/sub/a.md", "y/docs/sub/b.md"],
     }
+
+
+def test_a_pdf_that_takes_long_is_a_document_that_failed(server: Server, roots: list[Path]) -> None:
+    slow = pdf(b"BT /F 12 Tf " + b"0 -1 Td (a) Tj " * 500_000 + b"ET", compressed=True)
+    (roots[0] / "slow.pdf").write_bytes(slow)
+    server.call("research-agent/manage_collections", action="create", collection_name="slow")
+    error = server.error("research-agent/ingest_documents", collection="slow", path=str(roots[0] / "slow.pdf"))
+    (roots[0] / "slow.pdf").unlink()
+    assert (error["code"], error["data"]["code"]) == (-32003, "DOCUMENT_UNREADABLE")
+    assert error["message"] == "x/docs/slow.pdf takes longer than 10 s to unpack"
