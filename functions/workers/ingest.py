@@ -67,5 +67,9 @@ def _carry_out(job: Job, jobs: Jobs, table: Table, tenant_id: str) -> None:
         raise no_reading_here()
     find = (lambda: files.find(job.path, recursive=job.recursive)) if job.path and files else None
     documents = Documents(table, tenant_id, collection, knowledge_index())
-    carry_out(job, jobs, documents, find, _TURN_SECONDS)
+    tally = carry_out(job, jobs, documents, find, _TURN_SECONDS)
+    if tally is None:
+        return
     collections.require_still(collection)
+    jobs.report(job.id, "done", tally, total=max(job.total, tally.documents))
+    jobs.finish(job)

@@ -129,8 +129,13 @@ class Ingestion:
             self._told(self.tally)
 
 
-def carry_out(job: Job, jobs: Jobs, documents: Documents, find: Callable[[], Findings] | None, seconds: float) -> None:
-    """Carry out a job, from wherever it was left, for at most `seconds`; `find` finds the files of one that reads."""
+def carry_out(
+    job: Job, jobs: Jobs, documents: Documents, find: Callable[[], Findings] | None, seconds: float
+) -> Tally | None:
+    """What comes of a job, carried out from wherever it was left; none where `seconds` are over and another goes on.
+
+    `find` finds the files of one that reads.
+    """
     findings = find() if find else None
     total = findings.total if findings else job.total
     ingestion = Ingestion(documents, lambda tally: jobs.report(job.id, "running", tally, total=total), seconds=seconds)
@@ -143,6 +148,5 @@ def carry_out(job: Job, jobs: Jobs, documents: Documents, find: Callable[[], Fin
     except TurnOver:
         jobs.report(job.id, "running", ingestion.tally, total=total)
         jobs.go_on(job.id)
-        return
-    jobs.report(job.id, "done", ingestion.tally, total=max(total, ingestion.tally.documents))
-    jobs.finish(job)
+        return None
+    return ingestion.tally
