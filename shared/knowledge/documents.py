@@ -102,7 +102,7 @@ class Documents:
 
     def find(self, path: str) -> StoredDocument | None:
         """The document under `path`, if there is one."""
-        item = self._table.get(self._partition, path)
+        item = self._table.get(self._partition, path) if _is_short(path) else None
         return _stored(item) if item and not item.get("gone") else None
 
     def told(self, field: Literal["hash", "revision"], paths: Iterable[str]) -> dict[str, Any]:
