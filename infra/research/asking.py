@@ -7,9 +7,10 @@ import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from infra.research import shown
 from infra.research.backend import Choice, Refused, opened
@@ -17,10 +18,14 @@ from infra.research.backend import Choice, Refused, opened
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from cyclopts import CycloptsError
+
     from infra.research.backend import Backend
 
 _EXIT_CODES: Final = {-32001: 3, -32002: 4, -32003: 5, -32004: 6, -32602: 2}
 _PARTLY: Final = 7
+_USAGE: Final = -32602
+_DAY: Final = 86_400
 
 
 @Parameter(name="*")
@@ -42,7 +47,7 @@ class Where:
 
     data: Path = Path(".kho")
     endpoint: str = ""
-    timeout: float = 60.0
+    timeout: Annotated[float, Parameter(validator=Number(gt=0, lte=_DAY))] = 60.0
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False
 
     def choice(self) -> Choice:
@@ -83,11 +88,24 @@ def refusals(where: Where) -> Iterator[None]:
     try:
         yield
     except Refused as error:
-        if where.as_json:
-            shown.as_json({"error": {"code": error.code, "message": error.message, "data": error.data}})
-        else:
-            shown.refused(error)
-        sys.exit(_EXIT_CODES.get(error.code, 1))
+        end(error, as_json=where.as_json)
+
+
+def end(error: Refused, *, as_json: bool) -> NoReturn:
+    """End with this error's code, once it is shown."""
+    if as_json:
+        shown.as_json({"error": {"code": error.code, "message": error.message, "data": error.data}})
+    else:
+        shown.refused(error)
+    sys.exit(_EXIT_CODES.get(error.code, 1))
+
+
+def misunderstood(error: CycloptsError) -> Refused:
+    """What was not understood of the command line, as methods say it of their parameters."""
+    field = error.argument.name.lstrip("-") if error.argument else "arguments"
+    details = [{"field": field, "message": str(error)}]
+    guidance = "Add --help to the command: it tells what it takes."
+    return Refused(_USAGE, str(error), {"code": "INVALID_PARAMS", "details": details, "guidance": guidance})
 
 
 def key_for(endpoint: str) -> str:

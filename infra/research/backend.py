@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import secrets
+import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from infra.local.folder import Serving
     from shared.rpc.errors import KhoError
     from shared.rpc.method import Method
 
@@ -22,6 +24,8 @@ SERVER: Final = "research-agent"
 _CONFIGURATION: Final = -32001
 _COLLECTION: Final = -32002
 _SYSTEM: Final = -32000
+_FOLDER_SECONDS: Final = 20
+_ASKED_EVERY_SECONDS: Final = 0.1
 _WORKERS: Final = ("workers-ingest", "workers-index_knowledge")
 
 
@@ -98,20 +102,32 @@ def opened(choice: Choice) -> Iterator[Backend]:
         yield Remote(choice.endpoint, choice.key, choice.timeout)
         return
     data = choice.data.expanduser().resolve()
-    try:
-        running = serving(data)
-    except FolderTaken as error:
-        raise Refused.configuration(
-            f"{error}.", "Try again in a moment, or choose another folder with --data."
-        ) from None
-    except OSError as error:
-        said = f"{data} cannot be used: {error.strerror}."
-        raise Refused.configuration(said, "Choose another folder with --data (KHO_DATA).") from None
-    if running:
-        yield Remote(running["address"], choice.key, choice.timeout)
-    else:
-        with _embedded(data) as backend:
-            yield backend
+    with ExitStack() as stack:
+        if running := _reached(data, stack):
+            yield Remote(running["address"], choice.key, choice.timeout)
+        else:
+            yield stack.enter_context(_embedded(data))
+
+
+def _reached(data: Path, stack: ExitStack) -> Serving | None:
+    """The server that runs on the folder; or none, and the folder is ours until the stack is closed."""
+    deadline = time.monotonic() + _FOLDER_SECONDS
+    while True:
+        try:
+            if running := serving(data):
+                return running
+            stack.enter_context(hold(data))
+        except (FolderTaken, ValueError):  # another command has it, or a server is writing where it is
+            if time.monotonic() > deadline:
+                said = f"Another command is using {data}, and has been for {_FOLDER_SECONDS} s."
+                guidance = "Try again when it has ended, or keep 'kho serve' running: it answers many at once."
+                raise Refused.configuration(said, guidance) from None
+            time.sleep(_ASKED_EVERY_SECONDS)
+        except OSError as error:
+            said = f"{data} cannot be used: {error.strerror}."
+            raise Refused.configuration(said, "Choose another folder with --data (KHO_DATA).") from None
+        else:
+            return None
 
 
 class Remote:
@@ -143,15 +159,38 @@ class Remote:
         if response.status in (401, 403):
             said = "The server does not know this key."
             raise Refused.configuration(said, "Set KHO_KEY to a valid key; 'kho keys create' makes one.")
-        try:
-            answer = json.loads(response.data)
-        except ValueError:
-            said = f"The server answered with HTTP {response.status} and no JSON."
-            raise Refused.system(said, "Look whether the endpoint is a Kho server.") from None
-        if "error" in answer:
-            error = answer["error"]
-            raise Refused(int(error["code"]), str(error["message"]), dict(error.get("data") or {}))
-        return answer["result"]
+        return _result_of(response.status, response.data)
+
+
+def _result_of(status: int, body: bytes) -> Any:
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        answer = None
+    match answer:
+        case {"result": result}:
+            return result
+        case {"error": {"code": int(code), "message": str(message), **rest}}:
+            data = rest.get("data")
+            raise Refused(code, message, data if isinstance(data, dict) else {})
+    raise _refused_before(status)
+
+
+def _refused_before(status: int) -> Refused:
+    """What a gateway says by its status alone, or whoever is no Kho at all."""
+    from shared.rpc.errors import OutOfTime, TooLarge, TooManyRequests, Unavailable
+
+    match status:
+        case 413:
+            return Refused.of(TooLarge())
+        case 429:
+            return Refused.of(TooManyRequests(guidance="Try again later: nothing was changed."))
+        case 502 | 503:
+            return Refused.of(Unavailable())
+        case 504:
+            return Refused.of(OutOfTime())
+    said = f"The server answered with HTTP {status}, and not as Kho does."
+    return Refused.system(said, "Look whether the endpoint is a Kho server.")
 
 
 class _Embedded:
@@ -183,10 +222,9 @@ def _embedded(data: Path) -> Iterator[_Embedded]:
     template = load()
     with ExitStack() as stack:
         try:
-            stack.enter_context(hold(data))
             prepare(template, auth="open", log_file=data / "kho.log", passages=data / "passages")
             engine = Engine(data / "dynamodb.sqlite", data / "store.log")
-        except (FolderTaken, EngineFailed) as error:
+        except EngineFailed as error:
             raise Refused.configuration(f"{error}.", "Try again, or choose another folder with --data.") from None
         stack.callback(engine.close)
         point_at_store(engine.url)

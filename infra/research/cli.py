@@ -14,13 +14,21 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import App, CycloptsError, Parameter
 from cyclopts.config import Env
 
 from infra.research import shown
-from infra.research.asking import HERE, Where, answer, backend_of, refusals, run
+from infra.research.asking import HERE, Where, answer, backend_of, end, misunderstood, refusals, run
+from infra.research.backend import Refused, unconfirmed
 
-app: Final = App(name="research-agent", help=__doc__, version=lambda: version("kho"), config=Env("KHO_", command=False))
+app: Final = App(
+    name="research-agent",
+    help=__doc__,
+    version=lambda: version("kho"),
+    config=Env("KHO_", command=False),
+    console=shown.out,
+    suppress_keyboard_interrupt=False,
+)
 collections: Final = App(name="collections", help="Knowledge collections.")
 kb: Final = App(name="kb", help="Add to the knowledge base.")
 projects: Final = App(name="projects", help="Projects, and the collections that they are linked to.")
@@ -131,7 +139,7 @@ def delete_collection(
         Do not ask.
     """
     if not yes and not _confirmed(f"Delete the collection '{name}' and everything in it?"):
-        sys.exit("research-agent: nothing was deleted; --yes deletes without asking.")
+        end(unconfirmed(name), as_json=where.as_json)
     run("manage_collections", {"action": "delete", "collection_name": name}, where, shown.collections)
 
 
@@ -182,7 +190,8 @@ def add_text(
     source
         Where it comes from; the same source replaces what was there.
     """
-    content = sys.stdin.read() if content == "-" else content
+    with refusals(where):
+        content = _standard_input() if content == "-" else content
     _augment(content, source, collection, title, where)
 
 
@@ -257,16 +266,32 @@ def _augment(content: str, source: str, collection: str, title: str, where: Wher
     answer(result, where, shown.ingested)
 
 
+def _standard_input() -> str:
+    from shared.knowledge.refusals import unreadable
+
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Refused.of(unreadable("The standard input", "is not UTF-8 text")) from None
+
+
 def _confirmed(question: str) -> bool:
     if not sys.stdin.isatty():
         return False
-    return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+    try:
+        return shown.asked(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:
+        return False
 
 
 def main() -> None:
     """Run the command line."""
+    shown.write_anything()
+    as_json = "--json" in sys.argv
     try:
-        app()
+        app(print_error=not as_json, exit_on_error=not as_json)
+    except CycloptsError as error:
+        end(misunderstood(error), as_json=True)
     except KeyboardInterrupt:
         sys.stderr.write("research-agent: interrupted; what was brought in stays, and the same command goes on.\n")
         sys.exit(_INTERRUPTED)

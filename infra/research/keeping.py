@@ -62,8 +62,8 @@ class Kept:
                     raise _closed()
                 try:
                     running = serving(self._data)
-                except FolderTaken:
-                    time.sleep(_ASKED_EVERY_SECONDS)  # it is starting
+                except (FolderTaken, ValueError):  # it is starting, or writing where it is
+                    time.sleep(_ASKED_EVERY_SECONDS)
                     continue
                 except OSError as error:
                     said = f"{self._data} cannot be used: {error.strerror}."

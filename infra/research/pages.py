@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -13,6 +14,8 @@ from shared.knowledge.refusals import unreadable
 _SECONDS: Final = 20
 _REDIRECTS: Final = 5
 _MAX_BYTES: Final = 32 << 20
+_NOT_OF_THE_WEB: Final = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7")
+"""Python's own names for what no page is written in: they read anything into it, slowly, or nothing at all."""
 
 
 def fetch(url: str) -> str:
@@ -20,7 +23,7 @@ def fetch(url: str) -> str:
     import urllib3
     from urllib3.exceptions import HTTPError
 
-    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+    if not _is_web(url):
         raise _refused(url, "is not an address that begins with http:// or https://")
     try:
         response = urllib3.PoolManager().request(
@@ -33,7 +36,7 @@ def fetch(url: str) -> str:
         )
         content = response.read(_MAX_BYTES + 1, decode_content=True)
         response.release_conn()
-    except HTTPError as error:
+    except (HTTPError, UnicodeError) as error:
         raise _refused(url, f"cannot be fetched ({type(error).__name__})") from None
     if response.status != 200:
         raise _refused(url, f"answered with HTTP {response.status}")
@@ -54,11 +57,7 @@ def _said(url: str, content: bytes, content_type: str) -> str:
             return text_of(content).replace("\f", "\n\n")
         except Unreadable as refusal:
             raise _refused(url, str(refusal)) from None
-    charset = rest.partition("charset=")[2].strip(" \"'") or "utf-8"
-    try:
-        text = content.decode(charset, "replace")
-    except LookupError:
-        text = content.decode("utf-8", "replace")
+    text = _decoded(content, rest.partition("charset=")[2].strip(" \"'"))
     if "html" in kind or text.lstrip()[:15].lower().startswith(("<!doctype html", "<html")):
         from shared.knowledge.splitting import split
 
@@ -67,6 +66,23 @@ def _said(url: str, content: bytes, content_type: str) -> str:
         except ValueError as refusal:
             raise _refused(url, str(refusal)) from None
     return text
+
+
+def _is_web(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
+def _decoded(content: bytes, charset: str) -> str:
+    """What the bytes say in their charset; in UTF-8 where it is none that texts of the web have."""
+    try:
+        known = codecs.lookup(charset).name not in _NOT_OF_THE_WEB
+        return content.decode(charset if known else "utf-8", "replace")
+    except LookupError:
+        return content.decode("utf-8", "replace")
 
 
 def _refused(url: str, reason: str) -> Refused:

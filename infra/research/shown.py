@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import re
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
-from rich.markdown import Markdown
 from rich.markup import escape
-from rich.panel import Panel
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
@@ -19,8 +21,18 @@ if TYPE_CHECKING:
 
     from infra.research.backend import Refused
 
-_out = Console()
-_err = Console(stderr=True)
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Let what is left go nowhere: that nobody reads on changes nothing about how the command ends."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
+
+
+out: Final = _Console()
+_err: Final = _Console(stderr=True)
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""What a terminal would obey: all control characters but tab and newline."""
 
 _AT_A_PROMPT: Final = {
     "COLLECTION_NOT_FOUND": "'research-agent collections list' shows those that exist; 'collections create' makes one.",
@@ -33,26 +45,40 @@ _AT_A_PROMPT: Final = {
 """What to do, in commands where the tools' guidance names tools."""
 
 
+def write_anything() -> None:
+    """Have every character shown somehow, where the terminal's encoding lacks it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def as_json(result: Any) -> None:
     """Print a result for scripts."""
-    print(json.dumps(result, ensure_ascii=False, indent=2))
+    text = json.dumps(result, ensure_ascii=out.options.ascii_only, indent=2)
+    _write(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+
+
+def asked(question: str) -> str:
+    """What a person answers; the question is no part of the command's output."""
+    _err.print(_text(question), end="")
+    return input()
 
 
 def query_results(result: dict[str, Any]) -> None:
-    """Show passages, best first."""
+    """Show passages as they are, best first."""
     for number, each in enumerate(result["results"], start=1):
-        heading = f"{number}. {each['metadata']['document_title']}"
-        where = f"{each['source_document']}  {each['header_path']}".rstrip()
-        score = f"{each['relevance_label']} ({each['relevance_score']:.2f})"
-        _out.print(Panel(Markdown(each["content"]), title=Text(heading), subtitle=Text(f"{score} · {where}")))
+        where = " · ".join(filter(None, (each["source_document"], each["header_path"])))
+        out.print(_text(f"{number}. {each['metadata']['document_title']}", "bold"))
+        out.print(_text(f"{each['relevance_label']} ({each['relevance_score']:.2f}) · {where}", "dim"))
+        _write(f"{_visible(each['content'])}\n")
     refinement = result["query_refinement"]
     if refinement["status"] != "optimal":
-        _out.print(Text(f"{refinement['status'].replace('_', ' ')}: {refinement['message']}", style="yellow"))
+        out.print(_text(f"{refinement['status'].replace('_', ' ')}: {refinement['message']}", "yellow"))
 
 
 def collections(result: dict[str, Any]) -> None:
     """Show collections, and the documents of one."""
-    _out.print(Text(result["message"]))
+    out.print(_text(result["message"]))
     shown = result.get("collections") or [result[name] for name in ("collection",) if name in result]
     if shown:
         _table(("name", "type", "documents", "chunks", "projects", "created_at"), shown)
@@ -62,7 +88,7 @@ def collections(result: dict[str, Any]) -> None:
 
 def projects(result: dict[str, Any]) -> None:
     """Show projects."""
-    _out.print(Text(result["message"]))
+    out.print(_text(result["message"]))
     shown = result.get("projects") or [result[name] for name in ("project",) if name in result]
     if shown:
         _table(("name", "collections", "defaults", "updated_at"), shown)
@@ -70,20 +96,20 @@ def projects(result: dict[str, Any]) -> None:
 
 def ingested(result: dict[str, Any]) -> None:
     """Show what has become of documents."""
-    _out.print(Text(result["message"]))
+    out.print(_text(result["message"]))
     if result.get("failed"):
         _table(("path", "reason"), result["failed"])
 
 
 def refused(error: Refused) -> None:
     """Show what went wrong, in which fields, and what to do."""
-    _err.print(Text(f"research-agent: {error.message}", style="red"))
+    _err.print(_text(f"research-agent: {error.message}", "red"))
     details = error.data.get("details")
     for each in details if isinstance(details, list) else ():
-        _err.print(Text(f"{each['field']}: {each['message']}"))
+        _err.print(_text(f"{each['field']}: {each['message']}"))
     guidance = _AT_A_PROMPT.get(str(error.data.get("code")), error.data.get("guidance"))
     if guidance:
-        _err.print(Text(str(guidance)))
+        _err.print(_text(str(guidance)))
 
 
 @contextmanager
@@ -94,7 +120,7 @@ def progress(*, quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
         task = bar.add_task("", total=None)
 
         def told(done: int, total: int, name: str) -> None:
-            bar.update(task, completed=done, total=total, description=escape(name[-40:]))
+            bar.update(task, completed=done, total=total, description=escape(_visible(name[-40:])))
 
         yield told
 
@@ -102,9 +128,25 @@ def progress(*, quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
 def _table(columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
     table = Table(*(column.replace("_", " ") for column in columns))
     for row in rows:
-        table.add_row(*(Text(_cell(row[column])) for column in columns))
-    _out.print(table)
+        table.add_row(*(_text(_cell(row[column])) for column in columns))
+    out.print(table)
 
 
 def _cell(value: Any) -> str:
     return ", ".join(value) if isinstance(value, list) else str(value)
+
+
+def _text(said: str, style: str = "") -> Text:
+    return Text(_visible(said), style=style)
+
+
+def _visible(said: str) -> str:
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", said.replace("\r\n", "\n"))
+
+
+def _write(text: str) -> None:
+    """Write `text` to the character, as no table or paragraph would have it."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        out.on_broken_pipe()

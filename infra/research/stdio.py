@@ -43,7 +43,7 @@ class _Codes(Middleware):
         if not is_modern(context.fastmcp_context):
             raise MCPError(refusal.code, refusal.message, refusal.data) from None
         said = refusal.data | {"message": refusal.message}
-        text = f"{said['code']}: {refusal.message} {said.get('guidance', '')}".strip()
+        text = f"{said.get('code', refusal.code)}: {refusal.message} {said.get('guidance', '')}".strip()
         return ToolResult(content=[TextContent(type="text", text=text)], structured_content=said, is_error=True)
 
 

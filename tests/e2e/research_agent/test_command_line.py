@@ -95,3 +95,23 @@ def test_the_command_line_refuses_as_the_tools_do(  # noqa: PLR0917 - a row of t
     assert answered["error"]["code"] == refused.value.error.code
     if exit_code != 2:
         assert answered["error"] == refused.value.error.model_dump()
+
+
+MISUNDERSTOOD = [
+    ("query",),
+    ("query", "x", "--top-k", "abc"),
+    ("query", "x", "--bogus"),
+    ("bogus",),
+    ("query", "x", "--timeout", "0"),
+    ("query", "x", "--timeout=-1"),
+    ("query", "x", "--timeout", "nan"),
+    ("query", "x", "--timeout", "inf"),
+]
+
+
+@pytest.mark.parametrize("command", MISUNDERSTOOD)
+def test_what_is_not_understood_is_answered_in_json(tmp_path: Path, command: tuple[str, ...]) -> None:
+    code, answered = prompt(tmp_path, tmp_path / "data", *command)
+    assert (code, answered["error"]["code"], answered["error"]["data"]["code"]) == (2, -32602, "INVALID_PARAMS")
+    assert answered["error"]["data"]["details"][0]["message"] == answered["error"]["message"]
+    assert answered["error"]["data"]["guidance"]

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import http.server
+import json
+import os
+import signal
 import subprocess
 import threading
 import time
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.e2e.editor import COMMAND, prompt
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 PAGE = b"<html><head><title>Tea</title></head><body><h1>Green tea</h1><p>It is brewed at 75 degrees.</p></body></html>"
 
 
 class _Page(http.server.BaseHTTPRequestHandler):
+    asked_for_the_slow_one = threading.Event()
+    ended = threading.Event()
+
     def do_GET(self) -> None:
+        if self.path == "/slow":
+            self.asked_for_the_slow_one.set()
+            self.ended.wait()
         self.send_response(200 if self.path == "/tea" else 404)
         self.send_header("content-type", "text/html; charset=utf-8")
         self.end_headers()
@@ -25,6 +37,16 @@ class _Page(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         pass
+
+
+@pytest.fixture
+def pages() -> Iterator[str]:
+    """The address of a site."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Page) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        _Page.ended.set()
+        server.shutdown()
 
 
 def test_a_killed_ingestion_goes_on_and_everything_stays(tmp_path: Path) -> None:
@@ -52,22 +74,56 @@ def test_a_killed_ingestion_goes_on_and_everything_stays(tmp_path: Path) -> None
     assert (code, found["status"], len(found["results"])) == (0, "success", 3)
 
 
-def test_pages_texts_and_deletion(tmp_path: Path) -> None:
+def test_pages_texts_and_deletion(tmp_path: Path, pages: str) -> None:
     folder, data = tmp_path / "work", tmp_path / "data"
     folder.mkdir()
     prompt(folder, data, "collections", "create", "tea")
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Page) as pages:
-        threading.Thread(target=pages.serve_forever, daemon=True).start()
-        url = f"http://127.0.0.1:{pages.server_port}"
-        assert prompt(folder, data, "kb", "add-url", f"{url}/tea", "--collection", "tea")[1]["added"] == 1
-        code, refused = prompt(folder, data, "kb", "add-url", f"{url}/none", "--collection", "tea")
-        assert (code, refused["error"]["code"]) == (5, -32003)
-        pages.shutdown()
+    assert prompt(folder, data, "kb", "add-url", f"{pages}/tea", "--collection", "tea")[1]["added"] == 1
+    code, refused = prompt(folder, data, "kb", "add-url", f"{pages}/none", "--collection", "tea")
+    assert (code, refused["error"]["code"]) == (5, -32003)
     code, found = prompt(folder, data, "query", "temperature of tea", "--collections", "tea")
-    assert (code, found["results"][0]["source_document"]) == (0, f"{url}/tea")
+    assert (code, found["results"][0]["source_document"]) == (0, f"{pages}/tea")
     assert found["results"][0]["header_path"] == "Green tea"
-    asked = [COMMAND, "collections", "delete", "tea", "--data", str(data)]
+    asked = [COMMAND, "collections", "delete", "tea", "--json", "--data", str(data)]
     done = subprocess.run(asked, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60)
-    assert done.returncode == 1
+    refused = json.loads(done.stdout)
+    assert (done.returncode, refused["error"]["data"]["code"]) == (4, "COLLECTION_NOT_CONFIRMED")
+    assert "--yes" in refused["error"]["data"]["guidance"]
     assert prompt(folder, data, "collections", "delete", "tea", "--yes")[0] == 0
     assert prompt(folder, data, "collections", "list")[1]["collections"] == []
+
+
+def test_ctrl_c_says_what_stays(tmp_path: Path, pages: str) -> None:
+    command = [COMMAND, "kb", "add-url", f"{pages}/slow", "--collection", "tea", "--data", str(tmp_path / "data")]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as running:
+        assert _Page.asked_for_the_slow_one.wait(60)
+        running.send_signal(signal.SIGINT)
+        assert "what was brought in stays" in running.communicate(timeout=60)[1]
+    assert running.returncode == 130
+
+
+def test_commands_at_once_wait_for_each_other(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    assert prompt(tmp_path, data, "collections", "create", "tea")[0] == 0
+    command = [COMMAND, "collections", "list", "--json", "--data", str(data)]
+    running = [subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    answers = [json.loads(each.communicate(timeout=60)[0]) for each in running]
+    assert [each["message"] for each in answers] == ["1 collection."] * 3
+
+
+def test_who_reads_no_further_and_who_reads_ascii_alone(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    name = "đồ-uống-😀"
+    assert prompt(tmp_path, data, "collections", "create", name)[0] == 0
+    for options in ((), ("--json",)):
+        command = [COMMAND, "collections", "info", name, *options, "--data", str(data)]
+        with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as unread:
+            assert unread.stdout
+            unread.stdout.close()
+            assert unread.stderr
+            assert (unread.stderr.read(), unread.wait(timeout=60)) == (b"", 0)
+        ascii_alone = os.environ | {"PYTHONIOENCODING": "ascii"}
+        done = subprocess.run(command, cwd=tmp_path, env=ascii_alone, capture_output=True, check=False, timeout=60)
+        assert (done.stderr, done.returncode) == (b"", 0)
+        if options:
+            assert json.loads(done.stdout.decode("ascii"))["collection"]["name"] == name
