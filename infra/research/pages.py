@@ -25,6 +25,12 @@ def fetch(url: str) -> str:
 
     if not _is_web(url):
         raise _refused(url, "is not an address that begins with http:// or https://")
+    parts = urlsplit(url)
+    if parts.username is not None:
+        open_address = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+        raise _refused(
+            open_address, "was given with a password, which would be listed with it: add it by 'kb add-text'"
+        )
     try:
         response = urllib3.PoolManager().request(
             "GET",

@@ -73,6 +73,13 @@ def test_a_page_is_read_in_its_own_charset() -> None:
         assert fetch(url) == "Küche"
 
 
+def test_an_address_with_a_password_is_refused_and_not_told_on() -> None:
+    with pytest.raises(Refused) as refused:
+        fetch("http://ana:hunter2@127.0.0.1:1/page?a=b")
+    assert "http://127.0.0.1:1/page?a=b" in str(refused.value)
+    assert "hunter2" not in f"{refused.value} {refused.value.data}"
+
+
 @pytest.mark.parametrize("url", ["http://[", "http://", "ftp://x/", "http://127.0.0.1:99999/", f"http://{'x' * 70}.y/"])
 def test_what_is_no_address_is_a_document_that_cannot_be_read(url: str) -> None:
     with pytest.raises(Refused) as refused:
