@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from fastmcp import FastMCP
+import anyio
 from fastmcp.server.middleware import Middleware
 from fastmcp.tools import ToolResult
 from mcp.shared.exceptions import MCPError
@@ -16,11 +16,13 @@ from mcp_types import TextContent
 
 from infra.research.confirming import is_modern
 from infra.research.tools import CodedError, Tools
+from infra.research.wire import StdioServer
 from research_agent import COLLECTIONS_URI, MCP_PROMPTS, MCP_RESOURCES
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
+    from fastmcp import FastMCP
     from fastmcp.server.middleware import CallNext, MiddlewareContext
 
     from infra.reading.reader import FileReader
@@ -50,11 +52,10 @@ class _Codes(Middleware):
 def run(backend: Kept, reader: FileReader, *, timeout: float, debug: bool) -> None:
     """Serve an editor until it closes the pipe; logs go to the standard error alone."""
     logging.basicConfig(level=logging.DEBUG if debug else logging.WARNING)
-    serve: Callable[..., None] = _server(backend, Tools(backend, reader, timeout)).run
-    serve(transport="stdio", show_banner=False)
+    anyio.run(_server(backend, Tools(backend, reader, timeout)).serve)
 
 
-def _server(backend: Kept, tools: Tools) -> FastMCP:
+def _server(backend: Kept, tools: Tools) -> StdioServer:
     @asynccontextmanager
     async def session(_server: FastMCP) -> AsyncIterator[None]:
         try:
@@ -63,9 +64,7 @@ def _server(backend: Kept, tools: Tools) -> FastMCP:
             # Here and not when all is over: threads that wait for the backend keep the process until it is closed.
             backend.close()
 
-    mcp: FastMCP = FastMCP(
-        "research-agent", _INSTRUCTIONS, middleware=[_Codes()], mask_error_details=True, lifespan=session
-    )
+    mcp = StdioServer("research-agent", _INSTRUCTIONS, middleware=[_Codes()], mask_error_details=True, lifespan=session)
     for tool in tools.offered():
         mcp.add_tool(tool)
     _offer_resources(mcp, tools)

@@ -90,6 +90,33 @@ def test_a_long_text_is_answered_with_its_job_in_time(tmp_path: Path) -> None:
         assert (told["total"], told["status"]) in ((1, "running"), (1, "queued"))
 
 
+UNREADABLE: list[tuple[str, int | str | None, int]] = [
+    (r'{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"x","arguments":{"query":"\ud800"}}}', 3, -32602),
+    ('{"jsonrpc":"2.0","id":4,', None, -32700),
+    ("[" * 100_000, None, -32700),
+    ('{"jsonrpc":"2.0","id":5,"method":7}', None, -32600),
+    ('{"id":"six","method":"ping"}', "six", -32600),
+]
+
+
+def test_lines_that_are_no_message_are_answered(tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    with _pipe(folder, tmp_path / "data") as client:
+        for line, number, code in UNREADABLE:
+            client.write(line)
+            client.ask(7, "ping", {})
+            answer = client.read()
+            assert (answer["id"], answer["error"]["code"]) == (number, code)
+            assert answer["error"]["data"]["guidance"]
+            assert client.read()["id"] == 7
+        client.write("")
+        client.write(r'{"jsonrpc":"2.0","method":"notifications/none","params":{"said":"\ud800"}}')
+        client.ask(7, "ping", {})
+        assert client.read() == {"jsonrpc": "2.0", "id": 7, "result": {}}
+        assert client.close() == 0
+
+
 def test_closing_the_pipe_ends_a_session_that_waits_for_a_job(tmp_path: Path) -> None:
     folder, data = tmp_path / "work", tmp_path / "data"
     folder.mkdir()
