@@ -52,7 +52,7 @@ class Index:
         for start in range(0, len(passages), _AT_ONCE):
             self._require_open()
             batch = passages[start : start + _AT_ONCE]
-            embeddings = self._embedder.passages([passage.searchable for passage in batch])
+            embeddings = self._embedder.passages([passage.meant for passage in batch])
             points = [
                 Point(
                     passage.id,

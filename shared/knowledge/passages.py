@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass, field
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, Literal
 from uuid import UUID, uuid5
 
@@ -12,6 +14,8 @@ if TYPE_CHECKING:
 ContentType = Literal["prose", "code_block", "table"]
 
 _HEADING: Final = 300
+_WORD: Final = re.compile(r"[^\W\d_]{3}|[^\W\d_a-zA-Z]")
+"""Three letters in a row, or one that is not of ASCII; `p0` or `2026-11` tells a model nothing."""
 _IDS: Final = UUID("0c8a5c1e-6f0e-4a57-9d0c-5b1d0f7a3f52")
 
 
@@ -69,6 +73,14 @@ class Passage:
     def searchable(self) -> str:
         """What it is found by: its text under its title and headings."""
         return "\n".join([*self.above, self.text])
+
+    @property
+    def meant(self) -> str:
+        """What its vectors are made of: the same, without the name of a file that says nothing of what is in it."""
+        above = self.above
+        if above and above[0] == PurePosixPath(self.source).name and not _WORD.search(PurePosixPath(self.source).stem):
+            del above[0]
+        return "\n".join([*above, self.text])
 
 
 @dataclass(frozen=True, slots=True)

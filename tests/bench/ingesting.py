@@ -213,7 +213,7 @@ def _passages(pages: dict[str, str]) -> list[tuple[str, str]]:
         for ordinal, chunk in enumerate(whole.chunks):
             document = Document("", COLLECTION, name)
             passage = Passage(document, ordinal, chunk.text, 1, whole.title, name, chunk.heading_path)
-            found.append((passage.id, passage.searchable))
+            found.append((passage.id, passage.meant))
     return found
 
 
