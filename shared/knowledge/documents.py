@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from shared.dynamodb import ConditionFailed, Keys, Write
 from shared.knowledge import keys
-from shared.knowledge.models import MAX_PATH_BYTES, MAX_TEXT_BYTES, StoredDocument, now
+from shared.knowledge.models import MAX_PATH_BYTES, MAX_TEXT_BYTES, StoredDocument, is_short, now
 from shared.knowledge.passages import Document, Passage
 from shared.knowledge.refusals import document_too_large, unreadable
 from shared.knowledge.splitting import split
@@ -77,7 +77,7 @@ class Documents:
 
     def remove(self, path: str) -> bool:
         """Let the collection hold nothing under `path`; False where it holds nothing already."""
-        item = self._table.get(self._partition, path) if _is_short(path) else None
+        item = self._item(path)
         if item is None or (item.get("gone") and _is_indexed(item)):
             return False
         if not item.get("gone"):
@@ -102,13 +102,13 @@ class Documents:
 
     def find(self, path: str) -> StoredDocument | None:
         """The document under `path`, if there is one."""
-        item = self._table.get(self._partition, path) if _is_short(path) else None
+        item = self._item(path)
         return _stored(item) if item and not item.get("gone") else None
 
     def told(self, field: Literal["hash", "revision"], paths: Iterable[str]) -> dict[str, Any]:
         """One thing about each of the documents that there are under `paths`."""
         items = self._table.get_all(
-            ((self._partition, path) for path in dict.fromkeys(paths) if _is_short(path)), ("sk", field, "gone")
+            ((self._partition, path) for path in dict.fromkeys(paths) if is_short(path)), ("sk", field, "gone")
         )
         return {item["sk"]: item[field] for item in items if not item.get("gone")}
 
@@ -129,7 +129,7 @@ class Documents:
 
     def reindex(self, path: str, *, anew: bool = False) -> bool:
         """Index the document as it is now, unless it is already and `anew` does not ask for it; whether it was done."""
-        item = self._table.get(self._partition, path)
+        item = self._item(path)
         if item is None or (_is_indexed(item) and not anew):
             return False
         if item.get("gone"):
@@ -143,7 +143,7 @@ class Documents:
 
     def rebuild(self, path: str, *, anew: bool) -> bool:
         """Index the document as it is now where the index does not hold it so, or `anew` asks for it."""
-        item = self._table.get(self._partition, path)
+        item = self._item(path)
         held = item is not None and self._index.holds(self._document(path), int(item["revision"]))
         return self.reindex(path, anew=anew or not held)
 
@@ -151,6 +151,9 @@ class Documents:
         """The paths of all documents, of those that are gone too."""
         for page in self._table.query(self._partition, Keys.after("\0")):
             yield from (item["sk"] for item in page)
+
+    def _item(self, path: str) -> Item | None:
+        return self._table.get(self._partition, path) if is_short(path) else None
 
     def _items(self, after: str) -> Iterator[Item]:
         for page in self._table.query(self._partition, Keys.after(after)):
@@ -261,15 +264,10 @@ class Documents:
 
 
 def _require_storable(new: NewDocument) -> None:
-    if not _is_short(new.path):
+    if not is_short(new.path):
         raise unreadable(new.path[:80] + "…", f"has a path of more than {MAX_PATH_BYTES} bytes")
     if len(new.text.encode("utf-8")) > MAX_TEXT_BYTES:
         raise document_too_large(new.path, MAX_TEXT_BYTES)
-
-
-def _is_short(path: str) -> bool:
-    """Whether there may be a document under `path`: a longer one is no key of the table."""
-    return len(path.encode("utf-8")) <= MAX_PATH_BYTES
 
 
 def _read_as(origin: str, path: str) -> Any:

@@ -137,6 +137,11 @@ class Project:
         return self.defaults or self.collections
 
 
+def is_short(path: str) -> bool:
+    """Whether there may be a document under `path`: a longer one is no key of the table."""
+    return len(path.encode("utf-8")) <= MAX_PATH_BYTES
+
+
 def now() -> str:
     """This moment, as times are given everywhere."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
