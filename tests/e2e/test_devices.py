@@ -15,7 +15,7 @@ from infra.local.simulator.fleet import Fleet
 from infra.local.simulator.quirks import FIRMWARE, Quirk
 from tests.e2e.server import Server
 from tests.mqtt import TOKEN, Wire, running_broker
-from tests.until import until
+from tests.helpers.wait import until
 
 KHO = str(Path(sys.executable).with_name("kho"))
 

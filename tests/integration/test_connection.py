@@ -15,7 +15,7 @@ import pytest
 from shared.connection import BadAnswer, Connection
 from shared.signed import ConnectionFailed, NoAnswerInTime, NotReached, Service
 from tests.certificates import certify
-from tests.until import until
+from tests.helpers.wait import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,7 +19,7 @@ from infra.local.simulator.quirks import FIRMWARE
 from shared.devices.registry import registry
 from shared.rpc.errors import KhoError, OutOfTime, Unavailable
 from tests.devices import forget
-from tests.until import until
+from tests.helpers.wait import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,7 +97,7 @@ def test_a_broker_that_is_killed_and_started_again_during_a_call(killable: Killa
         assert (lost.name, lost.details["sent"]) == ("DEVICE_TIMEOUT", True)
         assert time.monotonic() - started < 12
         until(lambda: fleet.connected == 1)
-        until(lambda: call(ECHO, 1_000, text="after") == "after", seconds=10)
+        until(lambda: call(ECHO, 1_000, text="after") == "after")
         sent = [arguments.get("text") for _, arguments in fleet.devices[0].firmware.runs]
         assert sent.count("while it is down") == 0
         assert sent.count("before") == sent.count("after") == 1

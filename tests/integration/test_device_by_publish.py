@@ -14,7 +14,7 @@ from infra.local.simulator.quirks import Quirk
 from shared.rpc.errors import Unavailable
 from tests.devices import Home, running_home
 from tests.mqtt import TOKEN, running_broker
-from tests.until import until
+from tests.helpers.wait import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,7 +24,7 @@ from shared.devices.registry import registry
 from shared.devices.sessions import Presence
 from shared.rpc.errors import Conflict, KhoError, OutOfTime
 from tests.devices import Home, One, running_home
-from tests.until import until
+from tests.helpers.wait import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

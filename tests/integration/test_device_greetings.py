@@ -14,7 +14,7 @@ import pytest
 from infra.local.simulator.quirks import Quirk
 from tests.devices import Home, One, running_home
 from tests.mqtt import SECONDS
-from tests.until import until
+from tests.helpers.wait import until
 from workers import device_inbox, device_presence
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from infra.local.simulator.tools import standard_tools
 from shared.devices.protocol import LARGEST_ID
 from shared.rpc.errors import Conflict, KhoError, OutOfTime, TooLarge, ToolFailed, Unavailable
 from tests.devices import Home, running_home
-from tests.until import until
+from tests.helpers.wait import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ import pytest
 from infra.local.simulator.quirks import Quirk
 from shared.devices.handshake import capabilities
 from tests.devices import Home, One, forget, running_home
-from tests.until import until
+from tests.helpers.wait import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

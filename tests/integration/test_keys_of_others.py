@@ -11,7 +11,7 @@ from moto.server import ThreadedMotoServer
 from shared.rpc.errors import Unavailable
 from shared.secrets import _kept, secret
 from tests.devices import running_home
-from tests.until import until
+from tests.helpers.wait import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ from infra.local.simulator.quirks import Quirk
 from infra.local.template import load
 from shared.devices.registry import registry
 from tests.devices import Home, forget, home_at
-from tests.until import until
+from tests.helpers.wait import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from tests.qdrant import running_qdrant
 from tests.surroundings import SURROUNDINGS
-from tests.until import until
+from tests.helpers.wait import until
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from shared.knowledge.store.warming import warm
-from tests.until import until
+from tests.helpers.wait import until
 
 if TYPE_CHECKING:
     from pathlib import Path

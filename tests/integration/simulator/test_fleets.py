@@ -11,7 +11,7 @@ from infra.local.simulator.device import Model
 from infra.local.simulator.fleet import Fleet
 from infra.local.simulator.quirks import FIRMWARE, Quirk
 from tests.mqtt import SECONDS, Served
-from tests.until import until
+from tests.helpers.wait import until
 
 if TYPE_CHECKING:
     from infra.local.broker.messages import Message
