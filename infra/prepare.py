@@ -1,6 +1,7 @@
 """Make `.venv` hold everything that running and testing Kho needs; a second run finds nothing to do.
 
-Only the standard library: it is what a fresh machine has.
+Only the standard library: it is what a fresh machine has. Packages are installed by uv, itself a wheel that pip
+installs first. Where uv fails, pip installs them: pip reads settings that uv does not, such as local folders of wheels.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import time
 import venv
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,29 +25,65 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 LOCK = ROOT / "requirements.lock"
+INSTALLER = ROOT / "infra" / "installer.lock"
 STORE = ROOT / "infra" / "local" / "dynoxide"
 STAMP = VENV / "kho-prepared"
+_SCRIPTS = VENV / ("Scripts" if os.name == "nt" else "bin")
+_PYTHON = _SCRIPTS / "python"
+
+
+class InstallError(Exception):
+    """A command that installs something failed; the text is what the command printed."""
 
 
 def main() -> None:
     """Set up `.venv` from the locks, unless it already is what they say."""
     if not (3, 11) <= sys.version_info[:2] <= (3, 13):
         sys.exit(f"Kho runs on Python 3.11 to 3.13; this is {platform.python_version()}. Set PYTHON=python3.13, say.")
-    with _alone():
+    with _lock():
         if STAMP.is_file() and STAMP.read_text() == _wanted():
             return
-        print("Setting up .venv; this is needed once and takes a minute or two.", flush=True)
-        _create_venv()
-        _pip("--require-hashes", "-r", str(LOCK))
-        _pip("--no-build-isolation", "--no-deps", "-e", str(ROOT))
-        _fetch_store()
+        began = time.monotonic()
+        print("Setting up .venv; this is needed once.", flush=True)
+        with _step(f"creating a virtual environment with Python {platform.python_version()}"):
+            _create_venv()
+        with _step("installing uv"), contextlib.suppress(InstallError):  # without it, pip installs everything
+            pip_install("--require-hashes", "-r", str(INSTALLER))
+        with _step("installing the packages of requirements.lock"):
+            install("--require-hashes", "-r", str(LOCK))
+        with _step("installing Kho"):
+            install("--no-build-isolation", "--no-deps", "-e", str(ROOT))
+        if (platform.system(), platform.machine()) == ("Linux", "x86_64"):
+            with _step("fetching the local DynamoDB engine"):
+                _fetch_store()
         STAMP.write_text(_wanted())
+        print(f"Set up in {time.monotonic() - began:.0f} s.", flush=True)
+
+
+def install(*arguments: str, python: Path = _PYTHON) -> None:
+    """Install packages for `python` with uv, or with pip where uv fails."""
+    uv = _SCRIPTS / "uv"
+    if uv.is_file():
+        try:
+            _run([str(uv), "pip", "install", "--no-progress", "--python", str(python), *arguments])
+        except InstallError:
+            print("  uv could not install everything; installing with pip, which takes longer", flush=True)
+        else:
+            return
+    pip_install(*arguments, python=python)
+
+
+def pip_install(*arguments: str, python: Path = _PYTHON) -> None:
+    """Install packages for `python` with pip."""
+    target = [] if python == _PYTHON else ["--python", str(python)]
+    options = ["--disable-pip-version-check", "--no-input", "--root-user-action=ignore"]
+    _run([str(_PYTHON), "-I", "-m", "pip", *target, "install", *options, *arguments])
 
 
 def _wanted() -> str:
     import tomllib  # there since 3.11: after the check of the version
 
-    files = [LOCK, STORE / "package-lock.json", Path(__file__)]
+    files = [LOCK, INSTALLER, STORE / "package-lock.json", Path(__file__)]
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in files))
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     # Of the project's settings, those that an installation holds; linters read theirs when they run.
@@ -54,8 +92,8 @@ def _wanted() -> str:
 
 
 @contextlib.contextmanager
-def _alone() -> Iterator[None]:
-    """Let two commands started at once set up one after the other."""
+def _lock() -> Iterator[None]:
+    """Make a second set-up wait until the first one has ended."""
     try:
         import fcntl
     except ImportError:  # no such locks on Windows; one command at a time there
@@ -66,6 +104,20 @@ def _alone() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def _step(name: str) -> Iterator[None]:
+    """Print the step's name. End the program if the step fails, with the installer's own output."""
+    print(f"  {name}", flush=True)
+    try:
+        yield
+    except InstallError as error:
+        print(error, file=sys.stderr)
+        sys.exit(
+            f"Setting up .venv failed at: {name}. The lines above are the installer's own. Check that this machine "
+            "reaches a package index (pip's settings apply), then run the same command again."
+        )
+
+
 def _create_venv() -> None:
     STAMP.unlink(missing_ok=True)
     try:
@@ -74,33 +126,33 @@ def _create_venv() -> None:
         sys.exit("This Python cannot make virtual environments; on Debian and Ubuntu: apt install python3-venv")
 
 
-def _python() -> Path:
-    return VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-
-
-def _pip(*arguments: str) -> None:
-    command = [str(_python()), "-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments]
-    if subprocess.run(command, check=False, stdin=subprocess.DEVNULL).returncode:  # noqa: S603 - our own words only
-        sys.exit("Setting up .venv failed; the lines above say why. Run the same command again to go on.")
-
-
 def _fetch_store() -> None:
-    """Fetch the DynamoDB engine, which npm alone has, and has for one platform alone."""
-    if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
-        return
+    """Fetch the DynamoDB engine, which is published on npm alone, and for one platform."""
     target = VENV / "share" / "dynoxide"
     target.mkdir(parents=True, exist_ok=True)
     for name in ("package.json", "package-lock.json"):
         shutil.copy(STORE / name, target / name)
     npm = shutil.which("npm")
     if npm is None:
-        _pip("--require-hashes", "-r", str(STORE / "nodejs.lock"))
-        npm = str(VENV / "bin" / "npm")
-    command = [npm, "ci", "--silent", "--no-audit", "--no-fund", "--prefix", str(target)]
-    environment = os.environ | {"PATH": f"{VENV / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"}
-    done = subprocess.run(command, check=False, env=environment, stdin=subprocess.DEVNULL)  # noqa: S603 - as above
+        install("--require-hashes", "-r", str(STORE / "nodejs.lock"))
+        npm = str(_SCRIPTS / "npm")
+    _run([npm, "ci", "--no-audit", "--no-fund", "--prefix", str(target)])
+
+
+def _run(command: list[str]) -> None:
+    environment = os.environ | {"PATH": f"{_SCRIPTS}{os.pathsep}{os.environ.get('PATH', '')}"}
+    done = subprocess.run(  # noqa: S603 - our own words only
+        command,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=environment,
+        encoding="utf-8",
+        errors="replace",
+    )
     if done.returncode:
-        sys.exit("npm could not install the local DynamoDB engine; the lines above say why.")
+        raise InstallError(done.stdout.strip())
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from infra.prepare import install
 from tests.rie.installed import functions_python
 
 HERE: Final = Path(__file__).parent
@@ -25,9 +26,8 @@ def tool(name: str) -> Path:
     if not stamp.exists() or stamp.read_text() != wanted:
         print(f"Fetching {name}; this is needed once and takes a minute.", flush=True)
         shutil.rmtree(folder, ignore_errors=True)
-        subprocess.run([python, "-m", "venv", str(folder)], check=True)
-        pip = [str(folder / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
-        subprocess.run([*pip, "-r", str(lock)], check=True, stdin=subprocess.DEVNULL)
+        subprocess.run([python, "-m", "venv", "--without-pip", str(folder)], check=True)
+        install("--require-hashes", "-r", str(lock), python=folder / "bin" / "python")
         stamp.write_text(wanted)
     return folder / "bin"
 

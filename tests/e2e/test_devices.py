@@ -14,8 +14,8 @@ from infra.local.simulator.device import Model
 from infra.local.simulator.fleet import Fleet
 from infra.local.simulator.quirks import FIRMWARE, Quirk
 from tests.e2e.server import Server
-from tests.mqtt import TOKEN, Wire, running_broker
 from tests.helpers.wait import until
+from tests.mqtt import TOKEN, Wire, running_broker
 
 KHO = str(Path(sys.executable).with_name("kho"))
 

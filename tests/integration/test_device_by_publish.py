@@ -13,8 +13,8 @@ import pytest
 from infra.local.simulator.quirks import Quirk
 from shared.rpc.errors import Unavailable
 from tests.devices import Home, running_home
-from tests.mqtt import TOKEN, running_broker
 from tests.helpers.wait import until
+from tests.mqtt import TOKEN, running_broker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,8 +13,8 @@ import pytest
 
 from infra.local.simulator.quirks import Quirk
 from tests.devices import Home, One, running_home
-from tests.mqtt import SECONDS
 from tests.helpers.wait import until
+from tests.mqtt import SECONDS
 from workers import device_inbox, device_presence
 
 if TYPE_CHECKING:

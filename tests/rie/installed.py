@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from infra.local.template import FILE
+from infra.prepare import install
 
 ROOT: Final = FILE.parent
 LAYERS: Final = ROOT / "infra" / "layers"
@@ -60,7 +61,7 @@ def peers() -> Path:
     """Others' packages, fetched if need be: by benches alone."""
     target = TARGET / "peers"
     if not target.exists():
-        _pip(_venv_python(), "--no-deps", "--target", str(target), "-r", str(HERE / "peers.lock"))
+        _install(_venv_python(), "--no-deps", "--target", str(target), "-r", str(HERE / "peers.lock"))
     return target
 
 
@@ -87,14 +88,14 @@ def _fetch(base: Path) -> None:
     print("Fetching the emulator, the runtime and the layers; this is needed once and takes a minute.", flush=True)
     shutil.rmtree(TARGET, ignore_errors=True)
     subprocess.run([str(base), "-m", "venv", "--without-pip", "--clear", str(TARGET / "python")], check=True)
-    _pip(base, "--no-deps", "--target", str(TARGET / "emulator"), "-r", str(HERE / "emulator.lock"))
-    _pip(_venv_python(), "-r", str(HERE / "runtime.lock"))
+    _install(base, "--no-deps", "--target", str(TARGET / "emulator"), "-r", str(HERE / "emulator.lock"))
+    _install(_venv_python(), "-r", str(HERE / "runtime.lock"))
     for lock in sorted(LAYERS.glob("*.lock")):
         layer = TARGET / "layers" / f"{lock.stem.capitalize()}Layer"
         layer.mkdir(parents=True)
         pinned = layer.with_suffix(".txt")
         pinned.write_text(_for_this_python(lock))
-        _pip(base, "--no-deps", "--target", str(layer), "-r", str(pinned))
+        _install(base, "--no-deps", "--target", str(layer), "-r", str(pinned))
     stamp.write_text(wanted)
 
 
@@ -105,10 +106,8 @@ def _for_this_python(lock: Path) -> str:
     return "".join(block for block in blocks if (found := _NAME.match(block)) and found[0] in wanted)
 
 
-def _pip(python: Path, *arguments: str) -> None:
-    options = ["--quiet", "--disable-pip-version-check", "--root-user-action=ignore", "--only-binary=:all:"]
-    command = [sys.executable, "-m", "pip", "--python", str(python), "install", *options, "--require-hashes"]
-    subprocess.run([*command, *arguments], check=True, stdin=subprocess.DEVNULL)
+def _install(python: Path, *arguments: str) -> None:
+    install("--only-binary=:all:", "--require-hashes", *arguments, python=python)
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -26,7 +26,7 @@ def start_the_store() -> None:
 
 
 def install_packages() -> None:
-    prepare._pip("--help")
+    prepare.pip_install("--help")
 
 
 @pytest.mark.parametrize("start", [read_a_pdf, start_the_store, install_packages])

@@ -6,9 +6,9 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Final
 
+from tests.helpers.wait import until
 from tests.qdrant import running_qdrant
 from tests.surroundings import SURROUNDINGS
-from tests.helpers.wait import until
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from infra.local.simulator.device import Model
 from infra.local.simulator.fleet import Fleet
 from infra.local.simulator.quirks import FIRMWARE, Quirk
-from tests.mqtt import SECONDS, Served
 from tests.helpers.wait import until
+from tests.mqtt import SECONDS, Served
 
 if TYPE_CHECKING:
     from infra.local.broker.messages import Message

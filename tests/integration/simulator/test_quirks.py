@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from infra.local.simulator.quirks import Quirk
+from tests.helpers.wait import until
 from tests.integration.simulator.talk import listed
 from tests.mqtt import SECONDS, Served, backend
-from tests.helpers.wait import until
 
 
 def test_an_image_that_no_message_can_hold_costs_the_connection(talk: Any, served: Served) -> None:
