@@ -119,6 +119,8 @@ def _sent(single: _Single, caller: Caller, correlation_id: str) -> bytes:
     entry = catalogue().methods.get(single.method)
     if entry is None:
         raise UnknownMethod
+    if not entry.anonymous:
+        require_known(caller)  # before anything is invoked: an invocation costs more than the refusal
     call = Call(
         method=entry.name,
         params=_named(single.params, entry),

@@ -169,7 +169,13 @@ def test_the_jsonrpc_door_lets_the_anonymous_to_anonymous_methods_alone(monkeypa
     known = catalogues.catalogue()
     made = catalogues.Catalogue(known.servers, {**known.methods, entry.name: entry})
     monkeypatch.setattr(jsonrpc, "catalogue", lambda: made)
-    monkeypatch.setattr(invoke, "_transport", [as_function])
+    invoked: list[str] = []
+
+    def recorded(function: str, payload: bytes) -> bytes:
+        invoked.append(function)
+        return as_function(function, payload)
+
+    monkeypatch.setattr(invoke, "_transport", [recorded])
     open_call = {"jsonrpc": "2.0", "method": entry.name, "id": 1}
     closed_call = {"jsonrpc": "2.0", "method": "memory-server/resources/list", "id": 2}
 
@@ -181,6 +187,7 @@ def test_the_jsonrpc_door_lets_the_anonymous_to_anonymous_methods_alone(monkeypa
     assert ask(closed_call)[0] == ask([closed_call])[0] == ask({})[0] == 401
     status, (first, second) = ask([open_call, closed_call])
     assert (status, first["result"], second["error"]["code"]) == (200, {"sub": "anonymous"}, 401)
+    assert set(invoked) == {entry.function}  # what is refused costs no invocation
 
 
 def as_function(function: str, payload: bytes) -> bytes:
