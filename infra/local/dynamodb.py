@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import platform
+import secrets
 import signal
 import socket
 import subprocess
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 
 _DYNOXIDE: Final = Path(sys.prefix) / "share" / "dynoxide" / "node_modules" / "@dynoxide" / "linux-x64" / "dynoxide"
 DURABLE: Final = _DYNOXIDE.exists()
-_START_SECONDS: Final = 20
+_START_SECONDS: Final = 60
+_START_ATTEMPTS: Final = 5
 _RESTART_SECONDS: Final = 0.2
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -41,17 +43,9 @@ class Engine:
     """A DynamoDB endpoint on this machine, which ends when this process does, however it ends."""
 
     def __init__(self, file: Path, log: Path) -> None:
-        port = _free_port()
-        self.url = f"http://127.0.0.1:{port}"
-        self._command = _dynoxide(port, file) if DURABLE else _moto(port)
         self._log = log
         self._closing = threading.Event()
-        self._process = self._start()
-        try:
-            self._await_answer()
-        except EngineFailed:
-            self.close()
-            raise
+        self._start_on_free_port(file)
         if DURABLE:
             tend(file)
         threading.Thread(target=self._keep_running, name="store", daemon=True).start()
@@ -59,12 +53,33 @@ class Engine:
     def close(self) -> None:
         """End the engine; what it has acknowledged is on disk."""
         self._closing.set()
+        self._end()
+
+    def _end(self) -> None:
         self._process.terminate()
         try:
             self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+    def _start_on_free_port(self, file: Path) -> None:
+        """Start the engine. Choose another port if it ends: another process may have taken the first one meanwhile."""
+        for attempts_left in reversed(range(_START_ATTEMPTS)):
+            host = _loopback_host()
+            port = _free_port()
+            self.url = f"http://{host}:{port}"
+            self._command = _dynoxide(host, port, file) if DURABLE else _moto(host, port)
+            self._process = self._start()
+            try:
+                self._await_answer()
+            except EngineFailed:
+                ended = self._process.poll() is not None
+                self._end()
+                if not (ended and attempts_left):
+                    raise
+            else:
+                return
 
     def _start(self) -> subprocess.Popen[bytes]:
         with self._log.open("ab") as output:
@@ -102,7 +117,7 @@ class Engine:
 
 def connect(url: str) -> DynamoDBClient:
     """A client of the engine at `url`."""
-    settings = Config(retries={"total_max_attempts": 1}, connect_timeout=1, read_timeout=30)
+    settings = Config(retries={"total_max_attempts": 1}, connect_timeout=1, read_timeout=30, proxies={})
     return boto3.client("dynamodb", endpoint_url=url, config=settings)
 
 
@@ -114,17 +129,28 @@ def create_tables(client: DynamoDBClient, tables: Iterable[TableDefinition]) -> 
             client.create_table(TableName=table.name, **table.creation)
 
 
-def _dynoxide(port: int, file: Path) -> list[str]:
-    return [str(_DYNOXIDE), "serve", "--port", str(port), "--db-path", str(file)]
+def _dynoxide(host: str, port: int, file: Path) -> list[str]:
+    return [str(_DYNOXIDE), "serve", "--host", host, "--port", str(port), "--db-path", str(file)]
 
 
-def _moto(port: int) -> list[str]:
-    return [sys.executable, "-I", "-m", "moto.server", "--port", str(port)]
+def _moto(host: str, port: int) -> list[str]:
+    return [sys.executable, "-I", "-m", "moto.server", "--host", host, "--port", str(port)]
+
+
+def _loopback_host() -> str:
+    """Choose a random loopback address, which a web page cannot scan for: the engine answers any signature and origin.
+
+    macOS has 127.0.0.1 alone.
+    """
+    if platform.system() == "Darwin":
+        return "127.0.0.1"
+    return f"127.{1 + secrets.randbelow(254)}.{secrets.randbelow(256)}.{1 + secrets.randbelow(254)}"
 
 
 def _free_port() -> int:
+    """Find a port that is free on every address: the engine refuses one that is in use on any."""
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind(("", 0))
         port: int = probe.getsockname()[1]
         return port
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from infra.local.template import Template
@@ -36,8 +37,7 @@ def prepare(
         os.environ["KHO_LOG_FILE"] = str(log_file)
     if passages:
         os.environ.setdefault("KHO_QDRANT_FOLDER", str(passages))
-    for name in ("NO_PROXY", "no_proxy"):
-        os.environ[name] = ",".join(filter(None, [os.environ.get(name), "127.0.0.1,localhost,::1"]))
+    _bypass_proxy("127.0.0.1,localhost,::1")
     asked = own_account or any(os.environ.get(name) == "bedrock" for name in _MAY_BE_BEDROCK)
     if not (asked and _has_credentials()):
         _forget_account()
@@ -47,6 +47,13 @@ def point_at_store(url: str) -> None:
     """Have every function use the store at `url`, whatever else is configured: never a real account by accident."""
     os.environ["AWS_ENDPOINT_URL_DYNAMODB"] = os.environ["AWS_ENDPOINT_URL_DYNAMODB_STREAMS"] = url
     os.environ["AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"] = "false"
+    _bypass_proxy(str(urlsplit(url).hostname))
+
+
+def _bypass_proxy(hosts: str) -> None:
+    """Make clients connect to `hosts` directly, whatever proxy is configured."""
+    for name in ("NO_PROXY", "no_proxy"):
+        os.environ[name] = ",".join(filter(None, [os.environ.get(name), hosts]))
 
 
 def _has_credentials() -> bool:
