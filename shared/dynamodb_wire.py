@@ -16,6 +16,8 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from shared.signed import ConnectionFailed, Service
 
 _ATTEMPTS: Final = 3
+_CONNECT_SECONDS: Final = 2
+_READ_SECONDS: Final = 3
 _PASSING: Final = {
     "InternalServerError",
     "ProvisionedThroughputExceededException",
@@ -34,7 +36,7 @@ class Wire:
 
     def __init__(self, url: str = "") -> None:
         # Three tries of three seconds, begun within shared.telemetry's budget, end within the time a request has.
-        self._service = Service("dynamodb", connect_seconds=2, read_seconds=3, url=url)
+        self._service = Service("dynamodb", connect_seconds=_CONNECT_SECONDS, read_seconds=_READ_SECONDS, url=url)
 
     def ask(self, operation: str, /, **request: Any) -> Any:
         """The answer to an operation of the protocol, or the error that it says."""

@@ -33,6 +33,7 @@ _ADDRESS: Final = "AWS_CONTAINER_CREDENTIALS_FULL_URI"
 _RENEWED_BEFORE: Final = timedelta(minutes=5)
 _ALGORITHM: Final = "AWS4-HMAC-SHA256"
 _KEPT: Final = 100
+_CREDENTIALS_SECONDS: Final = 2
 """So many connections wait for the next request at most."""
 _signing_in: Final = Lock()
 
@@ -79,7 +80,7 @@ class Credentials:
 
         headers = {"Authorization": os.environ.get("AWS_CONTAINER_AUTHORIZATION_TOKEN", "")}
         try:
-            with urlopen(Request(os.environ[_ADDRESS], headers=headers), timeout=2) as answer:  # noqa: S310 - Lambda's own
+            with urlopen(Request(os.environ[_ADDRESS], headers=headers), timeout=_CREDENTIALS_SECONDS) as answer:  # noqa: S310 - Lambda's own
                 said = json.load(answer)
         except (OSError, ValueError) as error:
             raise ConnectionFailed(type(error).__name__) from None

@@ -107,9 +107,13 @@ def count(**counts: int) -> None:
 
 
 @contextmanager
-def observe(method: str, correlation_id: str, *, budget: float = REQUEST_SECONDS) -> Iterator[Observation]:
-    """Log and count one call to `method`; what it did not foresee leaves as an internal error, its trace in the log."""
-    observation = Observation(method, correlation_id, budget)
+def observe(method: str, correlation_id: str, *, budget: float | None = None) -> Iterator[Observation]:
+    """Log and count one call to `method`. Convert unexpected exceptions to an internal error and log their traces.
+
+    The call may begin calls to stores for `budget` seconds, by default as long as any request may.
+    """
+    budget = REQUEST_SECONDS if budget is None else budget
+    observation = Observation(method, correlation_id, budget, started=time.perf_counter())
     token = _current.set(observation)
     logger.thread_safe_append_keys(correlation_id=correlation_id, method=method)
     cold, _cold[0] = _cold[0], False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 from urllib.parse import parse_qs, urljoin, urlsplit
@@ -28,20 +29,21 @@ class WebResult:
 class WebSearch(Protocol):
     """Finds pages on the web."""
 
-    def search(self, query: str, count: int, *, seconds: float = BUDGET_SECONDS) -> list[WebResult]:
-        """At most `count` pages, best first, or `ToolFailed` with what happened, within `seconds`."""
+    def search(self, query: str, count: int, *, seconds: float = math.inf) -> list[WebResult]:
+        """Return at most `count` pages, best first, or raise `ToolFailed`, within `seconds`."""
 
 
 class DuckDuckGo:
-    """DuckDuckGo's results, within eight seconds."""
+    """DuckDuckGo's search, which takes at most `longest` seconds."""
 
-    def __init__(self, proxy: str = "", ca_file: str = "") -> None:
+    def __init__(self, proxy: str = "", ca_file: str = "", *, longest: float = BUDGET_SECONDS) -> None:
+        self._longest = longest
         self._proxy = proxy or None
         self._verify: bool | str = ca_file or True
 
-    def search(self, query: str, count: int, *, seconds: float = BUDGET_SECONDS) -> list[WebResult]:
-        """At most `count` pages, best first, or `ToolFailed` with what happened; in at most eight `seconds`."""
-        page = self._page(query, max(1, min(BUDGET_SECONDS, round(seconds))))
+    def search(self, query: str, count: int, *, seconds: float = math.inf) -> list[WebResult]:
+        """Return at most `count` pages, best first, or raise `ToolFailed`, within `seconds`."""
+        page = self._page(query, max(1, round(min(self._longest, seconds))))
         if _is_challenge(page):
             raise _failed("DuckDuckGo asks to prove that a person is searching.")
         results = _results(page)
@@ -80,7 +82,7 @@ class DuckDuckGo:
 def web_search() -> WebSearch:
     """The search that the settings ask for."""
     settings = config()
-    return DuckDuckGo(settings.search_proxy, settings.search_ca)
+    return DuckDuckGo(settings.search_proxy, settings.search_ca, longest=BUDGET_SECONDS)
 
 
 def _failed(message: str, *, reason: str = "") -> ToolFailed:

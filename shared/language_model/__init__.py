@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, Protocol
@@ -27,8 +28,8 @@ class Completion:
 class LanguageModel(Protocol):
     """Completes a prompt."""
 
-    def complete(self, system: str, prompt: str, *, max_tokens: int, seconds: float = SECONDS) -> Completion:
-        """The model's words within `seconds`, or `Unavailable`."""
+    def complete(self, system: str, prompt: str, *, max_tokens: int, seconds: float = math.inf) -> Completion:
+        """Return the model's words within `seconds`, at most its own limit, or raise `Unavailable`."""
 
 
 @cache

@@ -11,7 +11,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
-from shared.language_model import SECONDS, Completion
+from shared.language_model import Completion
 from shared.rpc.errors import Unavailable
 from shared.telemetry import logger
 
@@ -31,7 +31,7 @@ class Bedrock:
         self._making = threading.Lock()
         self._client(seconds)
 
-    def complete(self, system: str, prompt: str, *, max_tokens: int, seconds: float = SECONDS) -> Completion:
+    def complete(self, system: str, prompt: str, *, max_tokens: int, seconds: float = math.inf) -> Completion:
         """The model's words within `seconds`, or `Unavailable`."""
         try:
             answer: Any = self._client(min(seconds, self._seconds)).converse(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import socket
 import threading
 from contextlib import suppress
@@ -11,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from shared.config import ConfigurationError
-from shared.language_model import SECONDS, Completion
+from shared.language_model import Completion
 from shared.rpc.errors import Unavailable
 from shared.rpc.text import compact
 from shared.telemetry import logger
@@ -34,7 +35,7 @@ class OpenAICompatible:
         self._headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
         self._seconds = seconds
 
-    def complete(self, system: str, prompt: str, *, max_tokens: int, seconds: float = SECONDS) -> Completion:
+    def complete(self, system: str, prompt: str, *, max_tokens: int, seconds: float = math.inf) -> Completion:
         """The model's words within `seconds`, or `Unavailable`."""
         messages = [{"role": "system", "content": system}, {"role": "user", "content": prompt}]
         body = {"model": self._model, "messages": messages, "max_tokens": max_tokens}

@@ -14,11 +14,19 @@ from shared.config import config
 from shared.documents import moments
 from shared.language_model import language_model
 from tests.documents import Agent
+from tests.helpers.limits import long_limits
 from tests.models import MODEL, ModelServer, model_server
 from tests.store import running_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _limits() -> Iterator[None]:
+    """Set time limits that no machine reaches by being slow."""
+    with long_limits():
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -45,7 +53,6 @@ def _index_at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     """Have documents indexed for those tests alone that ask for it: to embed thousands takes its time."""
     is_wanted = "indexing" in request.fixturenames
     monkeypatch.setattr(indexing_at_once._index, "_away_until", -math.inf if is_wanted else math.inf)
-    monkeypatch.setattr(indexing_at_once, "_EMBEDDED_SECONDS", 60.0)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from shared import telemetry
 from shared.config import config
 from shared.dynamodb import Table
 from shared.knowledge import documents as kept
@@ -85,7 +86,7 @@ def test_a_worker_takes_longer_than_a_request_may(
     split = kept.Documents._split
 
     def slow(self: kept.Documents, new: NewDocument) -> Any:
-        monkeypatch.setattr(time, "perf_counter", lambda: clock() + 60)
+        monkeypatch.setattr(time, "perf_counter", lambda: clock() + telemetry.REQUEST_SECONDS + 60)
         return split(self, new)
 
     monkeypatch.setattr(kept.Documents, "_split", slow)

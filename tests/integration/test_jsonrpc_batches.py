@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from doors import jsonrpc
 from shared.rpc import invoke
+from tests.helpers.wait import CEILING_SECONDS
 from tests.mcp import event
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def test_the_calls_of_a_batch_wait_for_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each answers only when all are there; one after the other, or fewer at once, none ever would."""
-    all_there = threading.Barrier(jsonrpc.MAX_BATCH, timeout=20)
+    all_there = threading.Barrier(jsonrpc.MAX_BATCH, timeout=CEILING_SECONDS)
 
     def together(_function: str, payload: bytes) -> bytes:
         all_there.wait()

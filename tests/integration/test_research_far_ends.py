@@ -12,6 +12,7 @@ import pytest
 
 from infra.research.backend import Refused, Remote
 from infra.research.pages import fetch
+from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +57,7 @@ ANSWERS: list[tuple[int, Any, int, str]] = [
 @pytest.mark.parametrize(("status", "body", "code", "name"), ANSWERS)
 def test_whatever_is_no_answer_of_kho_is_a_refusal_with_guidance(status: int, body: Any, code: int, name: str) -> None:
     with _answering(status, json.dumps(body).encode()) as endpoint, pytest.raises(Refused) as refused:
-        Remote(endpoint, "", 10).call("query_knowledge_base", {"query": "x"})
+        Remote(endpoint, "", CEILING_SECONDS).call("query_knowledge_base", {"query": "x"})
     assert (refused.value.code, refused.value.data["code"]) == (code, name)
     assert refused.value.data["guidance"]
 

@@ -42,6 +42,7 @@ _SHARE_OF_WEB: Final = 3
 _MAX_TOKENS: Final = 1_000
 _MAX_CHARACTERS: Final = 32_000
 _DECIMALS: Final = 4
+_LATE_SEARCH: Final = Degraded("web_search", "out_of_time", "The web search would not have been ready in time.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +104,11 @@ class Answering:
         try:
             return outcome(searching, waits)
         except TimeoutError:
-            message = "The web search would not have been ready in time."
-            answer.degraded.append(Degraded("web_search", "out_of_time", message))
+            answer.degraded.append(_LATE_SEARCH)
         except ToolFailed as failure:
-            answer.degraded.append(Degraded("web_search", "unavailable", failure.message))
+            # A search that reached its own time-out first is late for the same reason.
+            late = budget.left <= 0
+            answer.degraded.append(_LATE_SEARCH if late else Degraded("web_search", "unavailable", failure.message))
         return []
 
     def _words(self, asked: Asked, budget: Budget, answer: Answer) -> str:

@@ -24,8 +24,8 @@ def indexing() -> None:
     """Documents are indexed as they are written."""
 
 
-@pytest.fixture(scope="session")
-def shelf(store: str) -> Agent:
+@pytest.fixture(scope="package")
+def shelf(store: str, _limits: None) -> Agent:
     """A tenant who has DOCUMENTS, and whose documents nobody changes."""
     agent = Agent(f"tenant-{uuid4().hex}")
     for document_id, (body, tags) in DOCUMENTS.items():

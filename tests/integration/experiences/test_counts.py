@@ -9,8 +9,10 @@ import pytest
 from recall_kit import query_experiences, table
 from recall_kit.finding import recount
 from shared.experiences.counting import Counting
+from shared.experiences.models import now
 from tests.experiences import asked, done, paged, submitted
 from tests.faults import FAILED
+from tests.helpers.wait import until
 from tests.integration.experiences.noting import count_all, counts, noted, records
 from tests.mcp import event, said
 from tests.wire import answering, on_the_wire
@@ -32,6 +34,7 @@ def counted(store: str) -> Iterator[None]:
 def test_each_returned_record_is_counted_once_a_query(store: str) -> None:
     ids = [submitted(f"Grafana panel is empty {number}", "No data.") for number in range(60)]
     before = {id_: done("get_experience", id=id_)["updated_at"] for id_ in ids}
+    until(lambda: now() > max(before.values()))
     returned = [
         each["id"]
         for limit, offset in ((50, 0), (50, 0), (10, 20))

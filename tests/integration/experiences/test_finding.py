@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from recall_kit import finding, table
 from shared.experiences import experiences as stored_experiences
 from shared.experiences.counting import Counting
+from shared.experiences.models import now
 from shared.rpc.caller import LOCAL
 from tests.experiences import asked, done, final_score, is_in_order, paged, submitted
+from tests.helpers.wait import until
 from tests.integration.experiences.noting import count_all, unavailable
 
 if TYPE_CHECKING:
@@ -109,6 +111,7 @@ def test_an_update_is_found_as_it_is_now(store: str) -> None:
     id_ = submitted("Terraform state is locked", "Somebody holds it.", root_cause="A crash", context="v1")
     (before,) = done("query_experiences", keywords="terraform state is locked")["experiences"]
     assert before["id"] == id_
+    until(lambda: now() > before["created_at"])
     changed = done("update_experience", LOCAL, id=id_, title="Helm release is stuck", root_cause=None, keywords=[])
     assert changed["title"] == "Helm release is stuck"
     assert "root_cause" not in changed

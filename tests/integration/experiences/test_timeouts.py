@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,8 @@ from infra.local.functions import Functions
 from infra.local.template import load
 from recall_kit import query_experiences
 from shared.rpc import invoke
-from shared.telemetry import REQUEST_SECONDS
 from tests.experiences import submitted
+from tests.helpers.wait import CEILING_SECONDS
 from tests.mcp import event, said
 from tests.wire import answering, on_the_wire
 
@@ -23,20 +24,20 @@ if TYPE_CHECKING:
 def test_a_query_that_takes_too_long_is_a_timeout_at_each_door(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store that took longer than a request has, before the query could note what it returns."""
     submitted("Cron job runs twice", "It runs on both nodes.")
-    late = 0.0
-    monkeypatch.setattr(
-        "shared.telemetry.time", SimpleNamespace(perf_counter=lambda: time.perf_counter() + late, time=time.time)
-    )
+    passed = 0.0
+    monkeypatch.setattr("shared.telemetry.REQUEST_SECONDS", 13.0)
+    monkeypatch.setattr("shared.telemetry.time", SimpleNamespace(perf_counter=lambda: passed, time=time.time))
 
     def takes_long(_: Any) -> None:
-        nonlocal late
-        late += REQUEST_SECONDS
+        nonlocal passed
+        passed += 13.001
 
+    functions = {name: replace(each, timeout=CEILING_SECONDS) for name, each in load().functions.items()}
     asked_by = {"keywords": "cron job runs twice"}
     single = {"jsonrpc": "2.0", "method": "recall-kit/query_experiences", "params": asked_by, "id": 1}
     with on_the_wire(answering("BatchGetItem", takes_long)):
         direct = query_experiences.handler(event(asked_by, path="/recall-kit/query_experiences"), None)
-        monkeypatch.setattr(invoke, "_transport", [Functions(load().functions)])
+        monkeypatch.setattr(invoke, "_transport", [Functions(functions)])
         by_jsonrpc = said(jsonrpc.handler(event(single, path="/jsonrpc"), None))["result"]
     for answer in (said(direct), by_jsonrpc):
         assert (answer["success"], answer["error"]["code"]) == (False, "TIMEOUT")

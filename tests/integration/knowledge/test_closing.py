@@ -14,16 +14,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _CLOSED_AS_IT_IS_OPENED: Final = """
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
+from shared.knowledge import index
 from shared.knowledge.index import close_index, knowledge_index
 from shared.knowledge.passages import Document
+from shared.knowledge.store import server
 from shared.rpc.errors import Unavailable
 
+server._SECONDS = 60
 with ThreadPoolExecutor() as threads:
     opening = threads.submit(knowledge_index)
     input()
     closing = threads.submit(close_index)
-    wait([closing], timeout=0.5)
+    index._closing.wait(60)
     print("told", flush=True)
     closing.result()
     try:
