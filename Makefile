@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PEERS := .venv/share/peers
 
-.PHONY: run test check conformance mosquitto rie deploy-local bench setup generate clean
+.PHONY: run test check conformance mosquitto rie stress deploy-local bench setup generate clean
 
 setup:
 	@$(PYTHON) infra/prepare.py
@@ -32,6 +32,10 @@ rie: setup
 # Debian's mosquitto beside the embedded broker; where it is not installed, it is fetched into .venv.
 mosquitto: setup
 	@$(BIN)/python -m tests.mosquitto
+
+# Races, crashes and fuzzing at full size, for up to an hour; writes the table of docs/reliability.md.
+stress: setup
+	@$(BIN)/python -m tests.stress
 
 # Builds a fresh clone, deploys it by `sam deploy` to an emulator of AWS on this machine, and calls what came up.
 deploy-local: setup

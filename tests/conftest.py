@@ -1,9 +1,14 @@
-"""Settings of every test run."""
+"""Every test that `make stress` runs carries its promise, for the table that is kept."""
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, settings
+from typing import TYPE_CHECKING
 
-# No example fails because it, or the making of its data, took long on a busy machine.
-settings.register_profile("any-speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("any-speed")
+if TYPE_CHECKING:
+    import pytest
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Record the first line of the docstring of a stress test as its promise."""
+    if item.get_closest_marker("stress"):
+        item.user_properties.append(("promise", item.obj.__doc__.partition("\n")[0]))  # type: ignore[attr-defined]
