@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -15,6 +16,7 @@ from infra.local.template import load
 from shared.config import config
 from shared.rpc import invoke
 from shared.rpc.offers import offers
+from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,7 +92,7 @@ def answered(transport: Transport, asked: dict[str, Any], visit: Visit) -> Any:
 @contextmanager
 def behind_the_door() -> Iterator[Transport]:
     """What the door has behind it, its methods called as they are on one machine; the web is out of reach."""
-    functions = Functions(load().functions)
+    functions = Functions({name: replace(each, timeout=CEILING_SECONDS) for name, each in load().functions.items()})
     invoke.use(functions)
     made = Transport(server_of(offers()))
     with pytest.MonkeyPatch.context() as patch:

@@ -14,13 +14,16 @@ from infra.local.dynamodb import connect
 from infra.local.template import load
 from shared.config import config
 from shared.dynamodb import Table, Write
+from shared.memory import conversations as stored_conversations
 from shared.memory import keys
 from shared.memory.conversations import Conversations
 from shared.memory.histories import History
 from shared.rpc.errors import InvalidParams, NotFound
+from tests.helpers.size import sized
+from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from shared.memory.models import Message
 
@@ -47,9 +50,15 @@ def everything(conversations: Conversations, conversation_id: str, limit: int | 
             return
 
 
-def test_sixteen_writers_lose_nothing_and_keep_their_order(conversations: Conversations) -> None:
+@pytest.mark.stress
+def test_sixteen_writers_lose_nothing_and_keep_their_order(
+    conversations: Conversations, record_property: Callable[[str, object], None]
+) -> None:
+    """Concurrent writers of one conversation lose no message, and each keeps its order."""
+    messages = sized(15, full=500)
+
     def write(writer: int) -> None:
-        for number in range(100):
+        for number in range(messages):
             conversations.append("busy", "user", f"{writer}:{number}")
 
     with ThreadPoolExecutor(16) as pool:
@@ -59,7 +68,9 @@ def test_sixteen_writers_lose_nothing_and_keep_their_order(conversations: Conver
         writer, number = message.content.split(":")
         by_writer[writer].append(int(number))
     assert len(by_writer) == 16
-    assert all(numbers == list(range(100)) for numbers in by_writer.values())
+    assert all(numbers == list(range(messages)) for numbers in by_writer.values())
+    record_property("load", f"16 writers, {16 * messages:,} messages")
+    record_property("outcome", "0 lost, 0 out of order")
 
 
 def test_a_message_comes_after_those_acknowledged_before(conversations: Conversations, tenant: str) -> None:
@@ -73,7 +84,7 @@ def test_a_message_comes_after_those_acknowledged_before(conversations: Conversa
 def test_concurrent_calls_with_one_id_make_one_conversation(
     conversations: Conversations, tenant: str, store: str
 ) -> None:
-    gate = threading.Barrier(16)
+    gate = threading.Barrier(16, timeout=CEILING_SECONDS)
 
     def create(_: int) -> str:
         gate.wait()
@@ -84,7 +95,13 @@ def test_concurrent_calls_with_one_id_make_one_conversation(
     assert len(items_of(tenant, store)) == 2  # the header, and its line in the list
 
 
-def test_clear_and_delete_show_nothing_of_before_while_others_write(conversations: Conversations) -> None:
+@pytest.mark.stress
+def test_clear_and_delete_show_nothing_of_before_while_others_write(
+    conversations: Conversations, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
+) -> None:
+    """A cleared or deleted conversation shows no earlier message, while others write to it."""
+    monkeypatch.setattr(stored_conversations, "_ATTEMPTS", 1000)  # one writer may meet many deletions in a row
+    rounds = sized(6, full=100)
     stop = threading.Event()
     conversations.append("flood", "user", "0")
 
@@ -96,15 +113,19 @@ def test_clear_and_delete_show_nothing_of_before_while_others_write(conversation
 
     with ThreadPoolExecutor(4) as pool:
         writing = [pool.submit(write, writer) for writer in range(4)]
-        for round_number in range(20):
-            before = {message.content for message in everything(conversations, "flood")}
-            (conversations.clear if round_number % 2 else conversations.delete)("flood")
-            conversations.get_or_create("flood")
-            after = {message.content for message in everything(conversations, "flood")}
-            assert not before & after
-        stop.set()
+        try:
+            for round_number in range(rounds):
+                before = {message.content for message in everything(conversations, "flood")}
+                (conversations.clear if round_number % 2 else conversations.delete)("flood")
+                conversations.get_or_create("flood")
+                after = {message.content for message in everything(conversations, "flood")}
+                assert not before & after
+        finally:
+            stop.set()
         for each in writing:
             each.result()
+    record_property("load", f"4 writers without pause, {rounds} clearings and deletions")
+    record_property("outcome", "0 earlier messages shown")
 
 
 @pytest.mark.parametrize("ending", ["clear", "delete"])

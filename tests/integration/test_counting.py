@@ -13,13 +13,14 @@ import pytest
 from recall_kit import table
 from shared.config import config
 from shared.dynamodb import Table
-from shared.experiences import keys
+from shared.experiences import counting, keys
 from shared.experiences.counting import Counting
 from shared.rpc.errors import Unavailable
 from tests.faults import conflicting, failing_from
+from tests.helpers.size import sized
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     Noted = list[tuple[str, str]]
 
@@ -66,13 +67,21 @@ def test_what_is_delivered_again_counts_once(ids: list[str]) -> None:
     assert counted(ids) == Counter(dict.fromkeys(ids[:3], 20))
 
 
-def test_many_who_count_the_same_at_once_count_it_once(ids: list[str]) -> None:
-    answers = [random.Random(number).sample(ids, 5) for number in range(120)]
+@pytest.mark.stress
+def test_many_who_count_the_same_at_once_count_it_once(
+    ids: list[str], monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
+) -> None:
+    """Eight workers that count the same queries at once count each of them once."""
+    monkeypatch.setattr(counting, "_ATTEMPTS", 1000)  # one worker may lose to the others many times
+    queries = sized(40, full=400)
+    answers = [random.Random(number).sample(ids, 5) for number in range(queries)]
     noted = served(*answers)
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(count, [random.Random(number).sample(noted, 60) for number in range(8)]))
+        list(pool.map(count, [random.Random(number).sample(noted, queries // 2) for number in range(8)]))
     count(noted)
     assert counted(ids) == Counter(id_ for answer in answers for id_ in answer)
+    record_property("load", f"8 workers, {queries:,} queries, each brought to about four workers")
+    record_property("outcome", "0 lost, 0 counted twice")
     assert not left() & set(noted)
 
 

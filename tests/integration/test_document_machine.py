@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 
 from shared.rpc.errors import KhoError
 from tests.documents import Agent, assert_whole
+from tests.helpers.size import sized
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = "root"
 
@@ -168,7 +179,15 @@ class Documents(RuleBasedStateMachine):
             self.revisions[document] += 1
 
 
-TestDocuments = Documents.TestCase
-TestDocuments.settings = settings(
-    max_examples=15, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
-)
+@pytest.mark.stress
+def test_documents_behave_as_their_model(store: str, record_property: Callable[[str, object], None]) -> None:
+    """The tree behaves as a model of dictionaries, whatever the order of calls."""
+    runs, steps = sized(5, full=100), 25
+    run_state_machine_as_test(
+        Documents,
+        settings=settings(
+            max_examples=runs, stateful_step_count=steps, deadline=None, suppress_health_check=list(HealthCheck)
+        ),
+    )
+    record_property("load", f"{runs} random runs of up to {steps} calls")
+    record_property("outcome", "0 differences")

@@ -134,11 +134,12 @@ def test_writers_at_once_leave_one_of_each(
 
 
 def test_writers_of_different_texts_end_with_one_of_them(documents: Documents, index: MemoryIndex, tenant: str) -> None:
+    """Of ten writers, each loses to the nine others at most: all get in, within the ten attempts that each has."""
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(documents.put, [NewDocument("a.md", f"version {number}") for number in range(16)]))
+        list(pool.map(documents.put, [NewDocument("a.md", f"version {number}") for number in range(10)]))
     stored = documents.find("a.md")
     assert stored is not None
-    assert stored.revision == 16
+    assert stored.revision == 10
     assert stored.indexed
     assert index.count(tenant) == 1
 

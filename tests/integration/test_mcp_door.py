@@ -129,8 +129,8 @@ def _without_logs() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_without_logs")
-def test_two_hundred_events_then_fifty_at_once(transport: Transport) -> None:
-    """All are answered, and what each leaves behind is nothing."""
+def test_many_events_then_fifty_at_once(transport: Transport) -> None:
+    """All are answered, and none leaves memory behind."""
     alone = Transport(server_of(offers()))
     asked = [initializing("2025-11-25"), *(asking("tools/list", revision) for revision in REVISIONS)]
 
@@ -139,14 +139,14 @@ def test_two_hundred_events_then_fifty_at_once(transport: Transport) -> None:
         return answer["statusCode"] == 200 and "result" in said(answer)
 
     tracemalloc.start()
-    assert all(answered(number) for number in range(100))
+    assert all(answered(number) for number in range(30))
     gc.collect()
     before, _ = tracemalloc.get_traced_memory()
-    assert all(answered(number) for number in range(100))
+    assert all(answered(number) for number in range(40))
     gc.collect()
     after, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert after - before < 50_000
+    assert after - before < 20_000
     assert alone.seats == 1
     with ThreadPoolExecutor(50) as pool:
         assert all(pool.map(answered, range(50)))

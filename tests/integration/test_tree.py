@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +16,17 @@ from shared.dynamodb import Table, Write
 from shared.rpc.errors import Conflict, InvalidParams, NotFound
 from tests.documents import Agent, assert_whole, chain, refusal, stored
 from tests.faults import transactions
+from tests.helpers.size import sized
 from tests.wire import on_the_wire
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-INSERTIONS = int(os.environ.get("KHO_TEST_INSERTIONS", "150"))
-CHILDREN = int(os.environ.get("KHO_TEST_CHILDREN", "1500"))
+    Recorder = Callable[[str, object], None]
+
+INSERTIONS = sized(40, full=2000)
+CHILDREN = sized(1100, full=10_000)
+"""More than one page holds."""
 
 
 @pytest.fixture
@@ -124,9 +127,12 @@ def test_an_ordinary_move_rewrites_no_sibling(agent: Agent, written: list[tuple[
         ], "itself, its two places, its audit entry, and that its parent has got it"
 
 
+@pytest.mark.stress
 @pytest.mark.parametrize("pattern", ["before", "ordering"])
-def test_many_insertions_at_one_place(agent: Agent, written: list[tuple[str, str]], pattern: str) -> None:
-    """The order is right, no key is long, and siblings are seldom rewritten: twice an insertion on the average."""
+def test_many_insertions_at_one_place(
+    agent: Agent, written: list[tuple[str, str]], pattern: str, record_property: Recorder
+) -> None:
+    """Insertions at one place keep the order, and keys stay short at two rewritten siblings an insertion on average."""
     insertions = INSERTIONS
     agent.create("p")
     for name in ("first", "last"):
@@ -149,6 +155,10 @@ def test_many_insertions_at_one_place(agent: Agent, written: list[tuple[str, str
     assert len(written) <= 12 * insertions
     assert changes.find("d0").head.revision == 2, "making room changes no document"
     assert_whole(agent.tenant)
+    record_property("load", f"{insertions:,} insertions at one place ({pattern})")
+    record_property(
+        "outcome", f"all in order, longest key {max(map(len, keys))} characters, room made {rewriting} times"
+    )
 
 
 @pytest.mark.parametrize("pattern", ["before", "ordering", "middle"])
@@ -206,8 +216,10 @@ def test_equal_keys_are_told_apart(agent: Agent) -> None:
     assert_whole(agent.tenant)
 
 
-def test_many_children(agent: Agent) -> None:
-    """As many as there may be; put straight into the store, for it is their reading that is tested."""
+@pytest.mark.stress
+def test_many_children(agent: Agent, record_property: Recorder) -> None:
+    """Children of one parent are listed completely and in order, page by page, and a place among them is exact."""
+    # Put straight into the store: their reading is the subject.
     agent.create("p")
     agent.create("a", "p")
     changes = Changes(Table(config().documents_table), agent.tenant)
@@ -226,3 +238,5 @@ def test_many_children(agent: Agent) -> None:
     agent.move("moved", "p", ordering=CHILDREN // 2)
     everything = agent.children("p")
     assert (everything[CHILDREN // 2], everything[-1], len(everything)) == ("moved", "last", CHILDREN + 3)
+    record_property("load", f"{CHILDREN + 3:,} children of one parent")
+    record_property("outcome", "all listed, in order")
