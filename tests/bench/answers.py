@@ -15,7 +15,8 @@ from shared.knowledge.index import Index
 from shared.knowledge.passages import Document, Passage, Question
 from shared.knowledge.retrieval import Retriever
 from shared.knowledge.store.embedded import Embedded
-from tests.bench.datasets import data_sets, unmeasured
+from tests.bench.datasets import ENCYCLOPAEDIA, data_sets, unmeasured
+from tests.bench.size import sized
 from tests.bench.tables import Table, ms
 from tests.e2e.server import Server
 from tests.models import model_server, says
@@ -25,17 +26,18 @@ if TYPE_CHECKING:
     from tests.models import Conversation
 
 TENANT: Final = "bench"
-ASKED: Final = 150
+ASKED: Final = sized(4, full=150)
 TOP_K: Final = 5
 ARTICLE: Final = 5
 """How many paragraphs that follow one another are of one article."""
-CALLS: Final = 100
+CALLS: Final = sized(2, full=100)
+DOCUMENTS: Final = sized(3, full=50)
 MODEL_SECONDS: Final = 5.0
 
 
 def tables() -> list[Table]:
     """How good the floor of relevance is, and how well budgets are kept."""
-    sets = data_sets()
+    sets = data_sets(ENCYCLOPAEDIA)
     return [_floor(sets) if sets else unmeasured("Relevance"), _budgets()]
 
 
@@ -91,21 +93,21 @@ def _budgets() -> Table:
                 says("Done [1].")(conversation)
 
         with Server(Path(folder) / "data", environment=settings) as server:
-            for number in range(50):
+            for number in range(DOCUMENTS):
                 content = {"body": f"# Pods\n\nPods of kind {number} restart by themselves."}
                 document = {"document_id": f"d{number}", "parent_id": "root", "content": content}
                 server.post("/agent-data/create_document", json.dumps(document).encode())
             for behave, said in ((says("Done [1]."), "a model that answers at once"), (slowly, "one that takes 5 s")):
                 model.behave = behave
                 for budget in (100, 200, 1000):
-                    calls = CALLS if budget < 1000 else CALLS // 10
+                    calls = CALLS if budget < 1000 else max(1, CALLS // 10)
                     taken = sorted(_taken(server, budget) for _ in range(calls))
                     over = sum(each > budget / 1000 for each in taken)
                     rows.append(
                         [said, str(budget), ms(taken[calls // 2]), ms(taken[int(calls * 0.99)]), f"{over} of {calls}"]
                     )
     columns = ["with", "max_latency_ms", "p50", "p99", "over the budget"]
-    return Table("Answers through HTTP, one after the other, 50 documents", columns, rows)
+    return Table(f"Answers through HTTP, one after the other, {DOCUMENTS} documents", columns, rows)
 
 
 def _taken(server: Server, budget: int) -> float:

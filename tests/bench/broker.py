@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import statistics
 import subprocess
@@ -23,6 +22,8 @@ from infra.local.broker.limits import Limits
 from infra.local.broker.local import LocalBroker
 from infra.local.listening import listen
 from tests.bench import tables as bench
+from tests.bench.size import sized
+from tests.mosquitto.running import environment, find
 from tests.mqtt import everyone
 
 if TYPE_CHECKING:
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
 TOKEN: Final = "bench"
 UP, DOWN = "devices/bench/up", "devices/bench/down"
 REQUEST: Final = b'{"type":"mcp","payload":{"jsonrpc":"2.0","id":%d,"method":"tools/call"}}'
-LOADS: Final = ((1, 1_000), (64, 4_000), (256, 10_000))
+LOADS: Final = sized(((1, 10), (16, 100)), full=((1, 1_000), (64, 4_000), (256, 10_000)))
 """How many calls are in flight, and how many are made."""
-ROUNDS: Final = 3
+ROUNDS: Final = sized(1, full=3)
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
@@ -116,7 +117,7 @@ def tables() -> list[bench.Table]:
     bootstrap = io.ClientBootstrap(group := io.EventLoopGroup(1), io.DefaultHostResolver(group))
     with ExitStack() as stack:
         loops = {"Kho": Loop(stack.enter_context(_ours()), bootstrap)}
-        installed = os.environ.get("MOSQUITTO") or shutil.which("mosquitto", path=f"{os.environ['PATH']}:/usr/sbin")
+        installed = find()
         if installed:
             loops["mosquitto"] = Loop(stack.enter_context(_mosquitto(installed)), bootstrap)
         rows = [row for in_flight, calls in LOADS for row in _measured(loops, in_flight, calls)]
@@ -127,7 +128,7 @@ def tables() -> list[bench.Table]:
         f"{len(REQUEST)} bytes, two messages a call. Median of {ROUNDS} rounds, each of every broker; no rate limit."
     ]
     if not installed:
-        notes.append("mosquitto is not installed here (`apt-get install mosquitto`, or name it in `MOSQUITTO`).")
+        notes.append("mosquitto is not installed here; `make mosquitto` fetches it.")
     columns = ["in flight", "broker", "calls/s", "p50", "p99", "the broker's CPU a call"]
     return [bench.Table("A call and its answer over MQTT 5", columns, rows, notes)]
 
@@ -163,13 +164,13 @@ def _ours() -> Iterator[Broker]:
 
 
 @contextmanager
-def _mosquitto(program: str) -> Iterator[Broker]:
+def _mosquitto(program: Path) -> Iterator[Broker]:
     with listen("127.0.0.1", 0) as probe:
         port = probe.getsockname()[1]
     with tempfile.NamedTemporaryFile("w", suffix=".conf") as settings:
         settings.write(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
         settings.flush()
-        process = subprocess.Popen([program, "-c", settings.name], stderr=subprocess.DEVNULL)
+        process = subprocess.Popen([program, "-c", settings.name], stderr=subprocess.DEVNULL, env=environment())
         try:
             deadline = time.monotonic() + 10
             while time.monotonic() < deadline:

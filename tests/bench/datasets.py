@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import random
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from tests.bench.size import sized
 from tests.bench.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-QUERIES: Final = int(os.environ.get("KHO_BENCH_ASKED", "0"))
-"""How many queries of each data set are asked; 0: all."""
-FOLDER: Final = Path(__file__).parents[3] / "shared" / "retrieval"
+FOLDER: Final = sized(Path(__file__).with_name("samples"), full=Path(__file__).parents[3] / "shared" / "retrieval")
+ENCYCLOPAEDIA: Final = sized("sample", full="xquad")
+"""The data sets whose names begin so hold the same short articles in several languages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +46,9 @@ class DataSet:
         return gain / sum(1 / math.log2(rank + 2) for rank in range(min(10, len(wanted))))
 
 
-def data_sets() -> list[DataSet]:
-    """Those at hand, by name; none where they are not beside the project."""
-    return [_read(folder) for folder in sorted(FOLDER.iterdir())] if FOLDER.is_dir() else []
+def data_sets(family: str = "") -> list[DataSet]:
+    """Return the data sets whose names begin with `family`; none if their folder does not exist."""
+    return [_read(folder) for folder in sorted(FOLDER.glob(f"{family}*"))] if FOLDER.is_dir() else []
 
 
 def unmeasured(title: str) -> Table:
@@ -63,8 +62,6 @@ def _read(folder: Path) -> DataSet:
         query, document, _grade = line.split()
         relevant.setdefault(query, set()).add(document)
     queries = _texts(folder / "queries.jsonl")
-    if QUERIES:
-        queries = dict(random.Random(1).sample(list(queries.items()), QUERIES))
     return DataSet(folder.name, _texts(folder / "corpus.jsonl"), queries, relevant)
 
 

@@ -12,15 +12,18 @@ from shared import dynamodb
 from shared.telemetry import logger
 from tests.bench import tables as bench
 from tests.bench.consumed import consumed
+from tests.bench.size import sized
 from tests.documents import Agent
 from tests.store import running_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ROUNDS: Final = 40
-EACH: Final = 60
-BODY: Final = "Bước khởi tạo hạ tầng, và những gì cần kiểm tra trước khi bắt đầu. " * 12
+ROUNDS: Final = sized(2, full=40)
+EACH: Final = sized(3, full=60)
+SIBLINGS: Final = sized(10, full=100)
+SHALLOW, DEEP = sized((2, 4), full=(4, 32))
+BODY: Final = "Bước khởi tạo hạ tầng, và những gì cần kiểm tra trước khi bắt đầu. " * sized(1, full=12)
 
 
 def tables() -> list[bench.Table]:
@@ -37,17 +40,17 @@ def tables() -> list[bench.Table]:
 
 
 def _costs(agent: Agent) -> bench.Table:
-    for length, name in ((4, "four"), (32, "thirty-two")):
+    for length, name in ((SHALLOW, "shallow"), (DEEP, "deep")):
         for level in range(1, length + 1):
             agent.create(f"{name}-{level}", f"{name}-{level - 1}" if level > 1 else "root")
-    for name in ("moved-4", "moved-32", "read", "many"):
+    for name in ("moved-shallow", "moved-deep", "read", "many"):
         agent.create(name, body=BODY)
     agent.create("sibling", "many")
-    for number in range(99):
+    for number in range(SIBLINGS - 1):
         agent.create(f"child-{number}", "many", body=BODY)
-    deep = {
-        "moved-4": itertools.cycle(["four-4", "four-3"]),
-        "moved-32": itertools.cycle(["thirty-two-32", "thirty-two-31"]),
+    parents = {
+        "moved-shallow": itertools.cycle([f"shallow-{SHALLOW}", f"shallow-{SHALLOW - 1}"]),
+        "moved-deep": itertools.cycle([f"deep-{DEEP}", f"deep-{DEEP - 1}"]),
     }
     new = itertools.count()
     operations: dict[str, Callable[[], Any]] = {
@@ -58,11 +61,13 @@ def _costs(agent: Agent) -> bench.Table:
         "update_document, 1 KB": lambda: agent(
             "update_document", document_id="read", patch={"content": {"body": BODY}}
         ),
-        "move_document, under 4 levels": lambda: agent.move("moved-4", next(deep["moved-4"])),
-        "move_document, under 32 levels": lambda: agent.move("moved-32", next(deep["moved-32"])),
-        "move_document, before a sibling of 100": lambda: agent.move("child-50", "many", before="child-3"),
+        f"move_document, under {SHALLOW} levels": lambda: agent.move("moved-shallow", next(parents["moved-shallow"])),
+        f"move_document, under {DEEP} levels": lambda: agent.move("moved-deep", next(parents["moved-deep"])),
+        f"move_document, before a sibling of {SIBLINGS}": lambda: agent.move(
+            f"child-{SIBLINGS // 2}", "many", before="child-3"
+        ),
         "get_document": lambda: agent.get("read"),
-        "list_children, 100": lambda: agent("list_children", parent_id="many"),
+        f"list_children, {SIBLINGS}": lambda: agent("list_children", parent_id="many"),
     }
     timings = bench.interleaved(operations, ROUNDS)
     rows = []

@@ -21,14 +21,15 @@ from memory_server.results import Done
 from shared.rpc import invoke
 from shared.rpc.catalogue import Entry, catalogue
 from tests.bench import tables as bench
+from tests.bench.size import sized
 from tests.e2e.server import Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-ROUNDS: Final = 300
-CALLS: Final = 50
-IMPORTS: Final = 11
+ROUNDS: Final = sized(2, full=300)
+CALLS: Final = sized(1, full=50)
+IMPORTS: Final = sized(1, full=11)
 MESSAGE: Final = {"conversation_id": "chat_1", "role": "user", "content": "Răng của tôi đau khi uống nước lạnh. " * 5}
 
 _DEPLOYED: Final = "import sys; sys.modules['awscrt'] = None; "

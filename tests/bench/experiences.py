@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import tempfile
 import time
@@ -25,6 +24,7 @@ from shared.knowledge.lexical import question_terms
 from shared.knowledge.matching import Entry, Matcher
 from shared.knowledge.store import Ask, Point, Scope
 from shared.knowledge.store.embedded import Embedded
+from tests.bench.size import sized
 from tests.bench.tables import Table, Timing, ms
 from tests.labelled.code import CODE
 from tests.labelled.safe import PROSE, TECHNICAL
@@ -38,10 +38,11 @@ if TYPE_CHECKING:
 
 Numbers = npt.NDArray[np.float64]
 
-EXPERIENCES: Final = int(os.environ.get("KHO_BENCH_EXPERIENCES", "100000"))
+EXPERIENCES: Final = sized(1_000, full=100_000)
 A_TOPIC: Final = 50
 """So many experiences are about the same thing, and match a question about it."""
-QUESTIONS: Final = 300
+QUESTIONS: Final = sized(5, full=300)
+SCANS: Final = sized(2, full=200)
 VOCABULARY: Final = 5_000
 TOGETHER: Final = 1_000
 TENANT: Final = "#everyone"
@@ -194,7 +195,7 @@ def _ranked(matcher: Matcher, question: str) -> list[Match]:
 def _secrets() -> Table:
     texts = {"prose in three languages": PROSE, "code, logs and settings": CODE, "hashes, versions, times": TECHNICAL}
     long = {name: _filled("\n".join(lines)) for name, lines in texts.items()}
-    timed = {name: Timing([_processor_time(text) for _ in range(200)]) for name, text in long.items()}
+    timed = {name: Timing([_processor_time(text) for _ in range(SCANS)]) for name, text in long.items()}
     return Table(
         "Looking for secrets in 10 KB",
         ["", "p50", "p99"],

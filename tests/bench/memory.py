@@ -27,6 +27,7 @@ from shared.memory.conversations import Conversations
 from shared.memory.histories import History
 from tests.bench import tables as bench
 from tests.bench.consumed import consumed
+from tests.bench.size import sized
 from tests.e2e.server import Server
 
 if TYPE_CHECKING:
@@ -36,11 +37,14 @@ if TYPE_CHECKING:
 
 TEXT: Final = "Răng của tôi đau khi uống nước lạnh; tôi nên làm gì trước khi đến gặp nha sĩ? " * 2
 TENANT: Final = "local"
-LONG: Final = 20_000
+LONG: Final = sized(200, full=20_000)
+MIDDLE: Final = sized(100, full=1_000)
 TRANSACTION: Final = 100
-ROUNDS: Final = 100
-PEER_ROUNDS: Final = 20
-WRITERS, EACH = 8, 40
+ROUNDS: Final = sized(2, full=100)
+PEER_ROUNDS: Final = sized(2, full=20)
+WRITERS, EACH = 8, sized(3, full=40)
+STEPS: Final = sized((1_000,), full=(100, 10, 1))
+"""How many messages at a time are added to find the upper limit."""
 
 
 def tables() -> list[bench.Table]:
@@ -164,9 +168,9 @@ def _call_next(call: Callable[[str], None], conversation_ids: Iterator[str]) -> 
 
 def _beside(ours: Ours, peer: Peer) -> bench.Table:
     """The same work by LangChain's history: one item, read and written as a whole."""
-    few, short, middle = ours.short(), ours.conversation(10), ours.conversation(999)
+    few, short, middle = ours.short(), ours.conversation(10), ours.conversation(MIDDLE - 1)
     histories = iter([peer.history(10) for _ in range(PEER_ROUNDS + 1)])
-    little, large = peer.history(10), peer.history(999)
+    little, large = peer.history(10), peer.history(MIDDLE - 1)
     with consumed() as our_capacity:
         ours.add(middle)
     with _consumed(large.table.meta.client) as their_capacity:
@@ -174,13 +178,13 @@ def _beside(ours: Ours, peer: Peer) -> bench.Table:
     timings = bench.interleaved(
         {
             "our add 10": lambda: ours.add(next(few)),
-            "our add 1000": lambda: ours.add(middle),
+            "our add many": lambda: ours.add(middle),
             "our read 10": lambda: ours.context(short),
-            "our read 1000": lambda: ours.context(middle),
+            "our read many": lambda: ours.context(middle),
             "their add 10": lambda: peer.add(next(histories)),
-            "their add 1000": lambda: peer.add(large),
+            "their add many": lambda: peer.add(large),
             "their read 10": lambda: little.messages,
-            "their read 1000": lambda: large.messages,
+            "their read many": lambda: large.messages,
         },
         PEER_ROUNDS,
     )
@@ -189,10 +193,10 @@ def _beside(ours: Ours, peer: Peer) -> bench.Table:
         ("Kho", "our", [our_capacity["write"]], _our_kept(ours), "none"),
         ("LangChain", "their", their_capacity, _their_kept(peer), f"{_their_end(peer, large):,} messages"),
     ):
-        medians = [bench.ms(timings[f"{whose} {what}"].p50) for what in ("add 10", "add 1000", "read 10", "read 1000")]
+        medians = [bench.ms(timings[f"{whose} {what}"].p50) for what in ("add 10", "add many", "read 10", "read many")]
         rows.append([name, *medians, f"{sum(capacity):.0f}", f"{kept} of {WRITERS * EACH}", end])
-    columns = ["", "add at 10", "add at 1,000", "read at 10", "read at 1,000"]
-    columns += ["write units of message 1,000", f"kept of {WRITERS} writers", "upper limit"]
+    columns = ["", "add at 10", f"add at {MIDDLE:,}", "read at 10", f"read at {MIDDLE:,}"]
+    columns += [f"write units of message {MIDDLE:,}", f"kept of {WRITERS} writers", "upper limit"]
     notes = [
         f"Medians of {PEER_ROUNDS} rounds at the store; messages of {len(TEXT.encode())} bytes. We read the last six "
         "messages, LangChain's `DynamoDBChatMessageHistory` can read all of them only."
@@ -217,7 +221,7 @@ def _their_kept(peer: Peer) -> int:
 
 def _their_end(peer: Peer, large: Any) -> int:
     """How many messages a history held when one more was refused."""
-    for step in (100, 10, 1):
+    for step in STEPS:
         with suppress(ClientError):
             while True:
                 large.add_messages([peer.message] * step)

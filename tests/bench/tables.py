@@ -1,7 +1,7 @@
-"""What a bench module gives: tables, which `python -m tests.bench` prints and keeps.
+"""The tables of a benchmark, which `python -m tests.bench` prints and writes to README.md.
 
-A module of this package that defines `def tables() -> list[Table]` is a bench. It runs in a process of its own and
-cleans up after itself; each pair that is compared is measured interleaved, in the same run.
+A module of this package that defines `def tables() -> list[Table]` is a benchmark. It runs in a process of its own and
+cleans up after itself. Things that are compared are measured interleaved, in the same run.
 """
 
 from __future__ import annotations

@@ -45,14 +45,17 @@ class Size:
 
 
 @contextmanager
-def built(*, for_this_machine: bool = False) -> Iterator[Path]:
-    """A fresh clone, checked by `sam validate --lint` and built; as it is deployed, or to run on this machine."""
+def built(*, for_this_machine: bool = False, function: str = "") -> Iterator[Path]:
+    """Clone the project, check it with `sam validate --lint` and build it, for Lambda or for this machine.
+
+    With the logical name of a `function`, build that function and its layers alone, without the check.
+    """
     sam = str(tool("sam") / "sam")
     with TemporaryDirectory(prefix="kho-build-") as folder:
         clone = Path(folder) / "kho"
         subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(clone)], check=True)
         more = _turn_to_this_machine(clone / "template.yaml") if for_this_machine else {}
-        for arguments in (["validate", "--lint"], ["build"]):
+        for arguments in (["build", function],) if function else (["validate", "--lint"], ["build"]):
             ran = subprocess.run(
                 [sam, *arguments], cwd=clone, env=surroundings(**more), capture_output=True, text=True, check=False
             )
@@ -61,11 +64,12 @@ def built(*, for_this_machine: bool = False) -> Iterator[Path]:
 
 
 def sizes(build: Path) -> list[Size]:
-    """Every function's, the largest first."""
+    """Return the size of every function that was built, the largest first."""
     of_layers = {folder.name: _bytes(folder) for folder in build.glob("*Layer")}
     found = [
         Size(function, _bytes(build / function.logical), sum(of_layers[layer] for layer in function.layers))
         for function in deployed()
+        if (build / function.logical).is_dir()
     ]
     return sorted(found, key=lambda size: (-size.total, size.function.name))
 

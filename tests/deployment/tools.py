@@ -42,7 +42,7 @@ def python313() -> str:
 
 def surroundings(**more: str) -> dict[str, str]:
     """An environment in which commands find Python 3.13, no account, and loopback without a proxy."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTHONPATH"))}
     nowhere = {
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",

@@ -34,6 +34,12 @@ def find() -> Path | None:
     return fetched if fetched.exists() else Path(installed) if installed else None
 
 
+def environment() -> dict[str, str]:
+    """Return the environment in which the fetched mosquitto finds its libraries."""
+    libraries = ":".join(str(each) for each in (FETCHED / "usr" / "lib").glob("*-linux-gnu"))
+    return os.environ | {"LD_LIBRARY_PATH": libraries}
+
+
 @contextmanager
 def running_mosquitto(folder: Path) -> Iterator[int]:
     """The port that it listens on."""
@@ -45,10 +51,7 @@ def running_mosquitto(folder: Path) -> Iterator[int]:
     (folder / "conf").write_text(
         f"listener {port} 127.0.0.1\nallow_anonymous true\nacl_file {folder / 'rules'}\nuser root\nlog_dest none\n"
     )
-    libraries = ":".join(str(each) for each in (FETCHED / "usr" / "lib").glob("*-linux-gnu"))
-    process = subprocess.Popen(
-        [str(found), "-c", str(folder / "conf")], env=os.environ | {"LD_LIBRARY_PATH": libraries}
-    )
+    process = subprocess.Popen([str(found), "-c", str(folder / "conf")], env=environment())
     try:
         _wait(port, process)
         yield port
