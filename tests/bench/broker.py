@@ -23,6 +23,7 @@ from infra.local.broker.local import LocalBroker
 from infra.local.listening import listen
 from tests.bench import tables as bench
 from tests.bench.size import sized
+from tests.helpers.wait import CEILING_SECONDS, until
 from tests.mosquitto.running import environment, find
 from tests.mqtt import everyone
 
@@ -106,9 +107,9 @@ class Loop:
             )
         )
         client.start()
-        assert connected.wait(10)
+        assert connected.wait(CEILING_SECONDS)
         wanted = mqtt5.Subscription(topic, mqtt5.QoS.AT_MOST_ONCE)
-        client.subscribe(mqtt5.SubscribePacket([wanted])).result(10)
+        client.subscribe(mqtt5.SubscribePacket([wanted])).result(CEILING_SECONDS)
         return client
 
 
@@ -172,17 +173,16 @@ def _mosquitto(program: Path) -> Iterator[Broker]:
         settings.flush()
         process = subprocess.Popen([program, "-c", settings.name], stderr=subprocess.DEVNULL, env=environment())
         try:
-            deadline = time.monotonic() + 10
-            while time.monotonic() < deadline:
-                try:
-                    socket.create_connection(("127.0.0.1", port), 1).close()
-                    break
-                except OSError:
-                    time.sleep(0.05)
+            until(lambda: _listens(port))
             yield Broker(port, process.pid)
         finally:
             process.terminate()
             process.wait()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def _serve() -> None:

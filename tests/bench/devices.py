@@ -29,6 +29,7 @@ from shared.rpc.caller import LOCAL
 from tests.bench import tables as bench
 from tests.bench.size import sized
 from tests.devices import forget
+from tests.helpers.wait import CEILING_SECONDS
 from tests.store import running_store
 
 if TYPE_CHECKING:
@@ -87,9 +88,9 @@ class Bare:
             )
         )
         self.client.start()
-        assert connected.wait(10)
+        assert connected.wait(CEILING_SECONDS)
         wanted = mqtt5.Subscription("devices/+/up", mqtt5.QoS.AT_MOST_ONCE)
-        self.client.subscribe(mqtt5.SubscribePacket([wanted])).result(10)
+        self.client.subscribe(mqtt5.SubscribePacket([wanted])).result(CEILING_SECONDS)
 
     def call(self, device_id: str, text: str) -> str:
         """One call; the text that came back."""
@@ -101,7 +102,7 @@ class Bare:
             mqtt5.PublishPacket(topic=f"devices/{device_id}/down", payload=message, qos=mqtt5.QoS.AT_MOST_ONCE)
         )
         try:
-            reply = mine.get(timeout=30)
+            reply = mine.get(timeout=CEILING_SECONDS)
         except queue.Empty:
             raise Lost("no reply") from None
         said: str = json.loads(reply)["payload"]["result"]["content"][0]["text"]

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import urllib3
 
+from tests.helpers.wait import CEILING_SECONDS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from tests.rie.installed import Installed
 
 _INVOKED: Final = "/2015-03-31/functions/function/invocations"
-_START_SECONDS: Final = 20
 _INIT: Final = re.compile(r"INIT REPORT\(durationMs: ([\d.]+)\)")
 _CALL: Final = re.compile(r"INVOKE RTDONE\(status: \w+, produced bytes: \d+, duration: ([\d.]+)ms\)")
 _KEPT: Final = ("PATH", "HOME", "LANG", "TZ", "TMPDIR")
@@ -99,7 +100,7 @@ class Instance:
 
     def _await_listening(self) -> None:
         host, port = self._address.split(":")
-        deadline = time.monotonic() + _START_SECONDS
+        deadline = time.monotonic() + CEILING_SECONDS
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
                 break

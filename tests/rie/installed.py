@@ -79,7 +79,7 @@ def functions_python() -> Path | None:
 
 
 def _fetch(base: Path) -> None:
-    locks = [HERE / "emulator.lock", HERE / "runtime.lock", *sorted(LAYERS.glob("*.lock"))]
+    locks = [HERE / "emulator.lock", HERE / "runtime.lock", HERE / "peers.lock", *sorted(LAYERS.glob("*.lock"))]
     content = b"".join(lock.read_bytes() for lock in (*locks, ROOT / "requirements.lock"))
     wanted = f"{base} {version(base)} {hashlib.sha256(content).hexdigest()}"
     stamp = TARGET / "installed"
