@@ -62,16 +62,15 @@ def indexing() -> None:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Lets time pass, for everything that reads it of documents."""
-    ahead = timedelta()
-    real = moments.now
+    """Stop the clock of documents. Return a function that advances it."""
+    now = moments.now()
 
-    def passes(**amount: float) -> None:
-        nonlocal ahead
-        ahead += timedelta(**amount)
+    def advance(**amount: float) -> None:
+        nonlocal now
+        now += timedelta(**amount) // timedelta(microseconds=1)
 
-    monkeypatch.setattr(moments, "now", lambda: real() + ahead // timedelta(microseconds=1))
-    return passes
+    monkeypatch.setattr(moments, "now", lambda: now)
+    return advance
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -37,6 +38,12 @@ CANCELLED = {
     "Message": "cancelled",
     "CancellationReasons": [{"Code": "TransactionConflict"}, {"Code": "None"}],
 }
+
+
+@pytest.fixture(autouse=True)
+def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Repeat a request at once. How long to pause before is not tested here."""
+    monkeypatch.setattr("shared.dynamodb.time", SimpleNamespace(sleep=lambda _: None))
 
 
 @pytest.fixture

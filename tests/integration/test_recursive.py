@@ -112,12 +112,12 @@ def test_a_first_request_that_still_runs(agent: Agent) -> None:
     assert agent("delete_document", **DELETE, request_id="r") == answer | {"replayed": True}
 
 
-def test_a_first_request_that_crashed(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_first_request_that_crashed(
+    agent: Agent, clock: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A request that never answered counts as running until its claim lapses, after any function has ended."""
     monkeypatch.setattr(requests, "_CLAIM_SECONDS", 30)
     assert max(each.timeout for each in load().functions.values() if each.name.startswith("agent_data-")) < 30
-    now = [moments.now()]
-    monkeypatch.setattr(moments, "now", lambda: now[0])
     forest(agent, 24)
 
     def crash(number: int) -> None:
@@ -127,7 +127,7 @@ def test_a_first_request_that_crashed(agent: Agent, monkeypatch: pytest.MonkeyPa
     with transactions(crash):
         refusal(Internal, "INTERNAL_ERROR", agent, "delete_document", **DELETE, request_id="r")
     refusal(Conflict, "IN_PROGRESS", agent, "delete_document", **DELETE, request_id="r")
-    now[0] += 31_000_000
+    clock(seconds=31)
     answer = agent("delete_document", **DELETE, request_id="r")
     assert (answer["deleted"], answer["revision"], "replayed" in answer) == (True, 2, False)
     assert not living(agent)
