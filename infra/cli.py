@@ -187,13 +187,13 @@ def _listen_for_devices(host: str, port: int | None) -> socket.socket:
         return _listen(host, 0, "--mqtt-port (KHO_MQTT_PORT)")
 
 
-def _let_read(roots: Sequence[Path]) -> None:
-    """Let ingestions read this machine's files under `roots`: whoever asks sits before it."""
+def _let_read(roots: Sequence[Path], *, unpacking_seconds: int = _UNPACKING_SECONDS) -> None:
+    """Allow ingestions to read this machine's files under `roots`: the callers are on this machine."""
     from infra.reading.reader import FileReader
     from infra.reading.roots import Roots
     from shared.knowledge import reading
 
-    reading.use(FileReader(Roots(roots), _UNPACKING_SECONDS))
+    reading.use(FileReader(Roots(roots), unpacking_seconds))
 
 
 def _reach_broker(url: str) -> None:

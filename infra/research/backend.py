@@ -24,7 +24,6 @@ SERVER: Final = "research-agent"
 _CONFIGURATION: Final = -32001
 _COLLECTION: Final = -32002
 _SYSTEM: Final = -32000
-_FOLDER_SECONDS: Final = 20
 _ASKED_EVERY_SECONDS: Final = 0.1
 _WORKERS: Final = ("workers-ingest", "workers-index_knowledge")
 
@@ -103,15 +102,18 @@ def opened(choice: Choice) -> Iterator[Backend]:
         return
     data = choice.data.expanduser().resolve()
     with ExitStack() as stack:
-        if running := _reached(data, stack):
+        if running := _reached(data, stack, choice.timeout):
             yield Remote(running["address"], choice.key, choice.timeout)
         else:
             yield stack.enter_context(_embedded(data))
 
 
-def _reached(data: Path, stack: ExitStack) -> Serving | None:
-    """The server that runs on the folder; or none, and the folder is ours until the stack is closed."""
-    deadline = time.monotonic() + _FOLDER_SECONDS
+def _reached(data: Path, stack: ExitStack, seconds: float) -> Serving | None:
+    """Return the server that runs on the folder. Without one, hold the folder until the stack is closed.
+
+    Wait at most `seconds` for another command that holds it.
+    """
+    deadline = time.monotonic() + seconds
     while True:
         try:
             if running := serving(data):
@@ -119,7 +121,7 @@ def _reached(data: Path, stack: ExitStack) -> Serving | None:
             stack.enter_context(hold(data))
         except (FolderTaken, ValueError):  # another command has it, or a server is writing where it is
             if time.monotonic() > deadline:
-                said = f"Another command is using {data}, and has been for {_FOLDER_SECONDS} s."
+                said = f"Another command is using {data}, and has been for {seconds:g} s."
                 guidance = "Try again when it has ended, or keep 'kho serve' running: it answers many at once."
                 raise Refused.configuration(said, guidance) from None
             time.sleep(_ASKED_EVERY_SECONDS)

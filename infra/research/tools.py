@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from infra.research.backend import Backend
 
 _FOLLOWED: Final = 0.5
-"""How much of the time a job is waited for: clients themselves give up after about the whole of it."""
+"""Share of the time-out that a call waits for its job: clients give up after about the whole of it."""
 
 
 class CodedError(ToolError):
@@ -94,10 +94,11 @@ class _Watched:
 class Tools:
     """What the tools do: each asks the method of its name."""
 
-    def __init__(self, backend: Backend, reader: FileReader, timeout: float) -> None:
+    def __init__(self, backend: Backend, reader: FileReader, timeout: float, *, followed: float = _FOLLOWED) -> None:
         self._backend = backend
         self._reader = reader
         self._timeout = timeout
+        self._followed = timeout * followed
 
     def offered(self) -> Iterator[Tool]:
         """Each tool as /mcp describes it; only that files are named here, which are sent there."""
@@ -158,7 +159,7 @@ class Tools:
         begun, report = time.monotonic(), _reporter()
         watched = _Watched(self._backend, lambda: report(time.monotonic() - begun, None, answer["message"]))
         try:
-            async with asyncio.timeout(self._timeout * _FOLLOWED):
+            async with asyncio.timeout(self._followed):
                 return await _watching(watched, lambda: awaited(watched, answer))
         except TimeoutError:
             return answer

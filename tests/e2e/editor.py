@@ -16,6 +16,8 @@ from fastmcp import Client
 from fastmcp.client.elicitation import ElicitResult
 from fastmcp.client.transports import StdioTransport
 
+from tests.helpers.wait import CEILING_SECONDS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -104,7 +106,7 @@ def editor(folder: Path, data: Path, *options: str, mode: str = "legacy") -> Ite
             mode=mode,
             progress_handler=running._on_progress,
             elicitation_handler=running._on_question,
-            timeout=60,
+            timeout=CEILING_SECONDS,
         )
         with portal.wrap_async_context_manager(client) as running.client:
             yield running
@@ -113,6 +115,6 @@ def editor(folder: Path, data: Path, *options: str, mode: str = "legacy") -> Ite
 def prompt(folder: Path, data: Path, *arguments: str) -> tuple[int, Any]:
     """The exit code and the JSON of one command."""
     command = [COMMAND, *arguments, "--json", "--data", str(data)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=CEILING_SECONDS)
     assert not done.stderr, done.stderr
     return done.returncode, json.loads(done.stdout)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from tests.helpers.wait import CEILING_SECONDS
+
 if TYPE_CHECKING:
     from tests.e2e.server import Server
 
@@ -61,7 +63,7 @@ def kho(*arguments: str, environment: dict[str, str] | None = None) -> subproces
         [KHO, *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=CEILING_SECONDS,
         check=False,
         env=os.environ | {"COLUMNS": "200"} | (environment or {}),
     )

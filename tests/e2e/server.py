@@ -8,32 +8,42 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import urllib3
 
+from tests.helpers.wait import CEILING_SECONDS, until
 from tests.surroundings import SURROUNDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
-_KHO: Final = Path(sys.executable).with_name("kho")
-_READY_SECONDS: Final = 60
+_KHO: Final = (str(Path(sys.executable).with_name("kho")),)
+_KHO_WITH_LONG_LIMITS: Final = (sys.executable, "-m", "tests.e2e.long_limits")
 
 
 class Server:
-    """One running server and its data folder."""
+    """One running server and its data folder.
 
-    def __init__(self, data: Path, *options: str, environment: dict[str, str] | None = None) -> None:
+    Its time limits are longer than any test, unless production's are asked for: those it may reach by being slow.
+    """
+
+    def __init__(
+        self,
+        data: Path,
+        *options: str,
+        environment: dict[str, str] | None = None,
+        production_limits: bool = False,
+    ) -> None:
         self.data = data
         self._output = data.parent / f"{data.name}.out"
-        self._command = [str(_KHO), "serve", "--data", str(data), "--port", "0", "--mqtt-port", "0", *options]
+        command = _KHO if production_limits else _KHO_WITH_LONG_LIMITS
+        self._command = [*command, "serve", "--data", str(data), "--port", "0", "--mqtt-port", "0", *options]
         self._environment = SURROUNDINGS | {"PYTHONUNBUFFERED": "1"} | (environment or {})
-        self.http = urllib3.PoolManager(maxsize=64, retries=False, timeout=60)
+        self.http = urllib3.PoolManager(maxsize=64, retries=False, timeout=CEILING_SECONDS)
         self.start()
 
     def start(self) -> None:
@@ -42,7 +52,10 @@ class Server:
             self.process = subprocess.Popen(
                 self._command, stdout=output, stderr=subprocess.STDOUT, env=self._environment
             )
-        self.address = self._announced_address()
+        until(self._is_ready)
+        found = re.search(r"listens on (http://\S+)", self.printed())
+        assert found
+        self.address = found[1]
 
     @property
     def mqtt_port(self) -> int:
@@ -108,7 +121,7 @@ class Server:
     def interrupt(self) -> int:
         """End it as Ctrl-C does; its exit code."""
         self.process.send_signal(signal.SIGINT)
-        return self.process.wait(timeout=30)
+        return self.process.wait(CEILING_SECONDS)
 
     def __enter__(self) -> Server:
         return self
@@ -120,13 +133,6 @@ class Server:
             self.interrupt()
         self.http.clear()
 
-    def _announced_address(self) -> str:
-        deadline = time.monotonic() + _READY_SECONDS
-        while time.monotonic() < deadline:
-            if self.process.poll() is not None:
-                raise AssertionError(f"the server ended: {self.printed()}")
-            found = re.search(r"listens on (http://\S+)", self.printed())
-            if found and "Ctrl-C ends it." in self.printed():
-                return found[1]
-            time.sleep(0.05)
-        raise AssertionError(f"the server did not start: {self.printed()}")
+    def _is_ready(self) -> bool:
+        assert self.process.poll() is None, f"the server ended: {self.printed()}"
+        return "Ctrl-C ends it." in self.printed()

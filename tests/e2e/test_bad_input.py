@@ -13,11 +13,10 @@ from infra.local.environment import prepare
 from infra.local.folder import serving
 from infra.local.template import FILE, load
 from shared.rpc.catalogue import Entry, catalogue
+from tests.e2e.server import Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from tests.e2e.server import Server
 
 METHODS = sorted(catalogue().methods)
 MISSING = "MISSING_REQUIRED_FIELDS"
@@ -33,6 +32,13 @@ GOOD_VALUES: dict[str, Any] = {
     "agent-data:content": {"body": "x"},
     "patch": {"content": {"body": "x"}},
 }
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server whose store nobody else writes to, neither now nor in the background."""
+    with Server(tmp_path_factory.mktemp("refusing") / "data") as running:
+        yield running
 
 
 @pytest.fixture(autouse=True)

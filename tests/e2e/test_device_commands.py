@@ -17,6 +17,7 @@ from infra.local.simulator.device import Model
 from infra.local.simulator.fleet import Fleet
 from infra.local.simulator.quirks import FIRMWARE, Quirk
 from tests.e2e.server import Server
+from tests.helpers.wait import CEILING_SECONDS, until
 from tests.surroundings import SURROUNDINGS
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def run(*arguments: str, environment: dict[str, str] | None = None) -> subproces
         [KHO, "devices", *arguments],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=CEILING_SECONDS,
         check=False,
         env=SURROUNDINGS | (environment or {}),
     )
@@ -76,7 +77,7 @@ def test_a_registered_device_is_let_in_called_and_revoked(guarded: Server) -> No
         assert stranger.connected == 0
     with connected(made["mqtt"]) as fleet:
         fleet.start()
-        assert fleet.connected == 1
+        until(lambda: fleet.connected == 1)
         assert kho("call", "lamp:1", "self.audio_speaker.set_volume", "volume=40", *here) == "true\n"
         result = json.loads(kho("call", "lamp:1", "self.camera.take_photo", "question=what?", "--json", *here))
         assert result["content"][0]["type"] == "image"
@@ -90,7 +91,7 @@ def test_a_registered_device_is_let_in_called_and_revoked(guarded: Server) -> No
             "self.camera.take_photo",
         ]
         assert "is revoked since" in kho("revoke", "lamp:1", "--data", str(guarded.data))
-        assert not fleet.connected
+        until(lambda: not fleet.connected)
     assert kho("list", *here).count("\n") == 1
     with connected(made["mqtt"]) as again:
         again.start()
@@ -110,7 +111,7 @@ def test_what_happens_to_a_device_is_told_as_it_happens(guarded: Server) -> None
     assert watching.stdout
     assert watching.stderr
     assert watching.stderr.readline() == "Ctrl-C ends this.\n"
-    giving_up = threading.Timer(60, watching.kill)
+    giving_up = threading.Timer(CEILING_SECONDS, watching.kill)
     giving_up.start()
     told: list[dict[str, Any]] = []
 
@@ -123,7 +124,7 @@ def test_what_happens_to_a_device_is_told_as_it_happens(guarded: Server) -> None
         follow("connected", "session", "notification")
     follow("disconnected")
     watching.send_signal(signal.SIGINT)
-    watching.communicate(timeout=30)
+    watching.communicate(timeout=CEILING_SECONDS)
     giving_up.cancel()
     assert watching.returncode == 0
     assert {each["device_id"] for each in told} == {"teller"}
@@ -139,7 +140,7 @@ def test_a_deployed_kho_is_asked_with_a_key(guarded: Server) -> None:
         [KHO, "keys", "create", "--tenant", "far", "--role", "operator", "--json", "--data", str(guarded.data)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=CEILING_SECONDS,
         check=True,
         env=SURROUNDINGS,
     )

@@ -14,7 +14,7 @@ from infra.local.simulator.device import Model
 from infra.local.simulator.fleet import Fleet
 from infra.local.simulator.quirks import FIRMWARE, Quirk
 from tests.e2e.server import Server
-from tests.helpers.wait import until
+from tests.helpers.wait import CEILING_SECONDS, until
 from tests.mqtt import TOKEN, Wire, running_broker
 
 KHO = str(Path(sys.executable).with_name("kho"))
@@ -37,7 +37,7 @@ def test_a_fleet_finds_the_server_by_its_data_folder(server: Server) -> None:
         assert fleet.stdout.readline() == f"20 of 20 devices are connected to 127.0.0.1, port {mqtt_port(server)}.\n"
     finally:
         fleet.send_signal(signal.SIGINT)
-    rest, _ = fleet.communicate(timeout=30)
+    rest, _ = fleet.communicate(timeout=CEILING_SECONDS)
     assert fleet.returncode == 0
     assert "20 connected" in rest
 
@@ -114,7 +114,7 @@ def test_the_token_of_cameras_is_told_to_devices_and_to_nobody_else(tmp_path: Pa
 def test_a_broker_elsewhere_that_is_not_there_is_said(tmp_path: Path) -> None:
     for url, said in (("mqtt://127.0.0.1:9", "No broker answers"), ("http://127.0.0.1:1", "is no broker's address")):
         command = [KHO, "serve", "--data", str(tmp_path / "data"), "--port", "0", "--mqtt-url", url]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=CEILING_SECONDS, check=False)
         assert done.returncode == 1
         assert said in done.stderr
         assert "Traceback" not in done.stderr
@@ -131,7 +131,7 @@ def refused(*options: str, environment: dict[str, str] | None = None) -> str:
         [KHO, "devices", "simulate", *options],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=CEILING_SECONDS,
         check=False,
         env=os.environ | (environment or {}),
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
+
+from tests.helpers.wait import until
 
 if TYPE_CHECKING:
     from tests.e2e.server import Server
@@ -69,9 +70,9 @@ def test_a_document_is_followed_through_all_that_becomes_of_it(shelf: Shelf) -> 
 
 def test_a_deletion_to_come_takes_effect_without_a_further_call(shelf: Shelf) -> None:
     shelf.create("a")
-    moment = datetime.now(UTC) + timedelta(seconds=1.5)
+    moment = datetime.now(UTC) + timedelta(seconds=1)
     shelf("delete_document", "a", delete_at=moment.isoformat())
     seen = shelf.found()
     assert seen == {"a": FERNS} or datetime.now(UTC) > moment
-    time.sleep(max(0.0, (moment - datetime.now(UTC)).total_seconds()))
+    until(lambda: datetime.now(UTC) >= moment)
     assert shelf.found() == {}

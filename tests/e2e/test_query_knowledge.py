@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
@@ -12,7 +13,8 @@ import pytest
 from fastmcp import Client as FastMCPClient
 
 from tests.e2e.server import Server
-from tests.models import KEY, ModelServer, says
+from tests.helpers.wait import CEILING_SECONDS, until
+from tests.models import KEY, Conversation, ModelServer, says
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,10 +53,8 @@ def create(server: Server, tenant: str, document_id: str, body: str, tags: list[
     content, metadata = {"mime_type": "text/markdown", "body": body}, {"title": "Hạ tầng PF", "tags": tags}
     payload = {"document_id": document_id, "parent_id": "root", "content": content, "metadata": metadata}
     assert act(server, "create_document", payload, tenant)[0] == 200
-    deadline = time.monotonic() + 60
-    while not act(server, "query_knowledge", {"query": "Khởi tạo hạ tầng PF"}, tenant)[1].get("context"):
-        assert time.monotonic() < deadline  # where the machine is busy, a worker indexes it
-        time.sleep(0.1)
+    # The first search loads the models, which may take longer than a request has.
+    until(lambda: act(server, "query_knowledge", {"query": "Khởi tạo hạ tầng PF"}, tenant)[1].get("context"))
 
 
 def act(server: Server, action: str, payload: Any, tenant: str = TENANT) -> tuple[int, Any]:
@@ -123,26 +123,33 @@ def test_what_is_no_question_is_refused(server: Server) -> None:
         assert body["error"]["details"][0]["field"] == field
 
 
-def test_a_budget_of_200_ms_is_kept_with_a_model_that_takes_5_s(server: Server, model: ModelServer) -> None:
-    model.behave = lambda conversation: says(ANSWER)(conversation) if not model.ending.wait(5) else None
-    payload = QUESTION | {"routing": {"max_latency_ms": 200}}
-    seconds = []
-    for _ in range(5):
-        started = time.monotonic()
-        status, body = act(server, "query_knowledge", payload)
-        seconds.append(time.monotonic() - started)
+def test_a_budget_is_kept_with_a_model_that_does_not_answer(server: Server, model: ModelServer) -> None:
+    """A request of 200 ms ends before one of ten minutes that began earlier and waits for the same model."""
+    asked, answering = threading.Event(), threading.Event()
+
+    def answer_when_let(conversation: Conversation) -> None:
+        asked.set()
+        assert answering.wait(CEILING_SECONDS)
+        says(ANSWER)(conversation)
+
+    def ask(milliseconds: int) -> tuple[int, Any]:
+        return act(server, "query_knowledge", QUESTION | {"routing": {"max_latency_ms": milliseconds}})
+
+    model.behave = answer_when_let
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            patient = pool.submit(ask, 600_000)
+            assert asked.wait(CEILING_SECONDS)
+            status, body = ask(200)
+        finally:
+            answering.set()
         assert status == 200
-        assert [(each["dropped"], each["reason"]) for each in body["usage"]["degraded"]] == [
-            ("answer_model", "out_of_time")
-        ]
+        degraded = [(each["dropped"], each["reason"]) for each in body["usage"]["degraded"]]
+        assert ("answer_model", "out_of_time") in degraded
         assert "Bước 1: Active PF envelope. [1]" in body["response"]
         assert body["context"][0]["document_id"] == "doc-pf-032"
         assert body["usage"]["llm_tokens_prompt"] == 0
-    assert min(seconds) < 0.2
-    assert max(seconds) < 2
-    started = time.monotonic()
-    assert act(server, "query_knowledge", QUESTION | {"routing": {"max_latency_ms": 12_000}})[1]["response"] == ANSWER
-    assert time.monotonic() - started > 5
+        assert patient.result()[1]["response"] == ANSWER
 
 
 def test_what_is_counted_is_logged_and_what_is_secret_is_not(server: Server) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-import pytest
-
 from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
@@ -35,6 +33,8 @@ LIMITS: Final = {
 @contextmanager
 def long_limits() -> Iterator[None]:
     """Raise the limits of this process."""
+    import pytest  # servers with long limits do without it
+
     with pytest.MonkeyPatch.context() as patch:
         for name, seconds in LIMITS.items():
             patch.setattr(name, seconds)

@@ -16,6 +16,7 @@ from shared.documents.reading import Reading
 from shared.dynamodb import Table, Write
 from shared.knowledge.index import knowledge_index
 from shared.knowledge.passages import Document, Question
+from tests.helpers.wait import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -246,6 +247,28 @@ def test_fifty_tenants_with_the_same_ids_never_meet(tenant: str) -> None:
     assert current(tenants[1], foreign) == []
     Agent(tenants[0])("delete_document", document_id="a")
     assert (found(tenants[0]), found(tenants[1])) == (set(), {"a"})
+
+
+def test_an_index_that_hangs_is_waited_for_once(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, waking = [], threading.Event()
+
+    def hang(_tenant: str, document_id: str, **_: Any) -> None:
+        asked.append(document_id)
+        waking.wait()
+
+    monkeypatch.setattr(indexing_at_once, "refresh", hang)
+    monkeypatch.setattr(indexing_at_once, "_FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(indexing_at_once, "_REST_SECONDS", math.inf)
+    monkeypatch.setenv("KHO_QDRANT_URL", "http://127.0.0.1:9")
+    config.cache_clear()
+    try:
+        for name in ("a", "b", "c"):
+            agent.create(name)
+    finally:
+        waking.set()
+        config.cache_clear()
+    until(lambda: asked)
+    assert asked == ["a"]
 
 
 def test_a_long_text_is_left_to_the_stream(agent: Agent, embedded: list[str]) -> None:

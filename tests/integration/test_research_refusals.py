@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from infra import cli
+from infra.research.backend import Refused
+from shared.knowledge import reading
 from shared.rpc.caller import ROLES, Caller
+from shared.rpc.errors import KhoError
+from tests.pdfs import pdf, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     Asking = Callable[..., Any]
 
@@ -68,3 +74,19 @@ def test_paths_too_long_to_be_there_are_not_there(ask: Asking) -> None:
     assert done["status"] == "accepted"
     done = ask("ingest_documents", collection="notes", remove=["é" * 900])
     assert (done["status"], done["removed"]) == ("success", 0)
+
+
+@pytest.mark.usefixtures("ask")
+def test_a_pdf_that_takes_long_is_a_document_that_failed(
+    tenant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "slow.pdf").write_bytes(pdf(shown(b"No PDF is read in no time.")))
+    monkeypatch.setattr(reading, "_reader", [])
+    cli._let_read([tmp_path], unpacking_seconds=0)
+    handler = importlib.import_module("research_agent.ingest_documents").handler
+    caller = Caller("tester", frozenset(ROLES), tenant)
+    params = {"path": str(tmp_path / "slow.pdf"), "collection": "notes"}
+    call = {"method": "ingest_documents", "params": params, "caller": caller.record(), "correlation_id": "slow-pdf"}
+    refused = Refused.of(KhoError.from_record(handler(call, None)["error"]))
+    assert (refused.code, refused.data["code"]) == (-32003, "DOCUMENT_UNREADABLE")
+    assert refused.message == "slow.pdf takes longer than 0 s to unpack"

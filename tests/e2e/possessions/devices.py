@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from tests.e2e.guarded import kho
 from tests.e2e.possessions.case import OWNER, Case
+from tests.helpers.wait import until
 from tests.mqtt import Wire
 
 if TYPE_CHECKING:
@@ -31,18 +31,13 @@ def device_at(client: Client) -> str:
     register = ("devices", "register", id_, "--tenant", OWNER, "--name", "a secret lamp", "--json")
     made = kho(*register, "--data", str(client.server.data))
     assert made.returncode == 0, made.stderr
-    deadline = time.monotonic() + 30
     with Wire(client.server.mqtt_port) as lamp:
         password = json.loads(made.stdout)["mqtt"]["password"]
         assert lamp.connect(id_, user_name=id_, password=password.encode()).reason == 0
         told = {"jsonrpc": "2.0", "method": "notifications/secret", "params": {}}
         lamp.publish(f"devices/{id_}/up", json.dumps({"type": "mcp", "payload": told}).encode())
-        while not seen_of_device(client, id_)[1]["notifications"]:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-    while seen_of_device(client, id_)[0].get("disconnect_reason") is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+        until(lambda: seen_of_device(client, id_)[1]["notifications"])
+    until(lambda: seen_of_device(client, id_)[0].get("disconnect_reason"))
     return id_
 
 

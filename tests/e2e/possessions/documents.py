@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.possessions.case import Case
+from tests.helpers.wait import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,10 +67,7 @@ def document(**params: Any) -> Case:
 def make_findable_document(client: Client, id_: str) -> None:
     content, metadata = {"mime_type": "text/plain", "body": "the secret number"}, {"tags": [id_]}
     client.result(f"{AGENT}/create_document", document_id=id_, parent_id="root", content=content, metadata=metadata)
-    deadline = time.monotonic() + 60
-    while not seen_of_answers(client, id_)["context"]:  # where the machine is busy, a worker indexes it
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: seen_of_answers(client, id_)["context"])
 
 
 def seen_of_answers(client: Client, id_: str) -> Any:

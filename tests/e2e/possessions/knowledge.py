@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.possessions.case import Case
+from tests.helpers.wait import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,10 +41,7 @@ def make_ingestion(client: Client, id_: str) -> str:
     client.result(f"{RESEARCH}/manage_collections", action="create", collection_name=name)
     long = [{"path": "long.md", "content": "kohlrabi" + "\n" * 25_000}]
     job_id: str = client.result(f"{RESEARCH}/ingest_documents", collection=name, documents=long)["job_id"]
-    deadline = time.monotonic() + 60
-    while seen_of_ingestion(client, job_id)["status"] in ("queued", "running"):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: seen_of_ingestion(client, job_id)["status"] not in ("queued", "running"))
     return job_id
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +12,12 @@ import pytest
 from tests.e2e.guarded import kho
 from tests.e2e.recall_kit.doors import REQUIRED, Ask, http, jsonrpc, mcp
 from tests.e2e.server import Server
+from tests.helpers.wait import until
 from tests.mcp import MODERN
 from tests.qdrant import running_qdrant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 
@@ -27,14 +27,10 @@ def own(tmp_path: Path) -> Iterator[Server]:
         yield server
 
 
-def settled(server: Server, expected: dict[str, int]) -> dict[str, int]:
-    """The counts, when they are what is expected or no longer change."""
-    ask, deadline = http(server), time.monotonic() + 30
-    seen: dict[str, int] = {}
-    while time.monotonic() < deadline and seen != expected:
-        seen = {id_: ask("get_experience", id=id_)["data"]["query_count"] for id_ in expected}
-        time.sleep(0.1)
-    return seen
+def counts(server: Server, ids: Iterable[str]) -> dict[str, int]:
+    """Return how often each experience has been found."""
+    ask = http(server)
+    return {id_: ask("get_experience", id=id_)["data"]["query_count"] for id_ in ids}
 
 
 def test_every_count_is_exact_after_many_queries_beside_submissions_and_a_crash(own: Server) -> None:
@@ -56,28 +52,30 @@ def test_every_count_is_exact_after_many_queries_beside_submissions_and_a_crash(
         assert id_ in found
         return found
 
-    with ThreadPoolExecutor(32) as pool:
+    with ThreadPoolExecutor(16) as pool:
         answers = list(pool.map(work, range(300)))
     own.kill()
     own.start()
     expected = {id_: sum(answer.count(id_) for answer in answers) for id_ in [*ids, *submitted]}
     assert sum(expected.values()) > 1000
-    assert settled(own, expected) == expected
+    until(lambda: counts(own, expected) == expected)
 
 
-def test_a_store_that_does_not_answer_is_a_database_error_at_each_door(own: Server) -> None:
-    http(own)("submit_experience", **REQUIRED)
-    doors = [http(own), jsonrpc(own), mcp(own, MODERN)]
-    asked: list[tuple[Ask, str, dict[str, Any]]] = [
-        call
-        for door in doors
-        for call in ((door, "submit_experience", REQUIRED), (door, "query_experiences", {"keywords": "useState"}))
-    ]
-    with own.stalled_store(), ThreadPoolExecutor(len(asked)) as pool:
-        answers = list(pool.map(lambda call: call[0](call[1], **call[2]), asked))
-    assert [each["error"]["code"] for each in answers] == ["DATABASE_ERROR"] * len(asked)
-    assert all(each["success"] is False and each["error"]["message"] for each in answers)
-    assert http(own)("query_experiences", keywords="useState")["success"]
+def test_a_store_that_does_not_answer_is_a_database_error_at_each_door(tmp_path: Path) -> None:
+    with Server(tmp_path / "data", production_limits=True) as server:
+        http(server)("submit_experience", **REQUIRED)
+        until(lambda: http(server)("query_experiences", keywords="useState")["data"]["experiences"])
+        doors = [http(server), jsonrpc(server), mcp(server, MODERN)]
+        asked: list[tuple[Ask, str, dict[str, Any]]] = [
+            call
+            for door in doors
+            for call in ((door, "submit_experience", REQUIRED), (door, "query_experiences", {"keywords": "useState"}))
+        ]
+        with server.stalled_store(), ThreadPoolExecutor(len(asked)) as pool:
+            answers = list(pool.map(lambda call: call[0](call[1], **call[2]), asked))
+        assert [each["error"]["code"] for each in answers] == ["DATABASE_ERROR"] * len(asked)
+        assert all(each["success"] is False and each["error"]["message"] for each in answers)
+        assert http(server)("query_experiences", keywords="useState")["success"]
 
 
 def test_an_index_elsewhere_may_be_away_while_experiences_are_submitted(tmp_path: Path) -> None:
@@ -86,16 +84,17 @@ def test_an_index_elsewhere_may_be_away_while_experiences_are_submitted(tmp_path
         first = ask("submit_experience", **REQUIRED)["data"]["id"]
         found = ask("query_experiences", keywords="useState is not updated")["data"]["experiences"]
         assert [each["id"] for each in found] == [first]
-        assert settled(server, {first: 1}) == {first: 1}
+        until(lambda: counts(server, [first]) == {first: 1})
         qdrant.stop()
         second = ask("submit_experience", **REQUIRED)["data"]["id"]
         assert ask("query_experiences", keywords="useState")["error"]["code"] == "DATABASE_ERROR"
         qdrant.start()
-        deadline = time.monotonic() + 30
-        while len(found := ask("query_experiences", keywords="useState")["data"]["experiences"]) < 2:
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
-        assert {each["id"] for each in found} == {first, second}
+
+        def found_again() -> set[str]:
+            answer = ask("query_experiences", keywords="useState")
+            return {each["id"] for each in answer["data"]["experiences"]} if answer["success"] else set()
+
+        until(lambda: found_again() == {first, second})
         assert ask("get_experience", id=second)["data"]["similar_to"] == first
 
 

