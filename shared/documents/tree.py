@@ -111,10 +111,10 @@ class Tree:
                 raise refusals.no_document(parent_id, "parent_id")
             if position.deleted(now):
                 raise refusals.deleted_parent(parent_id)
-            chain.append(position)
-            if len(chain) > MAX_DEPTH:
+            if len(chain) == MAX_DEPTH or any(below.document_id == document_id for below in chain):
                 # Read while others were moving it: never written so.
                 raise ConditionFailed
+            chain.append(position)
             document_id = position.parent_id
         return chain
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from shared.documents.tree import Position, Tree
 from shared.rpc.errors import KhoError, Unavailable
 from tests.documents import Agent, assert_whole
 from tests.faults import failing_from, transactions
@@ -150,6 +151,26 @@ def test_the_parent_of_a_deletion_to_come(agent: Agent) -> None:
         interrupted(lambda: agent.create("b", "p"), lambda: delete(agent, "p", recursive=True, **soon))["delete_at"]
         == (soon["delete_at"])
     )
+    assert_whole(agent.tenant)
+
+
+def test_ancestors_that_are_read_while_they_change_places(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read one by one, they are a path that never was: it names a document twice, and is read again."""
+    for name, parent in (("b", "root"), ("a", "b"), ("d", "a"), ("x", "root")):
+        agent.create(name, parent)
+    real = Tree.find
+    exchanged: list[str] = []
+
+    def find(tree: Tree, document_id: str) -> Position | None:
+        if document_id == "b" and not exchanged:
+            exchanged.append("now")
+            agent.move("a", "root")
+            agent.move("b", "d")
+        return real(tree, document_id)
+
+    monkeypatch.setattr(Tree, "find", find)
+    assert agent.move("x", "d")["parent_id"] == "d"
+    assert exchanged
     assert_whole(agent.tenant)
 
 
