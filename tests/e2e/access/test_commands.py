@@ -25,13 +25,13 @@ def test_keys_are_made_listed_and_revoked_with_and_without_a_server(tmp_path: Pa
     before = make_key(data, "t-1", "writer", "--name", "robot", "--expires-in-days", "30")
     assert re.fullmatch(r"kho_[0-9a-f]{16}_[0-9a-f]{64}", before["key"])
     with Server(data, "--auth", "required") as server:
-        meanwhile = make_key(data, "t-2", "reader")
+        meanwhile = make_key(data, "t-2", "reader", "--name", "meanwhile")
         assert Client(server, before["key"]).direct(ADD, **MESSAGE)[0] == 200
         assert Client(server, meanwhile["key"]).result(LIST) == {"resources": []}
         server.kill()
         server.start()
         assert Client(server, before["key"]).result(LIST)["resources"]
-        make_key(data, "t-2", "reader")
+        make_key(data, "t-2", "reader", "--name", "after")
     listed = json.loads(kho("keys", "list", "--data", str(data), "--json").stdout)["keys"]
     assert [(each["tenant_id"], each["role"], each["state"]) for each in listed] == [
         ("t-1", "writer", "active"),
