@@ -22,7 +22,7 @@ def read_a_pdf() -> None:
 
 
 def start_the_store() -> None:
-    subprocess.run([*dynamodb._moto(0), "--help"], check=True)
+    subprocess.run([*dynamodb._moto("127.0.0.1", 0), "--help"], check=True)
 
 
 def install_packages() -> None:
