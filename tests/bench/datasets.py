@@ -52,8 +52,8 @@ def data_sets(family: str = "") -> list[DataSet]:
 
 
 def unmeasured(title: str) -> Table:
-    """What is shown where there is nothing to measure on."""
-    return Table(title, ["not measured"], [], [f"The data sets are not at `../shared/{FOLDER.name}`."])
+    """Return a table that says that the data sets are missing."""
+    return Table(title, [], [], [f"Not measured: the data sets are not at `../shared/{FOLDER.name}`."])
 
 
 def _read(folder: Path) -> DataSet:

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under a title; `notes` say what was measured, and what follows from it."""
+    """Rows under a title; `notes` say what was measured, and what follows from it.
+
+    Without columns nothing was measured, and the notes say why.
+    """
 
     title: str
     columns: list[str]
@@ -28,8 +31,9 @@ class Table:
 
     def markdown(self) -> str:
         """The table as Markdown."""
-        lines = [f"### {self.title}", "", _row(self.columns), _row(["---"] * len(self.columns))]
-        lines += [_row(cells) for cells in self.rows]
+        lines = [f"### {self.title}"]
+        if self.columns:
+            lines += ["", _row(self.columns), _row(["---"] * len(self.columns)), *map(_row, self.rows)]
         lines += ["", *self.notes] if self.notes else []
         return "\n".join(lines) + "\n"
 
