@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import uvicorn
 
 from infra.local.broker.access import FleetAccess
 from infra.local.broker.data_plane import DataPlane
-from infra.local.broker.limits import Limits
 from infra.local.broker.local import LocalBroker
 from infra.local.listening import listen
+from tests.mqtt import PATIENT
 
 if TYPE_CHECKING:
     from infra.local.broker.access import Client
@@ -24,7 +25,7 @@ async def _everyone(_: Client) -> bool:
 
 def main(mqtt_port: int, plane_port: int, token: str, *unlimited: str) -> None:
     """Serve until killed."""
-    limits = Limits(publishes_per_second=None) if unlimited else Limits()
+    limits = replace(PATIENT, publishes_per_second=None) if unlimited else PATIENT
     broker = LocalBroker(listen("127.0.0.1", mqtt_port), FleetAccess(token, _everyone), limits)
     plane = listen("127.0.0.1", plane_port)
     application = DataPlane(broker.broker, token)

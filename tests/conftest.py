@@ -1,11 +1,17 @@
-"""Every test that `make stress` runs carries its promise, for the table that is kept."""
+"""Settings of every test run, and the promises of the tests that `make stress` runs, for the table that is kept."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hypothesis import HealthCheck, settings
+
 if TYPE_CHECKING:
     import pytest
+
+# No example fails because it, or the making of its data, took long on a busy machine.
+settings.register_profile("any-speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any-speed")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -7,8 +7,11 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
+
 from device_server.tools_call import handler
 from shared.rpc.caller import LOCAL
+from tests.helpers.patience import be_patient
 
 
 def _answer(params: dict[str, Any]) -> None:
@@ -16,6 +19,7 @@ def _answer(params: dict[str, Any]) -> None:
     print(json.dumps(handler(call, None)) + "\n", end="", flush=True)
 
 
-with ThreadPoolExecutor(20) as callers:
+with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(20) as callers:
+    be_patient(patch)
     for line in sys.stdin:
         callers.submit(_answer, json.loads(line))

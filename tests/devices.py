@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
@@ -12,7 +12,6 @@ import pytest
 
 from device_server.talking import data_plane, talks
 from device_server.wire import MqttLine
-from infra.local.broker.limits import Limits
 from infra.local.functions import Functions
 from infra.local.iot import Embedded, Iot, elsewhere, embedded, point_at
 from infra.local.listening import listen
@@ -28,11 +27,15 @@ from shared.devices.registry import registry
 from shared.devices.sessions import Sessions
 from shared.dynamodb import Table
 from shared.rpc.errors import KhoError
+from tests.helpers.patience import be_patient
+from tests.helpers.wait import CEILING_SECONDS
+from tests.mqtt import PATIENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
+    from infra.local.broker.limits import Limits
     from infra.local.simulator.device import Device as Simulated
     from infra.local.simulator.quirks import Quirk
     from infra.local.template import RuleTrigger
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from shared.devices.talks import Talks
 
 BACKEND_WORD = "word"
+TIMEOUT_MS = int(CEILING_SECONDS * 1000)
 
 
 @dataclass
@@ -89,7 +93,7 @@ class One:
     def runs(self) -> list[tuple[str, dict[str, Any]]]:
         return list(self.simulated.firmware.runs)
 
-    def call(self, name: str, /, timeout_ms: int = 5_000, **arguments: Any) -> ToolResult:
+    def call(self, name: str, /, timeout_ms: int = TIMEOUT_MS, **arguments: Any) -> ToolResult:
         """What the backend gives for a call."""
         return self.home.talks.call(self.device, name, arguments, timeout_ms)
 
@@ -98,7 +102,7 @@ class One:
         said: str = self.call(name, **arguments).content[0]["text"]
         return said
 
-    def refused(self, name: str, /, timeout_ms: int = 5_000, **arguments: Any) -> KhoError:
+    def refused(self, name: str, /, timeout_ms: int = TIMEOUT_MS, **arguments: Any) -> KhoError:
         """The error that the backend gives for a call."""
         with pytest.raises(KhoError) as refusal:
             self.call(name, timeout_ms, **arguments)
@@ -135,7 +139,11 @@ class Home:
     @contextmanager
     def device(self, *quirks: Quirk, plain: bool = False, start: bool = True, **about: Any) -> Iterator[One]:
         """A device that is connected; it comes back at once where it is lost."""
-        options = {"reconnect_seconds": (0.05, 0.1)} | about
+        options: dict[str, Any] = {
+            "reconnect_seconds": (0.05, 0.1),
+            "connect_seconds": CEILING_SECONDS,
+            "hello_seconds": 10 * CEILING_SECONDS,
+        } | about
         model = Model(frozenset(quirks) | (frozenset() if plain else FIRMWARE), **options)
         device_id = f"esp32-{uuid4().hex[:12]}"
         with Fleet("127.0.0.1", self.port, [device_id], model) as fleet:
@@ -160,12 +168,18 @@ class Home:
 
 
 @contextmanager
-def running_home(limits: Limits | None = None, *, rules: bool = False, broker_url: str = "") -> Iterator[Home]:
+def running_home(
+    limits: Limits = PATIENT,
+    *,
+    rules: bool = False,
+    broker_url: str = "",
+    clock: Callable[[], float] | None = None,
+) -> Iterator[Home]:
     """A broker, and a backend that uses it; with the template's rules, workers hear of devices too."""
     broker: AbstractContextManager[Iot] = (
         elsewhere(broker_url, BACKEND_WORD)
         if broker_url
-        else embedded(listen("127.0.0.1", 0), limits or Limits(), authorizing=False)
+        else embedded(listen("127.0.0.1", 0), limits, authorizing=False, clock=clock)
     )
     with broker as core, home_at(core, load().rules if rules else []) as home:
         yield home
@@ -177,17 +191,27 @@ def home_at(core: Iot, rules: Sequence[RuleTrigger]) -> Iterator[Home]:
     with pytest.MonkeyPatch.context() as environment, ExitStack() as stack:
         for name in ("AWS_ENDPOINT_URL_IOT_DATA_PLANE", "KHO_MQTT_URL", "KHO_MQTT_TOKEN"):
             environment.setenv(name, "")  # so that it is put back
+        be_patient(environment)
         point_at(core)
         forget()
         stack.callback(forget)
         line = talks().exchange.line
         assert isinstance(line, MqttLine)
         stack.callback(line.close)
+        stack.callback(close_line)
         if rules:
-            functions = Functions(load().functions)
+            patient = {name: replace(function, timeout=CEILING_SECONDS) for name, function in load().functions.items()}
+            functions = Functions(patient)
             stack.callback(functions.close)
             stack.callback(RuleFeeder(rules, core.broker, functions).close)
         yield Home(cast("Embedded", core))  # elsewhere it has less, which those tests do not ask for
+
+
+def close_line() -> None:
+    """Close this process's connections: another home may have had its settings read again meanwhile."""
+    line = talks().exchange.line
+    assert isinstance(line, MqttLine)
+    line.close()
 
 
 def forget() -> None:

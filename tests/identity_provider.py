@@ -52,7 +52,7 @@ class IdentityProvider(ThreadingHTTPServer):
             "iss": self.issuer,
             "aud": AUDIENCE,
             "sub": "user-1",
-            "exp": int(time.time()) + 300,
+            "exp": int(time.time()) + 3600,
             "tenant_id": "tenant-asia-01",
             "roles": ["writer"],
         }

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from infra.local.broker.access import FleetAccess
+from infra.local.broker.limits import Limits
 from infra.local.broker.local import LocalBroker
 from infra.local.listening import listen
 from infra.local.mqtt.decoding import decode
@@ -31,17 +32,18 @@ from infra.local.mqtt.packets import (
     Suback,
     Subscribe,
 )
+from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
     from infra.local.broker.access import Client
-    from infra.local.broker.limits import Limits
     from infra.local.broker.messages import Message
 
 TOKEN: Final = "the-backends-word"
 BACKEND: Final = "kho-backend-1"
-SECONDS: Final = 5.0
+PATIENT: Final = Limits(connect_seconds=CEILING_SECONDS)
+"""The broker's limits where no test depends on how soon a client is let in."""
 UP, DOWN = "devices/lamp/up", "devices/lamp/down"
 
 Kind = TypeVar("Kind", bound=Packet)
@@ -85,11 +87,13 @@ class Served:
 
 @contextmanager
 def running_broker(
-    limits: Limits | None = None, admits: Callable[[Client], Awaitable[bool]] = everyone
+    limits: Limits = PATIENT,
+    admits: Callable[[Client], Awaitable[bool]] = everyone,
+    clock: Callable[[], float] | None = None,
 ) -> Iterator[Served]:
     """A broker that admits whom the test wants."""
     listener = listen("127.0.0.1", 0)
-    broker = LocalBroker(listener, FleetAccess(TOKEN, admits), limits)
+    broker = LocalBroker(listener, FleetAccess(TOKEN, admits), limits, clock)
     try:
         yield Served(broker, listener.getsockname()[1])
     finally:
@@ -106,7 +110,7 @@ class Wire:
     _frames: deque[tuple[int, bytes]] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", self.port), timeout=SECONDS)
+        self.socket = socket.create_connection(("127.0.0.1", self.port), timeout=CEILING_SECONDS)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def __enter__(self) -> Wire:
@@ -123,8 +127,9 @@ class Wire:
                     continue
 
     def send(self, *packets: Packet) -> None:
-        """Send packets in one piece."""
-        self.socket.sendall(b"".join(encode(packet, self.level) for packet in packets))
+        """Send packets in one piece; a broker that ends the connection meanwhile is heard by `receive`."""
+        with contextlib.suppress(ConnectionError):
+            self.socket.sendall(b"".join(encode(packet, self.level) for packet in packets))
 
     def receive(self) -> Packet | None:
         """The next packet, None at the connection's end."""
@@ -194,7 +199,7 @@ def ended(wire: Wire) -> int | None:
 
 def event(messages: queue.Queue[Message], kind: str, client_id: str = "lamp") -> dict[str, object]:
     """The next lifecycle event, which is of this kind."""
-    message = messages.get(timeout=SECONDS)
+    message = messages.get(timeout=CEILING_SECONDS)
     assert message.topic == f"$aws/events/presence/{kind}/{client_id}"
     told: dict[str, object] = json.loads(message.payload)
     return told

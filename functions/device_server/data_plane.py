@@ -11,6 +11,8 @@ from shared.rpc.errors import TooLarge, TooManyRequests, Unavailable
 from shared.signed import ConnectionFailed, NotReached, Service
 from shared.telemetry import logger
 
+_CONNECT_SECONDS: Final = 2.0
+_READ_SECONDS: Final = 3.0
 _KEPT_SECONDS: Final = 4.0
 """A message that is lost with its connection is not sent again: it had better not be one that is about to end."""
 _PRESENCE_SECONDS: Final = 2.0
@@ -21,7 +23,13 @@ class DataPlane:
     """The data plane of one account, or of this machine."""
 
     def __init__(self, url: str) -> None:
-        self._service = Service("iotdata", connect_seconds=2, read_seconds=3, url=url, kept_seconds=_KEPT_SECONDS)
+        self._service = Service(
+            "iotdata",
+            connect_seconds=_CONNECT_SECONDS,
+            read_seconds=_READ_SECONDS,
+            url=url,
+            kept_seconds=_KEPT_SECONDS,
+        )
         self._root = urlsplit(url).path.rstrip("/")
         self._seen: dict[str, float] = {}
 

@@ -25,6 +25,8 @@ class Ears:
 KEEPALIVE_SECONDS: Final = 240
 _MIN_RECONNECT_MS: Final = 100
 _MAX_RECONNECT_MS: Final = 2_000
+_CONNACK_MS: Final = 5_000
+_ACK_SECONDS: Final = 5
 
 
 class Place(Protocol):
@@ -101,9 +103,9 @@ def _options(host: str, client_id: str, keepalive: int, ears: Ears) -> Any:
         offline_queue_behavior=mqtt5.ClientOperationQueueBehaviorType.FAIL_ALL_ON_DISCONNECT,
         min_reconnect_delay_ms=_MIN_RECONNECT_MS,
         max_reconnect_delay_ms=_MAX_RECONNECT_MS,
-        connack_timeout_ms=5_000,
+        connack_timeout_ms=_CONNACK_MS,
         ping_timeout_ms=min(10_000, keepalive * 500),
-        ack_timeout_sec=5,
+        ack_timeout_sec=_ACK_SECONDS,
         disable_metrics=True,
         on_publish_callback_fn=take,
         on_lifecycle_event_connection_success_fn=lambda _: ears.connected(),

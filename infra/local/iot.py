@@ -62,11 +62,13 @@ class Embedded(Iot):
 
 
 @contextmanager
-def embedded(listener: socket.socket, limits: Limits, *, authorizing: bool) -> Iterator[Embedded]:
+def embedded(
+    listener: socket.socket, limits: Limits, *, authorizing: bool, clock: Callable[[], float] | None = None
+) -> Iterator[Embedded]:
     """Serve MQTT on a port that was taken, and the data plane on loopback, until the end."""
     raise_open_files()
     token = secrets.token_urlsafe(32)
-    broker = LocalBroker(listener, FleetAccess(token, _registered if authorizing else _appeared), limits)
+    broker = LocalBroker(listener, FleetAccess(token, _registered if authorizing else _appeared), limits, clock)
     plane = listen("127.0.0.1", 0)
     server: list[uvicorn.Server] = []
 
@@ -89,7 +91,7 @@ def embedded(listener: socket.socket, limits: Limits, *, authorizing: bool) -> I
     finally:
         for each in server:
             each.should_exit = each.force_exit = True
-        serving.result(5)
+        serving.result()
         broker.close()
 
 

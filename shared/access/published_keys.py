@@ -23,6 +23,8 @@ _KINDS: Final = ("RSA", "EC")
 _FRESH_SECONDS: Final = 600
 _STALE_SECONDS: Final = 3600
 """How long keys serve on where the provider does not answer."""
+_CONNECT_SECONDS: Final = 2.0
+_READ_SECONDS: Final = 3.0
 _PAUSE_SECONDS: Final = 30
 """Between two fetches, so that tokens with invented key ids cannot make us flood the provider."""
 _MAX_BYTES: Final = 256 * 1024
@@ -36,7 +38,9 @@ class PublishedKeys:
         self._url = url
         self._clock = clock
         # Redirects are not followed: they could lead away from what was configured.
-        self._http = urllib3.PoolManager(timeout=urllib3.Timeout(connect=2, read=3), retries=False)
+        self._http = urllib3.PoolManager(
+            timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=_READ_SECONDS), retries=False
+        )
         self._lock = threading.Lock()
         self._keys: KeySet | None = None
         self._fetched_at = self._asked_at = float("-inf")

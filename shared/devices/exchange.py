@@ -49,7 +49,11 @@ class Line(Protocol):
 class Exchange:
     """Asks devices, any number of them at once, and gives each caller its own reply."""
 
-    def __init__(self, make_line: Callable[[Callable[[str, bytes], None]], Line]) -> None:
+    def __init__(
+        self, make_line: Callable[[Callable[[str, bytes], None]], Line], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.clock = clock
+        """Deadlines are moments of this clock."""
         self.dropped = Dropped()
         self._waiting: dict[tuple[str, int], Waiting] = {}
         self._answered: OrderedDict[tuple[str, int], bool] = OrderedDict()
@@ -78,7 +82,7 @@ class Exchange:
                 if len(message) > MAX_MESSAGE_BYTES:
                     raise TooLarge("The call would pass 128 KiB, which is what a message to a device can hold.")
                 self.line.send(device, message)
-                reply = _wait(waiting, deadline, watch)
+                reply = self._wait(waiting, deadline, watch)
             finally:
                 self._forget(key)
                 self.dropped.count()
@@ -127,13 +131,14 @@ class Exchange:
             while len(self._answered) > _REMEMBERED:
                 self._answered.popitem(last=False)
 
-
-def _wait(waiting: Waiting, deadline: float, watch: Callable[[], None] | None) -> Reply | Failure | Unreadable:
-    while True:
-        left = deadline - time.monotonic()
-        try:
-            return waiting.result(max(0.0, min(left, _WATCH_SECONDS) if watch else left))
-        except NotYet:
-            if left <= _WATCH_SECONDS or watch is None:
-                raise TimeoutError from None
-            watch()
+    def _wait(
+        self, waiting: Waiting, deadline: float, watch: Callable[[], None] | None
+    ) -> Reply | Failure | Unreadable:
+        while True:
+            left = deadline - self.clock()
+            try:
+                return waiting.result(max(0.0, min(left, _WATCH_SECONDS) if watch else left))
+            except NotYet:
+                if left <= _WATCH_SECONDS or watch is None:
+                    raise TimeoutError from None
+                watch()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MAX_EVENT_BYTES: Final = 6 * 1024 * 1024
 """What a function can be sent, and can answer."""
 TIME_LIMIT = 26.0
+_CONNECT_SECONDS = 2.0
 """Seconds that a door waits for a function: every request ends by 28."""
 
 
@@ -102,7 +103,7 @@ def _lambda() -> Transport:
     from shared.signed import ConnectionFailed, NoAnswerInTime, Service
 
     # A call that was sent may have taken effect: it is never sent again.
-    service = Service("lambda", connect_seconds=2, read_seconds=TIME_LIMIT)
+    service = Service("lambda", connect_seconds=_CONNECT_SECONDS, read_seconds=TIME_LIMIT)
     prefix = config().function_prefix
 
     def transport(function: str, payload: bytes) -> bytes:

@@ -17,6 +17,7 @@ LIMITS: Final = {
     "infra.research.pages._SECONDS": CEILING_SECONDS,
     "shared.documents.changes._RETRYING_SECONDS": LONG_SECONDS,
     "shared.documents.requests._CLAIM_SECONDS": int(LONG_SECONDS),
+    "shared.dynamodb_wire._CONNECT_SECONDS": CEILING_SECONDS,
     "shared.dynamodb_wire._READ_SECONDS": CEILING_SECONDS,
     "shared.knowledge.answering.budget._LONGEST": LONG_SECONDS,
     "shared.knowledge.answering.budget._SEARCH_SECONDS": LONG_SECONDS,

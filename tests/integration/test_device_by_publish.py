@@ -67,7 +67,7 @@ def test_the_whole_talk(home: Home) -> None:
 
 
 def test_who_is_not_there_is_told_at_once(home: Home) -> None:
-    with home.device(Quirk.SUBSCRIBES, Quirk.HELLO, reconnect_seconds=(30.0, 30.0)) as one:
+    with home.device(Quirk.SUBSCRIBES, Quirk.HELLO, reconnect_seconds=(3600.0, 3600.0)) as one:
         until(lambda: one.simulated.tally.hellos_accepted == 1)
         assert one.text(ECHO, text="x") == "x"
         one.drop()

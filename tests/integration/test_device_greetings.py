@@ -13,8 +13,7 @@ import pytest
 
 from infra.local.simulator.quirks import Quirk
 from tests.devices import Home, One, running_home
-from tests.helpers.wait import until
-from tests.mqtt import SECONDS
+from tests.helpers.wait import CEILING_SECONDS, until
 from workers import device_inbox, device_presence
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def session_of(one: One) -> str:
 
 def test_the_hello_is_heard_of_first(home: Home, connected: queue.SimpleQueue[dict[str, Any]]) -> None:
     with home.device(Quirk.HELLO) as one:
-        event = connected.get(timeout=SECONDS)
+        event = connected.get(timeout=CEILING_SECONDS)
         hear(one)
         assert session_of(one) == told(one)
         device_presence.handler(event, None)
@@ -74,10 +73,10 @@ def test_the_hello_is_heard_of_while_the_coming_is_dealt_with(
     home: Home, connected: queue.SimpleQueue[dict[str, Any]]
 ) -> None:
     with home.device(Quirk.HELLO) as one, ThreadPoolExecutor(1) as other:
-        handled = other.submit(device_presence.handler, connected.get(timeout=SECONDS), None)
+        handled = other.submit(device_presence.handler, connected.get(timeout=CEILING_SECONDS), None)
         until(lambda: one.sent("initialize"))  # which a device that waits for its hello's answer does not answer
         hear(one)
-        handled.result(SECONDS)
+        handled.result(CEILING_SECONDS)
         assert (len(one.sent("initialize")), session_of(one)) == (1, told(one))
         assert one.text("self.test.echo", text="x") == "x"
         assert one.down[-1]["session_id"] == told(one)
@@ -87,7 +86,7 @@ def test_a_hello_that_is_said_later_begins_a_session_of_its_own(
     home: Home, connected: queue.SimpleQueue[dict[str, Any]]
 ) -> None:
     with home.device() as one:
-        device_presence.handler(connected.get(timeout=SECONDS), None)
+        device_presence.handler(connected.get(timeout=CEILING_SECONDS), None)
         first, said = session_of(one), len(one.up)
         one.fleet.do(one.simulated.hello)
         until(lambda: len(one.up) > said)
@@ -98,10 +97,11 @@ def test_a_hello_that_is_said_later_begins_a_session_of_its_own(
 
 
 def test_a_device_that_has_come_back_is_asked_anew(home: Home, connected: queue.SimpleQueue[dict[str, Any]]) -> None:
-    with home.device(Quirk.HELLO) as one:
-        connected.get(timeout=SECONDS)
+    # Its second hello is not answered, so that it says nothing for a while.
+    with home.device(Quirk.HELLO, hello_seconds=0.2) as one:
+        connected.get(timeout=CEILING_SECONDS)
         hear(one)
         before = session_of(one)
         one.drop()
-        device_presence.handler(connected.get(timeout=SECONDS), None)
+        device_presence.handler(connected.get(timeout=CEILING_SECONDS), None)
         assert session_of(one) != before

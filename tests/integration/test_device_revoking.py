@@ -9,11 +9,10 @@ import pytest
 from moto import mock_aws
 
 from infra.devices.broker import disconnect, endpoint
-from infra.local.broker.limits import Limits
 from infra.local.iot import embedded
 from infra.local.listening import listen
 from infra.stores import Where
-from tests.mqtt import Wire
+from tests.mqtt import PATIENT, Wire
 
 DEPLOYED = Where(stack="kho")
 
@@ -21,7 +20,7 @@ DEPLOYED = Where(stack="kho")
 @pytest.mark.parametrize("kept", [True, False])
 def test_its_connection_ends_and_its_certificates_open_nothing(monkeypatch: pytest.MonkeyPatch, *, kept: bool) -> None:
     device_id = f"lamp-{uuid4().hex}"
-    with embedded(listen("127.0.0.1", 0), Limits(), authorizing=False) as core, Wire(_port(core.mqtt_url)) as lamp:
+    with embedded(listen("127.0.0.1", 0), PATIENT, authorizing=False) as core, Wire(_port(core.mqtt_url)) as lamp:
         monkeypatch.setenv("AWS_ENDPOINT_URL_IOT_DATA_PLANE", core.data_plane_url)
         assert lamp.connect(device_id).reason == 0
         with mock_aws():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from infra.local.simulator.quirks import Quirk
 from shared.devices.handshake import capabilities
 from tests.devices import Home, One, forget, running_home
 from tests.helpers.wait import until
+from workers import device_inbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -148,7 +148,8 @@ def test_a_notification_is_kept_and_not_answered(home: Home) -> None:
         assert len(one.down) == before
 
 
-def test_a_hello_is_answered_and_begins_a_session(home: Home) -> None:
+def test_a_hello_is_answered_and_begins_a_session(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_inbox, "_HELLOS_APART_SECONDS", -1.0)  # each hello begins a session
     with home.device(Quirk.HELLO) as one:
         until(lambda: one.simulated.tally.hellos_accepted == 1)
         hello = next(each for each in one.down if each["type"] == "hello")
@@ -174,7 +175,6 @@ def test_a_hello_is_answered_and_begins_a_session(home: Home) -> None:
         assert one.down[-1]["session_id"] == hello["session_id"]
 
         # Said again, it is answered with another session, another key and another nonce.
-        time.sleep(0.3)  # of two that come closer to each other, one begins a session
         one.fleet.do(one.simulated.hello)
         until(lambda: one.simulated.tally.hellos_accepted == 2)
         again = [each for each in one.down if each["type"] == "hello"][-1]

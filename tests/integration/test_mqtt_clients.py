@@ -16,7 +16,8 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from tests.mqtt import SECONDS, TOKEN, Served, running_broker
+from tests.helpers.wait import CEILING_SECONDS
+from tests.mqtt import TOKEN, Served, running_broker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -50,6 +51,13 @@ def bootstrap() -> io.ClientBootstrap:
     return io.ClientBootstrap(group, io.DefaultHostResolver(group))
 
 
+def patient_socket() -> io.SocketOptions:
+    """Return options that give a connection as much time as a test has."""
+    options = io.SocketOptions()
+    options.connect_timeout_ms = int(CEILING_SECONDS * 1000)
+    return options
+
+
 @dataclass
 class Crt5:
     """awscrt, MQTT 5: what device-server speaks."""
@@ -67,6 +75,8 @@ class Crt5:
                 host_name="127.0.0.1",
                 port=self.port,
                 bootstrap=self.bootstrap,
+                socket_options=patient_socket(),
+                connack_timeout_ms=int(CEILING_SECONDS * 1000),
                 connect_options=mqtt5.ConnectPacket(
                     client_id=self.client_id, username="kho", password=TOKEN.encode(), keep_alive_interval_sec=60
                 ),
@@ -80,22 +90,24 @@ class Crt5:
             )
         )
         self.client.start()
-        self.negotiated = connected.result(SECONDS).negotiated_settings
+        self.negotiated = connected.result(CEILING_SECONDS).negotiated_settings
 
     def subscribe(self, topic_filter: str, qos: int) -> int:
         wanted = mqtt5.SubscribePacket([mqtt5.Subscription(topic_filter, mqtt5.QoS(qos))])
-        return int(self.client.subscribe(wanted).result(SECONDS).reason_codes[0])
+        return int(self.client.subscribe(wanted).result(CEILING_SECONDS).reason_codes[0])
 
     def publish(self, topic: str, payload: bytes, qos: int) -> None:
-        self.client.publish(mqtt5.PublishPacket(topic=topic, payload=payload, qos=mqtt5.QoS(qos))).result(SECONDS)
+        self.client.publish(mqtt5.PublishPacket(topic=topic, payload=payload, qos=mqtt5.QoS(qos))).result(
+            CEILING_SECONDS
+        )
 
     def heard(self) -> tuple[str, bytes, int]:
-        packet = self.packets.get(timeout=SECONDS)
+        packet = self.packets.get(timeout=CEILING_SECONDS)
         return packet.topic, packet.payload, int(packet.qos)
 
     def close(self) -> None:
         self.client.stop()
-        assert self._stopped.wait(SECONDS)
+        assert self._stopped.wait(CEILING_SECONDS)
 
 
 @dataclass
@@ -117,21 +129,22 @@ class Crt3:
             keep_alive_secs=60,
             username="kho",
             password=TOKEN,
+            socket_options=patient_socket(),
         )
-        self.connection.connect().result(SECONDS)
+        self.connection.connect().result(CEILING_SECONDS)
 
     def subscribe(self, topic_filter: str, qos: int) -> int:
         done, _ = self.connection.subscribe(topic_filter, mqtt.QoS(qos), self._take)
-        return int(done.result(SECONDS)["qos"])
+        return int(done.result(CEILING_SECONDS)["qos"])
 
     def publish(self, topic: str, payload: bytes, qos: int) -> None:
-        self.connection.publish(topic, payload, mqtt.QoS(qos))[0].result(SECONDS)
+        self.connection.publish(topic, payload, mqtt.QoS(qos))[0].result(CEILING_SECONDS)
 
     def heard(self) -> tuple[str, bytes, int]:
-        return self.messages.get(timeout=SECONDS)
+        return self.messages.get(timeout=CEILING_SECONDS)
 
     def close(self) -> None:
-        self.connection.disconnect().result(SECONDS)
+        self.connection.disconnect().result(CEILING_SECONDS)
 
     def _take(self, topic: str, payload: bytes, qos: int, **_: Any) -> None:
         self.messages.put((topic, payload, int(qos)))
@@ -155,19 +168,20 @@ class Paho:
         self.client.on_connect = lambda *_: connected.set()
         self.client.on_subscribe = lambda _c, _u, _mid, reasons, _p: self.granted.put(reasons[0].value)
         self.client.on_message = lambda _c, _u, message: self.messages.put(message)
+        self.client.connect_timeout = CEILING_SECONDS
         self.client.connect("127.0.0.1", self.port)
         self.client.loop_start()
-        assert connected.wait(SECONDS)
+        assert connected.wait(CEILING_SECONDS)
 
     def subscribe(self, topic_filter: str, qos: int) -> int:
         self.client.subscribe(topic_filter, qos)
-        return self.granted.get(timeout=SECONDS)
+        return self.granted.get(timeout=CEILING_SECONDS)
 
     def publish(self, topic: str, payload: bytes, qos: int) -> None:
-        self.client.publish(topic, payload, qos).wait_for_publish(SECONDS)
+        self.client.publish(topic, payload, qos).wait_for_publish(CEILING_SECONDS)
 
     def heard(self) -> tuple[str, bytes, int]:
-        message = self.messages.get(timeout=SECONDS)
+        message = self.messages.get(timeout=CEILING_SECONDS)
         return message.topic, bytes(message.payload), message.qos
 
     def close(self) -> None:
@@ -225,15 +239,15 @@ def test_awscrt_and_paho_understand_each_others_properties(served: Served, liste
                 message_expiry_interval_sec=60,
                 user_properties=[mqtt5.UserProperty("a", "1"), mqtt5.UserProperty("a", "2")],
             )
-        ).result(SECONDS)
-        asked = other.messages.get(timeout=SECONDS).properties
+        ).result(CEILING_SECONDS)
+        asked = other.messages.get(timeout=CEILING_SECONDS).properties
         assert asked is not None
         assert (asked.ResponseTopic, asked.CorrelationData) == ("devices/p/up", b"\0\xff")  # type: ignore[attr-defined]
         assert (asked.ContentType, asked.UserProperty) == ("text/plain", [("a", "1"), ("a", "2")])  # type: ignore[attr-defined]
         answer = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
         answer.CorrelationData = b"\0\xff"
         other.client.publish("devices/p/up", b"!", 0, properties=answer)
-        heard = listener.packets.get(timeout=SECONDS)
+        heard = listener.packets.get(timeout=CEILING_SECONDS)
         assert (heard.payload, heard.correlation_data_bytes) == (b"!", b"\0\xff")
     finally:
         other.close()

@@ -15,6 +15,7 @@ from infra.local.template import StreamTrigger
 from shared.config import config
 from shared.dynamodb import Table, Write
 from shared.rpc.invoke import FunctionCrashed
+from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,9 +57,9 @@ def read(tenant: str, store: str, folder: Path, receiver: Receiver, answers: int
     reader = StreamReader(trigger(tenant, **limits), store, receiver, folder)  # type: ignore[arg-type]
     reader.start()
     for _ in range(answers):
-        assert receiver.arrived.acquire(timeout=20)
+        assert receiver.arrived.acquire(timeout=CEILING_SECONDS)
     reader.stop()
-    reader.join(10)
+    reader.join(CEILING_SECONDS)
     assert not reader.is_alive()
     return receiver.batches
 
@@ -150,8 +151,8 @@ def test_a_shard_that_is_refused_does_not_hold_up_others(tenant: str, store: str
     put(tenant, "a", "b")
     arrived: list[str] = []
     while len(arrived) < 2:
-        assert receiver.arrived.acquire(timeout=20)
+        assert receiver.arrived.acquire(timeout=CEILING_SECONDS)
         arrived = [name for batch in receiver.batches for name in batch]
     reader.stop()
-    reader.join(10)
+    reader.join(CEILING_SECONDS)
     assert arrived == ["a", "b"]

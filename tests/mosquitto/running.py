@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tests.mqtt import SECONDS
+from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,14 +57,14 @@ def running_mosquitto(folder: Path) -> Iterator[int]:
         yield port
     finally:
         process.terminate()
-        process.wait(SECONDS)
+        process.wait(CEILING_SECONDS)
 
 
 def _wait(port: int, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + CEILING_SECONDS
     while True:
         try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            socket.create_connection(("127.0.0.1", port), timeout=CEILING_SECONDS).close()
         except OSError:
             assert process.poll() is None, "mosquitto did not start"
             assert time.monotonic() < deadline

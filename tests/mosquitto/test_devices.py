@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from infra.local.broker.limits import Limits
 from infra.local.iot import elsewhere, embedded
 from infra.local.listening import listen
 from infra.local.simulator.quirks import Quirk
@@ -16,13 +14,14 @@ from infra.local.template import load
 from shared.devices.registry import registry
 from tests.devices import Home, forget, home_at
 from tests.helpers.wait import until
+from tests.mqtt import PATIENT
+from workers import device_inbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 INBOX = [rule for rule in load().rules if rule.function == "workers-device_inbox"]
 """mosquitto tells of nobody's coming and going; so that both hear the same, neither is listened to."""
-_HELLOS_APART_SECONDS = 1.1
 CHANGED = {"newState": "idle", "oldState": "connecting"}
 
 
@@ -30,6 +29,7 @@ CHANGED = {"newState": "idle", "oldState": "connecting"}
 def audio(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An audio server, without which a device that said hello says no more for a while."""
     monkeypatch.setenv("KHO_AUDIO_SERVER", "audio.example")
+    monkeypatch.setattr(device_inbox, "_HELLOS_APART_SECONDS", -1.0)  # each hello begins a session
     forget()
     yield
     monkeypatch.undo()
@@ -42,7 +42,6 @@ def conversation(home: Home) -> dict[str, list[Any]]:
     with home.device(Quirk.SUBSCRIBES, Quirk.HELLO, plain=True, start=False) as one:
         registry().register("local", one.id, downlink="publish")
         one.fleet.start()
-        began = time.monotonic()
         until(lambda: one.sessions.read().session)
         assert len(one.tools()) == 51
         assert one.text("self.test.echo", text='ẩm "thực"\n') == 'ẩm "thực"\n'
@@ -51,7 +50,6 @@ def conversation(home: Home) -> dict[str, list[Any]]:
         assert one.refused("self.test.echo", text="x").name == "DEVICE_ERROR"
         one.fleet.do(lambda: one.simulated.notify("notifications/state_changed", **CHANGED))
         first = one.sessions.read().session
-        until(lambda: time.monotonic() - began > _HELLOS_APART_SECONDS)
         one.drop()
         until(lambda: one.sessions.read().session != first)
         assert one.call("self.audio_speaker.set_volume", volume=50).isError is False
@@ -76,7 +74,7 @@ def _anonymous(messages: list[Any]) -> list[Any]:
 def test_the_words_over_mosquitto_are_those_over_the_embedded_broker(port: int, audio: None) -> None:
     with elsewhere(f"mqtt://127.0.0.1:{port}", "") as core, home_at(core, INBOX) as home:
         over_mosquitto = conversation(home)
-    with embedded(listen("127.0.0.1", 0), Limits(), authorizing=False) as here, home_at(here, INBOX) as home:
+    with embedded(listen("127.0.0.1", 0), PATIENT, authorizing=False) as here, home_at(here, INBOX) as home:
         assert over_mosquitto == conversation(home)
     said = [each.get("payload", each).get("method", each["type"]) for each in over_mosquitto["down"]]
     assert said[:7] == ["hello", "initialize", *["tools/list"] * 5]

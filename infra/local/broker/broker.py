@@ -20,6 +20,8 @@ from infra.local.mqtt.reasons import Reason
 from infra.local.mqtt.topics import is_topic
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from infra.local.broker.access import Access, Client
     from infra.local.broker.admission import Terms
     from infra.local.broker.subscriptions import Subscriber
@@ -31,10 +33,18 @@ SYSTEM: Final = "$aws"
 class Broker:
     """Everything that happens between clients; to be used in its loop's thread alone."""
 
-    def __init__(self, access: Access, limits: Limits, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        access: Access,
+        limits: Limits,
+        loop: asyncio.AbstractEventLoop,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
         self.access = access
         self.limits = limits
         self.loop = loop
+        self.clock = clock or loop.time
+        """Publishing rates and message expiry are measured by it, in seconds."""
         self.counts = Counts()
         self.flusher = Flusher(loop)
         self.presence = Presence(lambda topic, payload: self.publish(Message(topic, payload, sender=SYSTEM)))
@@ -81,7 +91,7 @@ class Broker:
             session = None
         present = session is not None
         if session is None:
-            session = self._sessions[client_id] = Session(client_id, self.loop, self.limits, self.counts)
+            session = self._sessions[client_id] = Session(client_id, self.loop, self.clock, self.limits, self.counts)
         if session.expiring:
             session.expiring.cancel()
             session.expiring = None
@@ -123,7 +133,7 @@ class Broker:
                 properties.will_delay = None
             if properties.message_expiry is not None:
                 seconds = min(max(properties.message_expiry, 1), self.limits.message_expiry_seconds)
-                message.expires_at = self.loop.time() + seconds
+                message.expires_at = self.clock() + seconds
         if message.retain:
             self._retain(message)
         wanted = self._subscriptions.match(message.topic)
@@ -154,7 +164,7 @@ class Broker:
     def send_retained(self, session: Session, request: Request) -> None:
         """Send what is retained under a filter's own name: one with a wildcard finds nothing, as with IoT Core."""
         message = self._retained.get(request.topic_filter)
-        if message and message.expired(self.loop.time()):
+        if message and message.expired(self.clock()):
             del self._retained[message.topic]
         elif message:
             session.send_retained(message, request.qos)

@@ -126,7 +126,7 @@ class Connection(asyncio.Protocol):
         """Handle packets until there are no more, the client must wait, or the others have their turn."""
         dropped = self._broker.counts.dropped_rate
         try:
-            more = self._turn(self._loop.time())
+            more = self._turn(self._broker.clock())
         except Malformed as error:
             self._broker.counts.malformed += 1
             if not self._dialogue and error.reason is Reason.UNSUPPORTED_PROTOCOL_VERSION:
@@ -192,7 +192,7 @@ class Connection(asyncio.Protocol):
         self._watch()
         self.will = connect.will
         present = self._broker.open(self, client_id, connect, terms)
-        self._dialogue = Dialogue(self._broker, self, self._heard_at)
+        self._dialogue = Dialogue(self._broker, self, self._broker.clock())
         self.send(Connack(0, present, terms.properties))
         self.session.attach(Line(self._outbox, self.level, terms.receive_maximum, terms.packet_bytes))
         self._work()

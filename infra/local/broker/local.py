@@ -38,9 +38,15 @@ class Listener:
 class LocalBroker:
     """A running broker; its methods may be called from any thread but its own."""
 
-    def __init__(self, listener: socket.socket, access: Access, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        listener: socket.socket,
+        access: Access,
+        limits: Limits | None = None,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
         self._loop = asyncio.new_event_loop()
-        self._broker = Broker(access, limits or Limits(), self._loop)
+        self._broker = Broker(access, limits or Limits(), self._loop, clock)
         self._socket = listener
         self._server: asyncio.Server | None = None
         self._thread = threading.Thread(target=self._loop.run_forever, name="mqtt", daemon=True)
@@ -51,7 +57,7 @@ class LocalBroker:
         """End all connections and the thread."""
         self._ask(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(5)
+        self._thread.join()
         self._loop.close()
 
     def run(self, service: Callable[[Broker], Coroutine[None, None, Result]]) -> Future[Result]:

@@ -11,6 +11,7 @@ from infra.local.mqtt.packets import MQTT_3
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Callable
 
     from infra.local.broker.counts import Counts
     from infra.local.broker.limits import Limits
@@ -38,13 +39,21 @@ class _Unacknowledged:
 class Session:
     """One client's subscriptions, and what it has still to be sent or to acknowledge."""
 
-    def __init__(self, client_id: str, loop: asyncio.AbstractEventLoop, limits: Limits, counts: Counts) -> None:
+    def __init__(
+        self,
+        client_id: str,
+        loop: asyncio.AbstractEventLoop,
+        clock: Callable[[], float],
+        limits: Limits,
+        counts: Counts,
+    ) -> None:
         self.client_id = client_id
         self.subscriptions: dict[str, Request] = {}
         self.expiry_seconds = 0
         self.expiring: asyncio.TimerHandle | None = None
         self.line: Line | None = None
         self._loop = loop
+        self._clock = clock
         self._limits = limits
         self._counts = counts
         self._queue: deque[Message] = deque()
@@ -122,7 +131,7 @@ class Session:
         line = self.line
         while line and self._queue and self._window(line) > 0 and not line.outbox.full:
             message = self._queue.popleft()
-            if message.expired(self._loop.time()):
+            if message.expired(self._clock()):
                 self._counts.expired += 1
             else:
                 self._send_numbered(line, message, None)
@@ -132,7 +141,7 @@ class Session:
 
     def _send_numbered(self, line: Line, message: Message, confirmation: asyncio.Future[None] | None) -> None:
         packet_id = self._next_id()
-        data = message.packet(line.level, self._loop.time(), qos=1, packet_id=packet_id)
+        data = message.packet(line.level, self._clock(), qos=1, packet_id=packet_id)
         if line.packet_bytes is not None and len(data) > line.packet_bytes:
             self._counts.dropped_slow += 1
             return
@@ -141,7 +150,7 @@ class Session:
         line.outbox.send(data)
 
     def _send(self, line: Line, message: Message, *, retain: bool = False) -> bool:
-        data = message.packet(line.level, self._loop.time(), retain=retain)
+        data = message.packet(line.level, self._clock(), retain=retain)
         if (line.packet_bytes is not None and len(data) > line.packet_bytes) or not line.outbox.offer(data):
             self._counts.dropped_slow += 1
             return False

@@ -19,10 +19,7 @@ from infra.local.simulator.tools import big_tool, colliding_tools, standard_tool
 if TYPE_CHECKING:
     from infra.local.simulator.tools import Tool
 
-_CONNECT_SECONDS: Final = 10.0
-_HELLO_SECONDS: Final = 10.0
 _HELLO_SLACK_SECONDS: Final = 0.01
-_REORDER_SECONDS: Final = 0.05
 _FLOOD_EACH: Final = 0.01
 _FLOOD_COUNT: Final = 10
 
@@ -37,6 +34,12 @@ class Model:
     tools: list[Tool] | None = None
     keepalive: int = 240
     reconnect_seconds: tuple[float, float] = (10.0, 60.0)
+    connect_seconds: float = 10.0
+    """How long a device waits for the broker to let it in."""
+    hello_seconds: float = 10.0
+    """How long a device says nothing else while its hello is not answered."""
+    reorder_seconds: float = 0.05
+    """How long replies are held back before they are sent in reverse order."""
     late_seconds: float = 30.0
     user_name: str | None = None
     """Where there is only a password, each device's own id."""
@@ -84,7 +87,7 @@ class Device:
         self._up = f"devices/{self.device_id}/up"
         self._client: Client | None = None
         self._waiting: deque[Call] = deque()
-        self._running = False
+        self._running: tuple[asyncio.TimerHandle, Call] | None = None
         self._held: list[str] = []
         self._stalled_until = 0.0
         self._stalled: list[bytes] = []
@@ -110,7 +113,7 @@ class Device:
         _, client = await self._loop.create_connection(new_client, host, port)
         self._client = client
         try:
-            await client.admitted(_CONNECT_SECONDS)
+            await client.admitted(model.connect_seconds)
         except TimeoutError:
             client.abort()  # or it would be let in later, and the next attempt would be its double
             raise
@@ -146,6 +149,19 @@ class Device:
         """Send a notification."""
         self._send(json.dumps({"jsonrpc": "2.0", "method": method, "params": params}))
 
+    def finish(self) -> None:
+        """Finish the call under way now instead of after the time that its tool takes."""
+        if self._running:
+            timer, call = self._running
+            timer.cancel()
+            self._finish(call)
+
+    def release(self) -> None:
+        """Send the replies that are held back, in reverse order."""
+        held, self._held = self._held, []
+        for text in reversed(held):
+            self._send(text)
+
     def hello(self) -> None:
         """Open an audio channel."""
         opened = {
@@ -155,7 +171,7 @@ class Device:
             "transport": "udp",
             "audio_params": {"format": "opus", "sample_rate": 16000, "channels": 1, "frame_duration": 60},
         }
-        self._stalled_until = self._loop.time() + _HELLO_SECONDS
+        self._stalled_until = self._loop.time() + self.model.hello_seconds
         self._publish(json.dumps(opened).encode())
 
     def _begin(self, client: Client) -> None:
@@ -225,13 +241,12 @@ class Device:
             call = self._waiting.popleft()
             seconds = call.tool.seconds(call.arguments)
             if seconds:
-                self._running = True
-                self._loop.call_later(seconds, self._finish, call)
+                self._running = self._loop.call_later(seconds, self._finish, call), call
                 return
             self._finish(call)
 
     def _finish(self, call: Call) -> None:
-        self._running = False
+        self._running = None
         reply = self.firmware.run(call).text
         if Quirk.NEVER not in self.quirks:
             self._reply(reply)
@@ -249,16 +264,11 @@ class Device:
             self._loop.call_later(self.model.late_seconds, self._send, text)
         elif Quirk.OUT_OF_ORDER in self.quirks:
             if not self._held:
-                self._loop.call_later(_REORDER_SECONDS, self._release)
+                self._loop.call_later(self.model.reorder_seconds, self.release)
             self._held.append(text)
         else:
             self._send(text)
         if Quirk.DOUBLED in self.quirks:
-            self._send(text)
-
-    def _release(self) -> None:
-        held, self._held = self._held, []
-        for text in reversed(held):
             self._send(text)
 
     def _send(self, payload: str) -> None:

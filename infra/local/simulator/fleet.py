@@ -57,7 +57,7 @@ class Fleet:
         """Have all devices leave."""
         self._ask(self._stop())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(5)
+        self._thread.join()
         self._loop.close()
 
     def do(self, action: Callable[[], Result]) -> Result:

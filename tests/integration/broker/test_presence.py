@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
+from infra.local.broker.limits import Limits
 from infra.local.mqtt.encoding import encode
 from infra.local.mqtt.packets import (
     MQTT_3,
@@ -18,7 +17,9 @@ from infra.local.mqtt.packets import (
 )
 from infra.local.mqtt.properties import Properties
 from infra.local.mqtt.reasons import Reason
-from tests.mqtt import DOWN, SECONDS, UP, Served, Wire, backend, client, ended, event, running_broker
+from tests.helpers.clock import Clock
+from tests.helpers.wait import CEILING_SECONDS, until
+from tests.mqtt import DOWN, UP, Served, Wire, backend, client, ended, event, running_broker
 
 
 def test_a_second_connection_ends_the_first(served: Served) -> None:
@@ -52,15 +53,20 @@ def test_lifecycle_events_have_iot_cores_fields(served: Served) -> None:
 
 
 @pytest.mark.parametrize("level", [MQTT_3, MQTT_5])
-def test_who_is_silent_for_too_long_is_disconnected(quick: Served, level: int) -> None:
-    with quick.heard("$aws/events/presence/+/lamp") as events, client(quick, "lamp", level, keepalive=1) as lamp:
+def test_who_is_silent_for_too_long_is_disconnected(level: int) -> None:
+    limits = Limits(keepalive_seconds=(1, 1200), connect_seconds=CEILING_SECONDS)
+    with (
+        running_broker(limits) as served,
+        served.heard("$aws/events/presence/+/lamp") as events,
+        client(served, "lamp", level, keepalive=1) as lamp,
+    ):
         event(events, "connected")
         assert ended(lamp) == (Reason.KEEP_ALIVE_TIMEOUT if level == MQTT_5 else None)
         assert event(events, "disconnected")["disconnectReason"] == "MQTT_KEEP_ALIVE_TIMEOUT"
 
 
-def test_who_never_says_who_it_is_is_disconnected(quick: Served) -> None:
-    with Wire(quick.port) as wire:
+def test_who_never_says_who_it_is_is_disconnected() -> None:
+    with running_broker(Limits(connect_seconds=0.3)) as served, Wire(served.port) as wire:
         wire.socket.sendall(encode(Connect("lamp"), MQTT_3)[:-1])
         assert wire.receive() is None
 
@@ -72,41 +78,50 @@ def test_a_will_is_published_for_who_is_lost_and_not_for_who_leaves(served: Serv
             lamp.send(Disconnect())
             assert lamp.receive() is None
         client(served, "lamp", will=will).socket.close()
-        assert heard.get(timeout=SECONDS).payload == b"gone"
+        assert heard.get(timeout=CEILING_SECONDS).payload == b"gone"
         with client(served, "lamp", MQTT_5, will=will) as lamp:
             lamp.send(Disconnect(Reason.DISCONNECT_WITH_WILL))
-            assert heard.get(timeout=SECONDS).payload == b"gone"
+            assert heard.get(timeout=CEILING_SECONDS).payload == b"gone"
         assert heard.empty()
     with Wire(served.port) as wire:
         assert wire.connect("lamp", will=Will("devices/fan/up", b"")).reason == 5
 
 
-def test_a_session_ends_when_nobody_comes_back_for_it(quick: Served) -> None:
-    with quick.heard("$aws/events/presence/disconnected/sleeper") as gone:
-        client(quick, "sleeper", MQTT_5, properties=Properties(session_expiry=60)).socket.close()
-        gone.get(timeout=SECONDS)
-    with Wire(quick.port) as wire:
+def test_a_session_is_kept_for_who_comes_back_for_it(served: Served) -> None:
+    with client(served, "sleeper", MQTT_5, properties=Properties(session_expiry=3600)):
+        pass
+    with Wire(served.port, MQTT_5) as wire:
         assert wire.connect("sleeper", clean=False).session_present
-    with client(quick, "lamp") as lamp:
-        deadline = time.monotonic() + SECONDS
-        while quick.broker.broker.subscriptions("sleeper") is not None:
-            assert time.monotonic() < deadline
-            lamp.settle()
 
 
-def test_a_message_that_waits_for_too_long_is_not_sent(quick: Served) -> None:
-    with backend(quick) as home, client(quick, "lamp", MQTT_5, properties=Properties(receive_maximum=1)) as lamp:
+def test_a_session_ends_when_nobody_comes_back_for_it() -> None:
+    limits = Limits(session_seconds=1, connect_seconds=CEILING_SECONDS)
+    with running_broker(limits) as served:
+        with client(served, "sleeper", MQTT_5, properties=Properties(session_expiry=3600)):
+            assert served.broker.broker.subscriptions("sleeper") == []
+        until(lambda: served.broker.broker.subscriptions("sleeper") is None)
+        with Wire(served.port, MQTT_5) as wire:
+            assert not wire.connect("sleeper", clean=False).session_present
+
+
+def test_a_message_that_waits_for_too_long_is_not_sent() -> None:
+    clock = Clock()
+    with (
+        running_broker(clock=clock) as served,
+        backend(served) as home,
+        client(served, "lamp", MQTT_5, properties=Properties(receive_maximum=1)) as lamp,
+    ):
         lamp.subscribe(DOWN, qos=1)
         home.publish(DOWN, b"1", qos=1, packet_id=1)
         home.publish(DOWN, b"2", qos=1, packet_id=2, properties=Properties(message_expiry=1))
         home.publish(DOWN, b"3", qos=1, packet_id=3)
+        home.settle()
         first = lamp.expect(Publish)
-        deadline = time.monotonic() + 1.1
-        while time.monotonic() < deadline:
-            assert lamp.settle() == []  # one at a time was asked for
+        assert lamp.settle() == []  # one at a time was asked for
+        clock.advance(1)
         lamp.send(Puback(first.packet_id))
         assert lamp.expect(Publish).payload == b"3"
-        assert quick.broker.broker.counts.expired == 1
+        assert served.broker.broker.counts.expired == 1
 
 
 def test_when_the_broker_ends_its_clients_are_told() -> None:

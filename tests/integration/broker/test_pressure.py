@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import time
+import threading
 
 from infra.local.broker.limits import Limits
 from infra.local.mqtt.encoding import encode
@@ -14,13 +14,14 @@ from infra.local.mqtt.packets import (
     Puback,
     Publish,
 )
-from tests.mqtt import DOWN, SECONDS, Wire, backend, client, running_broker
+from tests.helpers.wait import CEILING_SECONDS, until
+from tests.mqtt import DOWN, Wire, backend, client, running_broker
 
 
 def test_a_client_that_does_not_read_hurts_nobody_but_itself() -> None:
     payload = b"x" * 100_000
     with (
-        running_broker(Limits(publishes_per_second=None)) as served,
+        running_broker(Limits(publishes_per_second=None, connect_seconds=CEILING_SECONDS)) as served,
         client(served, "deaf") as deaf,
         client(served, "lamp") as lamp,
         backend(served) as home,
@@ -46,7 +47,7 @@ def test_a_client_that_does_not_read_hurts_nobody_but_itself() -> None:
 
 def test_what_waits_behind_messages_that_may_be_lost_comes_once_the_client_reads() -> None:
     with (
-        running_broker(Limits(publishes_per_second=None)) as served,
+        running_broker(Limits(publishes_per_second=None, connect_seconds=CEILING_SECONDS)) as served,
         client(served, "deaf") as deaf,
         backend(served) as home,
     ):
@@ -63,35 +64,49 @@ def test_what_waits_behind_messages_that_may_be_lost_comes_once_the_client_reads
 
 
 def test_a_client_that_asks_without_end_and_never_reads_fills_no_memory() -> None:
-    limits = Limits(outbound_bytes=65_536)
+    limits = Limits(outbound_bytes=65_536, connect_seconds=CEILING_SECONDS)
     with running_broker(limits) as served, client(served, "lamp") as lamp:
         asker = client(served, "asker")
-        transports = [each.transport for each in served.broker.broker._open]
-        for transport in transports:  # so that not the system holds what the client does not read
-            transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        (connection,) = [each for each in served.broker.broker._open if each.client.client_id == "asker"]
+        transport = connection.transport
+        # Otherwise the system holds what the client does not read.
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
         asker.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        asker.socket.settimeout(0.5)
-        with asker.socket:
-            with contextlib.suppress(TimeoutError):  # where the broker takes no more
-                for _ in range(20):
+
+        def ask() -> None:
+            with contextlib.suppress(OSError):  # the end of the test closes the socket
+                while True:
                     asker.socket.sendall(encode(Pingreq(), MQTT_3) * 16_384)
-            deadline, most = time.monotonic() + SECONDS, 0
-            while time.monotonic() < deadline - SECONDS + 1 or most < limits.outbound_bytes // 2:
-                assert time.monotonic() < deadline
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        try:
+            until(lambda: connection._outbox.full and not transport.is_reading())
+            assert lamp.settle() == []
+            assert transport.get_write_buffer_size() >= limits.outbound_bytes // 2
+            for _ in range(100):
                 assert lamp.settle() == []
-                most = max(most, *(transport.get_write_buffer_size() for transport in transports))
-            assert most < 2 * limits.outbound_bytes
+                assert not transport.is_reading()
+                assert transport.get_write_buffer_size() < 2 * limits.outbound_bytes
+        finally:
+            asker.socket.shutdown(socket.SHUT_RDWR)
+            asking.join()
+            asker.socket.close()
 
 
 def test_too_many_connections_are_not_taken() -> None:
-    with running_broker(Limits(connections=2)) as served, client(served, "one"), client(served, "two") as two:
+    with (
+        running_broker(Limits(connections=2, connect_seconds=CEILING_SECONDS)) as served,
+        client(served, "one"),
+        client(served, "two") as two,
+    ):
         with Wire(served.port) as three:
             assert three.receive() is None
         assert two.settle() == []
 
 
 def test_too_many_who_have_not_said_who_they_are_keep_out_further_ones_alone() -> None:
-    with running_broker(Limits(strangers=2)) as served, client(served, "lamp") as lamp:
+    with running_broker(Limits(strangers=2, connect_seconds=CEILING_SECONDS)) as served, client(served, "lamp") as lamp:
         with Wire(served.port), Wire(served.port), Wire(served.port) as third:
             assert third.receive() is None
             assert lamp.settle() == []

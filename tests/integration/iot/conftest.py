@@ -8,10 +8,10 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from infra.local.broker.limits import Limits
 from infra.local.iot import Embedded, embedded
 from infra.local.listening import listen
-from tests.mqtt import Served
+from tests.helpers.wait import CEILING_SECONDS
+from tests.mqtt import PATIENT, Served
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def core() -> Iterator[Embedded]:
-    with embedded(listen("127.0.0.1", 0), Limits(), authorizing=False) as running:
+    with embedded(listen("127.0.0.1", 0), PATIENT, authorizing=False) as running:
         yield running
 
 
@@ -31,5 +31,5 @@ def served(core: Embedded) -> Served:
 @pytest.fixture(scope="module")
 def plane(core: Embedded) -> Any:
     """boto3's client, which is as much as device-server sees of IoT Core."""
-    settings = Config(retries={"total_max_attempts": 1}, read_timeout=20)
+    settings = Config(retries={"total_max_attempts": 1}, read_timeout=CEILING_SECONDS)
     return boto3.client("iot-data", endpoint_url=core.data_plane_url, region_name="us-east-1", config=settings)

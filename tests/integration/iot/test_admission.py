@@ -7,13 +7,12 @@ from uuid import uuid4
 
 import pytest
 
-from infra.local.broker.limits import Limits
 from infra.local.iot import Embedded, embedded
 from infra.local.listening import listen
 from infra.local.mqtt.packets import MQTT_5
 from infra.local.mqtt.reasons import Reason
 from shared.devices.registry import registry
-from tests.mqtt import Served, Wire, client
+from tests.mqtt import PATIENT, Served, Wire, client
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[Embedded]:
     """IoT Core where keys are required."""
-    with embedded(listen("127.0.0.1", 0), Limits(), authorizing=True) as core:
+    with embedded(listen("127.0.0.1", 0), PATIENT, authorizing=True) as core:
         yield core
 
 

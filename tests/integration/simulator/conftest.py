@@ -11,6 +11,7 @@ import pytest
 from infra.local.simulator.device import Model
 from infra.local.simulator.fleet import Fleet
 from infra.local.simulator.quirks import FIRMWARE, Quirk
+from tests.helpers.wait import CEILING_SECONDS, until
 from tests.integration.simulator.talk import Talk
 from tests.mqtt import Served, running_broker
 
@@ -33,12 +34,24 @@ def talk(served: Served) -> Callable[..., Any]:
 
     @contextmanager
     def begin(*quirks: Quirk, plain: bool = False, **about: Any) -> Iterator[Talk]:
-        model = Model(frozenset(quirks) | (frozenset() if plain else FIRMWARE), reconnect_seconds=(0.05, 0.1), **about)
+        options: dict[str, Any] = {
+            "reconnect_seconds": (0.05, 0.1),
+            "connect_seconds": CEILING_SECONDS,
+            "hello_seconds": 10 * CEILING_SECONDS,
+        }
+        model = Model(frozenset(quirks) | (frozenset() if plain else FIRMWARE), **(options | about))
         heard: queue.Queue[Message] = queue.Queue()
         stop = served.broker.listen("devices/sim/up", heard.put)
-        with Fleet("127.0.0.1", served.port, ["sim"], model) as fleet:
-            fleet.start()
-            yield Talk(served, fleet, heard)
-        stop()
+        try:
+            with Fleet("127.0.0.1", served.port, ["sim"], model) as fleet:
+                fleet.start()
+                yield Talk(served, fleet, heard)
+        finally:
+            stop()
+            until(lambda: not is_connected())  # its end is not to be heard by the next talk
+
+    def is_connected() -> bool:
+        visit = served.broker.connection("sim")
+        return visit is not None and visit.connected
 
     return begin

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tests.mqtt import SECONDS, Served
+from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
     import queue
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from infra.local.broker.messages import Message
     from infra.local.simulator.device import Device
     from infra.local.simulator.fleet import Fleet
+    from tests.mqtt import Served
 
 
 @dataclass
@@ -46,7 +47,7 @@ class Talk:
 
     def raw(self) -> bytes:
         """The device's next message as it came."""
-        return self.heard.get(timeout=SECONDS).payload
+        return self.heard.get(timeout=CEILING_SECONDS).payload
 
     def reply(self) -> Any:
         """The JSON-RPC message in the device's next message."""

@@ -6,11 +6,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from shared.access import published_keys
+from tests.helpers.wait import CEILING_SECONDS
 from tests.identity_provider import IdentityProvider, identity_provider
 from tests.integration.tokens.trusting import ShiftedClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for the provider as long as a busy machine takes."""
+    monkeypatch.setattr(published_keys, "_CONNECT_SECONDS", CEILING_SECONDS)
+    monkeypatch.setattr(published_keys, "_READ_SECONDS", CEILING_SECONDS)
 
 
 @pytest.fixture(scope="module")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
 
 from shared.rpc.caller import Caller
 from tests.identity_provider import AUDIENCE, IdentityProvider
-from tests.integration.tokens.trusting import refusal, trusting
+from tests.integration.tokens.trusting import ShiftedClock, refusal, trusting
 
 
 @pytest.mark.parametrize(("kid", "alg"), [("rsa", "RS256"), ("rsa", "PS256"), ("ec", "ES256")])
@@ -49,12 +48,14 @@ def test_one_audience_of_several_is_enough(provider: IdentityProvider) -> None:
     assert trusting(provider).verify(provider.token(aud=["other", AUDIENCE])).caller.sub == "user-1"
 
 
-def test_clocks_may_differ_by_a_minute(provider: IdentityProvider) -> None:
-    tokens, now = trusting(provider), int(time.time())
+def test_clocks_may_differ_by_a_minute(provider: IdentityProvider, clock: ShiftedClock) -> None:
+    tokens, now = trusting(provider, clock), int(clock())
     assert tokens.verify(provider.token(exp=now - 50)).caller.sub == "user-1"
     assert tokens.verify(provider.token(nbf=now + 50, iat=now + 50)).caller.sub == "user-1"
     assert refusal(tokens, provider.token(exp=now - 61)) == "This token is expired."
 
+
+FAR_FUTURE = 4_102_444_800
 
 WRONG_CLAIMS: dict[str, dict[str, Any]] = {
     "another issuer": {"iss": "https://evil.example"},
@@ -67,8 +68,8 @@ WRONG_CLAIMS: dict[str, dict[str, Any]] = {
     "no expiry": {"exp": None},
     "an expiry in words": {"exp": "tomorrow"},
     "an expiry that is true": {"exp": True},
-    "not yet valid": {"nbf": int(time.time()) + 3600},
-    "issued in the future": {"iat": int(time.time()) + 3600},
+    "not yet valid": {"nbf": FAR_FUTURE},
+    "issued in the future": {"iat": FAR_FUTURE},
     "no subject": {"sub": None},
     "an empty subject": {"sub": ""},
     "a subject that is a number": {"sub": 5},

@@ -71,7 +71,7 @@ HEADERS = st.dictionaries(st.sampled_from(["alg", "kid", "typ", "crit", "jwk", "
         ),
     )
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_no_text_opens_by_chance_nor_crashes(provider: IdentityProvider, text: str) -> None:
     assert refusal(trusting(provider), text)
 

@@ -19,16 +19,18 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(slots=True)
 class ShiftedClock:
-    """The real clock, put forward."""
+    """A clock that stands still, as far ahead of its beginning as the test puts it."""
 
     ahead: float = 0.0
+    began: float = dataclasses.field(default_factory=time.time)
 
     def __call__(self) -> float:
-        return time.time() + self.ahead
+        return self.began + self.ahead
 
 
-def trusting(provider: IdentityProvider, clock: Callable[[], float] = time.time, **changes: str) -> Tokens:
-    """Whoever trusts this provider."""
+def trusting(provider: IdentityProvider, clock: Callable[[], float] | None = None, **changes: str) -> Tokens:
+    """Return the verifier of a deployment that trusts this provider."""
+    clock = clock or ShiftedClock()
     trusted: dict[str, Any] = {"oidc_issuer": provider.issuer, "oidc_audience": AUDIENCE, **changes}
     return Tokens(dataclasses.replace(config(), **trusted), clock)
 
