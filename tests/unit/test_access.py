@@ -103,7 +103,7 @@ def test_the_authorizers_refusals_are_refusals(context: dict[str, Any] | None, m
 
 @pytest.mark.usefixtures("_required")
 def test_the_authorizers_context_is_the_caller() -> None:
-    context = {"sub": "s", "roles": "reader,writer", "tenant_id": "t", "expires_at": str(time.time() + 60)}
+    context = {"sub": "s", "roles": "reader,writer", "tenant_id": "t", "expires_at": str(time.time() + 3600)}
     assert caller_of(context) == Caller("s", frozenset({"reader", "writer"}), "t")
     assert caller_of({"sub": "s", "roles": "", "tenant_id": "t"}) == Caller("s", frozenset(), "t")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import zlib
 from typing import TYPE_CHECKING
 
@@ -20,11 +19,14 @@ from tests.pdfs import pdf, shown
 if TYPE_CHECKING:
     from pathlib import Path
 
+_SECONDS = 600
+"""For unpacking, where the test is not about the time."""
+
 
 def test_a_pdf_is_read_page_by_page(tmp_path: Path) -> None:
     (tmp_path / "x.pdf").write_bytes(pdf(shown(b"first page"), shown(b"second page"), compressed=True))
     (place,) = scan(Roots([tmp_path]), "x.pdf", recursive=False).files
-    chunks = split(place.name, read(place).text()).chunks
+    chunks = split(place.name, read(place).text(_SECONDS)).chunks
     assert [(chunk.heading_path, chunk.text) for chunk in chunks] == [
         (("Page 1",), "first page"),
         (("Page 2",), "second page"),
@@ -45,7 +47,7 @@ def test_a_pdf_that_cannot_be_read_says_why(tmp_path: Path, content: bytes, said
     (tmp_path / "x.pdf").write_bytes(content)
     (place,) = scan(Roots([tmp_path]), "x.pdf", recursive=False).files
     with pytest.raises(Unreadable, match=said):
-        read(place).text()
+        read(place).text(_SECONDS)
 
 
 def test_a_bomb_of_a_pdf_ends_in_time(tmp_path: Path) -> None:
@@ -57,16 +59,13 @@ def test_a_bomb_of_a_pdf_ends_in_time(tmp_path: Path) -> None:
     (tmp_path / "x.pdf").write_bytes(bomb)
     assert len(bomb) < MAX_TEXT_BYTES
     (place,) = scan(Roots([tmp_path]), "x.pdf", recursive=False).files
-    started = time.monotonic()
-    with pytest.raises(Unreadable):
-        read(place).text()
-    assert time.monotonic() - started < 25
+    with pytest.raises(Unreadable) as refusal:
+        read(place).text(_SECONDS)
+    assert "takes longer" not in str(refusal.value)  # its size ends it, not the time
 
 
 def test_a_pdf_that_takes_long_is_left_out_in_time(tmp_path: Path) -> None:
-    (tmp_path / "x.pdf").write_bytes(pdf(b"BT /F 12 Tf " + b"0 -1 Td (a) Tj " * 500_000 + b"ET", compressed=True))
-    (file,) = FileReader(Roots([tmp_path]), seconds=2).find("x.pdf", recursive=False).files()
+    (tmp_path / "x.pdf").write_bytes(pdf(shown(b"x")))
+    (file,) = FileReader(Roots([tmp_path]), seconds=0).find("x.pdf", recursive=False).files()
     assert isinstance(file, ReadFile)
-    started = time.monotonic()
-    assert file.document() == Unfit("x.pdf", "takes longer than 2 s to unpack")
-    assert time.monotonic() - started < 10
+    assert file.document() == Unfit("x.pdf", "takes longer than 0 s to unpack")
