@@ -16,7 +16,7 @@ from shared.rpc.catalogue import Entry, catalogue
 from tests.e2e.server import Server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 METHODS = sorted(catalogue().methods)
 MISSING = "MISSING_REQUIRED_FIELDS"
@@ -41,16 +41,16 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
-@pytest.fixture(autouse=True)
-def _store_unchanged(server: Server) -> Iterator[None]:
-    """What lies in the store after a refusal is what lay there before."""
+@pytest.fixture(scope="module")
+def stored(server: Server) -> Callable[[], list[str]]:
+    """Return a function that reads every item of every table."""
     prepare(load(), auth="open")
     running = serving(server.data)
     assert running
     client = connect(running["store_url"])
+    scans = client.get_paginator("scan")
 
-    def content() -> list[str]:
-        scans = client.get_paginator("scan")
+    def items() -> list[str]:
         return sorted(
             json.dumps(item, sort_keys=True, default=str)
             for table in client.list_tables()["TableNames"]
@@ -58,9 +58,15 @@ def _store_unchanged(server: Server) -> Iterator[None]:
             for item in page["Items"]
         )
 
-    before = content()
+    return items
+
+
+@pytest.fixture(autouse=True)
+def _store_unchanged(stored: Callable[[], list[str]]) -> Iterator[None]:
+    """Fail a test that changes the store."""
+    before = stored()
     yield
-    assert content() == before
+    assert stored() == before
 
 
 SAID_BY_SEED_004 = {

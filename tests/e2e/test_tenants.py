@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +17,8 @@ from tests.e2e.server import Server
 if TYPE_CHECKING:
     from pathlib import Path
 
-LARGE = "Đây là một tài liệu dài. " * 20_000
+LARGE = "Đây là một tài liệu dài." + "".join(random.Random(1).choices(" \t\n\r\f\v", k=500_000))
+"""Several items of the store, and little to embed."""
 
 
 @pytest.fixture(scope="module")
