@@ -83,11 +83,11 @@ def test_a_client_that_asks_without_end_and_never_reads_fills_no_memory() -> Non
         try:
             until(lambda: connection._outbox.full and not transport.is_reading())
             assert lamp.settle() == []
-            assert transport.get_write_buffer_size() >= limits.outbound_bytes // 2
-            for _ in range(100):
+            waiting = transport.get_write_buffer_size()
+            assert limits.outbound_bytes // 2 <= waiting < 2 * limits.outbound_bytes
+            for _ in range(100):  # turns of the broker, in each of which it would answer more
                 assert lamp.settle() == []
-                assert not transport.is_reading()
-                assert transport.get_write_buffer_size() < 2 * limits.outbound_bytes
+            assert transport.get_write_buffer_size() <= waiting
         finally:
             asker.socket.shutdown(socket.SHUT_RDWR)
             asking.join()
