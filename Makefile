@@ -17,7 +17,7 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy .
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/cfn-lint template.yaml infra/observability.yaml infra/logs.yaml
+	$(BIN)/cfn-lint template.yaml infra/deploy/observability.yaml infra/deploy/logs.yaml
 	$(BIN)/kho generate --check
 
 # The public MCP conformance suite and Inspector, from npm, against the MCP door.

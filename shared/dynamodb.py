@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from shared.attributes import marshal, unmarshal
-from shared.dynamodb_wire import Wire
+from shared.aws.attribute_values import marshal, unmarshal
+from shared.aws.dynamodb import DynamoDBHttpClient
 from shared.rpc.errors import Unavailable
 from shared.telemetry import logger, store_call
 
@@ -149,15 +149,15 @@ class Table:
             else:
                 written = unmarshal(self._client.update_item(**request, ReturnValues="ALL_NEW")["Attributes"])
 
-        self._past_conflicts(f"{write.kind}Item", send)
+        self._retry_conflicts(f"{write.kind}Item", send)
         return written
 
     def transact(self, *writes: Write) -> None:
         """Carry out all writes or none."""
         requests: Any = [{write.kind: write.request(self.name)} for write in writes]
-        self._past_conflicts("TransactWriteItems", lambda: self._client.transact_write_items(TransactItems=requests))
+        self._retry_conflicts("TransactWriteItems", lambda: self._client.transact_write_items(TransactItems=requests))
 
-    def _past_conflicts(self, operation: str, send: Callable[[], object]) -> None:
+    def _retry_conflicts(self, operation: str, send: Callable[[], object]) -> None:
         """Meet a transaction that is under way, and wait it out."""
         for attempt in range(_CONFLICT_ATTEMPTS):
             try:
@@ -247,7 +247,7 @@ class Table:
             try:
                 yield
             except ClientError as error:
-                raise _understood(error, operation) from None
+                raise _translate_errors(error, operation) from None
             except BotoCoreError as error:
                 failure = str(error.kwargs.get("error") or type(error).__name__)
                 logger.warning("store", extra={"operation": operation, "failure": failure})
@@ -258,7 +258,7 @@ class _Conflicted(Exception):
     pass
 
 
-def _understood(error: ClientError, operation: str) -> Exception:
+def _translate_errors(error: ClientError, operation: str) -> Exception:
     code = error.response.get("Error", {}).get("Code", "")
     if code == "ConditionalCheckFailedException":
         return ConditionFailed()
@@ -287,11 +287,11 @@ _client: list[DynamoDBClient] = []
 def client() -> DynamoDBClient:
     """The one client of this process, made at the first use."""
     if not _client:
-        use(cast("DynamoDBClient", Wire()))
+        override_client(cast("DynamoDBClient", DynamoDBHttpClient()))
     return _client[0]
 
 
-def use(other: DynamoDBClient | None) -> None:
+def override_client(other: DynamoDBClient | None) -> None:
     """Ask the store through `other`, as who signs in as an operator does; None: as functions do, wherever it is now."""
     for former in _client:
         former.close()

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
+
+from pydantic import Field
 
 from shared.config import config
-from shared.documents.changes import Changes
+from shared.documents.idempotency import WriteRequest
 from shared.documents.models import DocumentId
-from shared.documents.reading import Reading
-from shared.documents.requests import Request
+from shared.documents.queries import DocumentQueries
+from shared.documents.unit_of_work import UnitOfWork
 from shared.dynamodb import Table
-from shared.rpc.method import Params, RequestId
-from shared.rpc.offers import Resource
+from shared.rpc.mcp_catalog import McpResource
+from shared.rpc.method import WHOLE, Params, RequestId
 from shared.telemetry import current_correlation_id
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 
 MCP_RESOURCES: Final = [
-    Resource(
+    McpResource(
         uri="agent-data://document/{document_id}",
         name="document",
         title="Document",
@@ -31,21 +33,21 @@ MCP_RESOURCES: Final = [
 ]
 
 
-class OfDocument(Params):
+class DocumentParams(Params):
     """Parameters that name a document."""
 
     document_id: DocumentId
 
 
-class Change(Params):
+class WriteParams(Params):
     """Parameters of a write; with a `request_id`, made once however often it is sent."""
 
     request_id: RequestId | None = None
 
-    def request(self, action: str, caller: Caller) -> Request:
+    def request(self, action: str, caller: Caller) -> WriteRequest:
         """This write, as the audit log and a repetition of it know it."""
         payload = self.model_dump(exclude={"request_id"}, exclude_unset=True)
-        return Request(
+        return WriteRequest(
             action=action,
             caller=caller,
             correlation_id=current_correlation_id(),
@@ -54,17 +56,27 @@ class Change(Params):
         )
 
 
-class ChangeOfDocument(Change):
+class DocumentWriteParams(WriteParams):
     """Parameters of a write to a document that exists."""
 
     document_id: DocumentId
 
 
-def changes(caller: Caller) -> Changes:
+def unit_of_work(caller: Caller) -> UnitOfWork:
     """What changes the documents of the caller's tenant."""
-    return Changes(Table(config().documents_table), caller.tenant_id)
+    return UnitOfWork(Table(config().documents_table), caller.tenant_id)
 
 
-def reading(caller: Caller) -> Reading:
+def document_queries(caller: Caller) -> DocumentQueries:
     """The documents of the caller's tenant, to be read."""
-    return Reading(Table(config().documents_table), caller.tenant_id)
+    return DocumentQueries(Table(config().documents_table), caller.tenant_id)
+
+
+Cursor = Annotated[str, Field(min_length=1, max_length=4096)]
+
+
+class DocumentPageParams(Params):
+    """Which part of the list."""
+
+    limit: Annotated[int, Field(ge=1, le=1000), WHOLE] = 100
+    cursor: Cursor | None = None

@@ -6,48 +6,48 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agent_data import Change, changes
-from agent_data.indexing_at_once import index_at_once
-from doors.direct import Caller, Params, method
-from shared.documents import writing
-from shared.documents.models import Body, Metadata, MimeType, NewDocumentId, ParentId, Written
-from shared.documents.moments import Moment
+from agent_data import WriteParams, unit_of_work
+from api.handler import Caller, Params, method
+from shared.documents import commands
+from shared.documents.models import Body, Metadata, MimeType, NewDocumentId, ParentId, WriteResult
+from shared.documents.timestamps import Timestamp
 from shared.rpc.errors import Conflict, NotFound
-from shared.rpc.offers import Tool
+from shared.rpc.mcp_catalog import McpTool
+from shared.services.immediate_indexing import index_immediately
 
 
-class GivenContent(Params):
+class ContentParams(Params):
     """The text, and what kind of text it is."""
 
     mime_type: MimeType = "text/markdown"
     body: Body
 
 
-class CreateDocument(Change):
+class CreateDocument(WriteParams):
     """The document, and its parent; 'root' is the top of the tree."""
 
     document_id: NewDocumentId
     parent_id: ParentId
-    content: GivenContent
+    content: ContentParams
     metadata: Annotated[Metadata, Field(default_factory=dict)]
     is_human_readable: bool = True
-    created_at: Moment | None = None
+    created_at: Timestamp | None = None
 
 
 @method(
     "agent-data/create_document",
     role="writer",
     errors=(NotFound, Conflict),
-    tool=Tool(
+    tool=McpTool(
         "Create a document",
         "adds",
         "Create a document below a parent in the tree of shared documents ('root' is the top), as its last "
         "child. Choose a document_id that nobody has taken; a taken one gets ALREADY_EXISTS.",
     ),
 )
-def handler(params: CreateDocument, caller: Caller) -> Written:
+def handler(params: CreateDocument, caller: Caller) -> WriteResult:
     """Create a document as the last child of its parent."""
-    new = writing.NewDocument(
+    new = commands.NewDocument(
         document_id=params.document_id,
         parent_id=params.parent_id,
         mime_type=params.content.mime_type,
@@ -56,7 +56,7 @@ def handler(params: CreateDocument, caller: Caller) -> Written:
         is_human_readable=params.is_human_readable,
         created_at=params.created_at,
     )
-    changed = changes(caller)
-    written = writing.create(changed, params.request("create_document", caller), new)
-    index_at_once(changed)
+    changed = unit_of_work(caller)
+    written = commands.create(changed, params.request("create_document", caller), new)
+    index_immediately(changed)
     return written

@@ -6,22 +6,22 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agent_data import ChangeOfDocument, changes
-from agent_data.indexing_at_once import index_at_once
-from doors.direct import Caller, method
-from shared.documents import deleting
-from shared.documents.models import Written
-from shared.documents.moments import Moment
+from agent_data import DocumentWriteParams, unit_of_work
+from api.handler import Caller, method
+from shared.documents import deletion
+from shared.documents.models import WriteResult
+from shared.documents.timestamps import Timestamp
 from shared.rpc.errors import Conflict, NotFound
-from shared.rpc.offers import Tool
+from shared.rpc.mcp_catalog import McpTool
+from shared.services.immediate_indexing import index_immediately
 
 
-class DeleteDocument(ChangeOfDocument):
+class DeleteDocument(DocumentWriteParams):
     """Which document, when and why; `recursive` takes everything below it along."""
 
     reason: Annotated[str, Field(max_length=2048)] | None = None
     deleted_by: Annotated[str, Field(max_length=256)] | None = None
-    delete_at: Moment | None = None
+    delete_at: Timestamp | None = None
     recursive: bool = False
 
 
@@ -29,17 +29,17 @@ class DeleteDocument(ChangeOfDocument):
     "agent-data/delete_document",
     role="writer",
     errors=(NotFound, Conflict),
-    tool=Tool(
+    tool=McpTool(
         "Delete a document",
         "removes",
         "Delete a document, now or at delete_at. It can be restored. One with children needs recursive: true, "
         "which deletes them too.",
     ),
 )
-def handler(params: DeleteDocument, caller: Caller) -> Written:
+def handler(params: DeleteDocument, caller: Caller) -> WriteResult:
     """Hide the document from that moment on; its history stays, and it can be restored."""
-    deletion = deleting.Deletion(params.delete_at, params.reason, params.deleted_by, params.recursive)
-    changed = changes(caller)
-    written = deleting.delete(changed, params.request("delete_document", caller), params.document_id, deletion)
-    index_at_once(changed)
+    requested = deletion.Deletion(params.delete_at, params.reason, params.deleted_by, params.recursive)
+    changed = unit_of_work(caller)
+    written = deletion.delete(changed, params.request("delete_document", caller), params.document_id, requested)
+    index_immediately(changed)
     return written

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from agent_data import reading
-from agent_data.paging import Paged
-from doors.direct import Caller, method
-from shared.documents.models import DocumentId, History
+from agent_data import DocumentPageParams, document_queries
+from api.handler import Caller, method
+from shared.documents.models import AuditLogPage, DocumentId
 from shared.rpc.errors import NotFound
-from shared.rpc.offers import Tool
+from shared.rpc.mcp_catalog import McpTool
 
 
-class DocumentHistory(Paged):
+class DocumentHistory(DocumentPageParams):
     """Of which document, deleted or not."""
 
     document_id: DocumentId
@@ -20,12 +19,12 @@ class DocumentHistory(Paged):
     "agent-data/document_history",
     role="reader",
     errors=(NotFound,),
-    tool=Tool(
+    tool=McpTool(
         "Read a document's history",
         "reads",
         "List who changed a document, when and how, oldest first, also where it is deleted.",
     ),
 )
-def handler(params: DocumentHistory, caller: Caller) -> History:
+def handler(params: DocumentHistory, caller: Caller) -> AuditLogPage:
     """List the changes, oldest first."""
-    return reading(caller).history(params.document_id, params.limit, params.cursor)
+    return document_queries(caller).history(params.document_id, params.limit, params.cursor)

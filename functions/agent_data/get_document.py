@@ -6,15 +6,15 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agent_data import OfDocument, reading
-from doors.direct import Caller, method
+from agent_data import DocumentParams, document_queries
+from api.handler import Caller, method
 from shared.documents.models import Document
 from shared.rpc.errors import NotFound
+from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.method import WHOLE
-from shared.rpc.offers import Tool
 
 
-class GetDocument(OfDocument):
+class GetDocument(DocumentParams):
     """Which document, and at which revision if not the current one."""
 
     revision: Annotated[int, Field(ge=1, le=999_999_999_999), WHOLE] | None = None
@@ -24,7 +24,7 @@ class GetDocument(OfDocument):
     "agent-data/get_document",
     role="reader",
     errors=(NotFound,),
-    tool=Tool(
+    tool=McpTool(
         "Read a document",
         "reads",
         "Read one document by its id: its text, metadata, place and revision; with 'revision', as it was then.",
@@ -32,4 +32,4 @@ class GetDocument(OfDocument):
 )
 def handler(params: GetDocument, caller: Caller) -> Document:
     """Get a document that is not deleted."""
-    return reading(caller).document(params.document_id, params.revision)
+    return document_queries(caller).document(params.document_id, params.revision)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from agent_data import reading
-from agent_data.paging import Paged
-from doors.direct import Caller, method
-from shared.documents.models import Children, ParentId
+from agent_data import DocumentPageParams, document_queries
+from api.handler import Caller, method
+from shared.documents.models import ChildPage, ParentId
 from shared.rpc.errors import NotFound
-from shared.rpc.offers import Tool
+from shared.rpc.mcp_catalog import McpTool
 
 
-class ListChildren(Paged):
+class ListChildren(DocumentPageParams):
     """Below which parent; 'root' is the top of the tree."""
 
     parent_id: ParentId = "root"
@@ -20,13 +19,13 @@ class ListChildren(Paged):
     "agent-data/list_children",
     role="reader",
     errors=(NotFound,),
-    tool=Tool(
+    tool=McpTool(
         "List documents",
         "reads",
         "List the documents below a parent ('root' is the top of the tree), in order, without their texts. "
         "Where 'next_cursor' comes back, call again with it as 'cursor'.",
     ),
 )
-def handler(params: ListChildren, caller: Caller) -> Children:
+def handler(params: ListChildren, caller: Caller) -> ChildPage:
     """List the children that are not deleted, without their bodies."""
-    return reading(caller).children(params.parent_id, params.limit, params.cursor)
+    return document_queries(caller).children(params.parent_id, params.limit, params.cursor)

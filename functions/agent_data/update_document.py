@@ -6,35 +6,35 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agent_data import ChangeOfDocument, changes
-from agent_data.indexing_at_once import index_at_once
-from doors.direct import Caller, Params, method
-from shared.documents import writing
-from shared.documents.models import Body, Metadata, MimeType, PatchField, Written
+from agent_data import DocumentWriteParams, unit_of_work
+from api.handler import Caller, Params, method
+from shared.documents import commands
+from shared.documents.models import Body, Metadata, MimeType, PatchField, WriteResult
 from shared.rpc.errors import Conflict, NotFound
+from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.method import WHOLE
-from shared.rpc.offers import Tool
+from shared.services.immediate_indexing import index_immediately
 
 
-class NewContent(Params):
+class ContentPatchParams(Params):
     """The new text; without `mime_type` it stays the kind of text that it was."""
 
     mime_type: MimeType | None = None
     body: Body
 
 
-class PatchedFields(Params):
+class PatchParams(Params):
     """What each field that is given is to become."""
 
-    content: NewContent | None = None
+    content: ContentPatchParams | None = None
     metadata: Metadata | None = None
     is_human_readable: bool | None = None
 
 
-class UpdateDocument(ChangeOfDocument):
+class UpdateDocument(DocumentWriteParams):
     """The patch; without `update_mask` every field in it is applied, with `last_known_revision` only to that one."""
 
-    patch: PatchedFields
+    patch: PatchParams
     update_mask: Annotated[list[PatchField], Field(min_length=1, max_length=3)] | None = None
     last_known_revision: Annotated[int, Field(ge=1, le=2**53), WHOLE] | None = None
 
@@ -43,7 +43,7 @@ class UpdateDocument(ChangeOfDocument):
     "agent-data/update_document",
     role="writer",
     errors=(NotFound, Conflict),
-    tool=Tool(
+    tool=McpTool(
         "Update a document",
         "replaces",
         "Replace a document's text, metadata or display flag with those in 'patch'. Give the revision that "
@@ -51,18 +51,18 @@ class UpdateDocument(ChangeOfDocument):
         "nothing; then read again.",
     ),
 )
-def handler(params: UpdateDocument, caller: Caller) -> Written:
+def handler(params: UpdateDocument, caller: Caller) -> WriteResult:
     """Apply the patch, unless somebody else has written since the caller read."""
     content = params.patch.content
-    patch = writing.Patch(
+    patch = commands.Patch(
         mime_type=content.mime_type if content else None,
         body=content.body if content else None,
         metadata=params.patch.metadata,
         is_human_readable=params.patch.is_human_readable,
         mask=params.update_mask,
     )
-    changed = changes(caller)
+    changed = unit_of_work(caller)
     request = params.request("update_document", caller)
-    written = writing.update(changed, request, params.document_id, patch, params.last_known_revision)
-    index_at_once(changed)
+    written = commands.update(changed, request, params.document_id, patch, params.last_known_revision)
+    index_immediately(changed)
     return written

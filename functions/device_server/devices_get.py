@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from device_server import OfDevice, device_of
-from device_server.talking import data_plane
-from device_server.views import DeviceView, state_of, view
-from doors.direct import Caller, method
+from api.handler import Caller, method
+from device_server import DeviceParams, require_device
+from shared.devices.mqtt.client_factory import data_plane
+from shared.devices.schemas import DeviceView, device_state, device_view
 from shared.rpc.errors import NotFound, Unavailable
-from shared.rpc.offers import Tool
+from shared.rpc.mcp_catalog import McpTool
 
 
 @method(
     "device-server/devices/get",
     role="reader",
     errors=(NotFound, Unavailable),
-    tool=Tool(
+    tool=McpTool(
         "Look at a device",
         "reads",
         "Tell of one device: its board, its firmware, whether it is connected now, and why not.",
     ),
 )
-def handler(params: OfDevice, caller: Caller) -> DeviceView:
+def handler(params: DeviceParams, caller: Caller) -> DeviceView:
     """Tell of one device."""
-    device, plane = device_of(caller, params.device_id), data_plane()
-    return view(device, state_of(device), connected=plane.is_connected(device.id) if plane else None)
+    device, plane = require_device(caller, params.device_id), data_plane()
+    return device_view(device, device_state(device), connected=plane.is_connected(device.id) if plane else None)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from device_server import Paged, table
-from device_server.views import DeviceView, view
-from doors.direct import Caller, method
-from shared.devices.registry import registry
+from api.handler import Caller, method
+from device_server import DevicePageParams
+from shared.devices.registry import devices_table, registry
+from shared.devices.schemas import DeviceView, device_view
 from shared.devices.sessions import read_all
-from shared.rpc.offers import Tool
+from shared.rpc.mcp_catalog import McpTool
 
 
 @dataclass(frozen=True, slots=True)
-class Devices:
+class DevicePage:
     """Devices in order of their ids; `next_cursor` where more follow."""
 
     devices: list[DeviceView]
@@ -23,15 +23,15 @@ class Devices:
 @method(
     "device-server/devices/list",
     role="reader",
-    tool=Tool(
+    tool=McpTool(
         "List devices",
         "reads",
         "List the devices that there are: their ids, and whether each is connected. Where 'next_cursor' comes back, "
         "call again with it as 'cursor'.",
     ),
 )
-def handler(params: Paged, caller: Caller) -> Devices:
+def handler(params: DevicePageParams, caller: Caller) -> DevicePage:
     """List devices by id."""
     devices, more = registry().page(caller.tenant_id, params.limit, params.cursor)
-    states = read_all(table(), caller.tenant_id, [each.id for each in devices])
-    return Devices([view(each, states[each.id]) for each in devices], more)
+    states = read_all(devices_table(), caller.tenant_id, [each.id for each in devices])
+    return DevicePage([device_view(each, states[each.id]) for each in devices], more)

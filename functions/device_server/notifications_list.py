@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from device_server import OfDevice, Paged, device_of, table
-from doors.direct import Caller, method
-from shared.devices.notifications import Notifications, Told
+from api.handler import Caller, method
+from device_server import DevicePageParams, DeviceParams, require_device
+from shared.devices.notifications import Notifications, StoredNotification
+from shared.devices.registry import devices_table
 from shared.rpc.errors import NotFound
-from shared.rpc.offers import Tool
+from shared.rpc.mcp_catalog import McpTool
 
 
-class ListNotifications(OfDevice, Paged):
+class ListNotifications(DeviceParams, DevicePageParams):
     """Whose notifications, and which part of them."""
 
 
@@ -19,7 +20,7 @@ class ListNotifications(OfDevice, Paged):
 class NotificationPage:
     """Notifications, newest first; `next_cursor` where older ones follow."""
 
-    notifications: list[Told]
+    notifications: list[StoredNotification]
     next_cursor: str | None = None
 
 
@@ -27,7 +28,7 @@ class NotificationPage:
     "device-server/notifications/list",
     role="reader",
     errors=(NotFound,),
-    tool=Tool(
+    tool=McpTool(
         "Read a device's notifications",
         "reads",
         "Read what a device has told by itself in the last week, newest first: changes of its state, for instance.",
@@ -36,6 +37,6 @@ class NotificationPage:
 )
 def handler(params: ListNotifications, caller: Caller) -> NotificationPage:
     """List a device's newest thousand notifications."""
-    device = device_of(caller, params.device_id)
-    found, more = Notifications(table(), device.tenant_id, device.id).listed(params.limit, params.cursor)
+    device = require_device(caller, params.device_id)
+    found, more = Notifications(devices_table(), device.tenant_id, device.id).page(params.limit, params.cursor)
     return NotificationPage(found, more)

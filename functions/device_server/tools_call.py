@@ -6,17 +6,17 @@ from typing import Annotated
 
 from pydantic import Field
 
-from device_server import OfDevice, device_to_call
-from device_server.talking import talks
-from doors.direct import Caller, method
-from shared.devices.content import ToolResult
-from shared.devices.talks import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
+from api.handler import Caller, method
+from device_server import DeviceParams, recent_device
+from shared.devices.device_client import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
+from shared.devices.mqtt.client_factory import device_client
+from shared.devices.tool_result import DeviceToolResult
 from shared.rpc.errors import Conflict, NotFound, OutOfTime, TooLarge, ToolFailed, TooManyRequests, Unavailable
+from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.method import WHOLE, OpenObject
-from shared.rpc.offers import Tool
 
 
-class CallTool(OfDevice):
+class CallDeviceTool(DeviceParams):
     """Which tool of which device, what it is given, and how long to wait for it."""
 
     name: Annotated[str, Field(min_length=1, max_length=200, examples=["self.audio_speaker.set_volume"])]
@@ -28,7 +28,7 @@ class CallTool(OfDevice):
     "device-server/tools/call",
     role="operator",
     errors=(NotFound, Unavailable, OutOfTime, Conflict, ToolFailed, TooLarge, TooManyRequests),
-    tool=Tool(
+    tool=McpTool(
         "Call a device's tool",
         "acts",
         "Have a device run one of its tools: a lamp goes on, a door opens. It is done once or not at all, and where no "
@@ -37,7 +37,7 @@ class CallTool(OfDevice):
         open_world=True,
     ),
 )
-def handler(params: CallTool, caller: Caller) -> ToolResult:
+def handler(params: CallDeviceTool, caller: Caller) -> DeviceToolResult:
     """Call a device's tool."""
-    device = device_to_call(caller, params.device_id)
-    return talks().call(device, params.name, params.arguments, params.timeout_ms)
+    device = recent_device(caller, params.device_id)
+    return device_client().call(device, params.name, params.arguments, params.timeout_ms)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from device_server import OfDevice, Paged, device_of
-from device_server.talking import talks
-from doors.direct import Caller, method
+from api.handler import Caller, method
+from device_server import DevicePageParams, DeviceParams, require_device
+from shared.devices.mqtt.client_factory import device_client
 from shared.rpc import cursor as cursors
 from shared.rpc.errors import NotFound, OutOfTime, ToolFailed, Unavailable
-from shared.rpc.offers import Tool
-from shared.rpc.pages import MAX_PAGE_BYTES, answer_bytes
+from shared.rpc.mcp_catalog import McpTool
+from shared.rpc.response_size import MAX_PAGE_BYTES, answer_bytes
 
 
-class ListTools(OfDevice, Paged):
+class ListTools(DeviceParams, DevicePageParams):
     """Whose tools; those that the device lists for its owner alone only where they are asked for."""
 
     with_user_tools: bool = False
@@ -33,7 +33,7 @@ class ToolView:
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class DeviceToolPage:
     """The device's tools; not `complete` where it has more than it can list, and `problem` says why."""
 
     tools: list[ToolView]
@@ -46,7 +46,7 @@ class Tools:
     "device-server/tools/list",
     role="reader",
     errors=(NotFound, Unavailable, OutOfTime, ToolFailed),
-    tool=Tool(
+    tool=McpTool(
         "List a device's tools",
         "reads",
         "List what a device can do: each tool's name, and what arguments it takes. Read this before calling one with "
@@ -54,10 +54,10 @@ class Tools:
         name="device_tools_list",
     ),
 )
-def handler(params: ListTools, caller: Caller) -> Tools:
+def handler(params: ListTools, caller: Caller) -> DeviceToolPage:
     """List a device's tools."""
-    device = device_of(caller, params.device_id)
-    catalogue, tools = talks().tools(device, with_user_tools=params.with_user_tools)
+    device = require_device(caller, params.device_id)
+    catalogue, tools = device_client().tools(device, with_user_tools=params.with_user_tools)
     start = _start(params.cursor, len(tools))
     views: list[ToolView] = []
     room = MAX_PAGE_BYTES
@@ -76,7 +76,7 @@ def handler(params: ListTools, caller: Caller) -> Tools:
             )
         )
     following = start + len(views)
-    return Tools(
+    return DeviceToolPage(
         tools=views,
         complete=catalogue.complete,
         problem=catalogue.problem or None,

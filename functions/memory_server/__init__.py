@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
+
+from pydantic import Field
 
 from shared.config import config
 from shared.dynamodb import Table
 from shared.memory.conversations import Conversations
 from shared.memory.models import ConversationId
-from shared.rpc.method import Params
-from shared.rpc.offers import Argument, Prompt, Resource
+from shared.rpc.mcp_catalog import McpPrompt, McpPromptArgument, McpResource
+from shared.rpc.method import WHOLE, Params
 
 if TYPE_CHECKING:
     from shared.rpc.caller import Caller
@@ -29,7 +31,7 @@ RESOURCES: Final = [
 ]
 
 MCP_RESOURCES: Final = [
-    Resource(
+    McpResource(
         uri=f"{URI}{{conversation_id}}",
         name="conversation",
         title="Conversation",
@@ -39,7 +41,7 @@ MCP_RESOURCES: Final = [
     )
 ]
 MCP_PROMPTS: Final = [
-    Prompt(
+    McpPrompt(
         name="summarize_conversation",
         title="Summarise a conversation",
         description="Write the summary that stands for a conversation's older messages.",
@@ -50,15 +52,15 @@ MCP_PROMPTS: Final = [
             "it with memory_set_summary, for the conversation '{conversation_id}'."
         ),
         arguments=[
-            Argument("conversation_id", "The conversation to summarise.", required=True),
-            Argument("language", "The code of the language to write in: vi or en.", default="vi"),
+            McpPromptArgument("conversation_id", "The conversation to summarise.", required=True),
+            McpPromptArgument("language", "The code of the language to write in: vi or en.", default="vi"),
         ],
         resource=f"{URI}{{conversation_id}}",
     )
 ]
 
 
-class InConversation(Params):
+class ConversationParams(Params):
     """Parameters that name a conversation."""
 
     conversation_id: ConversationId
@@ -67,3 +69,16 @@ class InConversation(Params):
 def conversations(caller: Caller) -> Conversations:
     """The conversations of the caller's tenant."""
     return Conversations(Table(config().memory_table), caller.tenant_id)
+
+
+Limit = Annotated[int, Field(ge=1, le=1000), WHOLE]
+
+
+Cursor = Annotated[str, Field(min_length=1, max_length=4096)]
+
+
+class MessagePageParams(ConversationParams):
+    """A conversation, and the part of it that is wanted; without `limit`, everything that fits."""
+
+    limit: Limit | None = None
+    cursor: Cursor | None = None

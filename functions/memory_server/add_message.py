@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from doors.direct import Caller, method
-from memory_server import InConversation, conversations
-from memory_server.results import Done
+from api.handler import Caller, method
+from memory_server import ConversationParams, conversations
 from shared.memory.models import Content, Role
-from shared.rpc.offers import Tool
+from shared.memory.responses import ConversationResult
+from shared.rpc.mcp_catalog import McpTool
 
 
-class AddMessage(InConversation):
+class AddMessageParams(ConversationParams):
     """The message and where it belongs."""
 
     role: Role
@@ -19,14 +19,14 @@ class AddMessage(InConversation):
 @method(
     "memory-server/memory/add_message",
     role="writer",
-    tool=Tool(
+    tool=McpTool(
         "Add a message",
         "adds",
         "Append one message to the end of a conversation; one that does not exist is created. Calling twice "
         "adds it twice.",
     ),
 )
-def handler(params: AddMessage, caller: Caller) -> Done:
+def handler(params: AddMessageParams, caller: Caller) -> ConversationResult:
     """Append one message; a conversation that does not exist is created."""
     conversations(caller).append(params.conversation_id, params.role, params.content)
-    return Done("success", params.conversation_id)
+    return ConversationResult("success", params.conversation_id)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from doors.direct import Caller, method
-from memory_server import InConversation, conversations
-from memory_server.results import Done
-from shared.rpc.offers import Tool
+from api.handler import Caller, method
+from memory_server import ConversationParams, conversations
+from shared.memory.responses import ConversationResult
+from shared.rpc.mcp_catalog import McpTool
 
 
 @method(
     "memory-server/memory/clear",
     role="writer",
-    tool=Tool(
+    tool=McpTool(
         "Delete all messages",
         "removes",
         "Delete all messages and the summary of a conversation for good; the conversation itself stays, empty.",
     ),
 )
-def handler(params: InConversation, caller: Caller) -> Done:
+def handler(params: ConversationParams, caller: Caller) -> ConversationResult:
     """Delete all messages and the summary; the conversation stays."""
     conversations(caller).clear(params.conversation_id)
-    return Done("cleared", params.conversation_id)
+    return ConversationResult("cleared", params.conversation_id)

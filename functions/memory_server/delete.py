@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from doors.direct import Caller, method
-from memory_server import InConversation, conversations
-from memory_server.results import Done
-from shared.rpc.offers import Tool
+from api.handler import Caller, method
+from memory_server import ConversationParams, conversations
+from shared.memory.responses import ConversationResult
+from shared.rpc.mcp_catalog import McpTool
 
 
 @method(
     "memory-server/memory/delete",
     role="writer",
-    tool=Tool(
+    tool=McpTool(
         "Delete a conversation",
         "removes",
         "Delete a conversation with all its messages for good. Deleting one that does not exist succeeds too.",
     ),
 )
-def handler(params: InConversation, caller: Caller) -> Done:
+def handler(params: ConversationParams, caller: Caller) -> ConversationResult:
     """Delete the conversation, whether or not it exists."""
     conversations(caller).delete(params.conversation_id)
-    return Done("deleted", params.conversation_id)
+    return ConversationResult("deleted", params.conversation_id)

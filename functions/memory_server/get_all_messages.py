@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from doors.direct import Caller, method
-from memory_server import conversations
-from memory_server.paging import Paged
-from shared.memory.histories import History
+from api.handler import Caller, method
+from memory_server import MessagePageParams, conversations
+from shared.memory.message_history import MessageHistory
 from shared.memory.models import MessagePage
 from shared.rpc.errors import NotFound
-from shared.rpc.offers import Tool
+from shared.rpc.mcp_catalog import McpTool
 
 
 @method(
     "memory-server/memory/get_all_messages",
     role="reader",
     errors=(NotFound,),
-    tool=Tool(
+    tool=McpTool(
         "Read a whole conversation",
         "reads",
         "Read every message of a conversation, oldest first. Give 'limit' to page; where 'next_cursor' comes "
         "back, call again with it as 'cursor'.",
     ),
 )
-def handler(params: Paged, caller: Caller) -> MessagePage:
+def handler(params: MessagePageParams, caller: Caller) -> MessagePage:
     """Get all messages, oldest first; `next_cursor` where more follow."""
-    return History(conversations(caller), params.conversation_id).page(params.limit, params.cursor)
+    return MessageHistory(conversations(caller), params.conversation_id).page(params.limit, params.cursor)

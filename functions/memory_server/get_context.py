@@ -7,42 +7,42 @@ from typing import Annotated
 
 from pydantic import Field
 
-from doors.direct import Caller, method
-from memory_server import InConversation, conversations
+from api.handler import Caller, method
+from memory_server import ConversationParams, conversations
 from shared.config import config
-from shared.memory.histories import History
-from shared.memory.models import Message
+from shared.memory.message_history import MessageHistory
+from shared.memory.models import ChatMessage
 from shared.rpc.errors import NotFound
+from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.method import WHOLE
-from shared.rpc.offers import Tool
 
 
-class GetContext(InConversation):
+class GetContext(ConversationParams):
     """How many messages at most; KEEP_RECENT_MESSAGES is the most there is."""
 
     max_messages: Annotated[int, Field(ge=1, le=2**31 - 1), WHOLE] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class MessageContext:
     """The most recent messages, oldest first."""
 
-    messages: list[Message]
+    messages: list[ChatMessage]
 
 
 @method(
     "memory-server/memory/get_context",
     role="reader",
     errors=(NotFound,),
-    tool=Tool(
+    tool=McpTool(
         "Read recent messages",
         "reads",
         "Read the last few messages of a conversation, oldest first: what you need to answer its next turn. "
         "Older ones are in its summary (memory_get_summary).",
     ),
 )
-def handler(params: GetContext, caller: Caller) -> Context:
+def handler(params: GetContext, caller: Caller) -> MessageContext:
     """Get the last messages of a conversation, oldest first."""
     keep_recent = config().keep_recent_messages
-    history = History(conversations(caller), params.conversation_id)
-    return Context(history.recent(min(params.max_messages or keep_recent, keep_recent)))
+    history = MessageHistory(conversations(caller), params.conversation_id)
+    return MessageContext(history.recent(min(params.max_messages or keep_recent, keep_recent)))

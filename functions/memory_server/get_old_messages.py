@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from doors.direct import Caller, method
-from memory_server import conversations
-from memory_server.paging import Paged
+from api.handler import Caller, method
+from memory_server import MessagePageParams, conversations
 from shared.config import config
-from shared.memory.histories import History
+from shared.memory.message_history import MessageHistory
 from shared.memory.models import OldMessages
 from shared.rpc.errors import NotFound
-from shared.rpc.offers import Tool
+from shared.rpc.mcp_catalog import McpTool
 
 
 @method(
     "memory-server/memory/get_old_messages",
     role="reader",
     errors=(NotFound,),
-    tool=Tool(
+    tool=McpTool(
         "Read messages to summarise",
         "reads",
         "Read the messages before the recent ones that no summary covers yet: those to summarise. "
         "'total_count' counts all messages of the conversation.",
     ),
 )
-def handler(params: Paged, caller: Caller) -> OldMessages:
+def handler(params: MessagePageParams, caller: Caller) -> OldMessages:
     """Get the messages before the recent ones, without those that the summary covers."""
     settings = config()
-    return History(conversations(caller), params.conversation_id).old(
+    return MessageHistory(conversations(caller), params.conversation_id).old(
         settings.keep_recent_messages,
         params.limit,
         params.cursor,

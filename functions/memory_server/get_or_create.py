@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from doors.direct import Caller, Params, method
+from api.handler import Caller, Params, method
 from memory_server import conversations
 from shared.memory.models import ConversationId
-from shared.rpc.offers import Tool
+from shared.rpc.mcp_catalog import McpTool
 
 
 class GetOrCreate(Params):
@@ -17,7 +17,7 @@ class GetOrCreate(Params):
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class ConversationResponse:
     """The conversation, which exists."""
 
     conversation_id: str
@@ -26,13 +26,13 @@ class Conversation:
 @method(
     "memory-server/memory/get_or_create",
     role="writer",
-    tool=Tool(
+    tool=McpTool(
         "Start or find a conversation",
         "adds",
         "Get the conversation with this id, creating it if it does not exist; without an id, start a new one. "
         "Returns the conversation_id that the other memory tools take.",
     ),
 )
-def handler(params: GetOrCreate, caller: Caller) -> Conversation:
+def handler(params: GetOrCreate, caller: Caller) -> ConversationResponse:
     """Get an existing conversation or create a new one."""
-    return Conversation(conversations(caller).get_or_create(params.conversation_id))
+    return ConversationResponse(conversations(caller).get_or_create(params.conversation_id))

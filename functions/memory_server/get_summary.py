@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from doors.direct import Caller, method
-from memory_server import InConversation, conversations
-from memory_server.results import SummaryOf
-from shared.memory.histories import History
+from api.handler import Caller, method
+from memory_server import ConversationParams, conversations
+from shared.memory.message_history import MessageHistory
+from shared.memory.responses import SummaryResult
 from shared.rpc.errors import NotFound
-from shared.rpc.offers import Tool
+from shared.rpc.mcp_catalog import McpTool
 
 
 @method(
     "memory-server/memory/get_summary",
     role="reader",
     errors=(NotFound,),
-    tool=Tool(
+    tool=McpTool(
         "Read the summary",
         "reads",
         "Read the stored summary of a conversation; empty where there is none.",
     ),
 )
-def handler(params: InConversation, caller: Caller) -> SummaryOf:
+def handler(params: ConversationParams, caller: Caller) -> SummaryResult:
     """Get the stored summary, else the empty string."""
-    stored = History(conversations(caller), params.conversation_id).summary()
-    return SummaryOf(stored.text if stored else "")
+    stored = MessageHistory(conversations(caller), params.conversation_id).summary()
+    return SummaryResult(stored.text if stored else "")

@@ -8,9 +8,8 @@ from urllib.parse import quote
 
 from pydantic import Field
 
-from doors.direct import Caller, Params, method
-from memory_server import URI, conversations
-from memory_server.paging import Cursor, Limit
+from api.handler import Caller, Params, method
+from memory_server import URI, Cursor, Limit, conversations
 
 
 class ListResources(Params):
@@ -22,7 +21,7 @@ class ListResources(Params):
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class ConversationResource:
     """One conversation."""
 
     uri: str
@@ -32,19 +31,19 @@ class Resource:
 
 
 @dataclass(frozen=True, slots=True)
-class Resources:
+class ConversationResourcePage:
     """Conversations in order of their ids; `nextCursor` where more follow."""
 
-    resources: list[Resource]
+    resources: list[ConversationResource]
     nextCursor: str | None = None  # noqa: N815 - MCP's own name
 
 
 @method("memory-server/resources/list", role="reader")
-def handler(params: ListResources, caller: Caller) -> Resources:
+def handler(params: ListResources, caller: Caller) -> ConversationResourcePage:
     """List conversations as resources."""
-    ids, more = conversations(caller).listed(params.limit, params.cursor, params.prefix)
+    ids, more = conversations(caller).list_ids(params.limit, params.cursor, params.prefix)
     resources = [
-        Resource(URI + quote(each, safe=":@"), f"Conversation {each}", f"Conversation history for {each}")
+        ConversationResource(URI + quote(each, safe=":@"), f"Conversation {each}", f"Conversation history for {each}")
         for each in ids
     ]
-    return Resources(resources, more)
+    return ConversationResourcePage(resources, more)

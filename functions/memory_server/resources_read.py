@@ -9,18 +9,17 @@ from urllib.parse import unquote
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from doors.direct import Caller, Params, method
-from memory_server import URI, conversations
-from memory_server.paging import Cursor, Limit
-from shared.memory.histories import History
+from api.handler import Caller, Params, method
+from memory_server import URI, Cursor, Limit, conversations
+from shared.memory.message_history import MessageHistory
 from shared.memory.models import ConversationId
-from shared.rpc.contents import ResourceContents, Uri
 from shared.rpc.errors import NotFound
+from shared.rpc.mcp_resource import ResourceContents, Uri
 
 _CONVERSATION_ID: TypeAdapter[str] = TypeAdapter(ConversationId)
 
 
-class ReadResource(Params):
+class ReadConversationResource(Params):
     """Which conversation, and which part of its messages."""
 
     uri: Annotated[Uri, Field(examples=["memory://conversation/chat_xxx"])]
@@ -29,9 +28,9 @@ class ReadResource(Params):
 
 
 @method("memory-server/resources/read", role="reader", errors=(NotFound,))
-def handler(params: ReadResource, caller: Caller) -> ResourceContents:
+def handler(params: ReadConversationResource, caller: Caller) -> ResourceContents:
     """Read a conversation by its URI."""
-    history = History(conversations(caller), _conversation_id(params.uri))
+    history = MessageHistory(conversations(caller), _conversation_id(params.uri))
     stored = history.summary()
     summary = stored.as_object() if stored else {}
     page = history.page(params.limit, params.cursor, beside=summary, nested=1)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from recall_kit.validating import RequiredParams
-from shared.config import config
-from shared.dynamodb import Table
-from shared.experiences.experiences import Experiences
 from shared.experiences.models import ExperienceId
-from shared.rpc.offers import Argument, Prompt
+from shared.experiences.validation import RequiredParams
+from shared.rpc.mcp_catalog import McpPrompt, McpPromptArgument
 
 MCP_PROMPTS: Final = [
-    Prompt(
+    McpPrompt(
         name="write_up_experience",
         title="Write up an experience",
         description="Turn a problem that was just solved into an experience that others find and can use.",
@@ -26,23 +23,13 @@ MCP_PROMPTS: Final = [
             "<EMAIL> and <PATH> in the place of keys, passwords, names, addresses and paths of this project. Write in "
             "the language of the problem. Say the id that you get."
         ),
-        arguments=[Argument("problem", "The problem, and how it was solved, in a few words.", required=True)],
+        arguments=[McpPromptArgument("problem", "The problem, and how it was solved, in a few words.", required=True)],
     )
 ]
 PROMPTS: Final = [{"name": each.name, "description": each.description} for each in MCP_PROMPTS]
 
 
-class ById(RequiredParams):
+class ExperienceIdParams(RequiredParams):
     """Which experience."""
 
     id: ExperienceId
-
-
-def table() -> Table:
-    """Where everything of experiences is kept."""
-    return Table(config().experiences_table)
-
-
-def experiences() -> Experiences:
-    """The experiences, which are everyone's."""
-    return Experiences(table())

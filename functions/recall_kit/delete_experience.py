@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from doors.direct import Caller, method
-from recall_kit import ById, experiences
-from recall_kit.answers import Answered, Moderated
-from recall_kit.finding import index_now
+from api.handler import Caller, method
+from recall_kit import ExperienceIdParams
+from shared.experiences.repository import experience_repository
+from shared.experiences.responses import ModerationResult, ResponseEnvelope
 from shared.rpc.errors import NotFound, Unavailable
+from shared.services.experience_index import index_immediately
 
 
 @method("recall-kit/delete_experience", role="admin", errors=(NotFound, Unavailable))
-def handler(params: ById, _caller: Caller) -> Answered[Moderated]:
+def handler(params: ExperienceIdParams, _caller: Caller) -> ResponseEnvelope[ModerationResult]:
     """Delete it; what is deleted already stays so."""
-    deleted = experiences().delete(params.id)
-    index_now(deleted.id)
-    return Answered(success=True, data=Moderated(deleted.id, "deleted"))
+    deleted = experience_repository().delete(params.id)
+    index_immediately(deleted.id)
+    return ResponseEnvelope(success=True, data=ModerationResult(deleted.id, "deleted"))

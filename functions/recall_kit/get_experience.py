@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from doors.direct import Caller, method
-from recall_kit import ById, experiences
-from recall_kit.answers import Answered, ExperienceShown, shown
+from api.handler import Caller, method
+from recall_kit import ExperienceIdParams
+from shared.experiences.repository import experience_repository
+from shared.experiences.responses import ExperienceDetail, ResponseEnvelope, experience_detail
 from shared.rpc.errors import NotFound, Unavailable
-from shared.rpc.offers import Tool
+from shared.rpc.mcp_catalog import McpTool
 
 
 @method(
@@ -14,13 +15,13 @@ from shared.rpc.offers import Tool
     role="reader",
     anonymous=True,
     errors=(NotFound, Unavailable),
-    tool=Tool(
+    tool=McpTool(
         "Get an experience",
         "reads",
         "Read one experience by its id, with when it was last used, and in 'similar_to' the id of an older one that "
         "says nearly the same.",
     ),
 )
-def handler(params: ById, _caller: Caller) -> Answered[ExperienceShown]:
+def handler(params: ExperienceIdParams, _caller: Caller) -> ResponseEnvelope[ExperienceDetail]:
     """Read it; reading is not counted."""
-    return Answered(success=True, data=shown(experiences().require(params.id)))
+    return ResponseEnvelope(success=True, data=experience_detail(experience_repository().require(params.id)))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from doors.direct import Caller, method
-from recall_kit import ById, experiences
-from recall_kit.answers import Answered, Moderated
-from recall_kit.finding import index_now
+from api.handler import Caller, method
+from recall_kit import ExperienceIdParams
+from shared.experiences.repository import experience_repository
+from shared.experiences.responses import ModerationResult, ResponseEnvelope
 from shared.rpc.errors import NotFound, Unavailable
+from shared.services.experience_index import index_immediately
 
 
 @method("recall-kit/restore_experience", role="admin", errors=(NotFound, Unavailable))
-def handler(params: ById, _caller: Caller) -> Answered[Moderated]:
+def handler(params: ExperienceIdParams, _caller: Caller) -> ResponseEnvelope[ModerationResult]:
     """Restore it; what is not deleted stays as it is."""
-    restored = experiences().restore(params.id)
-    index_now(restored.id)
-    return Answered(success=True, data=Moderated(restored.id, "published"))
+    restored = experience_repository().restore(params.id)
+    index_immediately(restored.id)
+    return ResponseEnvelope(success=True, data=ModerationResult(restored.id, "published"))

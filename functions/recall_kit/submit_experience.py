@@ -7,17 +7,17 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from doors.direct import Caller, method
-from recall_kit import experiences, table
-from recall_kit.answers import Answered
-from recall_kit.finding import index_now
-from recall_kit.keywords import with_keywords
-from recall_kit.validating import RequiredParams, require_sanitized
+from api.handler import Caller, method
 from shared.config import config
-from shared.experiences.models import Account, ContextText, Keywords, Text, Title
-from shared.experiences.submissions import admit
+from shared.experiences.models import ContextText, ExperienceReport, Keywords, Text, Title
+from shared.experiences.repository import experience_repository, experiences_table
+from shared.experiences.responses import ResponseEnvelope
+from shared.experiences.submission_limit import require_capacity
+from shared.experiences.validation import RequiredParams, require_sanitized
 from shared.rpc.errors import OutOfTime, TooManyRequests, Unavailable
-from shared.rpc.offers import Tool
+from shared.rpc.mcp_catalog import McpTool
+from shared.services.experience_index import index_immediately
+from shared.services.keyword_extraction import with_keywords
 
 
 class Submission(RequiredParams):
@@ -37,9 +37,9 @@ class Submission(RequiredParams):
         Keywords | None, Field(description="What it is about; without them, they are made from the text.")
     ] = None
 
-    def account(self) -> Account:
+    def account(self) -> ExperienceReport:
         """What is told."""
-        return Account(
+        return ExperienceReport(
             title=self.title,
             problem_description=self.problem_description,
             solution=self.solution,
@@ -50,7 +50,7 @@ class Submission(RequiredParams):
 
 
 @dataclass(frozen=True, slots=True)
-class Submitted:
+class SubmissionResult:
     """The new experience."""
 
     id: str
@@ -63,7 +63,7 @@ class Submitted:
     role="writer",
     anonymous=True,
     errors=(TooManyRequests, Unavailable, OutOfTime),
-    tool=Tool(
+    tool=McpTool(
         "Submit an experience",
         "adds",
         "Share a problem that you have solved, once the solution is proven: everybody can find it from then on. Query "
@@ -71,13 +71,13 @@ class Submitted:
         "home paths; put placeholders such as <API_KEY> in their place. What has any is refused, and told which field.",
     ),
 )
-def handler(params: Submission, caller: Caller) -> Answered[Submitted]:
+def handler(params: Submission, caller: Caller) -> ResponseEnvelope[SubmissionResult]:
     """Publish it, and let the next query find it."""
     account = params.account()
     require_sanitized(account)
     if not caller.holds("writer"):
-        admit(table(), config().anonymous_submissions_a_minute)
-    experience = experiences().add(with_keywords(account))
-    index_now(experience.id)
+        require_capacity(experiences_table(), config().anonymous_submissions_a_minute)
+    experience = experience_repository().add(with_keywords(account))
+    index_immediately(experience.id)
     message = "Experience record created and published successfully"
-    return Answered(success=True, data=Submitted(experience.id, "published", message))
+    return ResponseEnvelope(success=True, data=SubmissionResult(experience.id, "published", message))

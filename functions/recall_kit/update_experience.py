@@ -7,17 +7,17 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from doors.direct import Caller, method
-from recall_kit import experiences
-from recall_kit.answers import Answered, ExperienceShown, shown
-from recall_kit.finding import index_now
-from recall_kit.keywords import with_keywords
-from recall_kit.validating import RequiredParams, require_sanitized
-from shared.experiences.models import Account, ContextText, ExperienceId, Keywords, Text, Title
+from api.handler import Caller, method
+from shared.experiences.models import ContextText, ExperienceId, ExperienceReport, Keywords, Text, Title
+from shared.experiences.repository import experience_repository
+from shared.experiences.responses import ExperienceDetail, ResponseEnvelope, experience_detail
+from shared.experiences.validation import RequiredParams, require_sanitized
 from shared.rpc.errors import NotFound, Unavailable
+from shared.services.experience_index import index_immediately
+from shared.services.keyword_extraction import with_keywords
 
 
-class Change(RequiredParams):
+class UpdateExperience(RequiredParams):
     """Which experience, and what it is to tell; what is left out stays as it is."""
 
     codes: ClassVar = {"title": "INVALID_TITLE"}
@@ -30,7 +30,7 @@ class Change(RequiredParams):
     context: Annotated[ContextText | None, Field(description="null takes it out.")] = None
     keywords: Annotated[Keywords | None, Field(description="An empty list has them made from the text.")] = None
 
-    def revised(self, account: Account) -> Account:
+    def revised(self, account: ExperienceReport) -> ExperienceReport:
         """What the experience is to tell, sanitised."""
         given = {name: getattr(self, name) for name in self.model_fields_set - {"id"}}
         may_be_none = {"root_cause", "context"}
@@ -42,8 +42,8 @@ class Change(RequiredParams):
 
 
 @method("recall-kit/update_experience", role="admin", errors=(NotFound, Unavailable))
-def handler(params: Change, _caller: Caller) -> Answered[ExperienceShown]:
+def handler(params: UpdateExperience, _caller: Caller) -> ResponseEnvelope[ExperienceDetail]:
     """Change it, and let it be found as it is from now on."""
-    changed = experiences().update(params.id, params.revised)
-    index_now(changed.id)
-    return Answered(success=True, data=shown(changed))
+    changed = experience_repository().update(params.id, params.revised)
+    index_immediately(changed.id)
+    return ResponseEnvelope(success=True, data=experience_detail(changed))

@@ -7,17 +7,17 @@ from typing import Annotated
 
 from pydantic import Field
 
-from doors.direct import Caller, Params, method
+from api.handler import Caller, Params, method
 from research_agent import collections, documents, jobs
-from research_agent.ingested import Ingested, accepted, ingested, require_in
-from research_agent.markdown import documents_ingested
-from research_agent.naming import NOT_BLANK
-from shared.knowledge.ingesting import Ingestion, is_long
-from shared.knowledge.models import MAX_TEXT_BYTES, Name, NewDocument, Path
-from shared.knowledge.refusals import document_too_large, unreadable
+from shared.knowledge.errors import document_too_large, unreadable
+from shared.knowledge.ingest_response import IngestionResult, ingestion_result, job_accepted, require_ingested
+from shared.knowledge.ingestion import DocumentIngestion, is_long
+from shared.knowledge.models import MAX_TEXT_BYTES, Name, NewKnowledgeDocument, Path
+from shared.knowledge.params import NOT_BLANK
+from shared.knowledge.rendering import render_ingestion_result
 from shared.knowledge.space import current_space
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, TooLarge, Unavailable
-from shared.rpc.offers import Tool
+from shared.rpc.mcp_catalog import McpTool
 
 
 class AugmentKnowledge(Params):
@@ -33,14 +33,14 @@ class AugmentKnowledge(Params):
     "research-agent/augment_knowledge",
     role="writer",
     errors=(NotFound, InvalidRequest, Conflict, TooLarge, Unavailable),
-    tool=Tool(
+    tool=McpTool(
         "Augment knowledge",
         "sets",
         "Add external research to a collection: its content in Markdown, and the source it comes from.",
-        text=documents_ingested,
+        text=render_ingestion_result,
     ),
 )
-def handler(params: AugmentKnowledge, caller: Caller) -> Ingested:
+def handler(params: AugmentKnowledge, caller: Caller) -> IngestionResult:
     """Bring the text in under its source."""
     collection = collections(caller).require(params.collection, current_space())
     if not params.content.strip():
@@ -49,12 +49,12 @@ def handler(params: AugmentKnowledge, caller: Caller) -> Ingested:
     if len(content) > MAX_TEXT_BYTES:
         raise document_too_large(params.source, MAX_TEXT_BYTES)
     digest = hashlib.sha256(content).hexdigest()
-    new = NewDocument(params.source, params.content, hash=digest, title=params.title, origin="text")
+    new = NewKnowledgeDocument(params.source, params.content, hash=digest, title=params.title, origin="text")
     held = documents(caller, collection)
     if is_long(held, [new]):
-        return accepted(jobs(caller).start(collection, [new], []), collection)
-    ingestion = Ingestion(held)
+        return job_accepted(jobs(caller).start(collection, [new], []), collection)
+    ingestion = DocumentIngestion(held)
     ingestion.bring(new)
-    require_in(ingestion.tally)
+    require_ingested(ingestion.tally)
     collections(caller).require_still(collection)
-    return ingested(ingestion.tally, collection)
+    return ingestion_result(ingestion.tally, collection)

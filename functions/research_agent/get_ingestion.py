@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field
 
-from doors.direct import Caller, Params, method
+from api.handler import Caller, Params, method
 from research_agent import jobs
-from research_agent.ingested import said
-from research_agent.markdown import ingestion_shown
-from shared.knowledge.models import Failure, JobStatus
+from shared.knowledge.ingest_response import summarize_tally
+from shared.knowledge.rendering import render_progress
+from shared.knowledge.responses import IngestionProgress
 from shared.rpc.errors import NotFound
-from shared.rpc.offers import Tool
+from shared.rpc.mcp_catalog import McpTool
 
 
 class GetIngestion(Params):
@@ -22,36 +21,15 @@ class GetIngestion(Params):
     job_id: Annotated[str, Field(min_length=1, max_length=64)]
 
 
-@dataclass(frozen=True, slots=True)
-class IngestionProgress:
-    """How many documents of `total` have been seen to, and what has become of them."""
-
-    job_id: str
-    status: JobStatus
-    collection: str
-    message: str
-    total: int
-    processed: int
-    added: int
-    updated: int
-    unchanged: int
-    removed: int
-    chunks: int
-    pending: int
-    failed: list[Failure]
-    created_at: str
-    updated_at: str
-
-
 @method(
     "research-agent/get_ingestion",
     role="reader",
     errors=(NotFound,),
-    tool=Tool(
+    tool=McpTool(
         "Get an ingestion's progress",
         "reads",
         "Tell how far a long ingestion is, and which documents failed and why.",
-        text=ingestion_shown,
+        text=render_progress,
     ),
 )
 def handler(params: GetIngestion, caller: Caller) -> IngestionProgress:
@@ -62,7 +40,7 @@ def handler(params: GetIngestion, caller: Caller) -> IngestionProgress:
         job.id,
         job.status,
         job.collection,
-        job.message or said(tally),
+        job.message or summarize_tally(tally),
         max(job.total, tally.documents),
         tally.documents,
         tally.added,

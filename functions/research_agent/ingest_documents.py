@@ -7,17 +7,17 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from doors.direct import Caller, Params, method
+from api.handler import Caller, Params, method
 from research_agent import collections, documents, jobs
-from research_agent.ingested import Ingested, accepted, ingested, require_in
-from research_agent.markdown import documents_ingested
-from shared.knowledge import reading
-from shared.knowledge.ingesting import Ingestion, is_long, vanished
-from shared.knowledge.models import MAX_TEXT_BYTES, Failure, Name, NewDocument, Path
-from shared.knowledge.refusals import document_ambiguous, document_missing, no_reading_here
+from shared.knowledge import file_source
+from shared.knowledge.errors import document_ambiguous, document_missing, no_reading_here
+from shared.knowledge.ingest_response import IngestionResult, ingestion_result, job_accepted, require_ingested
+from shared.knowledge.ingestion import DocumentIngestion, is_long, vanished
+from shared.knowledge.models import MAX_TEXT_BYTES, DocumentFailure, Name, NewKnowledgeDocument, Path
+from shared.knowledge.rendering import render_ingestion_result
 from shared.knowledge.space import current_space
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, TooLarge, Unavailable
-from shared.rpc.offers import Tool
+from shared.rpc.mcp_catalog import McpTool
 
 _REMOVED_AT_ONCE: Final = 100
 
@@ -51,28 +51,30 @@ class IngestDocuments(Params):
     "research-agent/ingest_documents",
     role="writer",
     errors=(NotFound, InvalidRequest, Conflict, TooLarge, Unavailable),
-    tool=Tool(
+    tool=McpTool(
         "Ingest documents",
         "sets",
         "Add documents or folders to a collection: Markdown, plain text, HTML, PDF, source code. Unchanged ones cost "
         "nothing, changed ones are replaced. A long ingestion answers a job_id; get_ingestion tells how far it is.",
-        text=documents_ingested,
+        text=render_ingestion_result,
     ),
 )
-def handler(params: IngestDocuments, caller: Caller) -> Ingested:
+def handler(params: IngestDocuments, caller: Caller) -> IngestionResult:
     """Bring documents in: at once, or by a worker where it takes long."""
     collection = collections(caller).require(params.collection, current_space())
     held = documents(caller, collection)
     if params.path is not None:
         if params.documents is not None or params.remove is not None or params.tree:
             raise document_ambiguous()
-        reader = reading.reader()
+        reader = file_source.file_reader()
         if reader is None:
             raise no_reading_here()
         findings = reader.find(params.path, recursive=params.recursive)
         if findings.is_folder:
-            return accepted(jobs(caller).start_reading(collection, params.path, recursive=params.recursive), collection)
-        sent = [file if isinstance(file, Failure) else file.document() for file in findings.files()]
+            return job_accepted(
+                jobs(caller).start_reading(collection, params.path, recursive=params.recursive), collection
+            )
+        sent = [file if isinstance(file, DocumentFailure) else file.document() for file in findings.files()]
         removed = vanished(held, findings) if findings.absent else []
         if findings.absent and not removed:
             raise findings.absent
@@ -81,18 +83,18 @@ def handler(params: IngestDocuments, caller: Caller) -> Ingested:
     else:
         sent = [_new(each, params.tree) for each in params.documents or []]
         removed = params.remove or []
-    read = [each for each in sent if isinstance(each, NewDocument)]
+    read = [each for each in sent if isinstance(each, NewKnowledgeDocument)]
     if is_long(held, read) or len(removed) > _REMOVED_AT_ONCE:
-        return accepted(jobs(caller).start(collection, read, removed), collection)
-    ingestion = Ingestion(held)
+        return job_accepted(jobs(caller).start(collection, read, removed), collection)
+    ingestion = DocumentIngestion(held)
     ingestion.bring_all(sent)
     ingestion.remove(removed)
     collections(caller).require_still(collection)
     if params.path is not None:
-        require_in(ingestion.tally)
-    return ingested(ingestion.tally, collection)
+        require_ingested(ingestion.tally)
+    return ingestion_result(ingestion.tally, collection)
 
 
-def _new(sent: SentDocument, tree: str) -> NewDocument:
+def _new(sent: SentDocument, tree: str) -> NewKnowledgeDocument:
     digest = sent.hash or hashlib.sha256(sent.content.encode("utf-8")).hexdigest()
-    return NewDocument(sent.path, sent.content, hash=digest, title=sent.title, tree=tree)
+    return NewKnowledgeDocument(sent.path, sent.content, hash=digest, title=sent.title, tree=tree)

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
-from doors.direct import Caller, Params, method
+from api.handler import Caller, Params, method
 from research_agent import collections, documents, projects
-from research_agent.markdown import collections_managed
-from research_agent.naming import Cursor, Limit
+from shared.knowledge.errors import collection_incomplete
 from shared.knowledge.index import knowledge_index
-from shared.knowledge.models import Collection, CollectionType, Name, StoredDocument
-from shared.knowledge.refusals import collection_incomplete
+from shared.knowledge.models import Collection, CollectionType, Name
+from shared.knowledge.params import Cursor, Limit
+from shared.knowledge.rendering import render_collections
+from shared.knowledge.responses import CollectionAction, CollectionInfo, CollectionsResult
 from shared.knowledge.space import current_space
 from shared.rpc import cursor as cursors
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, Unavailable
-from shared.rpc.offers import Tool
-
-Action = Literal["create", "list", "delete", "info"]
+from shared.rpc.mcp_catalog import McpTool
 
 
 class ManageCollections(Params):
     """What to do, with which collection; lists are paged."""
 
-    action: Annotated[Action, Field(examples=["list"])]
+    action: Annotated[CollectionAction, Field(examples=["list"])]
     collection_name: Annotated[Name | None, Field(description="Needed but for 'list'.", examples=["notes"])] = None
     collection_type: Annotated[
         CollectionType | None,
@@ -37,45 +35,18 @@ class ManageCollections(Params):
     cursor: Cursor | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CollectionInfo:
-    """A collection, what it holds, and the space that its passages are embedded in."""
-
-    name: str
-    type: CollectionType
-    documents: int
-    chunks: int
-    model: str
-    dimensions: int
-    created_at: str
-    projects: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class CollectionsManaged:
-    """What was done; the collection, or those there are; its documents where it was described."""
-
-    status: Literal["success"]
-    action: Action
-    message: str
-    collection: CollectionInfo | None = None
-    collections: list[CollectionInfo] | None = None
-    documents: list[StoredDocument] | None = None
-    next_cursor: str | None = None
-
-
 @method(
     "research-agent/manage_collections",
     role="reader",
     errors=(NotFound, InvalidRequest, Conflict),
-    tool=Tool(
+    tool=McpTool(
         "Manage collections",
         "removes",
         "Create, list, describe ('info') or delete knowledge collections. Deleting removes every document in it.",
-        text=collections_managed,
+        text=render_collections,
     ),
 )
-def handler(params: ManageCollections, caller: Caller) -> CollectionsManaged:
+def handler(params: ManageCollections, caller: Caller) -> CollectionsResult:
     """Do what `action` says."""
     if params.action == "list":
         return _list(params, caller)
@@ -92,7 +63,7 @@ def handler(params: ManageCollections, caller: Caller) -> CollectionsManaged:
             return _describe(params, params.collection_name, caller)
 
 
-def _create(params: ManageCollections, name: str, caller: Caller) -> CollectionsManaged:
+def _create(params: ManageCollections, name: str, caller: Caller) -> CollectionsResult:
     linked = [params.project_name] if params.project_name else []
     for project in linked:
         projects(caller).require(project)
@@ -103,33 +74,33 @@ def _create(params: ManageCollections, name: str, caller: Caller) -> Collections
     info = CollectionInfo(
         name, kind, 0, 0, collection.space.model, collection.space.dimensions, collection.created_at, linked
     )
-    return CollectionsManaged("success", "create", f"Created the {kind} collection '{name}'.", info)
+    return CollectionsResult("success", "create", f"Created the {kind} collection '{name}'.", info)
 
 
-def _list(params: ManageCollections, caller: Caller) -> CollectionsManaged:
+def _list(params: ManageCollections, caller: Caller) -> CollectionsResult:
     after = cursors.decode(params.cursor, str)[0] if params.cursor else ""
     there = [each for each in collections(caller).listed() if each.name > after]
     shown = [_info(each, caller) for each in there[: params.limit]]
     more = cursors.encode(shown[-1].name) if len(there) > len(shown) else None
     said = f"{len(shown)} collection{'' if len(shown) == 1 else 's'}."
-    return CollectionsManaged("success", "list", said, collections=shown, next_cursor=more)
+    return CollectionsResult("success", "list", said, collections=shown, next_cursor=more)
 
 
-def _describe(params: ManageCollections, name: str, caller: Caller) -> CollectionsManaged:
+def _describe(params: ManageCollections, name: str, caller: Caller) -> CollectionsResult:
     collection = collections(caller).require(name)
     stored, more = documents(caller, collection).page(params.limit, params.cursor)
     info = _info(collection, caller)
     said = f"The collection '{name}' holds {info.documents} documents in {info.chunks} chunks."
-    return CollectionsManaged("success", "info", said, info, documents=stored, next_cursor=more)
+    return CollectionsResult("success", "info", said, info, documents=stored, next_cursor=more)
 
 
-def _delete(name: str, caller: Caller) -> CollectionsManaged:
+def _delete(name: str, caller: Caller) -> CollectionsResult:
     gone = collections(caller).delete(name)
     projects(caller).forget(name)
     # Where the index does not answer: nobody searches it any more, and the stream's worker deletes what is left.
     with contextlib.suppress(Unavailable):
         knowledge_index().delete_collection(caller.tenant_id, gone.id)
-    return CollectionsManaged("success", "delete", f"Deleted the collection '{name}' and everything in it.")
+    return CollectionsResult("success", "delete", f"Deleted the collection '{name}' and everything in it.")
 
 
 def _info(collection: Collection, caller: Caller) -> CollectionInfo:

@@ -2,76 +2,63 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
-from doors.direct import Caller, Params, method
+from api.handler import Caller, Params, method
 from research_agent import collections, projects
-from research_agent.markdown import projects_managed
-from research_agent.naming import Names, named
+from shared.knowledge.errors import project_incomplete
 from shared.knowledge.models import Name, Project
-from shared.knowledge.refusals import project_incomplete
+from shared.knowledge.params import Names, parse_names
+from shared.knowledge.rendering import render_projects
+from shared.knowledge.responses import ProjectAction, ProjectsResult
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound
-from shared.rpc.offers import Tool
-
-Action = Literal["create", "link", "unlink", "set-defaults", "list", "info"]
+from shared.rpc.mcp_catalog import McpTool
 
 
 class ManageProjects(Params):
     """What to do, with which project and which collections."""
 
-    action: Annotated[Action, Field(examples=["list"])]
+    action: Annotated[ProjectAction, Field(examples=["list"])]
     project_name: Annotated[Name | None, Field(description="Needed but for 'list'.", examples=["garden"])] = None
     collections: Annotated[Names | None, Field(description="Names of collections, parted by commas.")] = None
-
-
-@dataclass(frozen=True, slots=True)
-class ProjectsManaged:
-    """What was done; the project as it is then, or those there are."""
-
-    status: Literal["success"]
-    action: Action
-    message: str
-    project: Project | None = None
-    projects: list[Project] | None = None
 
 
 @method(
     "research-agent/manage_projects",
     role="reader",
     errors=(NotFound, InvalidRequest, Conflict),
-    tool=Tool(
+    tool=McpTool(
         "Manage projects",
         "sets",
         "Create projects, link collections to them or unlink them, and set which ones the project's queries search by "
         "default; 'list' and 'info' show them.",
-        text=projects_managed,
+        text=render_projects,
     ),
 )
-def handler(params: ManageProjects, caller: Caller) -> ProjectsManaged:
+def handler(params: ManageProjects, caller: Caller) -> ProjectsResult:
     """Do what `action` says."""
     if params.action == "list":
         there = projects(caller).listed()
         said = f"{len(there)} project{'' if len(there) == 1 else 's'}."
-        return ProjectsManaged("success", "list", said, projects=there)
+        return ProjectsResult("success", "list", said, projects=there)
     name = params.project_name
     if name is None:
         raise project_incomplete(params.action, "project_name")
     if params.action == "info":
-        return ProjectsManaged("success", "info", f"The project '{name}'.", projects(caller).require(name))
+        return ProjectsResult("success", "info", f"The project '{name}'.", projects(caller).require(name))
     caller.require("writer")
-    chosen = named(params.collections)
+    chosen = parse_names(params.collections)
     if params.collections is None and params.action in ("link", "unlink"):
         raise project_incomplete(params.action, "collections")
     if params.action != "unlink":
         for each in chosen:
             collections(caller).require(each)
-    return ProjectsManaged("success", params.action, *_changed(params.action, name, chosen, caller))
+    return ProjectsResult("success", params.action, *_changed(params.action, name, chosen, caller))
 
 
-def _changed(action: Action, name: str, chosen: list[str], caller: Caller) -> tuple[str, Project]:
+def _changed(action: ProjectAction, name: str, chosen: list[str], caller: Caller) -> tuple[str, Project]:
     kept = projects(caller)
     listed = ", ".join(chosen) or "nothing"
     match action:

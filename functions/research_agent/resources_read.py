@@ -8,20 +8,20 @@ from urllib.parse import unquote
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from doors.direct import Caller, Params, method
-from research_agent import COLLECTIONS_URI, QUERIES_URI, manage_collections, table
+from api.handler import Caller, Params, method
+from research_agent import COLLECTIONS_URI, QUERIES_URI, knowledge_table, manage_collections
 from research_agent.manage_collections import ManageCollections
-from research_agent.naming import Cursor, Limit
-from shared.knowledge.history import QueryHistory
 from shared.knowledge.models import Name
-from shared.rpc.contents import ResourceContents, Uri
+from shared.knowledge.params import Cursor, Limit
+from shared.knowledge.query_history import QueryHistory
 from shared.rpc.errors import NotFound
-from shared.rpc.text import compact
+from shared.rpc.mcp_resource import ResourceContents, Uri
+from shared.rpc.strict_json import compact
 
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
 
 
-class ReadResource(Params):
+class ReadKnowledgeResource(Params):
     """Which resource, and which part of it."""
 
     uri: Annotated[Uri, Field(examples=["knowledge://collections"])]
@@ -30,10 +30,10 @@ class ReadResource(Params):
 
 
 @method("research-agent/resources/read", role="reader", errors=(NotFound,))
-def handler(params: ReadResource, caller: Caller) -> ResourceContents:
+def handler(params: ReadKnowledgeResource, caller: Caller) -> ResourceContents:
     """Read a resource by its URI."""
     if params.uri == QUERIES_URI:
-        asked, more = QueryHistory(table(), caller.tenant_id).page(params.limit, params.cursor)
+        asked, more = QueryHistory(knowledge_table(), caller.tenant_id).page(params.limit, params.cursor)
         text = compact({"queries": [asdict(each) for each in asked]})
     else:
         managing = manage_collections.handler.method
@@ -42,7 +42,7 @@ def handler(params: ReadResource, caller: Caller) -> ResourceContents:
     return ResourceContents.json(params.uri, text, more)
 
 
-def _wanted(params: ReadResource) -> ManageCollections:
+def _wanted(params: ReadKnowledgeResource) -> ManageCollections:
     if params.uri == COLLECTIONS_URI:
         return ManageCollections(action="list", limit=params.limit, cursor=params.cursor)
     outside, _, quoted = params.uri.partition(f"{COLLECTIONS_URI}/")

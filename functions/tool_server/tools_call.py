@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from doors.direct import Caller, Params, method
+from api.handler import Caller, Params, method
 from shared.rpc.errors import NotFound, ToolFailed
 from shared.rpc.method import OpenObject
 from shared.tools import tool
 
 
-class CallTool(Params):
+class CallServerTool(Params):
     """Which tool, and what it is given."""
 
     name: Annotated[str, Field(min_length=1, max_length=128, examples=["duckduckgo_search"])]
@@ -29,7 +29,7 @@ class TextContent:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolCallResult:
     """What the tool gave."""
 
     content: list[TextContent]
@@ -37,7 +37,7 @@ class ToolResult:
 
 
 @method("tool-server/tools/call", role="reader", errors=(NotFound, ToolFailed))
-def handler(params: CallTool, _caller: Caller) -> ToolResult:
+def handler(params: CallServerTool, _caller: Caller) -> ToolCallResult:
     """Execute a tool."""
     outcome = tool(params.name).call(params.arguments)
-    return ToolResult([TextContent("text", outcome.text)], outcome.data)
+    return ToolCallResult([TextContent("text", outcome.text)], outcome.data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from doors.direct import Caller, Params, method
+from api.handler import Caller, Params, method
 from tool_server import TOOLS
 
 
@@ -19,13 +19,13 @@ class ToolDescription:
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class ToolList:
     """Every tool."""
 
     tools: list[ToolDescription]
 
 
 @method("tool-server/tools/list", role="reader")
-def handler(_params: Params, _caller: Caller) -> Tools:
+def handler(_params: Params, _caller: Caller) -> ToolList:
     """List the available tools."""
-    return Tools([ToolDescription(**each) for each in TOOLS])
+    return ToolList([ToolDescription(**each) for each in TOOLS])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from recall_kit import table
-from recall_kit.finding import recount
-from shared.experiences.counting import Counting
+from shared.experiences.query_counts import QueryCounts
+from shared.experiences.repository import experiences_table
 from shared.rpc.errors import KhoError
+from shared.services.experience_index import refresh_counts
 from shared.telemetry import correlation_id_from, observe
 
 
@@ -17,7 +17,7 @@ def handler(event: dict[str, Any], _context: Any) -> Any:
     noted = [tuple(record["dynamodb"]["Keys"][name]["S"] for name in ("pk", "sk")) for record in records]
     try:
         with observe("workers/count_queries", correlation_id_from(records[0].get("eventID"))):
-            Counting(table()).count(noted, recount)
+            QueryCounts(experiences_table()).count(noted, refresh_counts)
     except KhoError:
         return {"batchItemFailures": [{"itemIdentifier": records[0]["dynamodb"]["SequenceNumber"]}]}
     return {"batchItemFailures": []}

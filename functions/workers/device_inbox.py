@@ -9,41 +9,40 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from device_server import table
-from device_server.talking import talks
 from shared.config import config
 from shared.devices import protocol
-from shared.devices.dropped import Dropped
+from shared.devices.device_client import DeviceHello
+from shared.devices.dropped_messages import DroppedMessages
+from shared.devices.mqtt.client_factory import device_client
 from shared.devices.notifications import Notifications
-from shared.devices.registry import registry
-from shared.devices.sessions import Sessions
-from shared.devices.talks import Greeting
+from shared.devices.registry import devices_table, registry
+from shared.devices.sessions import SessionStore
 from shared.rpc.errors import KhoError
 from shared.telemetry import correlation_id_from, logger, observe
 
 if TYPE_CHECKING:
-    from shared.devices.registry import Device
+    from shared.devices.registry import RegisteredDevice
 
 _HANDSHAKE_SECONDS: Final = 12.0
 _HELLOS_APART_SECONDS: Final = 0.2
-_dropped: Final = Dropped()
+_dropped: Final = DroppedMessages()
 
 
 def handler(event: dict[str, Any], _context: Any) -> None:
     """Take one message, in base64, for it may not be JSON."""
     with observe("workers/device_inbox", correlation_id_from(None)):
-        message = protocol.read(_payload(event))
-        if isinstance(message, protocol.Reply | protocol.Failure | protocol.Unreadable):
+        message = protocol.parse_message(_payload(event))
+        if isinstance(message, protocol.RpcReply | protocol.RpcFailure | protocol.UnreadableReply):
             return  # it is for whoever has asked
         device = registry().appear(str(event.get("device_id", "")))
         if device is None or device.revoked_at:
             return
         match message:
             case protocol.Hello():
-                _greet(device, message, _came_at(event))
-            case protocol.Notification():
-                Notifications(table(), device.tenant_id, device.id).keep(message, _came_at(event))
-            case protocol.Junk():
+                _greet(device, message, _received_at(event))
+            case protocol.DeviceNotification():
+                Notifications(devices_table(), device.tenant_id, device.id).keep(message, _received_at(event))
+            case protocol.InvalidMessage():
                 _dropped.note(message.kind, device.id)
         _dropped.count()
 
@@ -54,27 +53,27 @@ def _payload(event: dict[str, Any]) -> bytes:
     return b""
 
 
-def _came_at(event: dict[str, Any]) -> int:
+def _received_at(event: dict[str, Any]) -> int:
     at = event.get("timestamp")
     return at if isinstance(at, int) else int(time.time() * 1000)
 
 
-def _greet(device: Device, hello: protocol.Hello, at: int) -> None:
+def _greet(device: RegisteredDevice, hello: protocol.Hello, at: int) -> None:
     """Answer a hello with a fresh session, so that the device does not wait for it."""
     session_id, deadline = secrets.token_hex(16), time.monotonic() + _HANDSHAKE_SECONDS
     try:
-        talks().exchange.tell(device, protocol.hello(session_id, hello.transport, _audio()), deadline)
+        device_client().exchange.notify(device, protocol.hello(session_id, hello.transport, _audio_channel()), deadline)
         if not hello.mcp:
             return
-        if Sessions(table(), device.tenant_id, device.id).greet(_HELLOS_APART_SECONDS):
-            talks().begin(device, deadline, Greeting(session_id, at))
+        if SessionStore(devices_table(), device.tenant_id, device.id).greet(_HELLOS_APART_SECONDS):
+            device_client().begin(device, deadline, DeviceHello(session_id, at))
         else:  # it was asked who it is a moment ago
             _dropped.note("repeated", device.id)
     except KhoError as error:  # whoever calls the device will try again
         logger.warning("no session", extra={"device_id": device.id, "outcome": error.name})
 
 
-def _audio() -> dict[str, Any] | None:
+def _audio_channel() -> dict[str, Any] | None:
     """Where the audio goes, with a key that is new each time; None where no audio server is configured."""
     settings = config()
     if not settings.audio_server:

@@ -8,10 +8,9 @@ from __future__ import annotations
 import time
 from typing import Any, Final
 
-from device_server import table
-from device_server.talking import talks
-from shared.devices.registry import registry
-from shared.devices.sessions import Presence, Sessions
+from shared.devices.mqtt.client_factory import device_client
+from shared.devices.registry import devices_table, registry
+from shared.devices.sessions import DevicePresence, SessionStore
 from shared.rpc.errors import KhoError
 from shared.telemetry import correlation_id_from, count, logger, observe
 
@@ -26,20 +25,20 @@ def handler(event: dict[str, Any], _context: Any) -> None:
         device = registry().appear(str(event.get("clientId", ""))) if presence else None
         if device is None or presence is None or device.revoked_at:
             return
-        if not Sessions(table(), device.tenant_id, device.id).tell(presence):
+        if not SessionStore(devices_table(), device.tenant_id, device.id).record_presence(presence):
             return
         count(devices_connected=int(presence.connected), devices_disconnected=int(not presence.connected))
         if not presence.connected:
             return
         try:
-            talks().begin(device, time.monotonic() + _HANDSHAKE_SECONDS)
+            device_client().begin(device, time.monotonic() + _HANDSHAKE_SECONDS)
         except KhoError as error:  # whoever calls the device will try again
             logger.warning("no session", extra={"device_id": device.id, "outcome": error.name})
 
 
-def _presence(event: dict[str, Any]) -> Presence | None:
+def _presence(event: dict[str, Any]) -> DevicePresence | None:
     kind, at, version = event.get("eventType"), event.get("timestamp"), event.get("versionNumber", 0)
     if kind not in ("connected", "disconnected") or not isinstance(at, int) or not isinstance(version, int):
         return None
     reason = str(event.get("disconnectReason", "")) if kind == "disconnected" else ""
-    return Presence(kind == "connected", str(event.get("sessionIdentifier", "")), at, version, reason)
+    return DevicePresence(kind == "connected", str(event.get("sessionIdentifier", "")), at, version, reason)

@@ -7,11 +7,11 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
 
-from agent_data.indexing import refresh
 from shared.config import config
 from shared.documents import keys
-from shared.documents.deleting import remind
+from shared.documents.deletion import remind
 from shared.dynamodb import Table
+from shared.services.document_index import refresh_document
 from shared.telemetry import correlation_id_from, observe
 
 _processor = BatchProcessor(event_type=EventType.DynamoDBStreams, raise_on_entire_batch_failure=False)
@@ -28,4 +28,4 @@ def _index(record: Any) -> None:
         if not config().has_index:
             return
         remind(Table(config().documents_table), tenant_id, document_id)
-        refresh(tenant_id, document_id)
+        refresh_document(tenant_id, document_id)

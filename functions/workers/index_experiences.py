@@ -6,7 +6,7 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
 
-from recall_kit.finding import index
+from shared.services.experience_index import index_experience
 from shared.telemetry import correlation_id_from, observe
 
 _processor = BatchProcessor(event_type=EventType.DynamoDBStreams, raise_on_entire_batch_failure=False)
@@ -19,4 +19,4 @@ def handler(event: dict[str, Any], context: Any) -> Any:
 
 def _index(record: Any) -> None:
     with observe("workers/index_experiences", correlation_id_from(record.event_id)):
-        index(record.dynamodb.keys["sk"])
+        index_experience(record.dynamodb.keys["sk"])

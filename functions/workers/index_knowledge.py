@@ -14,8 +14,8 @@ from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, pro
 from shared.config import config
 from shared.dynamodb import Table, Write
 from shared.knowledge import keys
-from shared.knowledge.collections import Collections
-from shared.knowledge.documents import Documents
+from shared.knowledge.collections import CollectionStore
+from shared.knowledge.documents import CollectionDocuments
 from shared.knowledge.index import knowledge_index
 from shared.telemetry import correlation_id_from, observe
 
@@ -24,10 +24,10 @@ _processor = BatchProcessor(event_type=EventType.DynamoDBStreams, raise_on_entir
 
 def handler(event: dict[str, Any], context: Any) -> Any:
     """Index and purge what the stream brings; while the index does not answer, it is delivered again."""
-    return process_partial_response(event=event, record_handler=_follow, processor=_processor, context=context)
+    return process_partial_response(event=event, record_handler=_apply_record, processor=_processor, context=context)
 
 
-def _follow(record: Any) -> None:
+def _apply_record(record: Any) -> None:
     pk, sk = record.dynamodb.keys["pk"], record.dynamodb.keys["sk"]
     tenant_id = pk.removesuffix(keys.work(""))
     with observe("workers/index_knowledge", correlation_id_from(record.event_id), budget=math.inf):
@@ -39,7 +39,7 @@ def _follow(record: Any) -> None:
 
 def _purge(tenant_id: str, collection_id: str) -> None:
     knowledge_index().delete_collection(tenant_id, collection_id)
-    Collections(Table(config().knowledge_table), tenant_id).purge(collection_id)
+    CollectionStore(Table(config().knowledge_table), tenant_id).purge(collection_id)
 
 
 def _index(tenant_id: str, pk: str, sk: str) -> None:
@@ -47,7 +47,7 @@ def _index(tenant_id: str, pk: str, sk: str) -> None:
     waiting = table.get(pk, sk)
     if waiting is None:
         return
-    collection = Collections(table, tenant_id).find(waiting["collection"])
+    collection = CollectionStore(table, tenant_id).find(waiting["collection"])
     if collection and sk == keys.awaiting_index(collection.id, waiting["path"]):
-        Documents(table, tenant_id, collection, knowledge_index()).reindex(waiting["path"])
+        CollectionDocuments(table, tenant_id, collection, knowledge_index()).reindex(waiting["path"])
     table.write(Write("Delete", {"pk": pk, "sk": sk}))

@@ -15,13 +15,13 @@ from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, pro
 from shared.config import config
 from shared.dynamodb import Table
 from shared.knowledge import keys
-from shared.knowledge.collections import Collections
-from shared.knowledge.documents import Documents
+from shared.knowledge.collections import CollectionStore
+from shared.knowledge.documents import CollectionDocuments
+from shared.knowledge.errors import no_reading_here
+from shared.knowledge.file_source import file_reader
 from shared.knowledge.index import knowledge_index
-from shared.knowledge.ingesting import carry_out
-from shared.knowledge.jobs import Job, Jobs
-from shared.knowledge.reading import reader
-from shared.knowledge.refusals import no_reading_here
+from shared.knowledge.ingestion import carry_out
+from shared.knowledge.ingestion_jobs import IngestionJob, IngestionJobs
 from shared.knowledge.space import current_space
 from shared.rpc.errors import KhoError, NotFound, OutOfTime, Unavailable
 from shared.telemetry import correlation_id_from, observe
@@ -40,7 +40,7 @@ def _ingest(record: Any) -> None:
     tenant_id = record.dynamodb.keys["pk"].removesuffix(keys.work(""))
     job_id = record.dynamodb.keys["sk"].removeprefix(keys.INGEST).partition("#")[0]
     table = Table(config().knowledge_table)
-    jobs = Jobs(table, tenant_id)
+    jobs = IngestionJobs(table, tenant_id)
     try:
         job = jobs.require(job_id)
     except NotFound:
@@ -58,15 +58,15 @@ def _ingest(record: Any) -> None:
         jobs.finish(job)
 
 
-def _carry_out(job: Job, jobs: Jobs, table: Table, tenant_id: str) -> None:
-    collections = Collections(table, tenant_id)
+def _carry_out(job: IngestionJob, jobs: IngestionJobs, table: Table, tenant_id: str) -> None:
+    collections = CollectionStore(table, tenant_id)
     collection = replace(collections.require(job.collection, current_space()), id=job.collection_id)
     collections.require_still(collection)
-    files = reader()
+    files = file_reader()
     if job.path and files is None:
         raise no_reading_here()
     find = (lambda: files.find(job.path, recursive=job.recursive)) if job.path and files else None
-    documents = Documents(table, tenant_id, collection, knowledge_index())
+    documents = CollectionDocuments(table, tenant_id, collection, knowledge_index())
     tally = carry_out(job, jobs, documents, find, _TURN_SECONDS)
     if tally is None:
         return

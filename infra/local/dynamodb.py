@@ -18,7 +18,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.local.changes import tend
+from infra.local.stream_maintenance import index_and_trim
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,7 +47,7 @@ class Engine:
         self._closing = threading.Event()
         self._start_on_free_port(file)
         if DURABLE:
-            tend(file)
+            index_and_trim(file)
         threading.Thread(target=self._keep_running, name="store", daemon=True).start()
 
     def close(self) -> None:

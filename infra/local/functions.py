@@ -16,13 +16,13 @@ from shared.telemetry import logger
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from infra.local.template import Function
+    from infra.local.template import FunctionDefinition
 
 _TURN_SECONDS: Final = 0.0005
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class LambdaContext:
     """What Lambda tells a handler of its invocation."""
 
     function_name: str
@@ -34,7 +34,7 @@ class Context:
 class Functions:
     """Every function of the template, imported when it is first called."""
 
-    def __init__(self, functions: Mapping[str, Function], threads: int = 1100) -> None:
+    def __init__(self, functions: Mapping[str, FunctionDefinition], threads: int = 1100) -> None:
         # Functions share one interpreter here, with the loops that read HTTP and MQTT: who has little left to do
         # must not wait 5 ms for who has much.
         sys.setswitchinterval(_TURN_SECONDS)
@@ -55,7 +55,7 @@ class Functions:
     def _run(self, name: str, payload: bytes) -> bytes:
         handler = self._handlers.get(name) or self._import(name)
         try:
-            return json.dumps(handler(json.loads(payload), Context(name)), ensure_ascii=False).encode("utf-8")
+            return json.dumps(handler(json.loads(payload), LambdaContext(name)), ensure_ascii=False).encode("utf-8")
         except Exception as error:
             logger.exception("function crashed", extra={"function": name})
             raise FunctionCrashed(name) from error

@@ -32,18 +32,18 @@ _TEXT: Final = re.compile(r"text/|application/(json|javascript|xml)|application/
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _GatewayResponse:
     status: int
     headers: dict[str, str]
     body: bytes
 
     @classmethod
-    def own(cls, status: HTTPStatus, message: str) -> _Answer:
+    def own(cls, status: HTTPStatus, message: str) -> _GatewayResponse:
         """What the gateway itself says."""
         return cls(status, {"content-type": "application/json"}, json.dumps({"message": message}).encode())
 
 
-class _Gone(Exception):
+class _ClientDisconnected(Exception):
     pass
 
 
@@ -71,10 +71,10 @@ class Gateway:
         started = time.perf_counter()
         try:
             body = await _read(receive)
-        except _Gone:
+        except _ClientDisconnected:
             return  # a request that did not come whole was never made
         if body is None:
-            answer = _Answer.own(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Request Entity Too Large")
+            answer = _GatewayResponse.own(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Request Entity Too Large")
         else:
             loop = asyncio.get_running_loop()
             answer = await loop.run_in_executor(self._pool, self._answer, scope, body)
@@ -86,17 +86,17 @@ class Gateway:
         await send({"type": "http.response.body", "body": answer.body})
         self._access_log(scope["method"], scope["path"], answer.status, time.perf_counter() - started)
 
-    def _answer(self, scope: Scope, body: bytes) -> _Answer:
+    def _answer(self, scope: Scope, body: bytes) -> _GatewayResponse:
         headers: dict[str, str] = {}
         for raw_name, raw_value in scope["headers"]:
             name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
             headers[name] = f"{headers[name]},{value}" if name in headers else value
         if not self._authorizing and _host(headers) not in _LOOPBACK_NAMES:
             # Without keys, a page elsewhere whose name was made to lead here must not be served.
-            return _Answer.own(HTTPStatus.FORBIDDEN, "Forbidden")
+            return _GatewayResponse.own(HTTPStatus.FORBIDDEN, "Forbidden")
         route, parameters = self._route(scope["method"], scope["path"])
         if route is None:
-            return _Answer.own(HTTPStatus.NOT_FOUND, "Not Found")
+            return _GatewayResponse.own(HTTPStatus.NOT_FOUND, "Not Found")
         event = _event(scope, route, parameters, headers, body)
         if self._authorizing and route.authorized:
             refusal = self._authorize(event)
@@ -104,31 +104,31 @@ class Gateway:
                 return refusal
         payload = json.dumps(event, ensure_ascii=False).encode("utf-8")
         if len(payload) > MAX_EVENT_BYTES:
-            return _Answer.own(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Request Entity Too Large")
+            return _GatewayResponse.own(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Request Entity Too Large")
         try:
             raw = self._functions(route.function, payload)
         except TimeoutError:
-            return _Answer.own(HTTPStatus.SERVICE_UNAVAILABLE, "Service Unavailable")
+            return _GatewayResponse.own(HTTPStatus.SERVICE_UNAVAILABLE, "Service Unavailable")
         except FunctionCrashed:
-            return _Answer.own(HTTPStatus.INTERNAL_SERVER_ERROR, "Internal Server Error")
+            return _GatewayResponse.own(HTTPStatus.INTERNAL_SERVER_ERROR, "Internal Server Error")
         if len(raw) > MAX_EVENT_BYTES:
-            return _Answer.own(HTTPStatus.INTERNAL_SERVER_ERROR, "Internal Server Error")
+            return _GatewayResponse.own(HTTPStatus.INTERNAL_SERVER_ERROR, "Internal Server Error")
         made = json.loads(raw)
         content = base64.b64decode(made["body"]) if made.get("isBase64Encoded") else made["body"].encode("utf-8")
-        return _Answer(made["statusCode"], made["headers"], content)
+        return _GatewayResponse(made["statusCode"], made["headers"], content)
 
-    def _authorize(self, event: dict[str, Any]) -> _Answer | None:
+    def _authorize(self, event: dict[str, Any]) -> _GatewayResponse | None:
         """Let the authorizer say who is calling; what keeps the caller out, if anything does."""
         if "authorization" not in event["headers"]:
-            return _Answer.own(HTTPStatus.UNAUTHORIZED, "Unauthorized")
+            return _GatewayResponse.own(HTTPStatus.UNAUTHORIZED, "Unauthorized")
         asked = {name: event[name] for name in ("version", "routeKey", "rawPath", "headers", "requestContext")}
         asked |= {"type": "REQUEST", "identitySource": [event["headers"]["authorization"]]}
         try:
             said = json.loads(self._functions(self._authorizer, json.dumps(asked).encode()))
         except (FunctionCrashed, TimeoutError):
-            return _Answer.own(HTTPStatus.INTERNAL_SERVER_ERROR, "Internal Server Error")
+            return _GatewayResponse.own(HTTPStatus.INTERNAL_SERVER_ERROR, "Internal Server Error")
         if not said["isAuthorized"]:
-            return _Answer.own(HTTPStatus.FORBIDDEN, "Forbidden")
+            return _GatewayResponse.own(HTTPStatus.FORBIDDEN, "Forbidden")
         event["requestContext"]["authorizer"] = {"lambda": said["context"]}
         return None
 
@@ -153,7 +153,7 @@ async def _read(receive: Receive) -> bytes | None:
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise _Gone
+            raise _ClientDisconnected
         part = message.get("body", b"")
         size += len(part)
         if size <= MAX_BODY_BYTES:
@@ -190,11 +190,11 @@ def _event(
     if parameters:
         event["pathParameters"] = parameters
     if body:
-        event["body"], event["isBase64Encoded"] = _carried(body, headers.get("content-type", ""))
+        event["body"], event["isBase64Encoded"] = _encode_body(body, headers.get("content-type", ""))
     return event
 
 
-def _carried(body: bytes, content_type: str) -> tuple[str, bool]:
+def _encode_body(body: bytes, content_type: str) -> tuple[str, bool]:
     """The body as the event carries it: text where it is declared to be and is, else base64."""
     if _TEXT.match(content_type.lower()):
         try:

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
+from infra.local.access_log import AccessLog
+from infra.local.data_folder import ServerInfo, write_server_info
 from infra.local.dynamodb import connect, create_tables
-from infra.local.expiry import Expiry
-from infra.local.folder import Serving, announce
 from infra.local.functions import Functions
 from infra.local.gateway import Gateway
-from infra.local.iot import point_at
-from infra.local.listening import address_of
-from infra.local.rules.feeding import RuleFeeder
+from infra.local.iot_core import configure_functions
+from infra.local.rules.dispatcher import RuleDispatcher
+from infra.local.sockets import address_of
 from infra.local.streams import StreamReader
-from infra.local.terminal import Terminal
+from infra.local.ttl import TtlSweeper
 from shared.knowledge.index import close_index
 from shared.rpc import invoke
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from infra.local.iot import Iot
+    from infra.local.iot_core import LocalIotCore
     from infra.local.template import Template
 
 
 def run(  # noqa: PLR0913 - each is a part of the machine
     template: Template,
     listener: socket.socket,
-    devices: AbstractContextManager[Iot],
+    devices: AbstractContextManager[LocalIotCore],
     data: Path,
     store_url: str,
     *,
@@ -50,12 +50,12 @@ def run(  # noqa: PLR0913 - each is a part of the machine
         create_tables(connect(store_url), template.tables)
         functions = Functions(template.functions)
         stack.callback(functions.close)
-        invoke.use(functions)
+        invoke.use_transport(functions)
         served = stack.enter_context(devices)
-        point_at(served)
-        announce(
+        configure_functions(served)
+        write_server_info(
             data,
-            Serving(
+            ServerInfo(
                 pid=os.getpid(),
                 address=address_of(listener),
                 store_url=store_url,
@@ -64,14 +64,14 @@ def run(  # noqa: PLR0913 - each is a part of the machine
                 data_plane_url=served.data_plane_url,
             ),
         )
-        rules = RuleFeeder(template.rules, served.broker, functions)
+        rules = RuleDispatcher(template.rules, served.broker, functions)
         stack.callback(rules.close)
-        terminal = Terminal()
+        terminal = AccessLog()
         terminal.start()
         gateway = Gateway(template, functions, authorizing=authorizing, access_log=terminal.access)
         stack.callback(gateway.close)
         readers = [StreamReader(trigger, store_url, functions, data) for trigger in template.streams]
-        background: list[StreamReader | Expiry] = [*readers, Expiry(store_url, template.tables)]
+        background: list[StreamReader | TtlSweeper] = [*readers, TtlSweeper(store_url, template.tables)]
         for thread in background:
             thread.start()
             stack.callback(thread.join, 5)

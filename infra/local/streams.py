@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from shared.dynamodb_wire import StreamsWire
+from shared.aws.dynamodb import DynamoDBStreamsHttpClient
 from shared.rpc.invoke import FunctionCrashed
 from shared.telemetry import logger
 
@@ -41,7 +41,7 @@ class StreamReader(threading.Thread):
         self._iterators: dict[str, str] = {}
         self._listed_again_at = -math.inf
         # Read four times a second, idle or not: by boto3 that took three times as much of the processor.
-        self._client: Any = StreamsWire(url)
+        self._client: Any = DynamoDBStreamsHttpClient(url)
 
     def stop(self) -> None:
         """Stop before the next batch."""
@@ -169,16 +169,16 @@ class StreamReader(threading.Thread):
 
     def _passes(self, record: dict[str, Any]) -> bool:
         filters = self._trigger.filters
-        return not filters or any(matches(pattern, record) for pattern in filters)
+        return not filters or any(matches_filter(pattern, record) for pattern in filters)
 
 
-def matches(pattern: dict[str, Any], value: Any) -> bool:
+def matches_filter(pattern: dict[str, Any], value: Any) -> bool:
     """Whether a record has what an event filter asks for: exact values, prefixes, existence."""
     if not isinstance(value, dict):
         return False
     for name, wanted in pattern.items():
         if isinstance(wanted, dict):
-            if not matches(wanted, value.get(name)):
+            if not matches_filter(wanted, value.get(name)):
                 return False
         elif not any(_meets(rule, value, name) for rule in wanted):
             return False

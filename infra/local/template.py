@@ -55,7 +55,7 @@ class RuleTrigger:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class FunctionDefinition:
     """One Lambda function."""
 
     name: str
@@ -82,7 +82,7 @@ class Template:
     """What the template asks for."""
 
     authorizer: str = ""
-    functions: dict[str, Function] = field(default_factory=dict)
+    functions: dict[str, FunctionDefinition] = field(default_factory=dict)
     routes: list[Route] = field(default_factory=list)
     streams: list[StreamTrigger] = field(default_factory=list)
     rules: list[RuleTrigger] = field(default_factory=list)
@@ -92,7 +92,7 @@ class Template:
 
 def load(file: Path = FILE) -> Template:
     """Read the template."""
-    return _Reader(_document(file)).read()
+    return _TemplateReader(_document(file)).read()
 
 
 def logical_id(name: str) -> str:
@@ -129,7 +129,7 @@ def _intrinsic(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> dict[st
 TemplateLoader.add_multi_constructor("!", _intrinsic)
 
 
-class _Reader:
+class _TemplateReader:
     def __init__(self, document: dict[str, Any]) -> None:
         self._parameters = {name: each.get("Default", "") for name, each in document["Parameters"].items()}
         self._resources: dict[str, dict[str, Any]] = document["Resources"]
@@ -157,7 +157,7 @@ class _Reader:
     def _function(self, template: Template, properties: dict[str, Any]) -> None:
         name = self._function_name(properties)
         timeout = float(properties.get("Timeout", self._defaults["Timeout"]))
-        template.functions[name] = Function(name, properties["Handler"], timeout)
+        template.functions[name] = FunctionDefinition(name, properties["Handler"], timeout)
         for event in properties.get("Events", {}).values():
             details = event["Properties"]
             match event["Type"]:

@@ -82,7 +82,7 @@ class ApiKeys:
         self._table.write(Write("Put", item, condition="attribute_not_exists(pk)"))
         return _key(item), f"{PREFIX}{key_id}_{secret}"
 
-    def listed(self, tenant_id: str | None = None) -> list[ApiKey]:
+    def list_keys(self, tenant_id: str | None = None) -> list[ApiKey]:
         """The keys of one tenant or of all, oldest first."""
         pages = self._table.query(keys.PARTITION, Keys.after(" "))
         found = [_key(item) for page in pages for item in page if tenant_id in (None, item["tenant_id"])]

@@ -14,14 +14,14 @@ from shared.rpc.errors import NotSignedIn
 
 if TYPE_CHECKING:
     from shared.access.models import Clock, Identity
-    from shared.access.tokens import Tokens
+    from shared.access.tokens import TokenVerifier
 
 CACHE_SECONDS: Final = 60
 """How long a revoked key may live on at most."""
 _MAX_CREDENTIAL: Final = 8192
 
 
-class Verifier:
+class CredentialVerifier:
     """Verifies keys, and tokens where an identity provider is configured."""
 
     def __init__(self, table: str, clock: Clock = time.time) -> None:
@@ -45,16 +45,16 @@ class Verifier:
         return ApiKeys(Table(self._table), self._clock)
 
     @cached_property
-    def _tokens(self) -> Tokens:
-        from shared.access.tokens import Tokens  # brings cryptography, which keys do without
+    def _tokens(self) -> TokenVerifier:
+        from shared.access.tokens import TokenVerifier  # brings cryptography, which keys do without
 
-        return Tokens(config(), self._clock)
+        return TokenVerifier(config(), self._clock)
 
 
-class Cached:
+class CachingVerifier:
     """A verifier that remembers for a minute whom it has let in; whom it has refused, it asks again."""
 
-    def __init__(self, verifier: Verifier, clock: Clock = time.time, *, capacity: int = 1000) -> None:
+    def __init__(self, verifier: CredentialVerifier, clock: Clock = time.time, *, capacity: int = 1000) -> None:
         self._verifier = verifier
         self._clock = clock
         self._capacity = capacity
@@ -77,12 +77,12 @@ class Cached:
 
 
 @cache
-def verifier() -> Verifier:
+def verifier() -> CredentialVerifier:
     """This process's verifier, for the authorizer, whose answers the gateway caches."""
-    return Verifier(config().access_table)
+    return CredentialVerifier(config().access_table)
 
 
 @cache
-def cached_verifier() -> Cached:
+def cached_verifier() -> CachingVerifier:
     """This process's verifier with a cache, for doors that the gateway does not guard."""
-    return Cached(verifier())
+    return CachingVerifier(verifier())

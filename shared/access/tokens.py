@@ -10,11 +10,11 @@ from joserfc import jwt
 from joserfc.errors import ExpiredTokenError, InvalidKeyIdError, JoseError
 from joserfc.jws import JWSRegistry
 
+from shared.access.jwks import JwksClient
 from shared.access.models import Identity
-from shared.access.published_keys import PublishedKeys
 from shared.rpc.caller import ROLES, TENANT_ID, Caller
 from shared.rpc.errors import NotSignedIn
-from shared.rpc.text import is_encodable
+from shared.rpc.strict_json import is_encodable
 from shared.telemetry import logger
 
 if TYPE_CHECKING:
@@ -33,14 +33,14 @@ _LEEWAY_SECONDS: Final = 60
 _MAX_SUBJECT: Final = 256
 
 
-class Tokens:
+class TokenVerifier:
     """The tokens that the settings trust."""
 
     def __init__(self, settings: Config, clock: Clock = time.time) -> None:
         self._clock = clock
         self._tenant_claim = settings.oidc_tenant_claim
         self._roles_claim = settings.oidc_roles_claim
-        self._published = PublishedKeys(settings.oidc_issuer, settings.oidc_jwks_url, clock)
+        self._published = JwksClient(settings.oidc_issuer, settings.oidc_jwks_url, clock)
         self._registry = JWSRegistry(algorithms=_ALGORITHMS, strict_check_header=False)
         self._claims = jwt.JWTClaimsRegistry(
             now=lambda: int(clock()),
@@ -69,7 +69,7 @@ class Tokens:
         try:
             return self._decoded_with(self._published.current, text)
         except InvalidKeyIdError:
-            return self._decoded_with(self._published.renewed, text)
+            return self._decoded_with(self._published.refreshed, text)
 
     def _decoded_with(self, keys: Callable[[], KeySet], text: str) -> jwt.Token:
         # Asked for only when the header is found to be one that we take.

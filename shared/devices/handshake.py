@@ -6,16 +6,16 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from shared.devices import refusals
-from shared.devices.catalogue import Catalogue, Tool, tool_from
+from shared.devices import errors
+from shared.devices.tool_catalogue import DeviceTool, ToolCatalogue, parse_tool
 from shared.rpc.errors import ToolFailed
-from shared.rpc.text import encodable
+from shared.rpc.strict_json import encodable
 from shared.telemetry import logger
 
 if TYPE_CHECKING:
-    from shared.devices.exchange import Exchange
-    from shared.devices.registry import Device
-    from shared.devices.sessions import Session
+    from shared.devices.registry import RegisteredDevice
+    from shared.devices.rpc import RpcClient
+    from shared.devices.sessions import DeviceSession
 
 _MAX_PAGES: Final = 100
 _MAX_TOOLS: Final = 2_000
@@ -36,8 +36,13 @@ def identify(result: Any) -> tuple[str, str]:
 
 
 def list_tools(
-    exchange: Exchange, device: Device, session: Session, deadline: float, *, with_user_tools: bool = False
-) -> Catalogue:
+    exchange: RpcClient,
+    device: RegisteredDevice,
+    session: DeviceSession,
+    deadline: float,
+    *,
+    with_user_tools: bool = False,
+) -> ToolCatalogue:
     """Every page of the device's list, with its owner's own tools where they are wanted."""
     tools, problem = _pages(exchange, device, session, deadline, {})
     if with_user_tools:
@@ -46,7 +51,7 @@ def list_tools(
         tools, problem = tools | {tool.name: tool for tool in own}, problem or trouble
     if problem:
         logger.warning("partial catalogue", extra={"device_id": device.id, "problem": problem[:200]})
-    return Catalogue(
+    return ToolCatalogue(
         name=session.name,
         version=session.version,
         tools=tuple(tools.values()),
@@ -58,14 +63,14 @@ def list_tools(
 
 
 def _pages(
-    exchange: Exchange, device: Device, session: Session, deadline: float, wanted: dict[str, Any]
-) -> tuple[dict[str, Tool], str]:
+    exchange: RpcClient, device: RegisteredDevice, session: DeviceSession, deadline: float, wanted: dict[str, Any]
+) -> tuple[dict[str, DeviceTool], str]:
     """The tools of all pages, and what kept others from being listed."""
-    tools: dict[str, Tool] = {}
+    tools: dict[str, DeviceTool] = {}
     cursor, cursors = "", {""}
     for _ in range(_MAX_PAGES):
         try:
-            result = exchange.ask(device, session.id, "tools/list", {"cursor": cursor} | wanted, deadline=deadline)
+            result = exchange.request(device, session.id, "tools/list", {"cursor": cursor} | wanted, deadline=deadline)
         except ToolFailed as failure:
             if not tools:
                 raise
@@ -73,9 +78,9 @@ def _pages(
         page = result.get("tools") if isinstance(result, dict) else None
         if not isinstance(page, list):
             if not tools:
-                raise refusals.unreadable(device.id)
+                raise errors.unreadable(device.id)
             return tools, "A page of the list cannot be read."
-        found = [tool for each in page if (tool := tool_from(each))]
+        found = [tool for each in page if (tool := parse_tool(each))]
         for tool in found:
             tools.setdefault(tool.name, tool)
         following = result.get("nextCursor") or ""

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 from shared.devices import keys
 from shared.dynamodb import Keys, Write
 from shared.rpc import cursor as cursors
-from shared.rpc.pages import MAX_PAGE_BYTES, answer_bytes
-from shared.rpc.text import compact
+from shared.rpc.response_size import MAX_PAGE_BYTES, answer_bytes
+from shared.rpc.strict_json import compact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shared.devices.protocol import Notification
+    from shared.devices.protocol import DeviceNotification
     from shared.dynamodb import Item, Table
 
 KEPT: Final = 1000
@@ -28,7 +28,7 @@ _TIDIED_EVERY: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StoredNotification:
     """One notification, and when it came."""
 
     method: str
@@ -43,7 +43,7 @@ class Notifications:
         self._table = table
         self._partition = keys.device(tenant_id, device_id)
 
-    def keep(self, notification: Notification, at_ms: int) -> None:
+    def keep(self, notification: DeviceNotification, at_ms: int) -> None:
         """Keep a notification that came at this moment; one that is delivered again is the same."""
         params = compact(notification.params)
         same = hashlib.sha256(compact([notification.method, params]).encode("utf-8")).hexdigest()[:16]
@@ -59,15 +59,15 @@ class Notifications:
         if random.randrange(_TIDIED_EVERY) == 0:  # noqa: S311 - no secret
             self.tidy()
 
-    def listed(self, limit: int, cursor: str | None) -> tuple[list[Told], str | None]:
+    def page(self, limit: int, cursor: str | None) -> tuple[list[StoredNotification], str | None]:
         """Notifications from `cursor` on, newest first, and a cursor where more follow."""
         after, seen = cursors.decode(cursor, str, int) if cursor else (None, 0)
         if after is not None and not after.startswith(keys.NOTIFICATION):
             raise cursors.stale()
-        found: list[Told] = []
+        found: list[StoredNotification] = []
         last, room = "", MAX_PAGE_BYTES
         for item in self._newest(after, min(limit, KEPT - seen) + 1):
-            told = _told(item)
+            told = _notification(item)
             room -= answer_bytes({"method": told.method, "params": told.params, "at": told.at})
             if len(found) == limit or (found and room < 0):
                 return found, cursors.encode(last, seen + len(found))
@@ -97,7 +97,7 @@ class Notifications:
                     return
 
 
-def _told(item: Item) -> Told:
+def _notification(item: Item) -> StoredNotification:
     at_ms = int(item["sk"].removeprefix(keys.NOTIFICATION).partition("#")[0])
     at = datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return Told(item["method"], json.loads(item["params"]), at)
+    return StoredNotification(item["method"], json.loads(item["params"]), at)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from shared.rpc.errors import ParseError
-from shared.rpc.text import compact, encodable, is_encodable, parse
+from shared.rpc.strict_json import compact, encodable, is_encodable, parse
 
 MAX_MESSAGE_BYTES: Final = 128 * 1024
 """What IoT Core takes as one message."""
@@ -29,7 +29,7 @@ _ERROR: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class RpcReply:
     """The result of a request."""
 
     id: int
@@ -37,7 +37,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class RpcFailure:
     """The device's own error, its code filled in where the device gave none."""
 
     id: int
@@ -46,14 +46,14 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class UnreadableReply:
     """The reply to a request, of which nothing but the id can be read."""
 
     id: int
 
 
 @dataclass(frozen=True, slots=True)
-class Notification:
+class DeviceNotification:
     """What a device tells unasked."""
 
     method: str
@@ -69,13 +69,13 @@ class Hello:
 
 
 @dataclass(frozen=True, slots=True)
-class Junk:
+class InvalidMessage:
     """What is none of these."""
 
     kind: Literal["oversize", "malformed", "unknown", "unasked"]
 
 
-Message = Reply | Failure | Unreadable | Notification | Hello | Junk
+DeviceMessage = RpcReply | RpcFailure | UnreadableReply | DeviceNotification | Hello | InvalidMessage
 
 
 def request(session_id: str, request_id: int, method: str, params: dict[str, Any]) -> bytes:
@@ -90,16 +90,16 @@ def hello(session_id: str, transport: str, udp: dict[str, Any] | None) -> bytes:
     return compact(said | ({"udp": udp} if udp else {})).encode("utf-8")
 
 
-def read(raw: bytes) -> Message:
+def parse_message(raw: bytes) -> DeviceMessage:
     """What a device has sent."""
     if len(raw) > MAX_MESSAGE_BYTES:
-        return Junk("oversize")
+        return InvalidMessage("oversize")
     try:
         message = parse(raw)
     except ParseError:
         return _read_broken(raw.decode("utf-8", "replace"))
     if not isinstance(message, dict):
-        return Junk("malformed")
+        return InvalidMessage("malformed")
     # Only an escape can make a lone surrogate.
     if b"\\u" in raw and not is_encodable(message):
         return _read_broken(raw.decode("utf-8", "replace"), complete=False)
@@ -107,7 +107,7 @@ def read(raw: bytes) -> Message:
         return _hello(message)
     payload = message.get("payload")
     if message.get("type") != "mcp" or not isinstance(payload, dict):
-        return Junk("unknown")
+        return InvalidMessage("unknown")
     return _payload(payload)
 
 
@@ -119,26 +119,26 @@ def error_code(message: str) -> int:
     return INVALID_PARAMS if any(each in said for each in _ARGUMENT_ERRORS) else INTERNAL_ERROR
 
 
-def _hello(message: dict[str, Any]) -> Message:
+def _hello(message: dict[str, Any]) -> DeviceMessage:
     features, transport = message.get("features"), message.get("transport")
     if not isinstance(features, dict) or not isinstance(transport, str) or len(transport) > _MAX_METHOD:
-        return Junk("malformed")
+        return InvalidMessage("malformed")
     return Hello(transport, mcp=features.get("mcp") is True)
 
 
-def _payload(payload: dict[str, Any]) -> Message:
+def _payload(payload: dict[str, Any]) -> DeviceMessage:
     method = payload.get("method")
     if isinstance(method, str) and "id" not in payload:
         params = payload.get("params", {})
         if not 0 < len(method) <= _MAX_METHOD or not isinstance(params, dict | list):
-            return Junk("malformed")
-        return Notification(method, params)
+            return InvalidMessage("malformed")
+        return DeviceNotification(method, params)
     request_id = _request_id(payload.get("id"))
     if request_id is None or method is not None:
-        return Junk("unasked" if payload.get("id") is not None else "unknown")
+        return InvalidMessage("unasked" if payload.get("id") is not None else "unknown")
     if "error" in payload:
         return _failure(request_id, payload["error"])
-    return Reply(request_id, payload["result"]) if "result" in payload else Unreadable(request_id)
+    return RpcReply(request_id, payload["result"]) if "result" in payload else UnreadableReply(request_id)
 
 
 def _request_id(value: Any) -> int | None:
@@ -147,24 +147,24 @@ def _request_id(value: Any) -> int | None:
     return int(value) if 0 < value <= LARGEST_ID else None
 
 
-def _failure(request_id: int, error: Any) -> Message:
+def _failure(request_id: int, error: Any) -> DeviceMessage:
     message, code = (error.get("message"), error.get("code")) if isinstance(error, dict) else (error, None)
     if not isinstance(message, str):
-        return Unreadable(request_id)
+        return UnreadableReply(request_id)
     if not isinstance(code, int) or isinstance(code, bool) or abs(code) > LARGEST_ID:
         code = error_code(message)
-    return Failure(request_id, code, message[:_MAX_SAID])
+    return RpcFailure(request_id, code, message[:_MAX_SAID])
 
 
-def _read_broken(text: str, *, complete: bool = True) -> Message:
+def _read_broken(text: str, *, complete: bool = True) -> DeviceMessage:
     """What is no JSON: an error whose message was not escaped, a reply that is cut off, or nothing."""
     _, found, payload = text.partition('"payload"')
     outcome = _OUTCOME.search(payload)
     request_id = _ID.search(payload, 0, outcome.start() if outcome else len(payload))
     if not found or not request_id or not 0 < int(request_id[1]) <= LARGEST_ID:
-        return Junk("malformed")
+        return InvalidMessage("malformed")
     error = _ERROR.match(payload, outcome.start()) if outcome and complete else None
     if error is None:
-        return Unreadable(int(request_id[1]))
+        return UnreadableReply(int(request_id[1]))
     message = encodable(error[2])[:_MAX_SAID]
-    return Failure(int(request_id[1]), int(error[1]) if error[1] else error_code(message), message)
+    return RpcFailure(int(request_id[1]), int(error[1]) if error[1] else error_code(message), message)

@@ -31,7 +31,7 @@ _FREE: Final = "attribute_not_exists(password_hash) OR attribute_exists(revoked_
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class RegisteredDevice:
     """What is known of a device; its password is known to its holder alone."""
 
     id: str
@@ -42,7 +42,7 @@ class Device:
     revoked_at: str | None = None
 
 
-class Registry:
+class DeviceRegistry:
     """Every tenant's devices."""
 
     def __init__(self, table: Table) -> None:
@@ -50,7 +50,7 @@ class Registry:
 
     def register(
         self, tenant_id: str, device_id: str, *, name: str = "", downlink: Downlink = "direct"
-    ) -> tuple[Device, str]:
+    ) -> tuple[RegisteredDevice, str]:
         """A device that may connect from now on, and its password, which is nowhere else.
 
         Its id must be new, a revoked device's, or that of one that has only appeared; so a new password is had by
@@ -70,7 +70,7 @@ class Registry:
             raise Conflict("A device with this id is registered already.", code="ALREADY_EXISTS") from None
         return _device(tenant_id, item), password
 
-    def appear(self, device_id: str) -> Device | None:
+    def appear(self, device_id: str) -> RegisteredDevice | None:
         """The device that has connected under this id; where everyone is let in, it is made one of tenant `local`."""
         found = self.known(device_id)
         if found or config().auth != "open" or not may_be_device(device_id):
@@ -88,18 +88,18 @@ class Registry:
         item = self._table.get(keys.owner(device_id), keys.OWNER) if may_be_device(device_id) else None
         return item["tenant_id"] if item else None
 
-    def known(self, device_id: str) -> Device | None:
+    def known(self, device_id: str) -> RegisteredDevice | None:
         """The device of this id, whoever's it is, revoked or not."""
         found = self._known(device_id)
         return _device(*found) if found else None
 
-    def find(self, tenant_id: str, device_id: str) -> Device | None:
+    def find(self, tenant_id: str, device_id: str) -> RegisteredDevice | None:
         """The tenant's device of this id, unless it was revoked."""
         item = self._table.get(keys.devices(tenant_id), device_id) if may_be_device(device_id) else None
         found = _device(tenant_id, item) if item else None
         return None if found is None or found.revoked_at else found
 
-    def require(self, tenant_id: str, device_id: str) -> Device:
+    def require(self, tenant_id: str, device_id: str) -> RegisteredDevice:
         """The tenant's device of this id, which must exist."""
         found = self.find(tenant_id, device_id)
         if found is None:
@@ -108,9 +108,9 @@ class Registry:
 
     def page(
         self, tenant_id: str, limit: int, cursor: str | None = None, *, with_revoked: bool = False
-    ) -> tuple[list[Device], str | None]:
+    ) -> tuple[list[RegisteredDevice], str | None]:
         """At most `limit` of the tenant's devices from `cursor` on, by id."""
-        found: list[Device] = []
+        found: list[RegisteredDevice] = []
         after = cursors.decode(cursor, str)[0] if cursor else "\0"
         for device in self._listed(tenant_id, after, limit + 1):
             if device.revoked_at and not with_revoked:
@@ -120,7 +120,7 @@ class Registry:
             found.append(device)
         return found, None
 
-    def revoke(self, device_id: str) -> Device:
+    def revoke(self, device_id: str) -> RegisteredDevice:
         """Let the device in no more; revoking again changes nothing."""
         tenant_id = self.owner(device_id)
         revoking = Write(
@@ -137,7 +137,7 @@ class Registry:
         except ConditionFailed:
             raise NotFound("No device has this id; 'kho devices list' shows the ids.") from None
 
-    def verify(self, device_id: str, user_name: str, password: bytes) -> Device:
+    def verify(self, device_id: str, user_name: str, password: bytes) -> RegisteredDevice:
         """The device that has this id and this password, or NotSignedIn; its user name is its id.
 
         What follows a '?' in a user name is for IoT Core.
@@ -158,7 +158,7 @@ class Registry:
         item = self._table.get(keys.devices(tenant_id), device_id) if tenant_id else None
         return (tenant_id, item) if tenant_id and item else None
 
-    def _listed(self, tenant_id: str, after: str, at_once: int) -> Iterator[Device]:
+    def _listed(self, tenant_id: str, after: str, at_once: int) -> Iterator[RegisteredDevice]:
         while True:
             pages = self._table.query(keys.devices(tenant_id), Keys.after(after), limit=at_once)
             devices = [_device(tenant_id, item) for page in pages for item in page]
@@ -177,9 +177,9 @@ class Registry:
         )
 
 
-def registry() -> Registry:
+def registry() -> DeviceRegistry:
     """This process's registry."""
-    return Registry(Table(config().devices_table))
+    return DeviceRegistry(Table(config().devices_table))
 
 
 def _item(tenant_id: str, device_id: str, name: str, downlink: Downlink) -> Item:
@@ -192,8 +192,8 @@ def _item(tenant_id: str, device_id: str, name: str, downlink: Downlink) -> Item
     }
 
 
-def _device(tenant_id: str, item: Item) -> Device:
-    return Device(
+def _device(tenant_id: str, item: Item) -> RegisteredDevice:
+    return RegisteredDevice(
         id=item["sk"],
         tenant_id=tenant_id,
         name=item["name"],
@@ -209,3 +209,8 @@ def _hash(password: bytes) -> str:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def devices_table() -> Table:
+    """Where what is known of devices lies."""
+    return Table(config().devices_table)

@@ -17,7 +17,7 @@ _REORDERED_MS: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Presence:
+class DevicePresence:
     """The latest that lifecycle events have told of a device's connection."""
 
     connected: bool
@@ -30,7 +30,7 @@ class Presence:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class DeviceSession:
     """What an `initialize` has begun: who the device said it is."""
 
     id: str
@@ -42,11 +42,11 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class DeviceState:
     """A device as it was when this was read."""
 
-    presence: Presence | None
-    session: Session | None
+    presence: DevicePresence | None
+    session: DeviceSession | None
 
     @property
     def ready(self) -> bool:
@@ -58,7 +58,7 @@ class State:
         return presence.connection == session.connection or session.started_at >= presence.changed_at
 
 
-class Sessions:
+class SessionStore:
     """One device's presence and session."""
 
     def __init__(self, table: Table, tenant_id: str, device_id: str) -> None:
@@ -67,11 +67,11 @@ class Sessions:
         self._device_id = device_id
         self._partition = keys.device(tenant_id, device_id)
 
-    def read(self) -> State:
+    def read(self) -> DeviceState:
         """What is known now."""
         return read_all(self._table, self._tenant_id, [self._device_id])[self._device_id]
 
-    def tell(self, presence: Presence) -> bool:
+    def record_presence(self, presence: DevicePresence) -> bool:
         """Take a lifecycle event; False where one that was later is known already, or this very one."""
         # A broker that was started anew, or has forgotten the device, counts its connections from 0 again.
         newer = (
@@ -117,7 +117,7 @@ class Sessions:
             {":claimant": claimant, ":until": now + int(seconds * 1000), ":now": now},
         )
 
-    def begin(self, claimant: str, session: Session) -> bool:
+    def begin(self, claimant: str, session: DeviceSession) -> bool:
         """Keep the session that `claimant` has begun, unless another has claimed the device since."""
         return self._update(
             "SET session_id = :id, #name = :name, #version = :version, started_at = :at, #connection = :connection "
@@ -162,13 +162,13 @@ class Sessions:
         return True
 
 
-def read_all(table: Table, tenant_id: str, device_ids: list[str]) -> dict[str, State]:
+def read_all(table: Table, tenant_id: str, device_ids: list[str]) -> dict[str, DeviceState]:
     """What is known now of each of these devices."""
     by_partition = {keys.device(tenant_id, device_id): device_id for device_id in device_ids}
     found = table.get_all((pk, sk) for pk in by_partition for sk in (keys.PRESENCE, keys.SESSION))
     items = {(by_partition[item["pk"]], item["sk"]): item for item in found}
     return {
-        each: State(_presence(items.get((each, keys.PRESENCE))), _session(items.get((each, keys.SESSION))))
+        each: DeviceState(_presence(items.get((each, keys.PRESENCE))), _session(items.get((each, keys.SESSION))))
         for each in device_ids
     }
 
@@ -177,15 +177,15 @@ def _now() -> int:
     return int(time.time() * 1000)
 
 
-def _presence(item: Item | None) -> Presence | None:
+def _presence(item: Item | None) -> DevicePresence | None:
     if item is None:
         return None
     version, changed_at = int(item["version"]), int(item["changed_at"])
-    return Presence(item["connected"], item["connection"], changed_at, version, item["reason"])
+    return DevicePresence(item["connected"], item["connection"], changed_at, version, item["reason"])
 
 
-def _session(item: Item | None) -> Session | None:
+def _session(item: Item | None) -> DeviceSession | None:
     if item is None or "session_id" not in item:
         return None
     started_at = int(item["started_at"])
-    return Session(item["session_id"], item["name"], item["version"], started_at, item["connection"])
+    return DeviceSession(item["session_id"], item["name"], item["version"], started_at, item["connection"])

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from shared.documents import keys
-from shared.rpc.text import compact
+from shared.rpc.strict_json import compact
 
 MAX_BODY_BYTES: Final = 2 * 1024 * 1024
 MAX_METADATA_BYTES: Final = 64 * 1024
@@ -81,7 +81,7 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Child:
+class ChildDocument:
     """What a list tells of a document: everything but its body."""
 
     document_id: str
@@ -96,15 +96,15 @@ class Child:
 
 
 @dataclass(frozen=True, slots=True)
-class Children:
+class ChildPage:
     """Children in order; `next_cursor` where more follow."""
 
-    children: list[Child]
+    children: list[ChildDocument]
     next_cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteResult:
     """What a write has made of the document; `replayed` where it was made by an earlier request of this id."""
 
     document_id: str
@@ -118,7 +118,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class By:
+class Actor:
     """Who made a change; `labels` are what they said of themselves."""
 
     sub: str
@@ -126,14 +126,14 @@ class By:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AuditEntry:
     """One change in the audit log; what does not apply to it is left out."""
 
     revision: int
     from_revision: int
     action: str
     at: str
-    by: By
+    by: Actor
     correlation_id: str
     request_id: str | None = None
     fields: list[str] | None = None
@@ -145,8 +145,8 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class AuditLogPage:
     """Changes of a document, oldest first; `next_cursor` where more follow."""
 
-    history: list[Entry]
+    history: list[AuditEntry]
     next_cursor: str | None = None

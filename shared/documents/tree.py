@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from shared.documents import keys, refusals
+from shared.documents import errors, keys
 from shared.dynamodb import ConditionFailed, Keys, Write
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ ALIVE: Final = "(attribute_not_exists(delete_at) OR delete_at > :now)"
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class TreePosition:
     """Where a document stands."""
 
     document_id: str
@@ -42,7 +42,7 @@ class Position:
     """The deletion that it is, or last was, a part of."""
 
     @classmethod
-    def of(cls, item: Item) -> Position:
+    def from_item(cls, item: Item) -> TreePosition:
         """The position that an item holds."""
         return cls(
             document_id=item["document_id"],
@@ -86,31 +86,31 @@ class Tree:
         """The key of a position."""
         return {"pk": keys.document(self.tenant_id, document_id), "sk": keys.POSITION}
 
-    def child_key(self, position: Position) -> Item:
+    def child_key(self, position: TreePosition) -> Item:
         """The key of a document among its parent's children."""
         sk = keys.child(position.order_key, position.document_id)
         return {"pk": keys.children(self.tenant_id, position.parent_id), "sk": sk}
 
-    def find(self, document_id: str) -> Position | None:
+    def find(self, document_id: str) -> TreePosition | None:
         """The position of a document, deleted or not."""
         item = self.table.get(**self.key(document_id))
-        return Position.of(item) if item else None
+        return TreePosition.from_item(item) if item else None
 
-    def positions(self, document_ids: Iterable[str]) -> dict[str, Position]:
+    def positions(self, document_ids: Iterable[str]) -> dict[str, TreePosition]:
         """The positions of documents, deleted or not."""
         sought = [(keys.document(self.tenant_id, each), keys.POSITION) for each in document_ids]
-        return {each.document_id: each for each in map(Position.of, self.table.get_all(sought))}
+        return {each.document_id: each for each in map(TreePosition.from_item, self.table.get_all(sought))}
 
-    def chain(self, parent_id: str, now: int) -> list[Position]:
+    def chain(self, parent_id: str, now: int) -> list[TreePosition]:
         """The positions from a parent up to the top, none of them deleted; the root has none."""
-        chain: list[Position] = []
+        chain: list[TreePosition] = []
         document_id = parent_id
         while document_id != keys.ROOT:
             position = self.find(document_id)
             if position is None:
-                raise refusals.no_document(parent_id, "parent_id")
+                raise errors.no_document(parent_id, "parent_id")
             if position.deleted(now):
-                raise refusals.deleted_parent(parent_id)
+                raise errors.deleted_parent(parent_id)
             if len(chain) == MAX_DEPTH or any(below.document_id == document_id for below in chain):
                 # Read while others were moving it: never written so.
                 raise ConditionFailed
@@ -118,14 +118,14 @@ class Tree:
             document_id = position.parent_id
         return chain
 
-    def attachment(self, chain: list[Position], height: int) -> list[Write]:
+    def attachment(self, chain: list[TreePosition], height: int) -> list[Write]:
         """What puts a document that has `height` levels below it under the first of `chain`."""
         return [
             self._link(position, levels, is_parent=levels == height + 1)
             for levels, position in enumerate(chain, height + 1)
         ]
 
-    def _link(self, position: Position, levels: int, *, is_parent: bool) -> Write:
+    def _link(self, position: TreePosition, levels: int, *, is_parent: bool) -> Write:
         """The check of one document above, as an update where it is the parent or must be made higher."""
         conditions = ["parent_id = :parent", "height < :levels" if position.height < levels else "height >= :levels"]
         values: dict[str, Any] = {":parent": position.parent_id, ":levels": levels}
@@ -160,7 +160,7 @@ class Tree:
             child.get("delete_at") is None or child["delete_at"] > moment for child in self.children(document_id)
         )
 
-    def measure(self, position: Position, room: int) -> Position:
+    def measure(self, position: TreePosition, room: int) -> TreePosition:
         """A position whose `height` is what there is below it, where what was stored may say too much.
 
         From now until the answer is stored, the stored one counts only what is being added below: where that stays
@@ -185,7 +185,7 @@ class Tree:
             raise ConditionFailed
         return replace(found, height=max(levels, found.height))
 
-    def measured(self, position: Position) -> Write:
+    def measured(self, position: TreePosition) -> Write:
         """What stores a measurement, unless something higher has been added meanwhile."""
         return Write(
             "Update",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import AfterValidator, Field
 
-from shared.experiences.blanks import is_blank
+from shared.experiences.secret_scanner.whitespace import is_blank
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,7 +67,7 @@ def uniform(keywords: Iterable[str]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class ExperienceReport:
     """What somebody tells of a problem and its solution."""
 
     title: str
@@ -83,7 +83,7 @@ class Experience:
     """One experience as it is now; `deleted_at` where it is shown to nobody."""
 
     id: str
-    account: Account
+    account: ExperienceReport
     created_at: str
     updated_at: str
     query_count: int = 0

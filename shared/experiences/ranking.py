@@ -27,7 +27,7 @@ _MORE_THAN_A_MONTH: Final = timedelta(days=32)
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class ExperienceMatch:
     """An experience that answers a query, as far as its place in the order depends on it."""
 
     id: str
@@ -61,7 +61,7 @@ def month_end(now: datetime) -> float:
     return (first + _MORE_THAN_A_MONTH).replace(day=1).timestamp()
 
 
-def ranked(matches: Iterable[Match], until: float) -> list[Match]:
+def rank(matches: Iterable[ExperienceMatch], until: float) -> list[ExperienceMatch]:
     """`matches`, best first; of equal ones the newer first, and then by id."""
     return sorted(
         matches,

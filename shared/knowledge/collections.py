@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shared.dynamodb import ConditionFailed, Keys, Write
 from shared.knowledge import keys
-from shared.knowledge.models import MAX_NAME, Collection, Space, now
-from shared.knowledge.refusals import collection_exists, no_collection, nothing_to_search, other_embedding
+from shared.knowledge.errors import collection_exists, no_collection, nothing_to_search, other_embedding
+from shared.knowledge.models import MAX_NAME, Collection, EmbeddingSpace, now
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ _PURGED_AGAIN_AFTER_SECONDS: Final = 1800
 """Longer than any worker lives: by then, nothing is still on its way into the collection."""
 
 
-class Collections:
+class CollectionStore:
     """The collections of one tenant."""
 
     def __init__(self, table: Table, tenant_id: str) -> None:
@@ -30,7 +30,7 @@ class Collections:
         self.tenant_id = tenant_id
         self._partition = keys.collections(tenant_id)
 
-    def create(self, name: str, kind: CollectionType, space: Space) -> Collection:
+    def create(self, name: str, kind: CollectionType, space: EmbeddingSpace) -> Collection:
         """Make a collection whose passages are embedded in `space`."""
         collection = Collection(secrets.token_hex(12), name, kind, space, now())
         try:
@@ -44,7 +44,7 @@ class Collections:
         item = self.table.get(self._partition, name) if 0 < len(name) <= MAX_NAME else None
         return _collection(item) if item else None
 
-    def require(self, name: str, space: Space | None = None) -> Collection:
+    def require(self, name: str, space: EmbeddingSpace | None = None) -> Collection:
         """The collection of this name, which must exist, and be embedded in `space` where one is given."""
         collection = self.find(name)
         if collection is None:
@@ -58,7 +58,7 @@ class Collections:
         if self.require(collection.name).id != collection.id:
             raise no_collection(collection.name)
 
-    def searched(self, names: Sequence[str], space: Space) -> list[Collection]:
+    def searched(self, names: Sequence[str], space: EmbeddingSpace) -> list[Collection]:
         """The collections of these names, or all where none is named."""
         if names:
             return [self.require(name, space) for name in dict.fromkeys(names)]
@@ -87,7 +87,7 @@ class Collections:
             raise no_collection(name) from None  # somebody else deleted it just now
         return collection
 
-    def note_space(self, collection: Collection, space: Space) -> None:
+    def note_space(self, collection: Collection, space: EmbeddingSpace) -> None:
         """Record that the passages of a collection are embedded in `space` by now."""
         noting = Write(
             "Update",
@@ -124,5 +124,5 @@ class Collections:
 
 
 def _collection(item: Item) -> Collection:
-    space = Space(item["model"], int(item["dimensions"]), item["prefix"])
+    space = EmbeddingSpace(item["model"], int(item["dimensions"]), item["prefix"])
     return Collection(item["id"], item["sk"], item["type"], space, item["created_at"])

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from shared.dynamodb import ConditionFailed, Keys, Write
 from shared.knowledge import keys
+from shared.knowledge.errors import document_too_large, unreadable
 from shared.knowledge.models import MAX_PATH_BYTES, MAX_TEXT_BYTES, StoredDocument, is_short, now
-from shared.knowledge.passages import Document, Passage
-from shared.knowledge.refusals import document_too_large, unreadable
+from shared.knowledge.passages import DocumentRef, Passage
 from shared.knowledge.splitting import split
-from shared.knowledge.texts import Texts
+from shared.knowledge.text_store import TextStore
 from shared.rpc import cursor as cursors
 from shared.rpc.errors import Unavailable
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from shared.dynamodb import Item, Table
-    from shared.knowledge.index import Index
-    from shared.knowledge.models import Collection, NewDocument, Outcome
+    from shared.knowledge.index import PassageIndex
+    from shared.knowledge.models import Collection, NewKnowledgeDocument, Outcome
     from shared.knowledge.splitting import Split
 
 _ATTEMPTS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class PutResult:
     """What has become of a document that was brought in; `pending` where the index does not answer now."""
 
     outcome: Outcome
@@ -42,18 +42,18 @@ class Brought:
     pending: bool = False
 
 
-class Documents:
+class CollectionDocuments:
     """The documents of one collection of a tenant."""
 
-    def __init__(self, table: Table, tenant_id: str, collection: Collection, index: Index) -> None:
+    def __init__(self, table: Table, tenant_id: str, collection: Collection, index: PassageIndex) -> None:
         self._table = table
         self._tenant_id = tenant_id
         self._collection = collection
         self._index = index
         self._partition = keys.documents(tenant_id, collection.id)
-        self._texts = Texts(table, tenant_id, collection.id)
+        self._texts = TextStore(table, tenant_id, collection.id)
 
-    def put(self, new: NewDocument) -> Brought:
+    def put(self, new: NewKnowledgeDocument) -> PutResult:
         """Let the collection hold `new` under its path; where it does already, nothing is changed."""
         _require_storable(new)
         digest = new.hash or hashlib.sha256(new.text.encode("utf-8")).hexdigest()
@@ -63,7 +63,7 @@ class Documents:
                 if new.tree not in ("", item["tree"]):
                     self._note(item, "tree", new.tree)
                 if _is_indexed(item):
-                    return Brought("unchanged", int(item["chunks"]))
+                    return PutResult("unchanged", int(item["chunks"]))
                 return self._indexed(item, self._split(new), "updated")
             parts = self._split(new)
             if not parts.chunks:
@@ -105,7 +105,7 @@ class Documents:
         item = self._item(path)
         return _stored(item) if item and not item.get("gone") else None
 
-    def told(self, field: Literal["hash", "revision"], paths: Iterable[str]) -> dict[str, Any]:
+    def fields_of(self, field: Literal["hash", "revision"], paths: Iterable[str]) -> dict[str, Any]:
         """One thing about each of the documents that there are under `paths`."""
         items = self._table.get_all(
             ((self._partition, path) for path in dict.fromkeys(paths) if is_short(path)), ("sk", field, "gone")
@@ -147,7 +147,7 @@ class Documents:
         held = item is not None and self._index.holds(self._document(path), int(item["revision"]))
         return self.reindex(path, anew=anew or not held)
 
-    def ever(self) -> Iterator[str]:
+    def all_paths(self) -> Iterator[str]:
         """The paths of all documents, of those that are gone too."""
         for page in self._table.query(self._partition, Keys.after("\0")):
             yield from (item["sk"] for item in page)
@@ -159,13 +159,13 @@ class Documents:
         for page in self._table.query(self._partition, Keys.after(after)):
             yield from (item for item in page if not item.get("gone"))
 
-    def _split(self, new: NewDocument) -> Split:
+    def _split(self, new: NewKnowledgeDocument) -> Split:
         try:
             return split(new.path, new.text, read_as=_read_as(new.origin, new.path))
         except ValueError as refusal:
             raise unreadable(new.path, str(refusal)) from None
 
-    def _write(self, new: NewDocument, digest: str, parts: Split, old: Item | None) -> Item:
+    def _write(self, new: NewKnowledgeDocument, digest: str, parts: Split, old: Item | None) -> Item:
         at = now()
         item: dict[str, Any] = {
             "pk": self._partition,
@@ -194,13 +194,13 @@ class Documents:
             self._texts.delete(new.path, old["text"])
         return item
 
-    def _indexed(self, item: Item, parts: Split, outcome: Outcome) -> Brought:
+    def _indexed(self, item: Item, parts: Split, outcome: Outcome) -> PutResult:
         try:
             self._index_now(item, parts)
         except Unavailable:
             self._await_index(item)
-            return Brought(outcome, len(parts.chunks), pending=True)
-        return Brought(outcome, len(parts.chunks))
+            return PutResult(outcome, len(parts.chunks), pending=True)
+        return PutResult(outcome, len(parts.chunks))
 
     def _index_now(self, item: Item, parts: Split) -> None:
         revision = int(item["revision"])
@@ -259,11 +259,11 @@ class Documents:
         }
         self._table.write(Write("Put", waiting))
 
-    def _document(self, path: str) -> Document:
-        return Document(self._tenant_id, self._collection.id, path)
+    def _document(self, path: str) -> DocumentRef:
+        return DocumentRef(self._tenant_id, self._collection.id, path)
 
 
-def _require_storable(new: NewDocument) -> None:
+def _require_storable(new: NewKnowledgeDocument) -> None:
     if not is_short(new.path):
         raise unreadable(new.path[:80] + "…", f"has a path of more than {MAX_PATH_BYTES} bytes")
     if len(new.text.encode("utf-8")) > MAX_TEXT_BYTES:
@@ -277,7 +277,7 @@ def _read_as(origin: str, path: str) -> Any:
     return None
 
 
-def _is_same(item: Item, digest: str, new: NewDocument) -> bool:
+def _is_same(item: Item, digest: str, new: NewKnowledgeDocument) -> bool:
     return not item.get("gone") and item["hash"] == digest and item["given_title"] == new.title
 
 

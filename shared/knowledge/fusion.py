@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from shared.knowledge.lexical import SATURATION, Terms
+from shared.knowledge.bm25 import SATURATION, SparseTerms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +27,7 @@ _PARTS_LOWER: Final = 0.1
 
 
 @dataclass(frozen=True)
-class Rarity:
+class TermRarity:
     """How rare the words of a question are among the passages that are searched."""
 
     weights: Mapping[int, float]
@@ -47,14 +47,14 @@ class Rarity:
         return bm25 / (self.total * (SATURATION + 1)) if self.total else 0.0
 
 
-def rarity(question: Terms, found: Mapping[int, tuple[float, float]], passages: int) -> Rarity:
+def rarity(question: SparseTerms, found: Mapping[int, tuple[float, float]], passages: int) -> TermRarity:
     """The rarity of each word of `question`, from the score and weight it has in one passage that it was `found` in."""
     unknown = math.log(1 + (passages + 0.5) / 0.5)
     weights = {}
     for number, weight in zip(question.numbers, question.weights, strict=True):
         score, held = found.get(number, (unknown, 1.0))
         weights[number] = weight * score / held
-    return Rarity(weights)
+    return TermRarity(weights)
 
 
 def likeness(cosine: float, space: Space) -> float:

@@ -8,18 +8,18 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from shared.config import config
+from shared.knowledge.bm25 import passage_terms
 from shared.knowledge.embedding import Embedder, embedder
-from shared.knowledge.lexical import passage_terms
+from shared.knowledge.hybrid_search import HybridSearch
 from shared.knowledge.reranking import reranker
-from shared.knowledge.retrieval import Retriever
 from shared.knowledge.store import Point, Scope, VectorStore, vector_store
 from shared.rpc.errors import Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from shared.knowledge.passages import Document, Hit, Passage, Question
-    from shared.knowledge.retrieval import Ranking
+    from shared.knowledge.hybrid_search import Ranking
+    from shared.knowledge.passages import DocumentRef, Passage, SearchHit, SearchQuestion
 
 _AT_ONCE: Final = 32
 """Whoever closes the index waits for so many passages to be embedded."""
@@ -28,20 +28,20 @@ _opening: Final = threading.Lock()
 _closing: Final = threading.Event()
 
 
-class Index:
+class PassageIndex:
     """Passages of all tenants, each seen by its own alone.
 
     Each document has a record of its version: twice its revision, one more where it was deleted at that revision.
     Whatever is older than the record gives way to it, in whichever order writers come.
     """
 
-    def __init__(self, embedder: Embedder, store: VectorStore, retriever: Retriever | None = None) -> None:
+    def __init__(self, embedder: Embedder, store: VectorStore, retriever: HybridSearch | None = None) -> None:
         self._embedder = embedder
         self._store = store
-        self._retriever = retriever or Retriever(embedder, store)
+        self._retriever = retriever or HybridSearch(embedder, store)
         self._is_closed = False
 
-    def replace(self, document: Document, revision: int, passages: Sequence[Passage]) -> bool:
+    def replace(self, document: DocumentRef, revision: int, passages: Sequence[Passage]) -> bool:
         """Let `passages` be all that is found of `document`, unless a newer revision is there already (False).
 
         Repeating it changes nothing; a reader between the two may see passages of both revisions.
@@ -67,7 +67,7 @@ class Index:
         self._record(document, version)
         return self._swept(document) == version
 
-    def delete(self, document: Document, revision: int) -> bool:
+    def delete(self, document: DocumentRef, revision: int) -> bool:
         """Let nothing be found of `document`, unless a revision newer than `revision` is there already (False).
 
         What is written afterwards under `revision` or an older one stays out.
@@ -76,7 +76,7 @@ class Index:
         self._record(document, version)
         return self._swept(document) == version
 
-    def forget(self, document: Document) -> None:
+    def forget(self, document: DocumentRef) -> None:
         """Keep nothing of `document`, its revision included: for what was never there, or is no more."""
         self._store.erase(scope_of(document))
 
@@ -88,11 +88,11 @@ class Index:
         """Forget everything of a tenant."""
         self._store.erase(Scope(tenant_id))
 
-    def revision(self, document: Document) -> int:
+    def revision(self, document: DocumentRef) -> int:
         """The revision at which `document` was last replaced or deleted here; 0 where it never was."""
         return self._version(document) // 2
 
-    def holds(self, document: Document, revision: int) -> bool:
+    def holds(self, document: DocumentRef, revision: int) -> bool:
         """Whether what is found of `document` is of `revision` or a newer one, and it is not deleted."""
         version = self._version(document)
         return version >= 2 * revision and version % 2 == 0
@@ -110,11 +110,13 @@ class Index:
         """Forget everything of `scope`."""
         self._store.erase(scope)
 
-    def search(self, question: Question, told: Callable[[Iterable[Passage]], None] = lambda _: None) -> list[Hit]:
+    def search(
+        self, question: SearchQuestion, told: Callable[[Iterable[Passage]], None] = lambda _: None
+    ) -> list[SearchHit]:
         """The passages that answer `question` best, best first; `told` hears early of all that may be among them."""
         return self._retriever.rank(question, told=told).hits
 
-    def rank(self, question: Question, until: float = math.inf) -> Ranking:
+    def rank(self, question: SearchQuestion, until: float = math.inf) -> Ranking:
         """What `search` gives, and how it was found; no closer look at the best is waited for after `until`."""
         return self._retriever.rank(question, until)
 
@@ -127,15 +129,15 @@ class Index:
         if self._is_closed:
             raise Unavailable(_CLOSED)
 
-    def _version(self, document: Document) -> int:
+    def _version(self, document: DocumentRef) -> int:
         self._require_open()
         record = self._store.read([document.id]).get(document.id)
         return int(record["version"]) if record else 0
 
-    def _record(self, document: Document, version: int) -> None:
+    def _record(self, document: DocumentRef, version: int) -> None:
         self._store.write([Point(document.id, _filtered(document, "document", version))], version)
 
-    def _swept(self, document: Document) -> int:
+    def _swept(self, document: DocumentRef) -> int:
         """Forget what is older than the document's record; its version."""
         version = self._version(document)
         self._store.erase(
@@ -144,12 +146,12 @@ class Index:
         return version
 
 
-def scope_of(document: Document) -> Scope:
+def scope_of(document: DocumentRef) -> Scope:
     """The points of a document."""
     return Scope(document.tenant_id, (document.collection,), document.id)
 
 
-def knowledge_index() -> Index:
+def knowledge_index() -> PassageIndex:
     """The index that the settings name; one a process, for the embedded store belongs to one."""
     with _opening:  # two first callers must not open it twice
         return _opened()
@@ -164,16 +166,16 @@ def close_index() -> None:
 
 
 @cache
-def _opened() -> Index:
+def _opened() -> PassageIndex:
     if _closing.is_set():
         raise Unavailable(_CLOSED)
     chosen = embedder()
     store = vector_store(chosen.space)
     parts = config().reranker == "late-interaction" and chosen.space.tokens
-    return Index(chosen, store, Retriever(chosen, store, parts=parts, reranker=reranker()))
+    return PassageIndex(chosen, store, HybridSearch(chosen, store, parts=parts, reranker=reranker()))
 
 
-def _filtered(document: Document, kind: str, version: int) -> dict[str, Any]:
+def _filtered(document: DocumentRef, kind: str, version: int) -> dict[str, Any]:
     return {
         "tenant": document.tenant_id,
         "collection": document.collection,

@@ -37,7 +37,7 @@ Path = Annotated[str, Field(min_length=1, max_length=MAX_PATH_BYTES, examples=["
 
 
 @dataclass(frozen=True, slots=True)
-class Space:
+class EmbeddingSpace:
     """Which vectors can be compared: those of one model, its dimensions, and what it is told of a text's role."""
 
     model: str
@@ -55,7 +55,7 @@ class Collection:
     id: str
     name: str
     type: CollectionType
-    space: Space
+    space: EmbeddingSpace
     created_at: str
 
 
@@ -77,7 +77,7 @@ class StoredDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class NewDocument:
+class NewKnowledgeDocument:
     """A document to bring in; `tree` names the folder tree that it was read from, `hash` its content."""
 
     path: str
@@ -89,7 +89,7 @@ class NewDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class DocumentFailure:
     """One document that is not in, and why."""
 
     path: str
@@ -97,7 +97,7 @@ class Failure:
 
 
 @dataclass(slots=True)
-class Tally:
+class IngestionTally:
     """What has become of the documents of an ingestion so far."""
 
     added: int = 0
@@ -106,7 +106,7 @@ class Tally:
     removed: int = 0
     chunks: int = 0
     pending: int = 0
-    failed: list[Failure] = field(default_factory=list)
+    failed: list[DocumentFailure] = field(default_factory=list)
     unlisted: int = 0
     """How many failed beside those."""
 

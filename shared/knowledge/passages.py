@@ -20,7 +20,7 @@ _IDS: Final = UUID("0c8a5c1e-6f0e-4a57-9d0c-5b1d0f7a3f52")
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class DocumentRef:
     """Whose document, in which collection, under which id."""
 
     tenant_id: str
@@ -37,7 +37,7 @@ class Document:
 class Passage:
     """A piece of a document that can be found; `payload` is kept beside it and given back as it came."""
 
-    document: Document
+    document: DocumentRef
     ordinal: int
     text: str
     revision: int
@@ -61,7 +61,7 @@ class Passage:
     def from_record(cls, record: dict[str, Any]) -> Passage:
         """The passage that the store has kept."""
         kept = record | {name: tuple(record[name]) for name in ("heading_path", "tags")}
-        return cls(**kept | {"document": Document(**record["document"])})
+        return cls(**kept | {"document": DocumentRef(**record["document"])})
 
     @property
     def above(self) -> list[str]:
@@ -84,7 +84,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SearchQuestion:
     """What a tenant looks for, in which of its collections; `context` is what it is working on meanwhile."""
 
     text: str
@@ -99,7 +99,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class SearchHit:
     """A passage that was found.
 
     `score` is what hits are ordered by, in 0-1. `similarity` is the cosine of the meanings, `overlap` the share of

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shared.dynamodb import ConditionFailed, Keys, Write
 from shared.knowledge import keys
+from shared.knowledge.errors import no_project, not_linked, project_exists
 from shared.knowledge.models import Project, now
-from shared.knowledge.refusals import no_project, not_linked, project_exists
 from shared.rpc.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _ATTEMPTS: Final = 10
 
 
-class Projects:
+class ProjectStore:
     """The projects of one tenant."""
 
     def __init__(self, table: Table, tenant_id: str) -> None:

@@ -8,12 +8,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from shared.knowledge.words import fold, stem, words
+from shared.knowledge.tokenizer import fold_diacritics, stem, tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shared.knowledge.passages import Hit
+    from shared.knowledge.passages import SearchHit
 
 RefinementStatus = Literal["optimal", "clarification_needed", "too_broad"]
 RelevanceLabel = Literal["Highly Relevant", "Relevant", "Somewhat Relevant", "Marginally Relevant"]
@@ -63,7 +63,7 @@ def label_of(score: float) -> RelevanceLabel:
     return next((label for least, label in _LABELS if score >= least), "Marginally Relevant")
 
 
-def refine(query: str, hits: Sequence[Hit]) -> QueryRefinement:
+def refine(query: str, hits: Sequence[SearchHit]) -> QueryRefinement:
     """What `hits` say of `query`."""
     asked = content_words(query)
     if not hits:
@@ -84,7 +84,7 @@ def refine(query: str, hits: Sequence[Hit]) -> QueryRefinement:
     return QueryRefinement("optimal", [], "The query is specific enough.")
 
 
-def _is_convincing(hit: Hit) -> bool:
+def _is_convincing(hit: SearchHit) -> bool:
     """Whether a passage speaks of what was asked: by its meaning alone, or by meaning and words."""
     return hit.similarity >= _ALIKE_IN_MEANING or (hit.similarity >= _ALIKE_AND_SHARED and hit.overlap >= _SHARED)
 
@@ -95,9 +95,9 @@ def content_words(text: str) -> list[str]:
     return [word for word in dict.fromkeys(named) if word not in _EMPTY_WORDS]
 
 
-def _keywords(hits: Sequence[Hit], query: str) -> list[str]:
+def _keywords(hits: Sequence[SearchHit], query: str) -> list[str]:
     """The words that tell the hits apart: in headings first, in few of them, not in the query."""
-    known = {spelt for word in words(query) for spelt in word if spelt}
+    known = {spelt for word in tokenize(query) for spelt in word if spelt}
     frequent: Counter[str] = Counter()
     shown: dict[str, str] = {}
     for hit in hits:
@@ -108,7 +108,7 @@ def _keywords(hits: Sequence[Hit], query: str) -> list[str]:
             shown.setdefault(word.lower(), word)
             frequent[word.lower()] += weight
     ranked = sorted(frequent, key=lambda word: (-frequent[word], word))
-    fresh = (word for word in ranked if not any(spelt in known for each in words(word) for spelt in each))
+    fresh = (word for word in ranked if not any(spelt in known for each in tokenize(word) for spelt in each))
     return [shown[word] for word, _ in zip(fresh, range(_SUGGESTED), strict=False)]
 
 
@@ -117,13 +117,13 @@ def _candidates(text: str) -> set[str]:
     return {word for word in named if not _RUN.search(word)} | set(_RUN.findall(text))
 
 
-def _respelled(asked: Sequence[str], hits: Sequence[Hit]) -> list[str]:
+def _respelled(asked: Sequence[str], hits: Sequence[SearchHit]) -> list[str]:
     """Words of the hits that words of the query may be misspellings of."""
-    there = {fold(word.lower()): word for hit in hits for word in _candidates(hit.passage.text)}
+    there = {fold_diacritics(word.lower()): word for hit in hits for word in _candidates(hit.passage.text)}
     stems = {stem(plain) for plain in there}
     found = []
     for word in asked:
-        plain = fold(word)
+        plain = fold_diacritics(word)
         if stem(plain) not in stems and not any(plain in each for each in stems):
             found += [there[near] for near in difflib.get_close_matches(plain, list(there), 1, _ALIKE)]
     return list(dict.fromkeys(found))[:_SUGGESTED]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from shared.knowledge.embedding import spaces
-from shared.knowledge.models import Space
+from shared.knowledge.models import EmbeddingSpace
 
 
-def current_space() -> Space:
+def current_space() -> EmbeddingSpace:
     """What the settings embed with; a collection records it, and refuses another."""
     space = spaces.current_space()
-    return Space(space.model, space.dimensions, f"{space.question_prefix}/{space.passage_prefix}")
+    return EmbeddingSpace(space.model, space.dimensions, f"{space.question_prefix}/{space.passage_prefix}")

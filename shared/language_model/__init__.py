@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final, Protocol
 
+from shared.aws.secrets_manager import get_secret
 from shared.config import ConfigurationError, config
-from shared.secrets import secret
 from shared.telemetry import REQUEST_SECONDS
 
 SECONDS: Final = REQUEST_SECONDS - 1
@@ -41,9 +41,9 @@ def language_model() -> LanguageModel | None:
     if not settings.model:
         raise ConfigurationError("KHO_MODEL must name the model of KHO_MODEL_PROVIDER")
     if settings.model_provider == "bedrock":
-        from shared.language_model.bedrock import Bedrock
+        from shared.language_model.bedrock import BedrockModel
 
-        return Bedrock(settings.model, SECONDS)
+        return BedrockModel(settings.model, SECONDS)
     from shared.language_model.openai import OpenAICompatible
 
-    return OpenAICompatible(settings.model_url, settings.model, secret("KHO_MODEL_KEY"), SECONDS)
+    return OpenAICompatible(settings.model_url, settings.model, get_secret("KHO_MODEL_KEY"), SECONDS)

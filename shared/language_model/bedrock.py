@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _CONNECT_SECONDS: Final = 3.0
 
 
-class Bedrock:
+class BedrockModel:
     """One model of Bedrock, which is given at most `seconds` for an answer."""
 
     def __init__(self, model: str, seconds: float) -> None:

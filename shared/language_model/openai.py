@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from shared.config import ConfigurationError
 from shared.language_model import Completion
 from shared.rpc.errors import Unavailable
-from shared.rpc.text import compact
+from shared.rpc.strict_json import compact
 from shared.telemetry import logger
 
 _CONNECT_SECONDS: Final = 3.0

@@ -13,7 +13,7 @@ from shared.dynamodb import ConditionFailed, Keys, Table, Write
 from shared.memory import keys
 from shared.rpc import cursor as cursors
 from shared.rpc.errors import NotFound, Unavailable
-from shared.rpc.text import is_encodable
+from shared.rpc.strict_json import is_encodable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +29,7 @@ _PURGED_AGAIN_AFTER_SECONDS: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class ConversationHeader:
     """What stands for a conversation: its generation, and the number given to its last message."""
 
     generation: str
@@ -93,7 +93,7 @@ class Conversations:
             ],
         )
 
-    def listed(self, limit: int, cursor: str | None, prefix: str = "") -> tuple[list[str], str | None]:
+    def list_ids(self, limit: int, cursor: str | None, prefix: str = "") -> tuple[list[str], str | None]:
         """The ids of the tenant's conversations that begin with `prefix`, in order, and a cursor where more follow."""
         after = cursors.decode(cursor, str)[0] if cursor else " "
         if not _is_key(after):
@@ -104,12 +104,12 @@ class Conversations:
         ids = list(takewhile(lambda each: each.startswith(prefix), found))
         return ids[:limit], cursors.encode(ids[limit - 1]) if len(ids) > limit else None
 
-    def find(self, conversation_id: str) -> Header | None:
+    def find(self, conversation_id: str) -> ConversationHeader | None:
         """The conversation's header, if it exists."""
         item = self.table.get(keys.conversation(self.tenant_id, conversation_id), keys.HEADER)
-        return Header(item["generation"], int(item["last_number"])) if item else None
+        return ConversationHeader(item["generation"], int(item["last_number"])) if item else None
 
-    def require(self, conversation_id: str) -> Header:
+    def require(self, conversation_id: str) -> ConversationHeader:
         """The conversation's header, which must exist."""
         header = self.find(conversation_id)
         if header is None:
@@ -126,7 +126,7 @@ class Conversations:
         for page in self.table.query(partition, Keys.after(" ")):
             self.table.delete_all((item["pk"], item["sk"]) for item in page)
 
-    def _numbered(self, conversation_id: str) -> Header:
+    def _numbered(self, conversation_id: str) -> ConversationHeader:
         """Give the next message its number, creating the conversation where it does not exist."""
         numbering = Write(
             "Update",
@@ -141,7 +141,7 @@ class Conversations:
             except ConditionFailed:
                 self._create(conversation_id)
             else:
-                return Header(item["generation"], int(item["last_number"]))
+                return ConversationHeader(item["generation"], int(item["last_number"]))
         raise Unavailable("The conversation is being deleted over and over.")
 
     def _create(self, conversation_id: str) -> None:

@@ -28,7 +28,7 @@ ConversationId = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ChatMessage:
     """One turn of a conversation."""
 
     role: Role
@@ -39,7 +39,7 @@ class Message:
 class MessagePage:
     """Messages, oldest first; `next_cursor` where more follow."""
 
-    messages: list[Message]
+    messages: list[ChatMessage]
     next_cursor: str | None = None
 
 
@@ -47,13 +47,13 @@ class MessagePage:
 class OldMessages:
     """The messages before the recent ones that no summary covers, and how many the conversation has in all."""
 
-    messages: list[Message]
+    messages: list[ChatMessage]
     total_count: int
     next_cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class ConversationSummary:
     """What stands for the messages up to number `covers`."""
 
     text: str

@@ -15,7 +15,7 @@ FILE: Final = Path(__file__).with_name("catalogue.json")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MethodEntry:
     """One method, as doors know it."""
 
     name: str
@@ -39,7 +39,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerEntry:
     """One server, and what it can do besides its methods."""
 
     name: str
@@ -54,18 +54,18 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True)
-class Catalogue:
+class MethodCatalogue:
     """Every server and method."""
 
-    servers: dict[str, Server]
-    methods: dict[str, Entry]
+    servers: dict[str, ServerEntry]
+    methods: dict[str, MethodEntry]
 
 
 @cache
-def catalogue() -> Catalogue:
+def catalogue() -> MethodCatalogue:
     """The catalogue that was made from the functions."""
     made = json.loads(FILE.read_text(encoding="utf-8"))
-    return Catalogue(
-        {server["name"]: Server(**server) for server in made["servers"]},
-        {entry["name"]: Entry(**entry) for entry in made["methods"]},
+    return MethodCatalogue(
+        {server["name"]: ServerEntry(**server) for server in made["servers"]},
+        {entry["name"]: MethodEntry(**entry) for entry in made["methods"]},
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NotRequired, Protocol, TypedDict
 
 from shared.config import config
 from shared.rpc.errors import Internal, KhoError, OutOfTime, TooLarge, TooManyRequests, Unavailable
-from shared.rpc.text import compact, require_text
+from shared.rpc.strict_json import compact, require_text
 
 if TYPE_CHECKING:
     from shared.rpc.caller import Caller
@@ -23,7 +23,7 @@ _CONNECT_SECONDS = 2.0
 """Seconds that a door waits for a function: every request ends by 28."""
 
 
-class Call(TypedDict):
+class FunctionCall(TypedDict):
     """What a door sends to a method's function."""
 
     method: str
@@ -33,7 +33,7 @@ class Call(TypedDict):
     to_read: NotRequired[bool]
 
 
-class Answer(TypedDict):
+class FunctionAnswer(TypedDict):
     """What a method's function sends back: a result or an error; where it was asked for, text for a model to read."""
 
     result: NotRequired[Any]
@@ -41,7 +41,7 @@ class Answer(TypedDict):
     error: NotRequired[ErrorRecord]
 
 
-class Transport(Protocol):
+class FunctionTransport(Protocol):
     """Brings a call's JSON to a function and its answer's JSON back."""
 
     def __call__(self, function: str, payload: bytes) -> bytes:
@@ -52,30 +52,32 @@ class FunctionCrashed(Exception):
     """The function ended without an answer of its own making."""
 
 
-_transport: list[Transport] = []
+_transport: list[FunctionTransport] = []
 
 
-def use(transport: Transport) -> None:
+def use_transport(transport: FunctionTransport) -> None:
     """Let calls travel by `transport` instead of Lambda, as one machine does."""
     _transport[:] = [transport]
 
 
 def invoke(function: str, method: str, params: Any, caller: Caller, correlation_id: str) -> Any:
     """Call the method that lives in `function`; its result, or its error raised."""
-    call = Call(method=method, params=params, caller=caller.record(), correlation_id=correlation_id)
-    return opened(send(call, function))["result"]
+    call = FunctionCall(method=method, params=params, caller=caller.record(), correlation_id=correlation_id)
+    return unwrap(send(call, function))["result"]
 
 
-def invoke_to_read(
+def invoke_with_text(
     function: str, method: str, params: Any, caller: Caller, correlation_id: str
 ) -> tuple[Any, str | None]:
     """Call the method as `invoke` does; its result, and the same for a model to read where the method says it so."""
-    call = Call(method=method, params=params, caller=caller.record(), correlation_id=correlation_id, to_read=True)
-    answer = opened(send(call, function))
+    call = FunctionCall(
+        method=method, params=params, caller=caller.record(), correlation_id=correlation_id, to_read=True
+    )
+    answer = unwrap(send(call, function))
     return answer["result"], answer.get("text")
 
 
-def send(call: Call, function: str) -> bytes:
+def send(call: FunctionCall, function: str) -> bytes:
     """Bring a call to the function; what it answers, unread."""
     require_text(call["params"])
     payload = compact(call).encode("utf-8")
@@ -90,26 +92,26 @@ def send(call: Call, function: str) -> bytes:
         raise Internal(call["correlation_id"]) from None
 
 
-def opened(raw: bytes) -> Answer:
+def unwrap(raw: bytes) -> FunctionAnswer:
     """A function's answer, or its error raised."""
-    answer: Answer = json.loads(raw)
+    answer: FunctionAnswer = json.loads(raw)
     if "error" in answer:
         raise KhoError.from_record(answer["error"])
     return answer
 
 
 @cache
-def _lambda() -> Transport:
-    from shared.signed import ConnectionFailed, NoAnswerInTime, Service
+def _lambda() -> FunctionTransport:
+    from shared.aws.signed_client import ConnectionFailed, ResponseTimeout, SignedServiceClient
 
     # A call that was sent may have taken effect: it is never sent again.
-    service = Service("lambda", connect_seconds=_CONNECT_SECONDS, read_seconds=TIME_LIMIT)
+    service = SignedServiceClient("lambda", connect_seconds=_CONNECT_SECONDS, read_seconds=TIME_LIMIT)
     prefix = config().function_prefix
 
     def transport(function: str, payload: bytes) -> bytes:
         try:
             status, headers, body = service.post(f"/2015-03-31/functions/{prefix}-{function}/invocations", payload, {})
-        except NoAnswerInTime:
+        except ResponseTimeout:
             raise TimeoutError from None
         except ConnectionFailed as error:
             _warn(function, str(error))

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, TypeVar, get_t
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from shared.rpc.errors import FieldProblem, InvalidParams
-from shared.rpc.text import encodable, require_text
+from shared.rpc.strict_json import encodable, require_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from shared.rpc.caller import Caller, Role
-    from shared.rpc.offers import Tool
+    from shared.rpc.mcp_catalog import McpTool
 
 
 MISSING: Final = "is required"
@@ -30,7 +30,7 @@ class Params(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
 
     @classmethod
-    def refusal(cls, *problems: FieldProblem) -> InvalidParams:
+    def to_error(cls, *problems: FieldProblem) -> InvalidParams:
         """The error that says what is wrong with these parameters."""
         return InvalidParams(*problems)
 
@@ -66,7 +66,7 @@ class Method(Generic[P, R]):
     result: TypeAdapter[R] = field(repr=False)
     errors: tuple[str, ...] = ()
     anonymous: bool = False
-    tool: Tool | None = None
+    tool: McpTool | None = None
 
     @classmethod
     def of(  # noqa: PLR0913 - each is a fact of the method
@@ -77,7 +77,7 @@ class Method(Generic[P, R]):
         run: Callable[[P, Caller], R],
         *,
         anonymous: bool = False,
-        tool: Tool | None = None,
+        tool: McpTool | None = None,
     ) -> Method[P, R]:
         """Describe `run`, whose annotations name the parameters and the result."""
         hints = get_type_hints(run, include_extras=True)
@@ -109,15 +109,15 @@ class Method(Generic[P, R]):
 def read(model: type[P], raw: Any) -> P:
     """`raw` as typed parameters, or an error that names each field that is wrong."""
     if not isinstance(raw, dict):
-        raise model.refusal(FieldProblem(field="params", message="must be a JSON object"))
+        raise model.to_error(FieldProblem(field="params", message="must be a JSON object"))
     require_text(raw)
     try:
         return model.model_validate(raw)
     except ValidationError as error:
-        raise model.refusal(*problems(error)) from None
+        raise model.to_error(*field_problems(error)) from None
 
 
-def problems(error: ValidationError, *inside: str) -> list[FieldProblem]:
+def field_problems(error: ValidationError, *inside: str) -> list[FieldProblem]:
     """What is wrong with each field, which lies `inside` another."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
     told = [_problem((*inside, *each["loc"]), each["type"], each["msg"]) for each in found[:_MAX_PROBLEMS]]

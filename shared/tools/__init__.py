@@ -11,26 +11,26 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from shared.rpc.errors import InvalidParams, NotFound
-from shared.rpc.method import problems
-from shared.rpc.text import encodable
+from shared.rpc.method import field_problems
+from shared.rpc.strict_json import encodable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shared.rpc.offers import Effect
+    from shared.rpc.mcp_catalog import Effect
 
 
-class Arguments(BaseModel):
+class ToolArguments(BaseModel):
     """The base of every tool's arguments: strict types; fields that a tool does not know are ignored."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore", hide_input_in_errors=True)
 
 
-A = TypeVar("A", bound=Arguments)
+A = TypeVar("A", bound=ToolArguments)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ToolOutcome:
     """What a tool gives: text for a model to read, and the same as data."""
 
     text: str
@@ -38,13 +38,13 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Tool(Generic[A]):
+class ServerTool(Generic[A]):
     """One tool."""
 
     name: str
     description: str
     arguments: type[A]
-    run: Callable[[A], Outcome]
+    run: Callable[[A], ToolOutcome]
     title: str = ""
     effect: Effect = "reads"
     data: type = dict
@@ -59,23 +59,23 @@ class Tool(Generic[A]):
         fields = {name: _without_title(field) for name, field in schema["properties"].items()}
         return {"type": "object", "properties": fields, "required": schema.get("required", [])}
 
-    def call(self, arguments: dict[str, Any]) -> Outcome:
+    def call(self, arguments: dict[str, Any]) -> ToolOutcome:
         """Run the tool with checked arguments."""
         try:
             checked = self.arguments.model_validate(arguments)
         except ValidationError as error:
-            raise InvalidParams(*problems(error, "arguments")) from None
+            raise InvalidParams(*field_problems(error, "arguments")) from None
         return self.run(checked)
 
 
 @cache
-def tools() -> dict[str, Tool[Any]]:
+def tools() -> dict[str, ServerTool[Any]]:
     """Every tool by its name."""
     modules = (importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__))
     return {module.TOOL.name: module.TOOL for module in modules}
 
 
-def tool(name: str) -> Tool[Any]:
+def tool(name: str) -> ServerTool[Any]:
     """The tool of this name."""
     try:
         return tools()[name]

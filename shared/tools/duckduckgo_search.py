@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 
-from shared.tools import Arguments, Outcome, Tool
+from shared.tools import ServerTool, ToolArguments, ToolOutcome
 from shared.web_search import WebResult, web_search
 
 _MAX_RESULTS: Final = 5
@@ -21,7 +21,7 @@ def _searchable(query: str) -> str:
     return query
 
 
-class Search(Arguments):
+class WebSearchArguments(ToolArguments):
     """What to search for."""
 
     query: Annotated[
@@ -32,27 +32,27 @@ class Search(Arguments):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class WebSearchOutcome:
     """The pages that were found, best first."""
 
     results: list[WebResult]
 
 
-def _run(arguments: Search) -> Outcome:
+def _run(arguments: WebSearchArguments) -> ToolOutcome:
     results = web_search().search(arguments.query, _MAX_RESULTS)
     parts = (f"Title: {each.title}\nContent: {each.content}\nLink: {each.link}\n---" for each in results)
-    return Outcome("\n".join(parts) or "No results found.", asdict(Found(results)))
+    return ToolOutcome("\n".join(parts) or "No results found.", asdict(WebSearchOutcome(results)))
 
 
-TOOL = Tool(
+TOOL = ServerTool(
     name="duckduckgo_search",
     title="Search the web",
     description=(
         "Search using DuckDuckGo (free, unlimited, privacy-focused). Returns up to 5 relevant search results "
         "with titles, content snippets, and links."
     ),
-    arguments=Search,
+    arguments=WebSearchArguments,
     effect="reads",
-    data=Found,
+    data=WebSearchOutcome,
     run=_run,
 )

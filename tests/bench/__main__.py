@@ -19,7 +19,7 @@ from tests.bench.peer_packages import installed
 from tests.bench.size import SMOKE, VARIABLE
 
 if TYPE_CHECKING:
-    from tests.bench.tables import Table
+    from tests.bench.tables import BenchTable
 
 HERE: Final = Path(__file__).parent
 README: Final = HERE / "README.md"
@@ -95,7 +95,7 @@ def _run(name: str, *, smoke: bool) -> Result:
     return Result(name, seconds, failed)
 
 
-def _section(tables: list[Table]) -> str:
+def _section(tables: list[BenchTable]) -> str:
     measured = f"Measured on {datetime.datetime.now(datetime.UTC).date()}: {platform.machine()}, "
     measured += f"{os.cpu_count()} cores, Python {platform.python_version()}.\n"
     measured += "This was a smoke run of the smallest sizes: its numbers say nothing.\n" if SMOKE else ""

@@ -9,21 +9,21 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from shared.knowledge.answering.relevance import bearing_on
+from shared.knowledge.answering.relevance import filter_relevant
 from shared.knowledge.embedding.e5 import E5
-from shared.knowledge.index import Index
-from shared.knowledge.passages import Document, Passage, Question
-from shared.knowledge.retrieval import Retriever
-from shared.knowledge.store.embedded import Embedded
-from tests.bench.datasets import ENCYCLOPAEDIA, data_sets, unmeasured
+from shared.knowledge.hybrid_search import HybridSearch
+from shared.knowledge.index import PassageIndex
+from shared.knowledge.passages import DocumentRef, Passage, SearchQuestion
+from shared.knowledge.store.embedded import EmbeddedVectorStore
+from tests.bench.datasets import ENCYCLOPAEDIA, data_sets, not_measured_table
 from tests.bench.size import sized
-from tests.bench.tables import Table, ms
-from tests.e2e.server import Server
-from tests.models import model_server, says
+from tests.bench.tables import BenchTable, ms
+from tests.helpers.kho_server import KhoServer
+from tests.helpers.model_server import model_server, reply_with
 
 if TYPE_CHECKING:
     from tests.bench.datasets import DataSet
-    from tests.models import Conversation
+    from tests.helpers.model_server import ModelRequestHandler
 
 TENANT: Final = "bench"
 ASKED: Final = sized(4, full=150)
@@ -35,21 +35,23 @@ DOCUMENTS: Final = sized(3, full=50)
 MODEL_SECONDS: Final = 5.0
 
 
-def tables() -> list[Table]:
+def tables() -> list[BenchTable]:
     """How good the floor of relevance is, and how well budgets are kept."""
     sets = data_sets(ENCYCLOPAEDIA)
-    return [_floor(sets) if sets else unmeasured("Relevance"), _budgets()]
+    return [_floor(sets) if sets else not_measured_table("Relevance"), _budgets()]
 
 
-def _floor(sets: list[DataSet]) -> Table:
+def _floor(sets: list[DataSet]) -> BenchTable:
     embedder = E5()
     rows = []
     with tempfile.TemporaryDirectory(prefix="kho-bench-") as folder:
-        store = Embedded(E5.space, folder)
-        closely, roughly = (Index(embedder, store, Retriever(embedder, store, parts=parts)) for parts in (True, False))
+        store = EmbeddedVectorStore(E5.space, folder)
+        closely, roughly = (
+            PassageIndex(embedder, store, HybridSearch(embedder, store, parts=parts)) for parts in (True, False)
+        )
         for each in {each.collection: each for each in sets}.values():
             for id_, text in each.corpus.items():
-                document = Document(TENANT, _half(each, id_), id_)
+                document = DocumentRef(TENANT, _half(each, id_), id_)
                 closely.replace(document, 1, [Passage(document, 0, text, 1)])
         for each in sets:
             counted = [count for index in (closely, roughly) for count in _count(each, index)]
@@ -61,16 +63,16 @@ def _floor(sets: list[DataSet]) -> Table:
         "anything does.",
     ]
     columns = ["", "found", "kept", "wrongly answered", "without a closer look: found", "kept", "wrongly answered"]
-    return Table("Relevance", columns, rows, notes)
+    return BenchTable("Relevance", columns, rows, notes)
 
 
-def _count(each: DataSet, index: Index) -> tuple[int, int, int]:
+def _count(each: DataSet, index: PassageIndex) -> tuple[int, int, int]:
     found = kept = wrongly = 0
     for query in random.Random(1).sample(sorted(each.queries), ASKED):
         text, right = each.queries[query], next(iter(each.relevant[query]))
         for collection in (f"{each.collection}-0", f"{each.collection}-1"):
-            ranking = index.rank(Question(text, TENANT, (collection,), TOP_K))
-            bearing = {hit.passage.document.document_id for hit in bearing_on(text, ranking.hits, ranking.measure)}
+            ranking = index.rank(SearchQuestion(text, TENANT, (collection,), TOP_K))
+            bearing = {hit.passage.document.document_id for hit in filter_relevant(text, ranking.hits, ranking.measure)}
             if collection == _half(each, right):
                 found += right in {hit.passage.document.document_id for hit in ranking.hits}
                 kept += right in bearing
@@ -83,21 +85,24 @@ def _half(each: DataSet, id_: str) -> str:
     return f"{each.collection}-{int(id_.removeprefix('p')) // ARTICLE % 2}"
 
 
-def _budgets() -> Table:
+def _budgets() -> BenchTable:
     rows = []
     with tempfile.TemporaryDirectory(prefix="kho-bench-") as folder, model_server() as model:
         settings = {"KHO_MODEL_PROVIDER": "openai", "KHO_MODEL": "m", "KHO_MODEL_URL": f"{model.address}/v1"}
 
-        def slowly(conversation: Conversation) -> None:
+        def slowly(conversation: ModelRequestHandler) -> None:
             if not model.ending.wait(MODEL_SECONDS):
-                says("Done [1].")(conversation)
+                reply_with("Done [1].")(conversation)
 
-        with Server(Path(folder) / "data", environment=settings) as server:
+        with KhoServer(Path(folder) / "data", environment=settings) as server:
             for number in range(DOCUMENTS):
                 content = {"body": f"# Pods\n\nPods of kind {number} restart by themselves."}
                 document = {"document_id": f"d{number}", "parent_id": "root", "content": content}
                 server.post("/agent-data/create_document", json.dumps(document).encode())
-            for behave, said in ((says("Done [1]."), "a model that answers at once"), (slowly, "one that takes 5 s")):
+            for behave, said in (
+                (reply_with("Done [1]."), "a model that answers at once"),
+                (slowly, "one that takes 5 s"),
+            ):
                 model.behave = behave
                 for budget in (100, 200, 1000):
                     calls = CALLS if budget < 1000 else max(1, CALLS // 10)
@@ -107,10 +112,10 @@ def _budgets() -> Table:
                         [said, str(budget), ms(taken[calls // 2]), ms(taken[int(calls * 0.99)]), f"{over} of {calls}"]
                     )
     columns = ["with", "max_latency_ms", "p50", "p99", "over the budget"]
-    return Table(f"Answers through HTTP, one after the other, {DOCUMENTS} documents", columns, rows)
+    return BenchTable(f"Answers through HTTP, one after the other, {DOCUMENTS} documents", columns, rows)
 
 
-def _taken(server: Server, budget: int) -> float:
+def _taken(server: KhoServer, budget: int) -> float:
     body = json.dumps({"query": "How do pods restart?", "routing": {"max_latency_ms": budget}}).encode()
     started = time.perf_counter()
     response = server.post("/agent-data/query_knowledge", body)

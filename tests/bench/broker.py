@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from awscrt import io, mqtt5  # type: ignore[import-untyped]
 
-from infra.local.broker.access import FleetAccess
+from infra.local.broker.authorization import FleetAccessRules
 from infra.local.broker.limits import Limits
-from infra.local.broker.local import LocalBroker
-from infra.local.listening import listen
+from infra.local.broker.local_broker import LocalBroker
+from infra.local.sockets import listen
 from tests.bench import tables as bench
 from tests.bench.size import sized
+from tests.helpers.mqtt_client import admit_all
 from tests.helpers.wait import CEILING_SECONDS, until
-from tests.mosquitto.running import environment, find
-from tests.mqtt import everyone
+from tests.mosquitto.broker import environment, find
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,7 @@ TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
-class Broker:
+class BrokerProcess:
     """A broker in a process of its own."""
 
     port: int
@@ -56,7 +56,7 @@ class Broker:
 class Loop:
     """A caller and a device that answers it, bare: nothing is checked, matched or logged."""
 
-    broker: Broker
+    broker: BrokerProcess
     bootstrap: io.ClientBootstrap
     waits: list[float] = field(default_factory=list)
     device: Any = field(init=False)
@@ -113,7 +113,7 @@ class Loop:
         return client
 
 
-def tables() -> list[bench.Table]:
+def tables() -> list[bench.BenchTable]:
     """Measure each broker in turn, round by round, through awscrt."""
     bootstrap = io.ClientBootstrap(group := io.EventLoopGroup(1), io.DefaultHostResolver(group))
     with ExitStack() as stack:
@@ -131,7 +131,7 @@ def tables() -> list[bench.Table]:
     if not installed:
         notes.append("mosquitto is not installed here; `make mosquitto` fetches it.")
     columns = ["in flight", "broker", "calls/s", "p50", "p99", "the broker's CPU a call"]
-    return [bench.Table("A call and its answer over MQTT 5", columns, rows, notes)]
+    return [bench.BenchTable("A call and its answer over MQTT 5", columns, rows, notes)]
 
 
 def _measured(loops: dict[str, Loop], in_flight: int, calls: int) -> list[list[str]]:
@@ -155,17 +155,17 @@ def _measured(loops: dict[str, Loop], in_flight: int, calls: int) -> list[list[s
 
 
 @contextmanager
-def _ours() -> Iterator[Broker]:
+def _ours() -> Iterator[BrokerProcess]:
     process = subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout
     try:
-        yield Broker(int(process.stdout.readline()), process.pid)
+        yield BrokerProcess(int(process.stdout.readline()), process.pid)
     finally:
         process.communicate()
 
 
 @contextmanager
-def _mosquitto(program: Path) -> Iterator[Broker]:
+def _mosquitto(program: Path) -> Iterator[BrokerProcess]:
     with listen("127.0.0.1", 0) as probe:
         port = probe.getsockname()[1]
     with tempfile.NamedTemporaryFile("w", suffix=".conf") as settings:
@@ -174,7 +174,7 @@ def _mosquitto(program: Path) -> Iterator[Broker]:
         process = subprocess.Popen([program, "-c", settings.name], stderr=subprocess.DEVNULL, env=environment())
         try:
             until(lambda: _listens(port))
-            yield Broker(port, process.pid)
+            yield BrokerProcess(port, process.pid)
         finally:
             process.terminate()
             process.wait()
@@ -188,7 +188,7 @@ def _listens(port: int) -> bool:
 def _serve() -> None:
     """Be the broker until the standard input ends."""
     listener = listen("127.0.0.1", 0)
-    LocalBroker(listener, FleetAccess(TOKEN, everyone), Limits(publishes_per_second=None))
+    LocalBroker(listener, FleetAccessRules(TOKEN, admit_all), Limits(publishes_per_second=None))
     print(listener.getsockname()[1], flush=True)
     sys.stdin.read()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tests.bench.size import sized
-from tests.bench.tables import Table
+from tests.bench.tables import BenchTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,9 +51,9 @@ def data_sets(family: str = "") -> list[DataSet]:
     return [_read(folder) for folder in sorted(FOLDER.glob(f"{family}*"))] if FOLDER.is_dir() else []
 
 
-def unmeasured(title: str) -> Table:
+def not_measured_table(title: str) -> BenchTable:
     """Return a table that says that the data sets are missing."""
-    return Table(title, [], [], [f"Not measured: the data sets are not at `../shared/{FOLDER.name}`."])
+    return BenchTable(title, [], [], [f"Not measured: the data sets are not at `../shared/{FOLDER.name}`."])
 
 
 def _read(folder: Path) -> DataSet:

@@ -23,14 +23,14 @@ from unittest.mock import patch
 
 from awscrt import io, mqtt5  # type: ignore[import-untyped]
 
-from infra.local.listening import listen
 from infra.local.simulator.quirks import Quirk
+from infra.local.sockets import listen
 from shared.rpc.caller import LOCAL
 from tests.bench import tables as bench
 from tests.bench.size import sized
-from tests.devices import forget
+from tests.helpers.device_backend import reset_settings
+from tests.helpers.dynamodb import running_store
 from tests.helpers.wait import CEILING_SECONDS
-from tests.store import running_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,12 +47,12 @@ TOKEN: Final = "bench"
 ECHO: Final = "self.test.echo"
 KHO: Final = str(Path(sys.executable).with_name("kho"))
 STAGES: Final = {
-    "look up the device, once in 10 s": "device_server.device_of",
-    "look up session and catalogue, once in 10 s": "shared.devices.talks.Talks._kept",
-    "check the arguments": "shared.devices.talks.checked",
-    "hear the device's topic": "device_server.wire.MqttLine._heard",
-    "send, by a signed HTTP request": "device_server.wire.MqttLine.send",
-    "wait for the reply": "shared.devices.exchange._wait",
+    "look up the device, once in 10 s": "device_server.require_device",
+    "look up session and catalogue, once in 10 s": "shared.devices.device_client.DeviceClient._cached_catalogue",
+    "check the arguments": "shared.devices.device_client.validate_arguments",
+    "hear the device's topic": "shared.devices.mqtt.transport.MqttTransport._receive",
+    "send, by a signed HTTP request": "shared.devices.mqtt.transport.MqttTransport.send",
+    "wait for the reply": "shared.devices.rpc._wait",
     "log and count": "shared.telemetry._record",
 }
 
@@ -60,12 +60,12 @@ CACHED: Final = [name for name in STAGES if name.endswith("once in 10 s")]
 """The stages that a call may pass without work."""
 
 
-class Lost(Exception):
+class CallLost(Exception):
     """A call that was not answered."""
 
 
 @dataclass
-class Bare:
+class AwscrtContender:
     """awscrt alone: publishes, and matches replies by the text that comes back; nothing is checked or logged."""
 
     port: int
@@ -104,7 +104,7 @@ class Bare:
         try:
             reply = mine.get(timeout=CEILING_SECONDS)
         except queue.Empty:
-            raise Lost("no reply") from None
+            raise CallLost("no reply") from None
         said: str = json.loads(reply)["payload"]["result"]["content"][0]["text"]
         return said
 
@@ -119,7 +119,7 @@ class Bare:
 _TEXT: Final = re.compile(rb'"text":"([^"]*)"')
 
 
-class Ours:
+class DeviceServerContender:
     """The function, called through the JSON that doors send it."""
 
     def __init__(self) -> None:
@@ -133,32 +133,32 @@ class Ours:
         call = {"method": "", "params": params, "caller": LOCAL.record(), "correlation_id": "bench-of-devices"}
         answer = json.loads(json.dumps(self._handler(json.loads(json.dumps(call)), None)))
         if "error" in answer:
-            raise Lost(answer["error"]["code"])
+            raise CallLost(answer["error"]["code"])
         said: str = answer["result"]["content"][0]["text"]
         return said
 
 
-def tables() -> list[bench.Table]:
+def tables() -> list[bench.BenchTable]:
     """Measure alone and in a crowd, ours and bare in turn."""
     sys.setswitchinterval(SWITCH_SECONDS)
     with ExitStack() as stack:
         stack.enter_context(running_store())
         port = stack.enter_context(_devices())
         stack.enter_context(_log_to_file())
-        bare, ours = Bare(port), Ours()
+        bare, ours = AwscrtContender(port), DeviceServerContender()
         ids = [f"sim-{number}" for number in range(1, DEVICES + 1)]
         _appear(ids)
         contenders: dict[str, Call] = {"bare awscrt": bare.call, "Kho": ours.call}
         return [_alone(contenders, ids), *_crowd(contenders, ids)]
 
 
-def _alone(contenders: dict[str, Call], ids: list[str]) -> bench.Table:
+def _alone(contenders: dict[str, Call], ids: list[str]) -> bench.BenchTable:
     numbers = itertools.count()
     runs = {name: lambda call=call: call(ids[0], f"alone {next(numbers)}") for name, call in contenders.items()}
     timings = bench.interleaved(runs, ALONE)
     rows = [[name, bench.ms(each.p50), bench.ms(each.p99)] for name, each in timings.items()]
     added = timings["Kho"].p50 - timings["bare awscrt"].p50
-    return bench.Table(
+    return bench.BenchTable(
         "One call at a time",
         ["", "p50", "p99"],
         rows,
@@ -166,7 +166,7 @@ def _alone(contenders: dict[str, Call], ids: list[str]) -> bench.Table:
     )
 
 
-def _crowd(contenders: dict[str, Call], ids: list[str]) -> list[bench.Table]:
+def _crowd(contenders: dict[str, Call], ids: list[str]) -> list[bench.BenchTable]:
     rows, notes = (
         [],
         ["Callers, broker and devices are three processes on the same cores, and both sides call the same devices."],
@@ -179,7 +179,7 @@ def _crowd(contenders: dict[str, Call], ids: list[str]) -> list[bench.Table]:
         rate = f"{CALLS / seconds:,.0f}"
         rows.append([name, rate, bench.ms(timing.p50), bench.ms(timing.p99), str(CALLS - len(waits)), str(swapped)])
         notes += [f"{name} lost {number} with {why}." for why, number in wrong.items()]
-    crowd = bench.Table(
+    crowd = bench.BenchTable(
         f"{CALLS:,} calls to {DEVICES:,} devices, {IN_FLIGHT} in flight",
         ["", "calls/s", "p50", "p99", "lost", "swapped"],
         rows,
@@ -190,7 +190,7 @@ def _crowd(contenders: dict[str, Call], ids: list[str]) -> list[bench.Table]:
     unseen = [name for name in STAGES if name not in CACHED and not took[name]]
     assert not unseen, f"no call went through {unseen}"
     stages = [[name, bench.ms(spent[name] / CALLS), f"{took[name] / CALLS:.2f}"] for name in STAGES]
-    where = bench.Table(
+    where = bench.BenchTable(
         f"Where a call's time goes, {IN_FLIGHT} in flight",
         ["", "a call", "times a call"],
         stages,
@@ -212,7 +212,7 @@ def _run(call: Call, ids: list[str], label: str, calls: int) -> tuple[list[float
         started = time.perf_counter()
         try:
             wrong["swapped"] += call(ids[number % len(ids)], text) != text
-        except Lost as error:
+        except CallLost as error:
             wrong[str(error)] += 1
             return
         waits.append(time.perf_counter() - started)
@@ -272,7 +272,7 @@ def _devices() -> Iterator[int]:
     """A broker without a rate limit and a fleet, each in a process of its own; the broker's port."""
     with listen("127.0.0.1", 0) as one, listen("127.0.0.1", 0) as other:
         port, plane = one.getsockname()[1], other.getsockname()[1]
-    command = [sys.executable, "-m", "tests.broker_process", str(port), str(plane), TOKEN, "unlimited"]
+    command = [sys.executable, "-m", "tests.helpers.broker_process", str(port), str(plane), TOKEN, "unlimited"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as broker, ExitStack() as stack:
         stack.callback(broker.kill)
         assert broker.stdout
@@ -283,7 +283,7 @@ def _devices() -> Iterator[int]:
             "KHO_MQTT_TOKEN": TOKEN,
             "AWS_ENDPOINT_URL_IOT_DATA_PLANE": f"http://127.0.0.1:{plane}/{TOKEN}",
         }
-        forget()
+        reset_settings()
         simulate = [KHO, "devices", "simulate", "-n", str(DEVICES), "--mqtt-url", url]
         simulate += ["--quirk", Quirk.SUBSCRIBES.value]
         with subprocess.Popen(simulate, stdout=subprocess.PIPE, text=True) as fleet:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 from shared import dynamodb
 from shared.telemetry import logger
 from tests.bench import tables as bench
-from tests.bench.consumed import consumed
+from tests.bench.consumed_capacity import consumed_capacity
 from tests.bench.size import sized
-from tests.documents import Agent
-from tests.store import running_store
+from tests.helpers.document_agent import DocumentAgent
+from tests.helpers.dynamodb import running_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,20 +26,20 @@ SHALLOW, DEEP = sized((2, 4), full=(4, 32))
 BODY: Final = "Bước khởi tạo hạ tầng, và những gì cần kiểm tra trước khi bắt đầu. " * sized(1, full=12)
 
 
-def tables() -> list[bench.Table]:
+def tables() -> list[bench.BenchTable]:
     """Measure the functions of agent-data on a store of their own."""
     level = logger.log_level
     logger.setLevel(logging.ERROR)
     try:
         with running_store():
-            dynamodb.use(None)
-            return [_costs(Agent("bench-costs")), _rates(Agent("bench-rates"))]
+            dynamodb.override_client(None)
+            return [_costs(DocumentAgent("bench-costs")), _rates(DocumentAgent("bench-rates"))]
     finally:
-        dynamodb.use(None)
+        dynamodb.override_client(None)
         logger.setLevel(level)
 
 
-def _costs(agent: Agent) -> bench.Table:
+def _costs(agent: DocumentAgent) -> bench.BenchTable:
     for length, name in ((SHALLOW, "shallow"), (DEEP, "deep")):
         for level in range(1, length + 1):
             agent.create(f"{name}-{level}", f"{name}-{level - 1}" if level > 1 else "root")
@@ -72,13 +72,13 @@ def _costs(agent: Agent) -> bench.Table:
     timings = bench.interleaved(operations, ROUNDS)
     rows = []
     for name, run in operations.items():
-        with consumed() as units:
+        with consumed_capacity() as units:
             run()
         calls, writes, reads = units["calls"], units["write"], units["read"]
         rows.append(
             [name, bench.ms(timings[name].p50), bench.ms(timings[name].p99), *map(_number, (calls, writes, reads))]
         )
-    return bench.Table(
+    return bench.BenchTable(
         "What a call costs",
         ["call", "p50", "p99", "calls to the store", "write units", "read units"],
         rows,
@@ -90,7 +90,7 @@ def _costs(agent: Agent) -> bench.Table:
     )
 
 
-def _rates(agent: Agent) -> bench.Table:
+def _rates(agent: DocumentAgent) -> bench.BenchTable:
     names = [f"d{number}" for number in range(64)]
     for number, name in enumerate(names):
         agent.create(name, "root" if number < 8 else names[number // 4], body=BODY)
@@ -105,7 +105,7 @@ def _rates(agent: Agent) -> bench.Table:
     for name, run in (("update_document", update), ("move_document", move)):
         rates = [_per_second(run, writers) for writers in (1, 8)]
         rows.append([name, *(f"{rate:.0f} / s" for rate in rates)])
-    return bench.Table(
+    return bench.BenchTable(
         "How many in a second",
         ["call", "1 writer", "8 writers"],
         rows,

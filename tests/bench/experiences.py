@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from shared.experiences.ranking import RELEVANCE_FLOOR, Match, month_end, ranked
-from shared.experiences.secrets import findings
+from shared.experiences.ranking import RELEVANCE_FLOOR, ExperienceMatch, month_end, rank
+from shared.experiences.secret_scanner import find_secrets
+from shared.knowledge.bm25 import question_terms
 from shared.knowledge.embedding import Embedding
 from shared.knowledge.embedding.e5 import E5
 from shared.knowledge.embedding.spaces import E5_SMALL
-from shared.knowledge.lexical import question_terms
-from shared.knowledge.matching import Entry, Matcher
-from shared.knowledge.store import Ask, Point, Scope
-from shared.knowledge.store.embedded import Embedded
+from shared.knowledge.exhaustive_search import ExhaustiveSearch, SearchEntry
+from shared.knowledge.store import Point, Scope, VectorQuery
+from shared.knowledge.store.embedded import EmbeddedVectorStore
 from tests.bench.size import sized
-from tests.bench.tables import Table, Timing, ms
-from tests.labelled.code import CODE
-from tests.labelled.safe import PROSE, TECHNICAL
+from tests.bench.tables import BenchTable, Timing, ms
+from tests.data.secret_corpus.code import CODE
+from tests.data.secret_corpus.safe import PROSE, TECHNICAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -50,7 +50,7 @@ COLLECTION: Final = "bench"
 YEARS: Final = 3 * 365 * 24 * 3600
 
 
-class Cheap:
+class WordSumEmbedder:
     """An embedder whose vectors are sums of one a word, about as far from each other as e5's."""
 
     space: Space = replace(E5_SMALL, tokens=False)
@@ -72,7 +72,7 @@ class Cheap:
         return partial(self.question, text)
 
 
-class Paid(Cheap):
+class Paid(WordSumEmbedder):
     """The same, for whoever has let e5 read the question first."""
 
     def __init__(self, embedder: Embedder) -> None:
@@ -84,22 +84,22 @@ class Paid(Cheap):
         return super().question(text)
 
 
-def tables() -> list[Table]:
+def tables() -> list[BenchTable]:
     """What queries cost, and what finding secrets costs."""
     with _store() as store:
         _fill(store)
-        return [_queries(store, Matcher(Cheap(), store, COLLECTION)), _secrets()]
+        return [_queries(store, ExhaustiveSearch(WordSumEmbedder(), store, COLLECTION)), _secrets()]
 
 
-def _fill(store: Embedded) -> None:
+def _fill(store: EmbeddedVectorStore) -> None:
     shelf = _Shelf(store)
-    matcher = Matcher(Cheap(), shelf, COLLECTION)
+    matcher = ExhaustiveSearch(WordSumEmbedder(), shelf, COLLECTION)
     draw = random.Random(1)
     for number in range(EXPERIENCES):
         topic = draw.randrange(EXPERIENCES // A_TOPIC)
         text = " ".join([*_topic(topic), *(_word(draw) for _ in range(12))])
         standing = {"id": str(number), "created": time.time() - draw.randrange(YEARS), "query_count": _count(draw)}
-        matcher.keep(Entry(str(number), text, 1, standing, 0))
+        matcher.keep(SearchEntry(str(number), text, 1, standing, 0))
     shelf.flush()
     _settled(store)
 
@@ -107,7 +107,7 @@ def _fill(store: Embedded) -> None:
 class _Shelf:
     """The store while it is filled with what nobody else writes: many points at a time, and nothing to replace."""
 
-    def __init__(self, store: Embedded) -> None:
+    def __init__(self, store: EmbeddedVectorStore) -> None:
         self._store = store
         self._points: dict[int, list[Point]] = {}
 
@@ -133,19 +133,19 @@ class _Shelf:
         return getattr(self._store, name)
 
 
-def _queries(store: VectorStore, matcher: Matcher) -> Table:
+def _queries(store: VectorStore, matcher: ExhaustiveSearch) -> BenchTable:
     draw = random.Random(2)
     questions = [" ".join(_topic(draw.randrange(EXPERIENCES // A_TOPIC))[:5]) for _ in range(QUESTIONS)]
-    cheap, paid = Cheap(), Matcher(Paid(E5()), store, COLLECTION)
+    cheap, paid = WordSumEmbedder(), ExhaustiveSearch(Paid(E5()), store, COLLECTION)
     vectors = {question: cheap.question(question).vector for question in questions}
     scope = Scope(TENANT, (COLLECTION,), kind="passage")
 
     def plain(question: str, limit: int) -> int:
-        (found,) = store.search([Ask(vectors[question], scope, limit)])
+        (found,) = store.search([VectorQuery(vectors[question], scope, limit)])
         return len(store.read(list(found)))
 
     def both(question: str, limit: int) -> int:
-        asks = [Ask(vectors[question], scope, limit), Ask(question_terms(question), scope, limit)]
+        asks = [VectorQuery(vectors[question], scope, limit), VectorQuery(question_terms(question), scope, limit)]
         return sum(len(store.read(list(found))) for found in store.search(asks))
 
     ways: dict[str, Callable[[str], int]] = {
@@ -170,7 +170,7 @@ def _queries(store: VectorStore, matcher: Matcher) -> Table:
         [name, ms(timing.p50), ms(_p90(timing)), f"{timing.p50 / base.p50:.2f}", f"{sum(found[name]) / QUESTIONS:.0f}"]
         for name, timing in timings.items()
     ]
-    return Table(
+    return BenchTable(
         f"A query among {EXPERIENCES:,} experiences, beside plain searches of the same vectors",
         ["", "p50", "p90", "ratio of p50", "found"],
         rows,
@@ -182,21 +182,21 @@ def _queries(store: VectorStore, matcher: Matcher) -> Table:
     )
 
 
-def _ranked(matcher: Matcher, question: str) -> list[Match]:
+def _ranked(matcher: ExhaustiveSearch, question: str) -> list[ExperienceMatch]:
     matches = [
-        Match(
+        ExperienceMatch(
             each.standing["id"], round(each.relevance, 4), int(each.standing["query_count"]), each.standing["created"]
         )
         for each in matcher.matches(question, RELEVANCE_FLOOR)
     ]
-    return ranked(matches, month_end(datetime.now(UTC)))
+    return rank(matches, month_end(datetime.now(UTC)))
 
 
-def _secrets() -> Table:
+def _secrets() -> BenchTable:
     texts = {"prose in three languages": PROSE, "code, logs and settings": CODE, "hashes, versions, times": TECHNICAL}
     long = {name: _filled("\n".join(lines)) for name, lines in texts.items()}
     timed = {name: Timing([_processor_time(text) for _ in range(SCANS)]) for name, text in long.items()}
-    return Table(
+    return BenchTable(
         "Looking for secrets in 10 KB",
         ["", "p50", "p99"],
         [[name, ms(timing.p50), ms(timing.p99)] for name, timing in timed.items()],
@@ -206,7 +206,7 @@ def _secrets() -> Table:
 
 def _processor_time(text: str) -> float:
     started = time.process_time()
-    findings(text)
+    find_secrets(text)
     return time.process_time() - started
 
 
@@ -231,7 +231,7 @@ def _count(draw: random.Random) -> int:
 
 @cache
 def _direction(seed: int) -> Numbers:
-    return _unit(np.random.default_rng(seed).normal(size=Cheap.space.dimensions))
+    return _unit(np.random.default_rng(seed).normal(size=WordSumEmbedder.space.dimensions))
 
 
 def _unit(vector: Numbers) -> Numbers:
@@ -243,16 +243,16 @@ def _p90(timing: Timing) -> float:
 
 
 @contextmanager
-def _store() -> Iterator[Embedded]:
+def _store() -> Iterator[EmbeddedVectorStore]:
     with tempfile.TemporaryDirectory(prefix="kho-bench-") as folder:
-        store = Embedded(Cheap.space, folder)
+        store = EmbeddedVectorStore(WordSumEmbedder.space, folder)
         try:
             yield store
         finally:
             store.close()
 
 
-def _settled(store: Embedded) -> None:
+def _settled(store: EmbeddedVectorStore) -> None:
     """Wait until everything is in the graph."""
     while store._settling.locked():
         time.sleep(0.1)

@@ -6,21 +6,23 @@ from typing import Final
 
 from tests.bench import tables as bench
 from tests.bench.size import sized
-from tests.deployment.building import MB, built, sizes
-from tests.rie.installed import functions_python
+from tests.deployment.sam_build import MB, build_clone, sizes
+from tests.rie.installation import functions_python
 
 TITLE: Final = "Every function, built"
 ALONE: Final = sized("MemoryServerAddMessage", full="")
 """The one function that is built; all if empty."""
 
 
-def tables() -> list[bench.Table]:
+def tables() -> list[bench.BenchTable]:
     """Build the functions, and add up the sizes of their files."""
     if functions_python() is None:
         return [
-            bench.Table(TITLE, [], [], ["Not measured: `sam build` needs Python 3.13, as `python3.13` on the path."])
+            bench.BenchTable(
+                TITLE, [], [], ["Not measured: `sam build` needs Python 3.13, as `python3.13` on the path."]
+            )
         ]
-    with built(function=ALONE) as build:
+    with build_clone(function=ALONE) as build:
         found = sizes(build)
     assert found
     too_large = [size.function.name for size in found if size.total > size.limit]
@@ -39,4 +41,4 @@ def tables() -> list[bench.Table]:
         "Unzipped, as `sam build` makes it of a fresh clone for arm64; `sam validate --lint` finds nothing. Lambda",
         "takes 250 MB; a function of memory-server is to stay under 40 MB.",
     ]
-    return [bench.Table(TITLE, ["function", "code", "layers", "together", "its layers"], rows, notes)]
+    return [bench.BenchTable(TITLE, ["function", "code", "layers", "together", "its layers"], rows, notes)]

@@ -13,10 +13,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from shared.rpc import invoke
-from shared.rpc.offers import offers
+from shared.rpc.mcp_catalog import mcp_catalog
 from tests.bench import tables as bench
 from tests.bench.size import sized
-from tests.mcp import MODERN, asking, initializing, said
+from tests.helpers.mcp_events import MODERN, initialize_event, request_event, response_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,31 +29,31 @@ TOOL: Final = "memory_add_message"
 ARGUMENTS: Final = {"conversation_id": "chat_1", "role": "user", "content": "Răng của tôi đau khi uống nước lạnh. " * 5}
 RESULT: Final = {"status": "success", "conversation_id": "chat_1"}
 MESSAGES: Final = {
-    "initialize": initializing(HANDSHAKE),
-    "tools/list": asking("tools/list", HANDSHAKE),
-    "tools/call": asking("tools/call", HANDSHAKE, name=TOOL, arguments=ARGUMENTS),
+    "initialize": initialize_event(HANDSHAKE),
+    "tools/list": request_event("tools/list", HANDSHAKE),
+    "tools/call": request_event("tools/call", HANDSHAKE, name=TOOL, arguments=ARGUMENTS),
 }
 IMPORTED: Final = {
     "nothing but Python": "",
-    "Kho, `doors.mcp`": "import doors.mcp",
+    "Kho, `endpoints.mcp`": "import endpoints.mcp",
     "the SDK's models alone, `mcp_types.methods`": "import mcp_types.methods",
     "FastMCP's `http_app` + Mangum": "import fastmcp, mangum; mangum.Mangum(fastmcp.FastMCP('x').http_app())",
     "awslabs `mcp-lambda-handler`": "import awslabs.mcp_lambda_handler",
 }
 
 
-def tables() -> list[bench.Table]:
+def tables() -> list[bench.BenchTable]:
     """Measure both."""
     return [_handled(), _imported()]
 
 
-def _handled() -> bench.Table:
+def _handled() -> bench.BenchTable:
     os.environ["KHO_AUTH"] = "open"
     os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"
-    from doors import mcp
+    from endpoints import mcp
 
     logging.disable()
-    invoke.use(lambda _function, _payload: json.dumps({"result": RESULT}).encode())
+    invoke.use_transport(lambda _function, _payload: json.dumps({"result": RESULT}).encode())
     handlers: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
         "Kho": lambda event: mcp.handler(event, None),
         "FastMCP + Mangum": _fastmcp(),
@@ -63,10 +63,10 @@ def _handled() -> bench.Table:
     for method, event in MESSAGES.items():
         contenders = {name: partial(_repeat, handler, event) for name, handler in handlers.items()}
         for name, handler in handlers.items():
-            assert "result" in said(handler(event)), (name, method)
+            assert "result" in response_message(handler(event)), (name, method)
         if method != "initialize":
             params = {} if method == "tools/list" else {"name": TOOL, "arguments": ARGUMENTS}
-            contenders["Kho, 2026-07-28"] = partial(_repeat, handlers["Kho"], asking(method, MODERN, **params))
+            contenders["Kho, 2026-07-28"] = partial(_repeat, handlers["Kho"], request_event(method, MODERN, **params))
         timings = {name: each.p50 / CALLS for name, each in bench.interleaved(contenders, ROUNDS).items()}
         newest = bench.ms(timings["Kho, 2026-07-28"]) if "Kho, 2026-07-28" in timings else "-"
         ratio = f"{timings['FastMCP + Mangum'] / timings['Kho']:.1f}"
@@ -76,15 +76,15 @@ def _handled() -> bench.Table:
     logging.disable(logging.NOTSET)
     notes = [
         f"Warm medians, in-process, at {HANDSHAKE}; Kho at {MODERN} beside it. Each lists the same",
-        f"{len(offers().tools)} tools with the same schemas; the call takes the same message and stores nothing.",
+        f"{len(mcp_catalog().tools)} tools with the same schemas; the call takes the same message and stores nothing.",
         "awslabs knows neither output schemas nor structured content, checks no arguments, and speaks no newer",
         "revision than 2024-11-05.",
     ]
     columns = ["message", *handlers, "FastMCP / Kho", f"Kho, {MODERN}"]
-    return bench.Table("MCP at handler level", columns, rows, notes)
+    return bench.BenchTable("MCP at handler level", columns, rows, notes)
 
 
-def _imported() -> bench.Table:
+def _imported() -> bench.BenchTable:
     samples: dict[str, list[float]] = {name: [] for name in IMPORTED}
     for _ in range(IMPORTS):
         for name, program in IMPORTED.items():
@@ -98,7 +98,7 @@ def _imported() -> bench.Table:
         f"Medians of {IMPORTS} new processes each, interleaved. The SDK's models of the protocol are most of what the",
         "door imports: whoever speaks through the SDK pays for them.",
     ]
-    return bench.Table("Importing an MCP door", ["what", "time"], rows, notes)
+    return bench.BenchTable("Importing an MCP door", ["what", "time"], rows, notes)
 
 
 def _fastmcp() -> Callable[[dict[str, Any]], dict[str, Any]]:
@@ -112,7 +112,7 @@ def _fastmcp() -> Callable[[dict[str, Any]], dict[str, Any]]:
             return ToolResult(structured_content=RESULT)
 
     server: FastMCP[Any] = FastMCP("bench", version="1")
-    for each in offers().tools:
+    for each in mcp_catalog().tools:
         told = each.described
         server.add_tool(
             Same(
@@ -153,7 +153,7 @@ def _awslabs() -> Callable[[dict[str, Any]], dict[str, Any]]:
     server = MCPLambdaHandler("bench", "1")
     server.tools = {
         each.name: {name: each.described[name] for name in ("name", "description", "inputSchema")}
-        for each in offers().tools
+        for each in mcp_catalog().tools
     }
     server.tool_implementations = dict.fromkeys(server.tools, lambda **_arguments: json.dumps(RESULT))
 

@@ -16,19 +16,19 @@ from uuid import uuid4
 import boto3
 from botocore.exceptions import ClientError
 
+from infra.local.data_folder import read_server_info
 from infra.local.dynamodb import connect
 from infra.local.environment import point_at_store, prepare
-from infra.local.folder import serving
 from infra.local.template import load
 from shared.config import config
 from shared.dynamodb import Keys, Table, Write
 from shared.memory import keys
 from shared.memory.conversations import Conversations
-from shared.memory.histories import History
+from shared.memory.message_history import MessageHistory
 from tests.bench import tables as bench
-from tests.bench.consumed import consumed
+from tests.bench.consumed_capacity import consumed_capacity
 from tests.bench.size import sized
-from tests.e2e.server import Server
+from tests.helpers.kho_server import KhoServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,18 +47,18 @@ STEPS: Final = sized((1_000,), full=(100, 10, 1))
 """How many messages at a time are added to find the upper limit."""
 
 
-def tables() -> list[bench.Table]:
+def tables() -> list[bench.BenchTable]:
     """Measure through the doors of a running server and at its store, LangChain's history on the same store."""
-    with tempfile.TemporaryDirectory(prefix="kho-bench-") as folder, Server(Path(folder) / "data") as server:
-        running = serving(server.data)
+    with tempfile.TemporaryDirectory(prefix="kho-bench-") as folder, KhoServer(Path(folder) / "data") as server:
+        running = read_server_info(server.data)
         assert running
         prepare(load(), auth="open")
         point_at_store(running["store_url"])
-        ours = Ours()
-        return [_growth(server, ours), _beside(ours, Peer())]
+        ours = KhoConversations()
+        return [_growth(server, ours), _beside(ours, LangChainHistory())]
 
 
-class Ours:
+class KhoConversations:
     """Our conversations at store level."""
 
     def __init__(self) -> None:
@@ -89,10 +89,10 @@ class Ours:
 
     def context(self, conversation_id: str) -> None:
         """Read the last six messages."""
-        assert len(History(self.conversations, conversation_id).recent(6)) == 6
+        assert len(MessageHistory(self.conversations, conversation_id).recent(6)) == 6
 
 
-class Peer:
+class LangChainHistory:
     """LangChain's history, in a table of its own in the same store."""
 
     TABLE: Final = "langchain"
@@ -127,7 +127,7 @@ class Peer:
         history.add_message(self.message)
 
 
-def _growth(server: Server, ours: Ours) -> bench.Table:
+def _growth(server: KhoServer, ours: KhoConversations) -> bench.BenchTable:
     """What a call costs at ten messages and at twenty thousand, through each door and at the store."""
     long = ours.conversation(LONG)
 
@@ -159,19 +159,19 @@ def _growth(server: Server, ours: Ours) -> bench.Table:
     ]
     columns = ["method", "through", "p50 at 10", f"p50 at {LONG:,}", "ratio", "p99 at 10", f"p99 at {LONG:,}"]
     notes = [f"{ROUNDS} rounds, each of every row's two calls. The promise: a ratio under 1.5."]
-    return bench.Table("A conversation's length, and what a call costs", columns, rows, notes)
+    return bench.BenchTable("A conversation's length, and what a call costs", columns, rows, notes)
 
 
 def _call_next(call: Callable[[str], None], conversation_ids: Iterator[str]) -> None:
     call(next(conversation_ids))
 
 
-def _beside(ours: Ours, peer: Peer) -> bench.Table:
+def _beside(ours: KhoConversations, peer: LangChainHistory) -> bench.BenchTable:
     """The same work by LangChain's history: one item, read and written as a whole."""
     few, short, middle = ours.short(), ours.conversation(10), ours.conversation(MIDDLE - 1)
     histories = iter([peer.history(10) for _ in range(PEER_ROUNDS + 1)])
     little, large = peer.history(10), peer.history(MIDDLE - 1)
-    with consumed() as our_capacity:
+    with consumed_capacity() as our_capacity:
         ours.add(middle)
     with _consumed(large.table.meta.client) as their_capacity:
         peer.add(large)
@@ -201,17 +201,17 @@ def _beside(ours: Ours, peer: Peer) -> bench.Table:
         f"Medians of {PEER_ROUNDS} rounds at the store; messages of {len(TEXT.encode())} bytes. We read the last six "
         "messages, LangChain's `DynamoDBChatMessageHistory` can read all of them only."
     ]
-    return bench.Table("Beside LangChain's DynamoDB history, on the same local store", columns, rows, notes)
+    return bench.BenchTable("Beside LangChain's DynamoDB history, on the same local store", columns, rows, notes)
 
 
-def _our_kept(ours: Ours) -> int:
+def _our_kept(ours: KhoConversations) -> int:
     conversation_id = ours.conversation(1)
     with ThreadPoolExecutor(WRITERS) as pool:
         list(pool.map(ours.add, [conversation_id] * WRITERS * EACH))
-    return len(History(ours.conversations, conversation_id).page(None, None).messages) - 1
+    return len(MessageHistory(ours.conversations, conversation_id).page(None, None).messages) - 1
 
 
-def _their_kept(peer: Peer) -> int:
+def _their_kept(peer: LangChainHistory) -> int:
     session_id = uuid4().hex
     histories = [peer.history(0, session_id) for _ in range(WRITERS)]
     with ThreadPoolExecutor(WRITERS) as pool:
@@ -219,7 +219,7 @@ def _their_kept(peer: Peer) -> int:
     return len(histories[0].messages)
 
 
-def _their_end(peer: Peer, large: Any) -> int:
+def _their_end(peer: LangChainHistory, large: Any) -> int:
     """How many messages a history held when one more was refused."""
     for step in STEPS:
         with suppress(ClientError):

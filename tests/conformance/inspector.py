@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from infra.local.simulator.fleet import Fleet
-from tests.e2e.server import Server
-from tests.e2e.test_devices import mqtt_port
+from tests.e2e.devices.test_broker import mqtt_port
+from tests.helpers.kho_server import KhoServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,7 @@ def run(node: Path, modules: Path) -> None:
     print("\n=== Inspector", flush=True)
     with tempfile.TemporaryDirectory(prefix="kho-inspected-") as folder:
         data = Path(folder) / "data"
-        with Server(data) as server:
+        with KhoServer(data) as server:
 
             def at(path: str) -> Ask:
                 return asking(server.address + path, "--transport", "http")

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from doors import mcp
-from doors.mcp_transport import Transport
+from api.mcp_transport import McpTransport
+from endpoints import mcp
 from infra.local.functions import Functions
 from infra.local.gateway import Gateway
-from infra.local.listening import address_of, listen
+from infra.local.sockets import address_of, listen
 from infra.local.template import load
 from shared.rpc import invoke
-from tests.conformance.fixtures import overlaid
-from tests.store import running_store
+from tests.conformance.fixtures import server_with_fixtures
+from tests.helpers.dynamodb import running_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,11 +28,11 @@ class WithFixtures(Functions):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._transport = Transport(overlaid())
+        self._transport = McpTransport(server_with_fixtures())
 
     def _import(self, name: str) -> Callable[[Any, Any], Any]:
-        if name == "doors-mcp":
-            return lambda event, _context: mcp.answer(event, self._transport)
+        if name == "endpoints-mcp":
+            return lambda event, _context: mcp.handle_message(event, self._transport)
         return super()._import(name)
 
 
@@ -44,7 +44,7 @@ def serving() -> Iterator[str]:
         template = load()
         functions = WithFixtures(template.functions)
         stack.callback(functions.close)
-        invoke.use(functions)
+        invoke.use_transport(functions)
         gateway = Gateway(template, functions, authorizing=False, access_log=lambda *_: None)
         stack.callback(gateway.close)
         listener = listen("127.0.0.1", 0)

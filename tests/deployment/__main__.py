@@ -13,16 +13,16 @@ from typing import Any
 import urllib3
 
 from infra.local.template import load
-from tests.deployment.building import built
-from tests.deployment.emulator import STACK, add_routes, client, emulated, without_what_it_lacks
-from tests.deployment.tools import surroundings, tool
+from tests.deployment.emulator import STACK, add_routes, client, running_emulator, without_what_it_lacks
+from tests.deployment.sam_build import build_clone
+from tests.deployment.tools import command_environment, tool
 
 
 def main() -> int:
     """0 if all came up and answers."""
-    with TemporaryDirectory(prefix="kho-deployment-") as folder, built(for_this_machine=True) as build:
+    with TemporaryDirectory(prefix="kho-deployment-") as folder, build_clone(for_this_machine=True) as build:
         template, missing = without_what_it_lacks(build / "template.yaml")
-        with emulated(Path(folder)) as url:
+        with running_emulator(Path(folder)) as url:
             _deploy(template, url)
             problems = _missing(url)
             problems += _calls(url, add_routes(url))
@@ -37,7 +37,7 @@ def _deploy(template: Path, url: str) -> None:
     ran = subprocess.run(
         command,
         cwd=template.parent,
-        env=surroundings(AWS_ENDPOINT_URL=url),
+        env=command_environment(AWS_ENDPOINT_URL=url),
         capture_output=True,
         text=True,
         check=False,
@@ -74,7 +74,7 @@ def _calls(url: str, api: str) -> list[str]:
     kho = str(Path(sys.executable).with_name("kho"))
     made = subprocess.run(
         [kho, "keys", "create", "--stack", STACK, "--tenant", "acme", "--role", "admin", "--json"],
-        env=surroundings(AWS_ENDPOINT_URL=url) | {"PATH": os.environ["PATH"]},
+        env=command_environment(AWS_ENDPOINT_URL=url) | {"PATH": os.environ["PATH"]},
         capture_output=True,
         text=True,
         check=False,

@@ -13,7 +13,7 @@ import urllib3
 import yaml
 
 from infra.local.template import TemplateLoader, load
-from tests.deployment.tools import surroundings, tool
+from tests.deployment.tools import command_environment, tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,12 +28,12 @@ _START_SECONDS: Final = 60
 
 
 @contextmanager
-def emulated(folder: Path) -> Iterator[str]:
+def running_emulator(folder: Path) -> Iterator[str]:
     """The emulator's address, while it runs."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    settings = surroundings(
+    settings = command_environment(
         HOME=str(folder), GATEWAY_PORT=str(port), BIND_HOST="127.0.0.1", IOT_MTLS_ENABLED="0", PERSIST_STATE="0"
     )
     url = f"http://127.0.0.1:{port}"

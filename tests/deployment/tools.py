@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from infra.prepare import install
-from tests.rie.installed import functions_python
+from tests.rie.installation import functions_python
 
 HERE: Final = Path(__file__).parent
 TARGET: Final = Path(sys.prefix) / "share" / "deployment"
@@ -40,7 +40,7 @@ def python313() -> str:
     return str(found)
 
 
-def surroundings(**more: str) -> dict[str, str]:
+def command_environment(**more: str) -> dict[str, str]:
     """An environment in which commands find Python 3.13, no account, and loopback without a proxy."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTHONPATH"))}
     nowhere = {

@@ -9,10 +9,10 @@ from unittest.mock import patch
 import pytest
 
 from shared.config import config
-from tests.e2e.server import Server
-from tests.identity_provider import AUDIENCE, IdentityProvider, identity_provider
-from tests.models import ModelServer, model_server
-from tests.surroundings import SURROUNDINGS
+from tests.helpers.environment import ORIGINAL_ENVIRONMENT
+from tests.helpers.identity_provider import AUDIENCE, IdentityProvider, identity_provider
+from tests.helpers.kho_server import KhoServer
+from tests.helpers.model_server import ModelServer, model_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 def _as_a_user_has_it() -> Iterator[None]:
     """Have commands that a test starts find the environment that this process was started in."""
     config.cache_clear()
-    with patch.dict(os.environ, SURROUNDINGS, clear=True):
+    with patch.dict(os.environ, ORIGINAL_ENVIRONMENT, clear=True):
         yield
     config.cache_clear()  # what it found there is not what other tests have
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KhoServer]:
     """A server that tests share; each uses conversations of its own."""
     nowhere = {"KHO_SEARCH_PROXY": "http://127.0.0.1:9"}
-    with Server(tmp_path_factory.mktemp("kho") / "data", environment=nowhere) as running:
+    with KhoServer(tmp_path_factory.mktemp("kho") / "data", environment=nowhere) as running:
         yield running
 
 
@@ -50,9 +50,9 @@ def provider() -> Iterator[IdentityProvider]:
 
 
 @pytest.fixture(scope="session")
-def guarded(tmp_path_factory: pytest.TempPathFactory, provider: IdentityProvider) -> Iterator[Server]:
+def guarded(tmp_path_factory: pytest.TempPathFactory, provider: IdentityProvider) -> Iterator[KhoServer]:
     """A server that asks for credentials; each test uses tenants of its own."""
     trusting = {"KHO_OIDC_ISSUER": provider.issuer, "KHO_OIDC_AUDIENCE": AUDIENCE}
     data = tmp_path_factory.mktemp("guarded") / "data"
-    with Server(data, "--auth", "required", environment=trusting) as running:
+    with KhoServer(data, "--auth", "required", environment=trusting) as running:
         yield running

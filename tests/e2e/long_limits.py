@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 from unittest.mock import patch
 
-from infra import cli
+from infra.cli import main
 from infra.local.environment import prepare
 from tests.helpers.limits import LIMITS, LONG_SECONDS
 
@@ -29,5 +29,5 @@ def _prepare_and_raise_limits(template: Template, **options: Any) -> None:
 
 
 if __name__ == "__main__":
-    with patch.object(cli, "prepare", _prepare_and_raise_limits):
-        cli.app()
+    with patch.object(main, "prepare", _prepare_and_raise_limits):
+        main.app()

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 import urllib3
 
+from infra.local.data_folder import read_server_info
 from infra.local.dynamodb import connect
 from infra.local.environment import point_at_store, prepare
-from infra.local.folder import serving
 from infra.local.template import load
 from shared import dynamodb
 from shared.config import config
-from tests.documents import assert_whole, stored
-from tests.e2e.server import Server
+from tests.helpers.document_agent import assert_consistent_tree, stored_items
+from tests.helpers.kho_server import KhoServer
 from tests.helpers.size import sized
 from tests.helpers.wait import until
 
@@ -65,7 +65,7 @@ class DocumentWriter:
         principal = {"sub": f"writer-{self.number}", "tenant_id": TENANT}
         return {"action": action, "request_id": request_id, "payload": payload, "principal": principal}
 
-    def write(self, server: Server) -> None:
+    def write(self, server: KhoServer) -> None:
         """Send one request."""
         envelope = self.envelope()
         try:
@@ -81,7 +81,7 @@ class DocumentWriter:
         elif response.status >= 500:
             self.unknown.append(envelope)
 
-    def check(self, server: Server, items: Any) -> None:
+    def check(self, server: KhoServer, items: Any) -> None:
         """Assert that acknowledged requests are whole, and others whole or absent. Then start a new list of them."""
         for envelope, body in self.acknowledged:
             document = items[f"document#{envelope['payload']['document_id']}"]
@@ -107,7 +107,7 @@ class MessageWriter:
         self.acknowledged: list[str] = []
         self.unknown: list[str] = []
 
-    def write(self, server: Server) -> None:
+    def write(self, server: KhoServer) -> None:
         """Add one message."""
         self.count += 1
         content = f"{self.number}:{self.count}"
@@ -136,7 +136,7 @@ class ExperienceWriter:
         self.acknowledged: dict[str, str] = {}
         self.unknown: set[str] = set()
 
-    def write(self, server: Server) -> None:
+    def write(self, server: KhoServer) -> None:
         """Submit one experience."""
         self.count += 1
         title = f"Killed for the time {self.count}"
@@ -164,7 +164,7 @@ def test_what_was_acknowledged_survives_kill_9(tmp_path: Path, record_property: 
     messages = [MessageWriter(number) for number in range(2)]
     experiences = ExperienceWriter()
     writers: list[DocumentWriter | MessageWriter | ExperienceWriter] = [*documents, *messages, experiences]
-    with Server(tmp_path / "data") as server:
+    with KhoServer(tmp_path / "data") as server:
         for _ in range(KILLS):
             enough = sum(writer.count for writer in writers) + chance.randrange(10, 60)
             with ThreadPoolExecutor(len(writers)) as pool:
@@ -175,8 +175,8 @@ def test_what_was_acknowledged_survives_kill_9(tmp_path: Path, record_property: 
                     ended.result()
             server.start()
             with _store_of(server) as client:
-                assert_whole(TENANT)
-                items = stored(TENANT)
+                assert_consistent_tree(TENANT)
+                items = stored_items(TENANT)
                 for writer in documents:
                     writer.check(server, items)
                 experiences.check(_titles(client))
@@ -193,7 +193,7 @@ def test_what_was_acknowledged_survives_kill_9(tmp_path: Path, record_property: 
     record_property("outcome", f"of {told} acknowledged, none lost, doubled or reordered")
 
 
-def _write_until_killed(writer: DocumentWriter | MessageWriter | ExperienceWriter, server: Server) -> None:
+def _write_until_killed(writer: DocumentWriter | MessageWriter | ExperienceWriter, server: KhoServer) -> None:
     while True:
         try:
             writer.write(server)
@@ -202,19 +202,19 @@ def _write_until_killed(writer: DocumentWriter | MessageWriter | ExperienceWrite
 
 
 @contextmanager
-def _store_of(server: Server) -> Iterator[DynamoDBClient]:
+def _store_of(server: KhoServer) -> Iterator[DynamoDBClient]:
     """Point this process at the store of the server."""
-    running = serving(server.data)
+    running = read_server_info(server.data)
     assert running
     prepare(load(), auth="open")
     point_at_store(running["store_url"])
     config.cache_clear()
-    dynamodb.use(None)
+    dynamodb.override_client(None)
     yield connect(running["store_url"])
-    dynamodb.use(None)
+    dynamodb.override_client(None)
 
 
-def _messages(server: Server) -> list[str]:
+def _messages(server: KhoServer) -> list[str]:
     """Return the content of all messages, page by page."""
     contents: list[str] = []
     cursor: dict[str, str] = {}
@@ -233,7 +233,7 @@ def _titles(client: DynamoDBClient) -> dict[str, str]:
     return {item["sk"]["S"]: item["title"]["S"] for item in items}
 
 
-def _assert_body(server: Server, envelope: dict[str, Any], body: dict[str, Any]) -> None:
+def _assert_body(server: KhoServer, envelope: dict[str, Any], body: dict[str, Any]) -> None:
     """An acknowledged request, sent again, gets its answer again; what it created has the body it was given."""
     response = server.post("/actions", json.dumps(envelope).encode())
     assert json.loads(response.data) == body | {"replayed": True}

@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 LONG_SECONDS: Final = 3600.0
 """Longer than any test takes."""
 LIMITS: Final = {
-    "agent_data.indexing_at_once._EMBEDDED_SECONDS": LONG_SECONDS,
-    "infra.research.pages._SECONDS": CEILING_SECONDS,
-    "shared.documents.changes._RETRYING_SECONDS": LONG_SECONDS,
-    "shared.documents.requests._CLAIM_SECONDS": int(LONG_SECONDS),
-    "shared.dynamodb_wire._CONNECT_SECONDS": CEILING_SECONDS,
-    "shared.dynamodb_wire._READ_SECONDS": CEILING_SECONDS,
-    "shared.knowledge.answering.budget._LONGEST": LONG_SECONDS,
-    "shared.knowledge.answering.budget._SEARCH_SECONDS": LONG_SECONDS,
+    "shared.services.immediate_indexing._EMBEDDED_SECONDS": LONG_SECONDS,
+    "infra.agent.web_fetch._SECONDS": CEILING_SECONDS,
+    "shared.documents.unit_of_work._RETRYING_SECONDS": LONG_SECONDS,
+    "shared.documents.idempotency._CLAIM_SECONDS": int(LONG_SECONDS),
+    "shared.aws.dynamodb._CONNECT_SECONDS": CEILING_SECONDS,
+    "shared.aws.dynamodb._READ_SECONDS": CEILING_SECONDS,
+    "shared.knowledge.answering.time_budget._LONGEST": LONG_SECONDS,
+    "shared.knowledge.answering.time_budget._SEARCH_SECONDS": LONG_SECONDS,
     "shared.knowledge.store.server._SECONDS": int(CEILING_SECONDS),
     "shared.language_model.SECONDS": CEILING_SECONDS,
-    "shared.secrets._READ_SECONDS": CEILING_SECONDS,
-    "shared.signed._CREDENTIALS_SECONDS": CEILING_SECONDS,
+    "shared.aws.secrets_manager._READ_SECONDS": CEILING_SECONDS,
+    "shared.aws.signed_client._CREDENTIALS_SECONDS": CEILING_SECONDS,
     "shared.telemetry.REQUEST_SECONDS": LONG_SECONDS,
     "shared.web_search.BUDGET_SECONDS": CEILING_SECONDS,
 }

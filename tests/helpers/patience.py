@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     import pytest
 
 _SECONDS: Final = (
-    "device_server.connection._ANSWER_SECONDS",
-    "device_server.connection._CONNECT_SECONDS",
-    "device_server.data_plane._CONNECT_SECONDS",
-    "device_server.data_plane._READ_SECONDS",
-    "shared.devices.talks._LISTING_SECONDS",
-    "shared.devices.talks._READ_AGAIN_SECONDS",
+    "shared.devices.mqtt.connection._ANSWER_SECONDS",
+    "shared.devices.mqtt.connection._CONNECT_SECONDS",
+    "shared.devices.mqtt.data_plane._CONNECT_SECONDS",
+    "shared.devices.mqtt.data_plane._READ_SECONDS",
+    "shared.devices.device_client._LISTING_SECONDS",
+    "shared.devices.device_client._READ_AGAIN_SECONDS",
     "workers.device_inbox._HANDSHAKE_SECONDS",
     "workers.device_presence._HANDSHAKE_SECONDS",
 )
@@ -25,5 +25,5 @@ def be_patient(patch: pytest.MonkeyPatch) -> None:
     """Wait for broker, data plane and devices as long as a busy machine takes."""
     for name in _SECONDS:
         patch.setattr(name, CEILING_SECONDS)
-    patch.setattr("device_server.place._ACK_SECONDS", int(CEILING_SECONDS))
-    patch.setattr("device_server.place._CONNACK_MS", int(CEILING_SECONDS * 1000))
+    patch.setattr("shared.devices.mqtt.broker_endpoint._ACK_SECONDS", int(CEILING_SECONDS))
+    patch.setattr("shared.devices.mqtt.broker_endpoint._CONNACK_MS", int(CEILING_SECONDS * 1000))

@@ -9,14 +9,14 @@ from uuid import uuid4
 
 import pytest
 
-from agent_data import indexing_at_once
 from shared.config import config
-from shared.documents import moments
+from shared.documents import timestamps
 from shared.language_model import language_model
-from tests.documents import Agent
+from shared.services import immediate_indexing
+from tests.helpers.document_agent import DocumentAgent
+from tests.helpers.dynamodb import running_store
 from tests.helpers.limits import long_limits
-from tests.models import MODEL, ModelServer, model_server
-from tests.store import running_store
+from tests.helpers.model_server import MODEL, ModelServer, model_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,16 +43,16 @@ def tenant() -> str:
 
 
 @pytest.fixture
-def agent(tenant: str) -> Agent:
+def agent(tenant: str) -> DocumentAgent:
     """An agent who writes documents of that tenant."""
-    return Agent(tenant)
+    return DocumentAgent(tenant)
 
 
 @pytest.fixture(autouse=True)
 def _index_at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have documents indexed for those tests alone that ask for it: to embed thousands takes its time."""
     is_wanted = "indexing" in request.fixturenames
-    monkeypatch.setattr(indexing_at_once._index, "_away_until", -math.inf if is_wanted else math.inf)
+    monkeypatch.setattr(immediate_indexing._index, "_away_until", -math.inf if is_wanted else math.inf)
 
 
 @pytest.fixture
@@ -63,13 +63,13 @@ def indexing() -> None:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Stop the clock of documents. Return a function that advances it."""
-    now = moments.now()
+    now = timestamps.now()
 
     def advance(**amount: float) -> None:
         nonlocal now
         now += timedelta(**amount) // timedelta(microseconds=1)
 
-    monkeypatch.setattr(moments, "now", lambda: now)
+    monkeypatch.setattr(timestamps, "now", lambda: now)
     return advance
 
 

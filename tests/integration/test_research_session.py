@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from fastmcp import Client
 
-from infra.reading.reader import FileReader
-from infra.reading.roots import Roots
-from infra.research.stdio import _server
-from infra.research.tools import Tools
+from infra.agent.files.reader import FileReader
+from infra.agent.files.roots import Roots
+from infra.agent.stdio_server import _server
+from infra.agent.tools import AgentTools
 from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def client(
     async def on_progress(done: float, total: float | None, _message: str | None) -> None:
         progress.append((done, total))
 
-    tools = Tools(backend, FileReader(Roots([folder])), CEILING_SECONDS, followed=followed)
+    tools = AgentTools(backend, FileReader(Roots([folder])), CEILING_SECONDS, followed=followed)
     server = _server(backend, tools)  # type: ignore[arg-type] # it answers and closes as one that is kept
     return Client(server, progress_handler=on_progress, timeout=CEILING_SECONDS)
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from tests.mosquitto.running import FETCHED, find
+from tests.mosquitto.broker import FETCHED, find
 
 _PACKAGES: Final = ("mosquitto", "libcjson1", "libdlt2", "libwebsockets17", "libwrap0")
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.mosquitto.running import running_mosquitto
-from tests.store import running_store
+from tests.helpers.dynamodb import running_store
+from tests.mosquitto.broker import running_mosquitto
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.integration.broker.test_mqtt import *  # noqa: F403 - each of them is run here too
+from tests.integration.local.broker.test_mqtt import *  # noqa: F403 - each of them is run here too
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,28 +11,28 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tests.events import KEY, PASSWORD, event
 from tests.rie.emulator import Lambda, crashed, service
-from tests.rie.functions import deployed
-from tests.rie.installed import TARGET, installed, version
+from tests.rie.functions import deployed_functions
+from tests.rie.installation import TARGET, installed, version
 
 if TYPE_CHECKING:
-    from tests.rie.functions import Deployed
+    from tests.rie.functions import DeployedFunction
 
 _AT_ONCE: Final = 2
 
 
 def main(names: list[str]) -> int:
     """Run the functions named, or all; how many of them did not answer as they should."""
-    functions = deployed()
+    functions = deployed_functions()
     fetched = installed()
     os.environ["KHO_LOG_FILE"] = str(TARGET / "preparing.log")
-    from tests.rie.surroundings import surroundings  # logs as it is told when it is imported
+    from tests.rie.environment import running_environment  # logs as it is told when it is imported
 
     failed: list[str] = []
     printing = threading.Lock()
-    with surroundings() as environment:
+    with running_environment() as environment:
         aws = Lambda(fetched, functions, environment)
 
-        def run(function: Deployed) -> None:
+        def run(function: DeployedFunction) -> None:
             answer, instance = aws.invoke(function.name, event(function.name))
             problem = unexpected(function, answer) or revealed(function, instance.log)
             with printing:
@@ -51,7 +51,7 @@ def main(names: list[str]) -> int:
     return len(failed)
 
 
-def unexpected(function: Deployed, answer: bytes) -> str:
+def unexpected(function: DeployedFunction, answer: bytes) -> str:
     """What is wrong with the answer to a function's event, if anything."""
     if crashed(answer):
         return f"crashed: {answer[:500]!r}"
@@ -69,7 +69,7 @@ def unexpected(function: Deployed, answer: bytes) -> str:
     return f"answered {said}" if said is not None else ""
 
 
-def revealed(function: Deployed, log: str) -> str:
+def revealed(function: DeployedFunction, log: str) -> str:
     """What the function has logged of what its event says, if anything: sentences, keys and passwords."""
     sent: Any = json.loads(event(function.name))
     texts = [text for text in _texts(json.loads(sent.get("body", "null"))) if " " in text]

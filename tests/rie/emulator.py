@@ -24,8 +24,8 @@ from tests.helpers.wait import CEILING_SECONDS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tests.rie.functions import Deployed
-    from tests.rie.installed import Installed
+    from tests.rie.functions import DeployedFunction
+    from tests.rie.installation import Installed
 
 _INVOKED: Final = "/2015-03-31/functions/function/invocations"
 _INIT: Final = re.compile(r"INIT REPORT\(durationMs: ([\d.]+)\)")
@@ -37,7 +37,11 @@ class Instance:
     """One instance of a function: an emulator, and below it the runtime with the function in it."""
 
     def __init__(
-        self, installed: Installed, function: Deployed, environment: Mapping[str, str], path: Sequence[Path] = ()
+        self,
+        installed: Installed,
+        function: DeployedFunction,
+        environment: Mapping[str, str],
+        path: Sequence[Path] = (),
     ) -> None:
         self.function = function
         self._log = tempfile.NamedTemporaryFile(prefix=f"rie-{function.name}-", suffix=".log")  # noqa: SIM115 - closed with the instance
@@ -117,7 +121,7 @@ class Lambda:
     def __init__(
         self,
         installed: Installed,
-        functions: Sequence[Deployed],
+        functions: Sequence[DeployedFunction],
         environment: Mapping[str, str],
         path: Sequence[Path] = (),
     ) -> None:

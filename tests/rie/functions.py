@@ -11,7 +11,7 @@ from infra.local.template import FILE, TemplateLoader, load
 
 
 @dataclass(frozen=True, slots=True)
-class Deployed:
+class DeployedFunction:
     """One function as it is deployed."""
 
     name: str
@@ -24,7 +24,7 @@ class Deployed:
     """What causes it: HTTP, a stream, a rule, or the gateway that asks who is calling."""
 
 
-def deployed() -> list[Deployed]:
+def deployed_functions() -> list[DeployedFunction]:
     """Every function of the template, in its order."""
     document: dict[str, Any] = yaml.load(FILE.read_text(encoding="utf-8"), TemplateLoader)
     usual = document["Globals"]["Function"]
@@ -40,7 +40,7 @@ def deployed() -> list[Deployed]:
         properties = resource["Properties"]
         name = properties["FunctionName"]["Fn::Sub"].removeprefix("${AWS::StackName}-")
         found.append(
-            Deployed(
+            DeployedFunction(
                 name=name,
                 logical=logical,
                 handler=properties["Handler"],

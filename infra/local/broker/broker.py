@@ -7,25 +7,31 @@ import secrets
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from infra.local.broker.connection import Connection
-from infra.local.broker.counts import Counts
-from infra.local.broker.direct import Invalid, NotAllowed, NotConnected, TooLarge, Unconfirmed
+from infra.local.broker.connection import BrokerConnection
+from infra.local.broker.counters import BrokerCounters
+from infra.local.broker.direct_message import (
+    ClientNotConnected,
+    DeliveryUnconfirmed,
+    DirectMessageNotAllowed,
+    DirectMessageTooLarge,
+    InvalidDirectMessage,
+)
 from infra.local.broker.limits import Limits, fits
-from infra.local.broker.messages import Message
+from infra.local.broker.messages import BrokerMessage
 from infra.local.broker.outbox import Flusher
-from infra.local.broker.presence import Leaving, Presence, Visit
-from infra.local.broker.sessions import Session
+from infra.local.broker.presence import DisconnectReason, PresenceRecord, PresenceTracker
+from infra.local.broker.sessions import BrokerSession
 from infra.local.broker.subscriptions import Subscriptions
-from infra.local.mqtt.reasons import Reason
+from infra.local.mqtt.reason_codes import ReasonCode
 from infra.local.mqtt.topics import is_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from infra.local.broker.access import Access, Client
-    from infra.local.broker.admission import Terms
+    from infra.local.broker.authorization import AccessRules, ClientIdentity
+    from infra.local.broker.connect import ConnectTerms
     from infra.local.broker.subscriptions import Subscriber
-    from infra.local.mqtt.packets import Connect, Request, Will
+    from infra.local.mqtt.packets import Connect, SubscriptionRequest, Will
 
 SYSTEM: Final = "$aws"
 
@@ -35,7 +41,7 @@ class Broker:
 
     def __init__(
         self,
-        access: Access,
+        access: AccessRules,
         limits: Limits,
         loop: asyncio.AbstractEventLoop,
         clock: Callable[[], float] | None = None,
@@ -45,21 +51,23 @@ class Broker:
         self.loop = loop
         self.clock = clock or loop.time
         """Publishing rates and message expiry are measured by it, in seconds."""
-        self.counts = Counts()
+        self.counts = BrokerCounters()
         self.flusher = Flusher(loop)
-        self.presence = Presence(lambda topic, payload: self.publish(Message(topic, payload, sender=SYSTEM)))
+        self.presence = PresenceTracker(
+            lambda topic, payload: self.publish(BrokerMessage(topic, payload, sender=SYSTEM))
+        )
         self._subscriptions = Subscriptions()
-        self._sessions: dict[str, Session] = {}
-        self._connections: dict[str, Connection] = {}
-        self._open: set[Connection] = set()
-        self._strangers: set[Connection] = set()
-        self._retained: dict[str, Message] = {}
+        self._sessions: dict[str, BrokerSession] = {}
+        self._connections: dict[str, BrokerConnection] = {}
+        self._open: set[BrokerConnection] = set()
+        self._strangers: set[BrokerConnection] = set()
+        self._retained: dict[str, BrokerMessage] = {}
 
-    def accept(self) -> Connection:
+    def accept(self) -> BrokerConnection:
         """The protocol of a connection that was just made."""
-        return Connection(self)
+        return BrokerConnection(self)
 
-    def enter(self, connection: Connection) -> bool:
+    def enter(self, connection: BrokerConnection) -> bool:
         """Count a connection in, unless there are too many."""
         if len(self._open) >= self.limits.connections or len(self._strangers) >= self.limits.strangers:
             return False
@@ -67,7 +75,7 @@ class Broker:
         self._strangers.add(connection)
         return True
 
-    def exit(self, connection: Connection) -> None:
+    def exit(self, connection: BrokerConnection) -> None:
         """Count a connection out."""
         self._open.discard(connection)
         self._strangers.discard(connection)
@@ -76,22 +84,24 @@ class Broker:
         """An id for a client that brings none."""
         return f"assigned-{secrets.token_hex(8)}"
 
-    async def admits(self, client: Client, will: Will | None) -> bool:
+    async def admits(self, client: ClientIdentity, will: Will | None) -> bool:
         """Whether a client may connect, and leave this will behind."""
         return await self.access.connect(client) and (will is None or self.access.publish(client, will.topic))
 
-    def open(self, connection: Connection, client_id: str, connect: Connect, terms: Terms) -> bool:
+    def open(self, connection: BrokerConnection, client_id: str, connect: Connect, terms: ConnectTerms) -> bool:
         """Give a connection its session, ending whoever has it; whether the session was there before."""
         other = self._connections.get(client_id)
         if other:
-            other.end(Reason.SESSION_TAKEN_OVER, Leaving.DUPLICATE_CLIENTID)
+            other.end(ReasonCode.SESSION_TAKEN_OVER, DisconnectReason.DUPLICATE_CLIENTID)
         session = self._sessions.get(client_id)
         if session and connect.clean:
             self._forget(session)
             session = None
         present = session is not None
         if session is None:
-            session = self._sessions[client_id] = Session(client_id, self.loop, self.clock, self.limits, self.counts)
+            session = self._sessions[client_id] = BrokerSession(
+                client_id, self.loop, self.clock, self.limits, self.counts
+            )
         if session.expiring:
             session.expiring.cancel()
             session.expiring = None
@@ -101,13 +111,13 @@ class Broker:
         self._strangers.discard(connection)
         transport = connection.transport
         peer, local = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
-        connection.visit = Visit(
+        connection.visit = PresenceRecord(
             client_id, connect.clean, terms.keepalive, terms.session_expiry, peer[:2] if peer else ("", 0), local[:2]
         )
         self.presence.arrive(connection.visit)
         return present
 
-    def leave(self, connection: Connection, leaving: Leaving) -> None:
+    def leave(self, connection: BrokerConnection, leaving: DisconnectReason) -> None:
         """Let a client go: its session stays as long as was agreed, its will is published."""
         session = connection.session
         session.detach()
@@ -119,12 +129,14 @@ class Broker:
             self._forget(session)
         self.presence.leave(connection.visit, leaving)
         will = connection.will
-        if will and leaving is not Leaving.SERVER_INITIATED_DISCONNECT:
+        if will and leaving is not DisconnectReason.SERVER_INITIATED_DISCONNECT:
             self.publish(
-                Message(will.topic, will.payload, will.qos, will.retain, will.properties, sender=session.client_id)
+                BrokerMessage(
+                    will.topic, will.payload, will.qos, will.retain, will.properties, sender=session.client_id
+                )
             )
 
-    def publish(self, message: Message) -> bool:
+    def publish(self, message: BrokerMessage) -> bool:
         """Bring a message to all who want it, and keep it where it is to be retained; whether anybody wants it."""
         self.counts.received += 1
         properties = message.properties
@@ -141,19 +153,19 @@ class Broker:
             subscriber.receive(message, request)
         return bool(wanted)
 
-    def subscribe(self, session: Session, request: Request) -> None:
+    def subscribe(self, session: BrokerSession, request: SubscriptionRequest) -> None:
         """Have a client receive what its filter matches."""
         session.subscriptions[request.topic_filter] = request
         self._subscriptions.add(session, request)
 
-    def unsubscribe(self, session: Session, topic_filter: str) -> bool:
+    def unsubscribe(self, session: BrokerSession, topic_filter: str) -> bool:
         """Undo it; whether there was anything to undo."""
         if session.subscriptions.pop(topic_filter, None) is None:
             return False
         self._subscriptions.remove(session, topic_filter)
         return True
 
-    def listen(self, subscriber: Subscriber, request: Request) -> None:
+    def listen(self, subscriber: Subscriber, request: SubscriptionRequest) -> None:
         """Have a part of this process receive what a filter matches."""
         self._subscriptions.add(subscriber, request)
 
@@ -161,7 +173,7 @@ class Broker:
         """Undo it."""
         self._subscriptions.remove(subscriber, topic_filter)
 
-    def send_retained(self, session: Session, request: Request) -> None:
+    def send_retained(self, session: BrokerSession, request: SubscriptionRequest) -> None:
         """Send what is retained under a filter's own name: one with a wildcard finds nothing, as with IoT Core."""
         message = self._retained.get(request.topic_filter)
         if message and message.expired(self.clock()):
@@ -169,23 +181,23 @@ class Broker:
         elif message:
             session.send_retained(message, request.qos)
 
-    def send_direct(self, client_id: str, message: Message) -> None:
+    def send_direct(self, client_id: str, message: BrokerMessage) -> None:
         """Send one client a message at QoS 0, whether or not it has subscribed."""
         self._direct_session(client_id, message).send_direct(message)
 
-    async def confirm_direct(self, client_id: str, message: Message, seconds: float) -> None:
+    async def confirm_direct(self, client_id: str, message: BrokerMessage, seconds: float) -> None:
         """Send one client a message at QoS 1, and wait for its acknowledgement."""
         confirmation = self._direct_session(client_id, message).confirm_direct(replace(message, qos=1))
         try:
             await asyncio.wait_for(confirmation, seconds)
         except TimeoutError:
-            raise Unconfirmed(f"No acknowledgement within {seconds:g} s") from None
+            raise DeliveryUnconfirmed(f"No acknowledgement within {seconds:g} s") from None
 
     def end_connection(self, client_id: str, *, clean_session: bool = False, prevent_will: bool = False) -> None:
         """Disconnect a client, as DeleteConnection does."""
         connection, session = self._connections.get(client_id), self._sessions.get(client_id)
         if session is None:
-            raise NotConnected("There is no such client")
+            raise ClientNotConnected("There is no such client")
         if clean_session:
             session.expiry_seconds = 0
         if connection is None:
@@ -194,18 +206,18 @@ class Broker:
             return
         if prevent_will:
             connection.will = None
-        connection.end(Reason.ADMINISTRATIVE_ACTION, Leaving.API_INITIATED_DISCONNECT)
+        connection.end(ReasonCode.ADMINISTRATIVE_ACTION, DisconnectReason.API_INITIATED_DISCONNECT)
 
-    def visit(self, client_id: str) -> Visit | None:
+    def visit(self, client_id: str) -> PresenceRecord | None:
         """What is known of a client's connection."""
         return self.presence.visit(client_id, self.limits.remembered_seconds)
 
-    def subscriptions(self, client_id: str) -> list[Request] | None:
+    def subscriptions(self, client_id: str) -> list[SubscriptionRequest] | None:
         """What a client has subscribed to, None where it has no session."""
         session = self._sessions.get(client_id)
         return None if session is None else list(session.subscriptions.values())
 
-    def retained(self, topic: str) -> Message | None:
+    def retained(self, topic: str) -> BrokerMessage | None:
         """The message retained on a topic."""
         return self._retained.get(topic)
 
@@ -217,31 +229,31 @@ class Broker:
     def close(self) -> None:
         """End all connections."""
         for connection in list(self._open):
-            connection.end(Reason.SERVER_SHUTTING_DOWN, Leaving.SERVER_INITIATED_DISCONNECT)
+            connection.end(ReasonCode.SERVER_SHUTTING_DOWN, DisconnectReason.SERVER_INITIATED_DISCONNECT)
 
-    def _direct_session(self, client_id: str, message: Message) -> Session:
+    def _direct_session(self, client_id: str, message: BrokerMessage) -> BrokerSession:
         if not is_topic(message.topic) or message.topic.startswith("$") or not fits(self.limits, message.topic):
-            raise Invalid("The topic is not valid")
+            raise InvalidDirectMessage("The topic is not valid")
         if not client_id or client_id.startswith("$") or len(client_id) > self.limits.client_id_bytes:
-            raise Invalid("The client id is not valid")
+            raise InvalidDirectMessage("The client id is not valid")
         if len(message.payload) > self.limits.payload_bytes:
-            raise TooLarge("The payload exceeds the maximum size allowed")
+            raise DirectMessageTooLarge("The payload exceeds the maximum size allowed")
         connection, session = self._connections.get(client_id), self._sessions.get(client_id)
         if session is None:
-            raise NotConnected("The target client ID is not connected")
+            raise ClientNotConnected("The target client ID is not connected")
         if connection is None:
-            raise NotConnected("The target client ID is not connected, but it has an active persistent session")
+            raise ClientNotConnected("The target client ID is not connected, but it has an active persistent session")
         if not self.access.receive(connection.client, message.topic):
-            raise NotAllowed("The receiver may not receive on the topic")
+            raise DirectMessageNotAllowed("The receiver may not receive on the topic")
         return session
 
-    def _retain(self, message: Message) -> None:
+    def _retain(self, message: BrokerMessage) -> None:
         if not message.payload:
             self._retained.pop(message.topic, None)
         elif message.topic in self._retained or len(self._retained) < self.limits.retained_messages:
             self._retained[message.topic] = message
 
-    def _forget(self, session: Session) -> None:
+    def _forget(self, session: BrokerSession) -> None:
         for topic_filter in session.subscriptions:
             self._subscriptions.remove(session, topic_filter)
         session.subscriptions.clear()

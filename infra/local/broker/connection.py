@@ -5,25 +5,25 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from infra.local.broker.access import Client
-from infra.local.broker.admission import granted, refusal
-from infra.local.broker.dialogue import Dialogue
+from infra.local.broker.authorization import ClientIdentity
+from infra.local.broker.connect import connect_error, negotiate
 from infra.local.broker.outbox import Outbox
-from infra.local.broker.presence import Leaving
-from infra.local.broker.sessions import Line
+from infra.local.broker.packet_handler import PacketHandler
+from infra.local.broker.presence import DisconnectReason
+from infra.local.broker.sessions import ClientLink
 from infra.local.mqtt.decoding import decode
 from infra.local.mqtt.encoding import encode
 from infra.local.mqtt.framing import Framer
 from infra.local.mqtt.packets import MQTT_3, MQTT_5, Connack, Connect, Disconnect, Kind, Packet
-from infra.local.mqtt.reasons import CONNACK_3, Malformed, Reason
+from infra.local.mqtt.reason_codes import CONNACK_3, MalformedPacket, ReasonCode
 from shared.rpc.errors import KhoError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from infra.local.broker.broker import Broker
-    from infra.local.broker.presence import Visit
-    from infra.local.broker.sessions import Session
+    from infra.local.broker.presence import PresenceRecord
+    from infra.local.broker.sessions import BrokerSession
     from infra.local.mqtt.packets import Will
 
 _CONNECT: Final = Kind.CONNECT << 4
@@ -35,16 +35,16 @@ _LINGER_SECONDS: Final = 2.0
 """What was sent last has so long to be read by a client that is turned away."""
 
 
-class Connection(asyncio.Protocol):
+class BrokerConnection(asyncio.Protocol):
     """One client, from the first byte to the last."""
 
     transport: asyncio.Transport
-    session: Session
-    visit: Visit
+    session: BrokerSession
+    visit: PresenceRecord
     _outbox: Outbox
 
     def __init__(self, broker: Broker) -> None:
-        self.client = Client("")
+        self.client = ClientIdentity("")
         self.will: Will | None = None
         self._broker = broker
         self._loop = broker.loop
@@ -52,7 +52,7 @@ class Connection(asyncio.Protocol):
         self._frames: Iterator[tuple[int, bytes]] = iter(())
         self.level = MQTT_3
         self._checking: asyncio.Task[None] | None = None
-        self._dialogue: Dialogue | None = None
+        self._dialogue: PacketHandler | None = None
         self._begun = False
         self._ended = False
         self._heard_at = self._loop.time()
@@ -72,7 +72,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's
         """Tell the broker, where the connection was not ended by it or by the client."""
-        self._leave(Leaving.CONNECTION_LOST)
+        self._leave(DisconnectReason.CONNECTION_LOST)
         self._broker.exit(self)
 
     def pause_writing(self) -> None:
@@ -86,7 +86,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Read what came."""
         if not self._begun and data[0] != _CONNECT:
-            self.end(Reason.PROTOCOL_ERROR, Leaving.CLIENT_ERROR)
+            self.end(ReasonCode.PROTOCOL_ERROR, DisconnectReason.CLIENT_ERROR)
             return
         self._begun = True
         self._heard_at = self._loop.time()
@@ -97,7 +97,7 @@ class Connection(asyncio.Protocol):
         """Answer."""
         self._outbox.send(encode(packet, self.level))
 
-    def end(self, reason: Reason, leaving: Leaving) -> None:
+    def end(self, reason: ReasonCode, leaving: DisconnectReason) -> None:
         """End the connection from this side, saying why where MQTT has words for it."""
         if self._ended:
             return
@@ -112,7 +112,7 @@ class Connection(asyncio.Protocol):
         """End the connection as the client wishes."""
         if not with_will:
             self.will = None
-        self._leave(Leaving.CLIENT_INITIATED_DISCONNECT)
+        self._leave(DisconnectReason.CLIENT_INITIATED_DISCONNECT)
         self._outbox.flush()
         self.transport.close()
 
@@ -127,11 +127,11 @@ class Connection(asyncio.Protocol):
         dropped = self._broker.counts.dropped_rate
         try:
             more = self._turn(self._broker.clock())
-        except Malformed as error:
+        except MalformedPacket as error:
             self._broker.counts.malformed += 1
-            if not self._dialogue and error.reason is Reason.UNSUPPORTED_PROTOCOL_VERSION:
+            if not self._dialogue and error.reason is ReasonCode.UNSUPPORTED_PROTOCOL_VERSION:
                 self.send(Connack(CONNACK_3[error.reason]))
-            self.end(error.reason, Leaving.CLIENT_ERROR)
+            self.end(error.reason, DisconnectReason.CLIENT_ERROR)
             return
         if self._ended or self._checking:
             return
@@ -161,7 +161,7 @@ class Connection(asyncio.Protocol):
                 self.transport.pause_reading()
                 self._checking = self._loop.create_task(self._admit(packet))
             else:
-                raise Malformed("the first packet is not a CONNECT", Reason.PROTOCOL_ERROR)
+                raise MalformedPacket("the first packet is not a CONNECT", ReasonCode.PROTOCOL_ERROR)
         return True
 
     async def _admit(self, connect: Connect) -> None:
@@ -170,34 +170,36 @@ class Connection(asyncio.Protocol):
         limits = self._broker.limits
         peer = self.transport.get_extra_info("peername") or ("", 0)
         client_id = connect.client_id or self._broker.new_client_id()
-        self.client = Client(client_id, connect.user_name, connect.password, peer[0])
-        reason = refusal(connect, limits)
+        self.client = ClientIdentity(client_id, connect.user_name, connect.password, peer[0])
+        reason = connect_error(connect, limits)
         try:
             if reason is None and not await self._broker.admits(self.client, connect.will):
                 self._broker.counts.refused += 1
-                reason = Reason.NOT_AUTHORIZED
+                reason = ReasonCode.NOT_AUTHORIZED
         except KhoError:
-            reason = Reason.SERVER_UNAVAILABLE
+            reason = ReasonCode.SERVER_UNAVAILABLE
         self._checking = None
         if self._ended:
             return
         if reason is not None:
             self.send(
-                Connack(reason if self.level == MQTT_5 else CONNACK_3.get(reason, CONNACK_3[Reason.SERVER_UNAVAILABLE]))
+                Connack(
+                    reason if self.level == MQTT_5 else CONNACK_3.get(reason, CONNACK_3[ReasonCode.SERVER_UNAVAILABLE])
+                )
             )
-            self.end(reason, Leaving.AUTH_ERROR)
+            self.end(reason, DisconnectReason.AUTH_ERROR)
             return
-        terms = granted(connect, limits, client_id)
+        terms = negotiate(connect, limits, client_id)
         self._heard_at, self._patience = self._loop.time(), terms.keepalive * 1.5
         self._watch()
         self.will = connect.will
         present = self._broker.open(self, client_id, connect, terms)
-        self._dialogue = Dialogue(self._broker, self, self._broker.clock())
+        self._dialogue = PacketHandler(self._broker, self, self._broker.clock())
         self.send(Connack(0, present, terms.properties))
-        self.session.attach(Line(self._outbox, self.level, terms.receive_maximum, terms.packet_bytes))
+        self.session.attach(ClientLink(self._outbox, self.level, terms.receive_maximum, terms.packet_bytes))
         self._work()
 
-    def _leave(self, leaving: Leaving) -> None:
+    def _leave(self, leaving: DisconnectReason) -> None:
         if self._ended:
             return
         self._ended = True
@@ -216,8 +218,8 @@ class Connection(asyncio.Protocol):
 
     def _check(self) -> None:
         if self._dialogue is None:
-            self.end(Reason.UNSPECIFIED, Leaving.CLIENT_ERROR)
+            self.end(ReasonCode.UNSPECIFIED, DisconnectReason.CLIENT_ERROR)
         elif self._loop.time() < self._heard_at + self._patience:
             self._watch()
         else:
-            self.end(Reason.KEEP_ALIVE_TIMEOUT, Leaving.MQTT_KEEP_ALIVE_TIMEOUT)
+            self.end(ReasonCode.KEEP_ALIVE_TIMEOUT, DisconnectReason.MQTT_KEEP_ALIVE_TIMEOUT)

@@ -11,12 +11,20 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, unquote
 
 from infra.local.broker.broker import SYSTEM
-from infra.local.broker.direct import Busy, DirectFailed, Invalid, NotAllowed, NotConnected, TooLarge, Unconfirmed
+from infra.local.broker.direct_message import (
+    ClientBusy,
+    ClientNotConnected,
+    DeliveryUnconfirmed,
+    DirectMessageError,
+    DirectMessageNotAllowed,
+    DirectMessageTooLarge,
+    InvalidDirectMessage,
+)
 from infra.local.broker.limits import fits
-from infra.local.broker.messages import Message
+from infra.local.broker.messages import BrokerMessage
 from infra.local.mqtt.properties import Properties
 from infra.local.mqtt.topics import is_topic
-from shared.rpc.text import compact
+from shared.rpc.strict_json import compact
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
@@ -30,13 +38,13 @@ if TYPE_CHECKING:
 _MAX_BODY_BYTES: Final = 256 * 1024
 _CONFIRM_SECONDS: Final = (1, 5, 15)
 _PAGE: Final = 20
-_STATUS: Final[dict[type[DirectFailed], tuple[int, str]]] = {
-    Invalid: (400, "InvalidRequestException"),
-    NotAllowed: (403, "ForbiddenException"),
-    NotConnected: (404, "ResourceNotFoundException"),
-    TooLarge: (413, "RequestEntityTooLargeException"),
-    Busy: (429, "ThrottlingException"),
-    Unconfirmed: (504, "GatewayTimeoutException"),
+_STATUS: Final[dict[type[DirectMessageError], tuple[int, str]]] = {
+    InvalidDirectMessage: (400, "InvalidRequestException"),
+    DirectMessageNotAllowed: (403, "ForbiddenException"),
+    ClientNotConnected: (404, "ResourceNotFoundException"),
+    DirectMessageTooLarge: (413, "RequestEntityTooLargeException"),
+    ClientBusy: (429, "ThrottlingException"),
+    DeliveryUnconfirmed: (504, "GatewayTimeoutException"),
 }
 
 
@@ -54,7 +62,7 @@ class _Request:
         """A whole number of the query."""
         given = self.query.get(name, str(default))
         if not given.isdecimal() or not least <= int(given) <= most:
-            raise Invalid(f"{name} must be between {least} and {most}")
+            raise InvalidDirectMessage(f"{name} must be between {least} and {most}")
         return int(given)
 
     def properties(self) -> Properties | None:
@@ -65,7 +73,7 @@ class _Request:
             message_expiry=self.number("messageExpiry", 0, 0, 2**32 - 1) if "messageExpiry" in self.query else None,
         )
         if properties.response_topic is not None and not is_topic(properties.response_topic):
-            raise Invalid("The response topic is not valid")
+            raise InvalidDirectMessage("The response topic is not valid")
         match self.headers.get("x-amz-mqtt5-payload-format-indicator"):
             case "UTF8_DATA":
                 properties.payload_format = True
@@ -80,11 +88,11 @@ class _Request:
                     given = json.loads(given)
                 properties.user_properties = [(name, str(said)) for each in given for name, said in each.items()]
         except (binascii.Error, ValueError, TypeError, AttributeError):
-            raise Invalid("User properties or correlation data are not encoded as they must be") from None
+            raise InvalidDirectMessage("User properties or correlation data are not encoded as they must be") from None
         return properties if properties != Properties() else None
 
 
-class DataPlane:
+class DataPlaneApp:
     """An ASGI application under a path that nobody can guess, so that no page in a browser here reaches it."""
 
     def __init__(self, broker: Broker, token: str) -> None:
@@ -118,7 +126,7 @@ class DataPlane:
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
         try:
             return 200, "", await self._do(scope["method"], parts[1:], _Request(query, headers, body))
-        except DirectFailed as error:
+        except DirectMessageError as error:
             status, kind = _STATUS[type(error)]
             return status, kind, {"message": str(error), "traceId": secrets.token_hex(16)}
 
@@ -138,10 +146,12 @@ class DataPlane:
                 return self._publish(topic, request)
             case "GET", ["retainedMessage", topic]:
                 return self._get_retained(topic)
-        raise NotConnected("One machine does not know this operation")
+        raise ClientNotConnected("One machine does not know this operation")
 
     async def _send_direct_message(self, client_id: str, request: _Request) -> dict[str, Any]:
-        message = Message(request.query.get("topic", ""), request.body, properties=request.properties(), sender=SYSTEM)
+        message = BrokerMessage(
+            request.query.get("topic", ""), request.body, properties=request.properties(), sender=SYSTEM
+        )
         if request.flag("confirmation"):
             seconds = request.number("timeout", *_CONFIRM_SECONDS)
             await self._broker.confirm_direct(client_id, message, seconds)
@@ -152,7 +162,7 @@ class DataPlane:
     def _get_connection(self, client_id: str, request: _Request) -> dict[str, Any]:
         visit = self._broker.visit(client_id)
         if visit is None:
-            raise NotConnected("There is no such client")
+            raise ClientNotConnected("There is no such client")
         answer: dict[str, Any] = {
             "clientId": visit.client_id,
             "connected": visit.connected,
@@ -174,7 +184,7 @@ class DataPlane:
     def _list_subscriptions(self, client_id: str, request: _Request) -> dict[str, Any]:
         found = self._broker.subscriptions(client_id)
         if found is None:
-            raise NotConnected("There is no such client")
+            raise ClientNotConnected("There is no such client")
         size, start = request.number("maxResults", 1, _PAGE, 200), request.number("nextToken", 0, 0, len(found))
         page = found[start : start + size]
         answer: dict[str, Any] = {
@@ -187,15 +197,15 @@ class DataPlane:
     def _publish(self, topic: str, request: _Request) -> dict[str, Any]:
         limits = self._broker.limits
         if not is_topic(topic) or topic.startswith("$") or not fits(limits, topic):
-            raise Invalid("The topic is not valid")
+            raise InvalidDirectMessage("The topic is not valid")
         if len(request.body) > limits.payload_bytes:
-            raise TooLarge("The payload exceeds the maximum size allowed")
+            raise DirectMessageTooLarge("The payload exceeds the maximum size allowed")
         qos, retain = request.number("qos", 0, 0, 1), request.flag("retain")
-        self._broker.publish(Message(topic, request.body, qos, retain, request.properties(), SYSTEM))
+        self._broker.publish(BrokerMessage(topic, request.body, qos, retain, request.properties(), SYSTEM))
         return {"message": "OK", "traceId": secrets.token_hex(16)}
 
     def _get_retained(self, topic: str) -> dict[str, Any]:
         message = self._broker.retained(topic)
         if message is None:
-            raise NotConnected("There is no retained message on this topic")
+            raise ClientNotConnected("There is no retained message on this topic")
         return {"topic": topic, "payload": base64.b64encode(message.payload).decode("ascii"), "qos": message.qos}

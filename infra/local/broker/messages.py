@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Message:
+class BrokerMessage:
     """What was published, and until when it is worth anything."""
 
     topic: str

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
-from shared.rpc.text import compact
+from shared.rpc.strict_json import compact
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,7 @@ def _now() -> int:
     return int(time.time() * 1000)
 
 
-class Leaving(Enum):
+class DisconnectReason(Enum):
     """IoT Core's reasons of a disconnection."""
 
     AUTH_ERROR = "AUTH_ERROR"
@@ -35,7 +35,7 @@ class Leaving(Enum):
 
 
 @dataclass(slots=True)
-class Visit:
+class PresenceRecord:
     """One connection of a client, under way or over."""
 
     client_id: str
@@ -48,7 +48,7 @@ class Visit:
     session_identifier: str = field(default_factory=lambda: secrets.token_hex(16))
     connected_at: int = field(default_factory=_now)
     disconnected_at: int | None = None
-    leaving: Leaving | None = None
+    leaving: DisconnectReason | None = None
 
     @property
     def connected(self) -> bool:
@@ -56,14 +56,14 @@ class Visit:
         return self.disconnected_at is None
 
 
-class Presence:
+class PresenceTracker:
     """The latest visit of each client, and the events that tell of it."""
 
     def __init__(self, publish: Callable[[str, bytes], object]) -> None:
         self._publish = publish
-        self._visits: OrderedDict[str, Visit] = OrderedDict()
+        self._visits: OrderedDict[str, PresenceRecord] = OrderedDict()
 
-    def arrive(self, visit: Visit) -> None:
+    def arrive(self, visit: PresenceRecord) -> None:
         """A client has connected."""
         before = self._visits.pop(visit.client_id, None)
         visit.version = before.version + 1 if before else 0
@@ -72,21 +72,21 @@ class Presence:
             self._visits.popitem(last=False)
         self._tell(visit, "connected", visit.connected_at, {"ipAddress": visit.peer[0]})
 
-    def leave(self, visit: Visit, leaving: Leaving) -> None:
+    def leave(self, visit: PresenceRecord, leaving: DisconnectReason) -> None:
         """A client is gone."""
         visit.disconnected_at, visit.leaving = _now(), leaving
-        own = leaving is Leaving.CLIENT_INITIATED_DISCONNECT
+        own = leaving is DisconnectReason.CLIENT_INITIATED_DISCONNECT
         about = {"clientInitiatedDisconnect": own, "disconnectReason": leaving.value}
         self._tell(visit, "disconnected", visit.disconnected_at, about)
 
-    def visit(self, client_id: str, remembered_seconds: float) -> Visit | None:
+    def visit(self, client_id: str, remembered_seconds: float) -> PresenceRecord | None:
         """The client's latest visit, for a while after it has ended."""
         found = self._visits.get(client_id)
         if found and found.disconnected_at and _now() - found.disconnected_at > remembered_seconds * 1000:
             return None
         return found
 
-    def _tell(self, visit: Visit, event: str, timestamp: int, about: dict[str, Any]) -> None:
+    def _tell(self, visit: PresenceRecord, event: str, timestamp: int, about: dict[str, Any]) -> None:
         told = {
             "clientId": visit.client_id,
             "timestamp": timestamp,

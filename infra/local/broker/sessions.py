@@ -6,22 +6,22 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from infra.local.broker.direct import Busy, Unconfirmed
+from infra.local.broker.direct_message import ClientBusy, DeliveryUnconfirmed
 from infra.local.mqtt.packets import MQTT_3
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
-    from infra.local.broker.counts import Counts
+    from infra.local.broker.counters import BrokerCounters
     from infra.local.broker.limits import Limits
-    from infra.local.broker.messages import Message
+    from infra.local.broker.messages import BrokerMessage
     from infra.local.broker.outbox import Outbox
-    from infra.local.mqtt.packets import Request
+    from infra.local.mqtt.packets import SubscriptionRequest
 
 
 @dataclass(slots=True)
-class Line:
+class ClientLink:
     """How a connected client is reached."""
 
     outbox: Outbox
@@ -32,11 +32,11 @@ class Line:
 
 @dataclass(slots=True)
 class _Unacknowledged:
-    message: Message
+    message: BrokerMessage
     confirmation: asyncio.Future[None] | None = None
 
 
-class Session:
+class BrokerSession:
     """One client's subscriptions, and what it has still to be sent or to acknowledge."""
 
     def __init__(
@@ -45,22 +45,22 @@ class Session:
         loop: asyncio.AbstractEventLoop,
         clock: Callable[[], float],
         limits: Limits,
-        counts: Counts,
+        counts: BrokerCounters,
     ) -> None:
         self.client_id = client_id
-        self.subscriptions: dict[str, Request] = {}
+        self.subscriptions: dict[str, SubscriptionRequest] = {}
         self.expiry_seconds = 0
         self.expiring: asyncio.TimerHandle | None = None
-        self.line: Line | None = None
+        self.line: ClientLink | None = None
         self._loop = loop
         self._clock = clock
         self._limits = limits
         self._counts = counts
-        self._queue: deque[Message] = deque()
+        self._queue: deque[BrokerMessage] = deque()
         self._unacknowledged: dict[int, _Unacknowledged] = {}
         self._last_id = 0
 
-    def attach(self, line: Line) -> None:
+    def attach(self, line: ClientLink) -> None:
         """Begin to send: first again what was not acknowledged, then what has waited."""
         self.line = line
         again, self._unacknowledged = self._unacknowledged, {}
@@ -74,9 +74,9 @@ class Session:
             if waiting.confirmation:
                 del self._unacknowledged[packet_id]
                 if not waiting.confirmation.done():
-                    waiting.confirmation.set_exception(Unconfirmed("The connection was lost"))
+                    waiting.confirmation.set_exception(DeliveryUnconfirmed("The connection was lost"))
 
-    def receive(self, message: Message, request: Request) -> None:
+    def receive(self, message: BrokerMessage, request: SubscriptionRequest) -> None:
         """Take what a subscription matches."""
         if request.no_local and message.sender == self.client_id:
             return
@@ -88,23 +88,23 @@ class Session:
         if self.line or self.expiry_seconds:
             self._enqueue(message)
 
-    def send_retained(self, message: Message, qos: int) -> None:
+    def send_retained(self, message: BrokerMessage, qos: int) -> None:
         """Send the retained message of a topic that was just subscribed to."""
         if self.line and not (message.qos and qos):
             self._send(self.line, message, retain=True)
         elif self.line:
             self._enqueue(message)
 
-    def send_direct(self, message: Message) -> None:
+    def send_direct(self, message: BrokerMessage) -> None:
         """Send at QoS 0 without any subscription."""
         if self.line is None or not self._send(self.line, message):
-            raise Busy("The target client does not take its messages fast enough")
+            raise ClientBusy("The target client does not take its messages fast enough")
 
-    def confirm_direct(self, message: Message) -> asyncio.Future[None]:
+    def confirm_direct(self, message: BrokerMessage) -> asyncio.Future[None]:
         """Send at QoS 1 without any subscription; what is returned is done with the client's acknowledgement."""
         line = self.line
         if line is None or line.outbox.full or self._window(line) <= 0:
-            raise Busy("The target client does not take its messages fast enough")
+            raise ClientBusy("The target client does not take its messages fast enough")
         confirmation: asyncio.Future[None] = self._loop.create_future()
         self._send_numbered(line, message, confirmation)
         return confirmation
@@ -120,7 +120,7 @@ class Session:
         """Go on, now that the client reads again."""
         self._send_queued()
 
-    def _enqueue(self, message: Message) -> None:
+    def _enqueue(self, message: BrokerMessage) -> None:
         if len(self._queue) >= self._limits.queued_messages:
             self._counts.dropped_slow += 1
             return
@@ -136,10 +136,12 @@ class Session:
             else:
                 self._send_numbered(line, message, None)
 
-    def _window(self, line: Line) -> int:
+    def _window(self, line: ClientLink) -> int:
         return min(line.receive_maximum, self._limits.unacknowledged) - len(self._unacknowledged)
 
-    def _send_numbered(self, line: Line, message: Message, confirmation: asyncio.Future[None] | None) -> None:
+    def _send_numbered(
+        self, line: ClientLink, message: BrokerMessage, confirmation: asyncio.Future[None] | None
+    ) -> None:
         packet_id = self._next_id()
         data = message.packet(line.level, self._clock(), qos=1, packet_id=packet_id)
         if line.packet_bytes is not None and len(data) > line.packet_bytes:
@@ -149,7 +151,7 @@ class Session:
         self._counts.sent += 1
         line.outbox.send(data)
 
-    def _send(self, line: Line, message: Message, *, retain: bool = False) -> bool:
+    def _send(self, line: ClientLink, message: BrokerMessage, *, retain: bool = False) -> bool:
         data = message.packet(line.level, self._clock(), retain=retain)
         if (line.packet_bytes is not None and len(data) > line.packet_bytes) or not line.outbox.offer(data):
             self._counts.dropped_slow += 1

@@ -10,8 +10,8 @@ from infra.local.mqtt.topics import has_wildcard
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from infra.local.broker.messages import Message
-    from infra.local.mqtt.packets import Request
+    from infra.local.broker.messages import BrokerMessage
+    from infra.local.mqtt.packets import SubscriptionRequest
 
 _CACHED_TOPICS: Final = 8_192
 
@@ -19,11 +19,11 @@ _CACHED_TOPICS: Final = 8_192
 class Subscriber(Protocol):
     """Takes what its filters match."""
 
-    def receive(self, message: Message, request: Request) -> None:
+    def receive(self, message: BrokerMessage, request: SubscriptionRequest) -> None:
         """Take a message; it may be dropped, but nothing may wait."""
 
 
-Match = tuple["Subscriber", "Request"]
+Match = tuple["Subscriber", "SubscriptionRequest"]
 
 
 @dataclass(slots=True)
@@ -31,18 +31,18 @@ class _Node:
     """A level of the filters that have wildcards."""
 
     below: dict[str, _Node] = field(default_factory=dict)
-    here: dict[Subscriber, Request] = field(default_factory=dict)
+    here: dict[Subscriber, SubscriptionRequest] = field(default_factory=dict)
 
 
 class Subscriptions:
     """All subscriptions; a topic that was matched is found again at once until one changes."""
 
     def __init__(self) -> None:
-        self._exact: dict[str, dict[Subscriber, Request]] = {}
+        self._exact: dict[str, dict[Subscriber, SubscriptionRequest]] = {}
         self._root = _Node()
         self._matched: dict[str, tuple[Match, ...]] = {}
 
-    def add(self, subscriber: Subscriber, request: Request) -> None:
+    def add(self, subscriber: Subscriber, request: SubscriptionRequest) -> None:
         """Subscribe, in place of an earlier subscription to the same filter."""
         topic_filter = request.topic_filter
         if has_wildcard(topic_filter):
@@ -68,7 +68,7 @@ class Subscriptions:
         """Each subscriber that the topic reaches once, by the filter that grants it most."""
         found = self._matched.get(topic)
         if found is None:
-            best: dict[Subscriber, Request] = dict(self._exact.get(topic, {}))
+            best: dict[Subscriber, SubscriptionRequest] = dict(self._exact.get(topic, {}))
             for node in self._nodes(self._root, topic.split("/"), 0):
                 for subscriber, request in node.here.items():
                     known = best.get(subscriber)

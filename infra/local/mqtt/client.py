@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Final
 from infra.local.mqtt.decoding import decode
 from infra.local.mqtt.encoding import PINGREQ, encode, publish
 from infra.local.mqtt.framing import Framer
-from infra.local.mqtt.packets import MQTT_3, Connack, Connect, Disconnect, Puback, Publish, Request, Subscribe
-from infra.local.mqtt.reasons import Malformed
+from infra.local.mqtt.packets import (
+    MQTT_3,
+    Connack,
+    Connect,
+    Disconnect,
+    Puback,
+    Publish,
+    Subscribe,
+    SubscriptionRequest,
+)
+from infra.local.mqtt.reason_codes import MalformedPacket
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,11 +26,11 @@ if TYPE_CHECKING:
 _LARGEST: Final = 512 * 1024
 
 
-class Refused(Exception):
+class ConnectRefused(Exception):
     """The broker does not let the client in."""
 
 
-class Client(asyncio.Protocol):
+class MqttClient(asyncio.Protocol):
     """One connection; it answers what must be answered and hands on what it is sent."""
 
     def __init__(self, connect: Connect, take: Callable[[str, bytes], None], lost: Callable[[], None]) -> None:
@@ -52,7 +61,7 @@ class Client(asyncio.Protocol):
     def subscribe(self, topic_filter: str) -> None:
         """Ask for what the filter matches."""
         if self._transport:
-            self._transport.write(encode(Subscribe(1, [Request(topic_filter)]), MQTT_3))
+            self._transport.write(encode(Subscribe(1, [SubscriptionRequest(topic_filter)]), MQTT_3))
 
     def send(self, data: bytes) -> None:
         """Send bytes as they are."""
@@ -83,7 +92,7 @@ class Client(asyncio.Protocol):
         try:
             for header, body in self._framer.feed(data):
                 self._handle(header, body)
-        except Malformed:
+        except MalformedPacket:
             self.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -92,7 +101,7 @@ class Client(asyncio.Protocol):
         if self._ping:
             self._ping.cancel()
         if not self._admitted.done():
-            self._admitted.set_exception(exc or Refused("The broker has closed the connection"))
+            self._admitted.set_exception(exc or ConnectRefused("The broker has closed the connection"))
             self._admitted.exception()
         self._lost()
 
@@ -107,7 +116,7 @@ class Client(asyncio.Protocol):
                 self._let_in = True
                 self._admitted.set_result(None)
             case Connack() if not self._admitted.done():
-                self._admitted.set_exception(Refused(f"The broker refuses the client with code {packet.reason}"))
+                self._admitted.set_exception(ConnectRefused(f"The broker refuses the client with code {packet.reason}"))
                 self._admitted.exception()
 
     def _send_ping(self) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from infra.local.mqtt import packets
 from infra.local.mqtt import properties as props
 from infra.local.mqtt.packets import Kind
-from infra.local.mqtt.primitives import Reader, text_from
-from infra.local.mqtt.reasons import Malformed, Reason
+from infra.local.mqtt.primitives import PacketReader, text_from
+from infra.local.mqtt.reason_codes import MalformedPacket, ReasonCode
 from infra.local.mqtt.topics import is_filter, is_topic
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ def decode(header: int, body: bytes, level: int) -> packets.Packet:
         return _publish(flags, body, level)
     decoder = _DECODERS.get(kind)
     if decoder is None:
-        raise Malformed(f"packets of type {kind} are not spoken here", Reason.PROTOCOL_ERROR)
+        raise MalformedPacket(f"packets of type {kind} are not spoken here", ReasonCode.PROTOCOL_ERROR)
     if flags != packets.RESERVED_FLAGS.get(Kind(kind), 0):
-        raise Malformed("reserved flags are set")
-    reader = Reader(body)
+        raise MalformedPacket("reserved flags are set")
+    reader = PacketReader(body)
     packet = decoder(reader, level)
     reader.finish()
     return packet
@@ -36,25 +36,25 @@ def decode(header: int, body: bytes, level: int) -> packets.Packet:
 def _publish(flags: int, body: bytes, level: int) -> packets.Publish:
     qos = flags >> 1 & 3
     if qos == 3 or (flags & packets.DUPLICATE and not qos):
-        raise Malformed("flags of a PUBLISH contradict each other")
+        raise MalformedPacket("flags of a PUBLISH contradict each other")
     position = 2 + int.from_bytes(body[:2], "big")
     if position > len(body) or len(body) < 2:
-        raise Malformed("ends too early")
+        raise MalformedPacket("ends too early")
     topic = text_from(body[2:position])
     packet_id = 0
     if qos:
         packet_id = int.from_bytes(body[position : position + 2], "big")
         position += 2
         if position > len(body) or not packet_id:
-            raise Malformed("a message at QoS 1 has no number")
+            raise MalformedPacket("a message at QoS 1 has no number")
     properties = None
     if level == packets.MQTT_5:
-        reader = Reader(body, position)
+        reader = PacketReader(body, position)
         properties = props.decode(reader, Kind.PUBLISH)
         position = reader.position
         _check_message(properties)
     if (topic or not (properties and properties.topic_alias is not None)) and not is_topic(topic):
-        raise Malformed("a topic is empty or has wildcards", Reason.TOPIC_NAME_INVALID)
+        raise MalformedPacket("a topic is empty or has wildcards", ReasonCode.TOPIC_NAME_INVALID)
     return packets.Publish(
         topic,
         body[position:],
@@ -68,20 +68,20 @@ def _publish(flags: int, body: bytes, level: int) -> packets.Publish:
 
 def _check_message(properties: Properties | None) -> None:
     if properties and properties.response_topic is not None and not is_topic(properties.response_topic):
-        raise Malformed("a response topic is empty or has wildcards", Reason.PROTOCOL_ERROR)
+        raise MalformedPacket("a response topic is empty or has wildcards", ReasonCode.PROTOCOL_ERROR)
 
 
-def _connect(reader: Reader, _: int) -> packets.Connect:
+def _connect(reader: PacketReader, _: int) -> packets.Connect:
     name, level = reader.text(), reader.integer(1)
     if (name, level) not in (("MQTT", packets.MQTT_3), ("MQTT", packets.MQTT_5)):
-        raise Malformed(f"{name} {level} is not spoken here", Reason.UNSUPPORTED_PROTOCOL_VERSION)
+        raise MalformedPacket(f"{name} {level} is not spoken here", ReasonCode.UNSUPPORTED_PROTOCOL_VERSION)
     flags = reader.integer(1)
     has_will, will_qos, will_retain = bool(flags & packets.WILL), flags >> 3 & 3, bool(flags & packets.WILL_RETAIN)
     has_user, has_password = bool(flags & packets.USER_NAME), bool(flags & packets.PASSWORD)
     if flags & 1 or will_qos == 3 or (not has_will and (will_qos or will_retain)):
-        raise Malformed("flags of a CONNECT contradict each other")
+        raise MalformedPacket("flags of a CONNECT contradict each other")
     if level == packets.MQTT_3 and has_password and not has_user:
-        raise Malformed("there is a password but no user name")
+        raise MalformedPacket("there is a password but no user name")
     keepalive = reader.integer(2)
     properties = props.decode(reader, Kind.CONNECT) if level == packets.MQTT_5 else None
     client_id = reader.text()
@@ -91,7 +91,7 @@ def _connect(reader: Reader, _: int) -> packets.Connect:
         _check_message(about)
         topic = reader.text()
         if not is_topic(topic):
-            raise Malformed("a will's topic is empty or has wildcards", Reason.TOPIC_NAME_INVALID)
+            raise MalformedPacket("a will's topic is empty or has wildcards", ReasonCode.TOPIC_NAME_INVALID)
         will = packets.Will(topic, reader.binary(), will_qos, will_retain, about)
     return packets.Connect(
         client_id,
@@ -105,14 +105,14 @@ def _connect(reader: Reader, _: int) -> packets.Connect:
     )
 
 
-def _connack(reader: Reader, level: int) -> packets.Connack:
+def _connack(reader: PacketReader, level: int) -> packets.Connack:
     flags, reason = reader.integer(1), reader.integer(1)
     if flags > 1:
-        raise Malformed("reserved flags are set")
+        raise MalformedPacket("reserved flags are set")
     return packets.Connack(reason, bool(flags), _properties(reader, Kind.CONNACK, level))
 
 
-def _puback(reader: Reader, level: int) -> packets.Puback:
+def _puback(reader: PacketReader, level: int) -> packets.Puback:
     packet_id = reader.integer(2)
     if level == packets.MQTT_3 or not reader.remaining:
         return packets.Puback(packet_id)
@@ -120,7 +120,7 @@ def _puback(reader: Reader, level: int) -> packets.Puback:
     return packets.Puback(packet_id, reason, props.decode(reader, Kind.PUBACK) if reader.remaining else None)
 
 
-def _subscribe(reader: Reader, level: int) -> packets.Subscribe:
+def _subscribe(reader: PacketReader, level: int) -> packets.Subscribe:
     packet_id = _packet_id(reader)
     properties = _properties(reader, Kind.SUBSCRIBE, level)
     requests = []
@@ -128,9 +128,9 @@ def _subscribe(reader: Reader, level: int) -> packets.Subscribe:
         topic_filter, options = _filter(reader), reader.integer(1)
         qos, handling = options & 3, options >> 4 & 3
         if qos == 3 or handling == 3 or options & (0xC0 if level == packets.MQTT_5 else 0xFC):
-            raise Malformed("a subscription's options are not defined")
+            raise MalformedPacket("a subscription's options are not defined")
         requests.append(
-            packets.Request(
+            packets.SubscriptionRequest(
                 topic_filter,
                 qos,
                 bool(options & packets.NO_LOCAL),
@@ -139,59 +139,59 @@ def _subscribe(reader: Reader, level: int) -> packets.Subscribe:
             )
         )
     if not requests:
-        raise Malformed("a SUBSCRIBE has no filter", Reason.PROTOCOL_ERROR)
+        raise MalformedPacket("a SUBSCRIBE has no filter", ReasonCode.PROTOCOL_ERROR)
     return packets.Subscribe(packet_id, requests, properties)
 
 
-def _suback(reader: Reader, level: int) -> packets.Suback:
+def _suback(reader: PacketReader, level: int) -> packets.Suback:
     packet_id = _packet_id(reader)
     properties = _properties(reader, Kind.SUBACK, level)
     return packets.Suback(packet_id, list(reader.rest()), properties)
 
 
-def _unsubscribe(reader: Reader, level: int) -> packets.Unsubscribe:
+def _unsubscribe(reader: PacketReader, level: int) -> packets.Unsubscribe:
     packet_id = _packet_id(reader)
     properties = _properties(reader, Kind.UNSUBSCRIBE, level)
     filters = []
     while reader.remaining:
         filters.append(_filter(reader))
     if not filters:
-        raise Malformed("an UNSUBSCRIBE has no filter", Reason.PROTOCOL_ERROR)
+        raise MalformedPacket("an UNSUBSCRIBE has no filter", ReasonCode.PROTOCOL_ERROR)
     return packets.Unsubscribe(packet_id, filters, properties)
 
 
-def _unsuback(reader: Reader, level: int) -> packets.Unsuback:
+def _unsuback(reader: PacketReader, level: int) -> packets.Unsuback:
     packet_id = _packet_id(reader)
     properties = _properties(reader, Kind.UNSUBACK, level)
     return packets.Unsuback(packet_id, list(reader.rest()), properties)
 
 
-def _disconnect(reader: Reader, level: int) -> packets.Disconnect:
+def _disconnect(reader: PacketReader, level: int) -> packets.Disconnect:
     if level == packets.MQTT_3 or not reader.remaining:
         return packets.Disconnect()
     reason = reader.integer(1)
     return packets.Disconnect(reason, props.decode(reader, Kind.DISCONNECT) if reader.remaining else None)
 
 
-def _properties(reader: Reader, kind: Kind, level: int) -> Properties | None:
+def _properties(reader: PacketReader, kind: Kind, level: int) -> Properties | None:
     return props.decode(reader, kind) if level == packets.MQTT_5 else None
 
 
-def _packet_id(reader: Reader) -> int:
+def _packet_id(reader: PacketReader) -> int:
     packet_id = reader.integer(2)
     if not packet_id:
-        raise Malformed("a packet's number is 0")
+        raise MalformedPacket("a packet's number is 0")
     return packet_id
 
 
-def _filter(reader: Reader) -> str:
+def _filter(reader: PacketReader) -> str:
     topic_filter = reader.text()
     if not is_filter(topic_filter):
-        raise Malformed("a filter is empty or has a wildcard where none may be", Reason.TOPIC_FILTER_INVALID)
+        raise MalformedPacket("a filter is empty or has a wildcard where none may be", ReasonCode.TOPIC_FILTER_INVALID)
     return topic_filter
 
 
-_DECODERS: Final[dict[int, Callable[[Reader, int], packets.Packet]]] = {
+_DECODERS: Final[dict[int, Callable[[PacketReader, int], packets.Packet]]] = {
     Kind.CONNECT: _connect,
     Kind.CONNACK: _connack,
     Kind.PUBACK: _puback,

@@ -79,7 +79,7 @@ def _connect(value: packets.Connect) -> bytes:
     return packet(Kind.CONNECT << 4, b"".join(parts))
 
 
-def _options(request: packets.Request) -> bytes:
+def _options(request: packets.SubscriptionRequest) -> bytes:
     own, published = request.no_local * packets.NO_LOCAL, request.retain_as_published * packets.RETAIN_AS_PUBLISHED
     return bytes((request.qos | own | published | request.retain_handling << 4,))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from infra.local.mqtt.reasons import Malformed, Reason
+from infra.local.mqtt.reason_codes import MalformedPacket, ReasonCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,9 +51,9 @@ class Framer:
                 return None, place
             length |= (data[place] & 0x7F) << 7 * index
             if length > self._largest:
-                raise Malformed(f"a packet of {length} bytes is too large", Reason.PACKET_TOO_LARGE)
+                raise MalformedPacket(f"a packet of {length} bytes is too large", ReasonCode.PACKET_TOO_LARGE)
             if data[place] < 0x80:
                 if not data[place]:
-                    raise Malformed("a length is longer than it need be")
+                    raise MalformedPacket("a length is longer than it need be")
                 return length, place + 1
-        raise Malformed("a length is too long")
+        raise MalformedPacket("a length is too long")

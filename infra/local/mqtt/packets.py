@@ -110,7 +110,7 @@ class Puback:
 
 
 @dataclass(slots=True)
-class Request:
+class SubscriptionRequest:
     """One filter of a SUBSCRIBE."""
 
     topic_filter: str
@@ -125,7 +125,7 @@ class Subscribe:
     """What a client wants to receive."""
 
     packet_id: int
-    requests: list[Request]
+    requests: list[SubscriptionRequest]
     properties: Properties | None = None
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from infra.local.mqtt.reasons import Malformed
+from infra.local.mqtt.reason_codes import MalformedPacket
 
 MAX_VARIABLE: Final = 268_435_455
 _MAX_LENGTH: Final = 65_535
 
 
-class Reader:
+class PacketReader:
     """Reads one packet's body from front to back, and never past its end."""
 
     __slots__ = ("_body", "_end", "position")
@@ -29,7 +29,7 @@ class Reader:
         """The next bytes."""
         start, stop = self.position, self.position + size
         if stop > self._end:
-            raise Malformed("ends too early")
+            raise MalformedPacket("ends too early")
         self.position = stop
         return self._body[start:stop]
 
@@ -49,9 +49,9 @@ class Reader:
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 if shift and not byte:
-                    raise Malformed("an integer is longer than it need be")
+                    raise MalformedPacket("an integer is longer than it need be")
                 return value
-        raise Malformed("an integer is too long")
+        raise MalformedPacket("an integer is too long")
 
     def binary(self) -> bytes:
         """Binary data behind its length."""
@@ -61,18 +61,18 @@ class Reader:
         """Text behind its length."""
         return text_from(self.binary())
 
-    def part(self, size: int) -> Reader:
+    def part(self, size: int) -> PacketReader:
         """A reader of the next bytes alone."""
         start = self.position
         self.position = start + size
         if self.position > self._end:
-            raise Malformed("ends too early")
-        return Reader(self._body, start, self.position)
+            raise MalformedPacket("ends too early")
+        return PacketReader(self._body, start, self.position)
 
     def finish(self) -> None:
         """Refuse whatever is left."""
         if self.position != self._end:
-            raise Malformed("goes on after its end")
+            raise MalformedPacket("goes on after its end")
 
 
 def text_from(raw: bytes) -> str:
@@ -80,9 +80,9 @@ def text_from(raw: bytes) -> str:
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
-        raise Malformed("text is not UTF-8") from None
+        raise MalformedPacket("text is not UTF-8") from None
     if "\0" in text:
-        raise Malformed("text holds NUL")
+        raise MalformedPacket("text holds NUL")
     return text
 
 

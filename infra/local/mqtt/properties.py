@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from infra.local.mqtt.packets import Kind
 from infra.local.mqtt.primitives import binary, text, variable
-from infra.local.mqtt.reasons import Malformed, Reason
+from infra.local.mqtt.reason_codes import MalformedPacket, ReasonCode
 
 if TYPE_CHECKING:
-    from infra.local.mqtt.primitives import Reader
+    from infra.local.mqtt.primitives import PacketReader
 
 
 @dataclass(slots=True)
@@ -107,7 +107,7 @@ _BY_IDENTIFIER: Final = {definition.identifier: definition for definition in _DE
 assert {definition.name for definition in _DEFINITIONS} == {each.name for each in fields(Properties)}
 
 
-def decode(reader: Reader, kind: Kind) -> Properties | None:
+def decode(reader: PacketReader, kind: Kind) -> Properties | None:
     """The properties that stand next in a packet of this kind; None where there are none."""
     size = reader.variable()
     if not size:
@@ -117,17 +117,17 @@ def decode(reader: Reader, kind: Kind) -> Properties | None:
     while part.remaining:
         definition = _BY_IDENTIFIER.get(part.variable())
         if definition is None:
-            raise Malformed("a property is unknown")
+            raise MalformedPacket("a property is unknown")
         if kind not in definition.kinds:
-            raise Malformed(f"{definition.name} may not stand in {kind.name}", Reason.PROTOCOL_ERROR)
+            raise MalformedPacket(f"{definition.name} may not stand in {kind.name}", ReasonCode.PROTOCOL_ERROR)
         value = _read(part, definition.form)
         if definition.form is _Form.PAIR:
             properties.user_properties.append(value)
             continue
         if getattr(properties, definition.name) is not None:
-            raise Malformed(f"{definition.name} stands twice", Reason.PROTOCOL_ERROR)
+            raise MalformedPacket(f"{definition.name} stands twice", ReasonCode.PROTOCOL_ERROR)
         if definition.positive and not value:
-            raise Malformed(f"{definition.name} is 0", Reason.PROTOCOL_ERROR)
+            raise MalformedPacket(f"{definition.name} is 0", ReasonCode.PROTOCOL_ERROR)
         setattr(properties, definition.name, value)
     return properties
 
@@ -149,12 +149,12 @@ def encode(properties: Properties | None) -> bytes:
     return variable(len(parts)) + parts
 
 
-def _read(reader: Reader, form: _Form) -> Any:
+def _read(reader: PacketReader, form: _Form) -> Any:
     match form:
         case _Form.FLAG:
             value = reader.integer(1)
             if value > 1:
-                raise Malformed("a flag is neither 0 nor 1", Reason.PROTOCOL_ERROR)
+                raise MalformedPacket("a flag is neither 0 nor 1", ReasonCode.PROTOCOL_ERROR)
             return bool(value)
         case _Form.TWO | _Form.FOUR:
             return reader.integer(form.value)

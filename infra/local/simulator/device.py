@@ -9,15 +9,15 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from infra.local.mqtt.client import Client, Refused
+from infra.local.mqtt.client import ConnectRefused, MqttClient
 from infra.local.mqtt.packets import Connect
-from infra.local.simulator.firmware import Call, Firmware, Reply
+from infra.local.simulator.firmware import Firmware, FirmwareCall, FirmwareReply
 from infra.local.simulator.garbage import garbage
 from infra.local.simulator.quirks import FIRMWARE, Quirk
 from infra.local.simulator.tools import big_tool, colliding_tools, standard_tools
 
 if TYPE_CHECKING:
-    from infra.local.simulator.tools import Tool
+    from infra.local.simulator.tools import SimulatedTool
 
 _HELLO_SLACK_SECONDS: Final = 0.01
 _FLOOD_EACH: Final = 0.01
@@ -25,13 +25,13 @@ _FLOOD_COUNT: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class DeviceModel:
     """What the devices of a fleet have in common."""
 
     quirks: frozenset[Quirk] = FIRMWARE
     board: str = "simulated-esp32"
     version: str = "2.4.0"
-    tools: list[Tool] | None = None
+    tools: list[SimulatedTool] | None = None
     keepalive: int = 240
     reconnect_seconds: tuple[float, float] = (10.0, 60.0)
     connect_seconds: float = 10.0
@@ -45,7 +45,7 @@ class Model:
     """Where there is only a password, each device's own id."""
     password: bytes | None = None
 
-    def made_tools(self) -> list[Tool]:
+    def made_tools(self) -> list[SimulatedTool]:
         """The tools of one device."""
         if self.tools is not None:
             return list(self.tools)
@@ -59,7 +59,7 @@ class Model:
 
 
 @dataclass(slots=True)
-class Tally:
+class DeviceCounters:
     """What a device has seen and done."""
 
     connections: int = 0
@@ -72,22 +72,22 @@ class Tally:
 
 
 @dataclass(eq=False)
-class Device:
+class SimulatedDevice:
     """A device that connects, answers, and comes back after it was lost."""
 
     device_id: str
-    model: Model = field(default_factory=Model)
+    model: DeviceModel = field(default_factory=DeviceModel)
 
     def __post_init__(self) -> None:
         self.quirks = set(self.model.quirks)
         self.firmware = Firmware(self.model.board, self.model.version, self.model.made_tools(), self.quirks)
-        self.tally = Tally()
+        self.tally = DeviceCounters()
         self.session_id = ""
         self._loop = asyncio.get_running_loop()
         self._up = f"devices/{self.device_id}/up"
-        self._client: Client | None = None
-        self._waiting: deque[Call] = deque()
-        self._running: tuple[asyncio.TimerHandle, Call] | None = None
+        self._client: MqttClient | None = None
+        self._waiting: deque[FirmwareCall] = deque()
+        self._running: tuple[asyncio.TimerHandle, FirmwareCall] | None = None
         self._held: list[str] = []
         self._stalled_until = 0.0
         self._stalled: list[bytes] = []
@@ -106,8 +106,8 @@ class Device:
         packet = Connect(self.device_id, keepalive=model.keepalive, user_name=user_name, password=model.password)
         self._lost.clear()
 
-        def new_client() -> Client:
-            client = Client(packet, self._take, lambda: self._gone(client))
+        def new_client() -> MqttClient:
+            client = MqttClient(packet, self._take, lambda: self._gone(client))
             return client
 
         _, client = await self._loop.create_connection(new_client, host, port)
@@ -130,7 +130,7 @@ class Device:
             await asyncio.sleep(random.uniform(*self.model.reconnect_seconds))  # noqa: S311 - no secret
             try:
                 await self.connect(host, port)
-            except (OSError, TimeoutError, Refused):
+            except (OSError, TimeoutError, ConnectRefused):
                 continue
 
     def stop(self) -> None:
@@ -174,7 +174,7 @@ class Device:
         self._stalled_until = self._loop.time() + self.model.hello_seconds
         self._publish(json.dumps(opened).encode())
 
-    def _begin(self, client: Client) -> None:
+    def _begin(self, client: MqttClient) -> None:
         if Quirk.SUBSCRIBES in self.quirks:
             client.subscribe(f"devices/{self.device_id}/down")
         if Quirk.HELLO in self.quirks:
@@ -186,7 +186,7 @@ class Device:
         if Quirk.NOTIFIES in self.quirks:
             self._notify_each_second(client)
 
-    def _gone(self, client: Client) -> None:
+    def _gone(self, client: MqttClient) -> None:
         if client is not self._client:
             return
         self._waiting.clear()
@@ -223,14 +223,14 @@ class Device:
     def _take_mcp(self, payload: Any) -> None:
         outcome = self.firmware.take(payload)
         match outcome:
-            case Reply():
+            case FirmwareReply():
                 self._reply(outcome.text)
-            case Call() if Quirk.VANISH in self.quirks:
+            case FirmwareCall() if Quirk.VANISH in self.quirks:
                 self.vanish()
-            case Call() if Quirk.ONE_AT_A_TIME in self.quirks:
+            case FirmwareCall() if Quirk.ONE_AT_A_TIME in self.quirks:
                 self._waiting.append(outcome)
                 self._next()
-            case Call():
+            case FirmwareCall():
                 self._loop.call_later(outcome.tool.seconds(outcome.arguments), self._finish, outcome)
             case None:
                 self.tally.dropped += 1
@@ -245,7 +245,7 @@ class Device:
                 return
             self._finish(call)
 
-    def _finish(self, call: Call) -> None:
+    def _finish(self, call: FirmwareCall) -> None:
         self._running = None
         reply = self.firmware.run(call).text
         if Quirk.NEVER not in self.quirks:
@@ -293,14 +293,14 @@ class Device:
             self.tally.sent += 1
             self._client.publish(self._up, payload)
 
-    def _flood(self, client: Client) -> None:
+    def _flood(self, client: MqttClient) -> None:
         if client is not self._client or not client.connected:
             return
         for _ in range(_FLOOD_COUNT):
             self._publish(garbage())
         self._loop.call_later(_FLOOD_EACH, self._flood, client)
 
-    def _notify_each_second(self, client: Client) -> None:
+    def _notify_each_second(self, client: MqttClient) -> None:
         if client is not self._client or not client.connected:
             return
         self.notify("notifications/state_changed", newState="idle", oldState="connecting")

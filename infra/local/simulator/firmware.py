@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from infra.local.simulator.quirks import Quirk
-from infra.local.simulator.tools import Image, ToolFailed, page
+from infra.local.simulator.tools import CameraImage, SimulatedToolError, page
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-    from infra.local.simulator.tools import Argument, State, Tool, Value
+    from infra.local.simulator.tools import SimulatedTool, State, ToolArgument, Value
 
 _INT32: Final = (-(2**31), 2**31 - 1)
 _UNKNOWN_TOOL: Final = -32601
@@ -20,7 +20,7 @@ _WRONG_ARGUMENTS: Final = -32602
 _FAILED: Final = -32603
 
 
-class _Wrong(Exception):
+class _RequestError(Exception):
     """A request that is answered with an error."""
 
     def __init__(self, code: int, message: str) -> None:
@@ -29,16 +29,16 @@ class _Wrong(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FirmwareCall:
     """A call that is to be run."""
 
     request_id: Any
-    tool: Tool
+    tool: SimulatedTool
     arguments: dict[str, Value]
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class FirmwareReply:
     """A JSON-RPC message to be sent, as text: the firmware glues it together."""
 
     text: str
@@ -50,14 +50,14 @@ class Firmware:
 
     board: str
     version: str
-    tools: list[Tool]
+    tools: list[SimulatedTool]
     quirks: AbstractSet[Quirk]
     state: State = field(default_factory=dict)
     vision: dict[str, Any] = field(default_factory=dict)
     runs: list[tuple[str, dict[str, Value]]] = field(default_factory=list)
     """Every call that was run, in order."""
 
-    def take(self, request: Any) -> Reply | Call | None:
+    def take(self, request: Any) -> FirmwareReply | FirmwareCall | None:
         """What comes of a message; None where the firmware drops it without a word."""
         if not isinstance(request, dict) or request.get("jsonrpc") != "2.0":
             return None
@@ -73,28 +73,28 @@ class Firmware:
             request_id = _int32(request_id)
         try:
             return self._do(method, params if isinstance(params, dict) else {}, request_id)
-        except _Wrong as error:
+        except _RequestError as error:
             return self.error(request_id, error.code, str(error))
 
-    def run(self, call: Call) -> Reply:
+    def run(self, call: FirmwareCall) -> FirmwareReply:
         """Run a call to its end."""
         self.runs.append((call.tool.name, call.arguments))
         try:
             value = call.tool.run(self.state, call.arguments)
-        except ToolFailed as error:
+        except SimulatedToolError as error:
             return self.error(call.request_id, _FAILED, str(error))
         result = json.dumps({"content": [self._content(value)], "isError": False}, separators=(",", ":"))
         return _result(call.request_id, result)
 
-    def error(self, request_id: Any, code: int, message: str) -> Reply:
+    def error(self, request_id: Any, code: int, message: str) -> FirmwareReply:
         """An error reply."""
         if Quirk.BARE_ERRORS in self.quirks:
             said = f'{{"message":"{message}"}}'
         else:
             said = json.dumps({"code": code, "message": message})
-        return Reply(f'{{"jsonrpc":"2.0","id":{json.dumps(request_id)},"error":{said}}}')
+        return FirmwareReply(f'{{"jsonrpc":"2.0","id":{json.dumps(request_id)},"error":{said}}}')
 
-    def _do(self, method: str, params: dict[str, Any], request_id: Any) -> Reply | Call:
+    def _do(self, method: str, params: dict[str, Any], request_id: Any) -> FirmwareReply | FirmwareCall:
         match method:
             case "initialize":
                 return self._initialize(params, request_id)
@@ -102,9 +102,9 @@ class Firmware:
                 return self._list(params, request_id)
             case "tools/call":
                 return self._call(params, request_id)
-        raise _Wrong(_UNKNOWN_TOOL, f"Method not implemented: {method}")
+        raise _RequestError(_UNKNOWN_TOOL, f"Method not implemented: {method}")
 
-    def _initialize(self, params: dict[str, Any], request_id: Any) -> Reply:
+    def _initialize(self, params: dict[str, Any], request_id: Any) -> FirmwareReply:
         capabilities = params.get("capabilities")
         vision = capabilities.get("vision") if isinstance(capabilities, dict) else None
         if isinstance(vision, dict):
@@ -116,7 +116,7 @@ class Firmware:
         }
         return _result(request_id, json.dumps(about, separators=(",", ":")))
 
-    def _list(self, params: dict[str, Any], request_id: Any) -> Reply:
+    def _list(self, params: dict[str, Any], request_id: Any) -> FirmwareReply:
         cursor = params.get("cursor")
         try:
             listed = page(
@@ -124,25 +124,27 @@ class Firmware:
                 cursor if isinstance(cursor, str) else "",
                 with_user_tools=params.get("withUserTools") is True,
             )
-        except ToolFailed as error:
-            raise _Wrong(_FAILED, str(error)) from None
+        except SimulatedToolError as error:
+            raise _RequestError(_FAILED, str(error)) from None
         if Quirk.REPEATING_CURSOR in self.quirks and cursor:
             listed = json.dumps(json.loads(listed) | {"nextCursor": cursor}, separators=(",", ":"))
         return _result(request_id, listed)
 
-    def _call(self, params: dict[str, Any], request_id: Any) -> Call:
+    def _call(self, params: dict[str, Any], request_id: Any) -> FirmwareCall:
         name = params.get("name")
         if not isinstance(name, str):
-            raise _Wrong(_WRONG_ARGUMENTS, "Missing name")
+            raise _RequestError(_WRONG_ARGUMENTS, "Missing name")
         given = params.get("arguments", {})
         if not isinstance(given, dict):
-            raise _Wrong(_WRONG_ARGUMENTS, "Invalid arguments")
+            raise _RequestError(_WRONG_ARGUMENTS, "Invalid arguments")
         tool = next((tool for tool in self.tools if tool.name == name), None)
         if tool is None:
-            raise _Wrong(_UNKNOWN_TOOL, f"Unknown tool: {name}")
-        return Call(request_id, tool, {argument.name: self._value(argument, given) for argument in tool.arguments})
+            raise _RequestError(_UNKNOWN_TOOL, f"Unknown tool: {name}")
+        return FirmwareCall(
+            request_id, tool, {argument.name: self._value(argument, given) for argument in tool.arguments}
+        )
 
-    def _value(self, argument: Argument, given: dict[str, Any]) -> Value:
+    def _value(self, argument: ToolArgument, given: dict[str, Any]) -> Value:
         lenient = Quirk.LENIENT_ARGUMENTS in self.quirks
         found = given.get(argument.name)
         if found is None and lenient:
@@ -150,28 +152,28 @@ class Firmware:
         value = _typed(argument.kind, found, lenient=lenient)
         if value is None:
             if argument.default is None or (found is not None and not lenient):
-                raise _Wrong(_WRONG_ARGUMENTS, f"Missing valid argument: {argument.name}")
+                raise _RequestError(_WRONG_ARGUMENTS, f"Missing valid argument: {argument.name}")
             return argument.default
         if argument.minimum is not None and int(value) < argument.minimum:
-            raise _Wrong(_WRONG_ARGUMENTS, f"Value is below minimum allowed: {argument.minimum}")
+            raise _RequestError(_WRONG_ARGUMENTS, f"Value is below minimum allowed: {argument.minimum}")
         if argument.maximum is not None and int(value) > argument.maximum:
-            raise _Wrong(_WRONG_ARGUMENTS, f"Value exceeds maximum allowed: {argument.maximum}")
+            raise _RequestError(_WRONG_ARGUMENTS, f"Value exceeds maximum allowed: {argument.maximum}")
         return value
 
-    def _content(self, value: Value | Image | dict[str, Any]) -> dict[str, Any]:
+    def _content(self, value: Value | CameraImage | dict[str, Any]) -> dict[str, Any]:
         match value:
-            case Image() if Quirk.IMAGE_STRINGS in self.quirks:
+            case CameraImage() if Quirk.IMAGE_STRINGS in self.quirks:
                 image = {"type": "image", "mimeType": value.mime_type, "data": value.data}
                 return {"type": "image", "image": json.dumps(image, separators=(",", ":"))}
-            case Image():
+            case CameraImage():
                 return {"type": "image", "mimeType": value.mime_type, "data": value.data}
             case bool() | dict():
                 return {"type": "text", "text": json.dumps(value, separators=(",", ":"))}
         return {"type": "text", "text": str(value)}
 
 
-def _result(request_id: Any, result: str) -> Reply:
-    return Reply(f'{{"jsonrpc":"2.0","id":{json.dumps(request_id)},"result":{result}}}')
+def _result(request_id: Any, result: str) -> FirmwareReply:
+    return FirmwareReply(f'{{"jsonrpc":"2.0","id":{json.dumps(request_id)},"result":{result}}}')
 
 
 def _is_number(value: Any) -> bool:

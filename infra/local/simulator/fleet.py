@@ -6,9 +6,9 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from infra.local.mqtt.client import Refused
-from infra.local.open_files import raise_open_files
-from infra.local.simulator.device import Device, Model
+from infra.local.file_limits import raise_open_files
+from infra.local.mqtt.client import ConnectRefused
+from infra.local.simulator.device import DeviceModel, SimulatedDevice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -22,17 +22,17 @@ Result = TypeVar("Result")
 class Fleet:
     """Devices that stay connected, and come back, until the fleet is closed."""
 
-    def __init__(self, host: str, port: int, device_ids: Sequence[str], model: Model | None = None) -> None:
+    def __init__(self, host: str, port: int, device_ids: Sequence[str], model: DeviceModel | None = None) -> None:
         raise_open_files()
         self._host, self._port = host, port
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="fleet", daemon=True)
         self._thread.start()
         self._living: list[asyncio.Task[None]] = []
-        self.devices = self._ask(self._make(device_ids, model or Model()))
+        self.devices = self._ask(self._make(device_ids, model or DeviceModel()))
         self._by_id = {device.device_id: device for device in self.devices}
 
-    def __getitem__(self, device_id: str) -> Device:
+    def __getitem__(self, device_id: str) -> SimulatedDevice:
         """The device of this id."""
         return self._by_id[device_id]
 
@@ -71,17 +71,17 @@ class Fleet:
     def _ask(self, question: Coroutine[None, None, Result]) -> Result:
         return asyncio.run_coroutine_threadsafe(question, self._loop).result()
 
-    async def _make(self, device_ids: Sequence[str], model: Model) -> list[Device]:
-        return [Device(device_id, model) for device_id in device_ids]
+    async def _make(self, device_ids: Sequence[str], model: DeviceModel) -> list[SimulatedDevice]:
+        return [SimulatedDevice(device_id, model) for device_id in device_ids]
 
     async def _start(self) -> None:
         turn = asyncio.Semaphore(_AT_ONCE)
 
-        async def connect(device: Device) -> None:
+        async def connect(device: SimulatedDevice) -> None:
             async with turn:
                 try:
                     await device.connect(self._host, self._port)
-                except (OSError, TimeoutError, Refused):
+                except (OSError, TimeoutError, ConnectRefused):
                     return
 
         await asyncio.gather(*map(connect, self.devices))

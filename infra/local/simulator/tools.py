@@ -16,12 +16,12 @@ _PAGE_BYTES: Final = 8_000
 _PAGE_MARGIN: Final = 30
 
 
-class ToolFailed(Exception):
+class SimulatedToolError(Exception):
     """A tool ends with an error of its own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class CameraImage:
     """What a camera has seen."""
 
     mime_type: str
@@ -29,7 +29,7 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class ToolArgument:
     """One argument of a tool."""
 
     name: str
@@ -45,13 +45,13 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class SimulatedTool:
     """One tool, and what calling it does; `seconds` is how long that takes."""
 
     name: str
     description: str
-    run: Callable[[State, dict[str, Value]], Value | Image | dict[str, Any]]
-    arguments: tuple[Argument, ...] = ()
+    run: Callable[[State, dict[str, Value]], Value | CameraImage | dict[str, Any]]
+    arguments: tuple[ToolArgument, ...] = ()
     user_only: bool = False
     seconds: Callable[[dict[str, Value]], float] = field(default=lambda _: 0.0)
 
@@ -69,7 +69,7 @@ class Tool:
         )
 
 
-def page(tools: Sequence[Tool], cursor: str, *, with_user_tools: bool) -> str:
+def page(tools: Sequence[SimulatedTool], cursor: str, *, with_user_tools: bool) -> str:
     """One page of the list, from the tool that the cursor names; raises ToolFailed where not one fits."""
     parts: list[str] = []
     size, following = 10, ""
@@ -85,7 +85,7 @@ def page(tools: Sequence[Tool], cursor: str, *, with_user_tools: bool) -> str:
         parts.append(described)
         size += len(described.encode("utf-8")) + 1
     if not parts and tools:
-        raise ToolFailed(f"Failed to add tool {following} because of payload size limit")
+        raise SimulatedToolError(f"Failed to add tool {following} because of payload size limit")
     after = f',"nextCursor":{json.dumps(following)}' if following else ""
     return f'{{"tools":[{",".join(parts)}]{after}}}'
 
@@ -112,79 +112,81 @@ def _sleep(_: State, arguments: dict[str, Value]) -> Value:
 
 
 def _fail(_: State, arguments: dict[str, Value]) -> Value:
-    raise ToolFailed(str(arguments["message"]))
+    raise SimulatedToolError(str(arguments["message"]))
 
 
-def _photo(size: int) -> Callable[[State, dict[str, Value]], Image]:
-    return lambda _state, _arguments: Image("image/jpeg", "/9j/" + "A" * (size // 4 * 4))
+def _photo(size: int) -> Callable[[State, dict[str, Value]], CameraImage]:
+    return lambda _state, _arguments: CameraImage("image/jpeg", "/9j/" + "A" * (size // 4 * 4))
 
 
-def standard_tools(*, photo_bytes: int = 4_000) -> list[Tool]:
+def standard_tools(*, photo_bytes: int = 4_000) -> list[SimulatedTool]:
     """51 tools, which make five pages, and two more for the device's owner alone."""
     first = [
-        Tool(
+        SimulatedTool(
             "self.get_device_status",
             "The real-time state of the device: speaker, screen, battery, network. Use it before changing anything.",
             _status,
         ),
-        Tool(
+        SimulatedTool(
             "self.audio_speaker.set_volume",
             "Set the volume of the speaker. If the present volume is not known, call `self.get_device_status` first.",
             _set("self.audio_speaker.set_volume"),
             (_percent("volume"),),
         ),
-        Tool(
+        SimulatedTool(
             "self.screen.set_brightness",
             "Set the brightness of the screen.",
             _set("self.screen.set_brightness"),
             (_percent("brightness"),),
         ),
-        Tool(
+        SimulatedTool(
             "self.screen.set_theme",
             "Set the theme of the screen: `light` or `dark`.",
             _set("self.screen.set_theme"),
-            (Argument("theme", "string"),),
+            (ToolArgument("theme", "string"),),
         ),
-        Tool(
+        SimulatedTool(
             "self.camera.take_photo",
             "Take a photo and answer with it.",
             _photo(photo_bytes),
-            (Argument("question", "string", default=""),),
+            (ToolArgument("question", "string", default=""),),
         ),
-        Tool("self.test.echo", "Answer with the text that is given.", _echo, (Argument("text", "string"),)),
-        Tool(
+        SimulatedTool(
+            "self.test.echo", "Answer with the text that is given.", _echo, (ToolArgument("text", "string"),)
+        ),
+        SimulatedTool(
             "self.test.sleep",
             "Answer after some milliseconds with their number.",
             _sleep,
-            (Argument("milliseconds", "integer", default=1500, minimum=0, maximum=60_000),),
+            (ToolArgument("milliseconds", "integer", default=1500, minimum=0, maximum=60_000),),
             seconds=lambda arguments: int(arguments["milliseconds"]) / 1000,
         ),
-        Tool(
+        SimulatedTool(
             "self.test.fail",
             "Fail with the message that is given.",
             _fail,
-            (Argument("message", "string", default='the sensor says "no"\nand nothing else'),),
+            (ToolArgument("message", "string", default='the sensor says "no"\nand nothing else'),),
         ),
     ]
     relays = [_relay(number) for number in range(1, 52 - len(first))]
     owner = [
-        Tool("self.reboot", "Restart the device.", _set("self.reboot"), user_only=True),
-        Tool(
+        SimulatedTool("self.reboot", "Restart the device.", _set("self.reboot"), user_only=True),
+        SimulatedTool(
             "self.upgrade_firmware",
             "Install the firmware that is found at the URL.",
             _set("self.upgrade_firmware"),
-            (Argument("url", "string"),),
+            (ToolArgument("url", "string"),),
             user_only=True,
         ),
     ]
     return [*first, *relays, *owner]
 
 
-def _percent(name: str) -> Argument:
-    return Argument(name, "integer", minimum=0, maximum=100)
+def _percent(name: str) -> ToolArgument:
+    return ToolArgument(name, "integer", minimum=0, maximum=100)
 
 
-def _relay(number: int) -> Tool:
+def _relay(number: int) -> SimulatedTool:
     name = f"self.relay_{number:02}.set"
     about = (
         f"Switch relay {number} of the board on or off, at once or after a delay, for good or for a time. "
@@ -192,25 +194,25 @@ def _relay(number: int) -> Tool:
         "the user has named to be on this relay; ask back where the user has not. Never switch a lock without being "
         "told to by the user in the present conversation. Answers true once the relay has switched. "
     )
-    return Tool(
+    return SimulatedTool(
         name,
         about,
         _set(name),
         (
-            Argument("on", "boolean"),
-            Argument("delay_seconds", "integer", default=0, minimum=0, maximum=86_400),
-            Argument("for_seconds", "integer", default=0, minimum=0, maximum=86_400),
-            Argument("keep", "boolean", default=True),
+            ToolArgument("on", "boolean"),
+            ToolArgument("delay_seconds", "integer", default=0, minimum=0, maximum=86_400),
+            ToolArgument("for_seconds", "integer", default=0, minimum=0, maximum=86_400),
+            ToolArgument("keep", "boolean", default=True),
         ),
     )
 
 
-def big_tool() -> Tool:
+def big_tool() -> SimulatedTool:
     """A tool that fits on no page."""
-    return Tool("self.manual.read", "The manual of the device. " * 350, _set("self.manual.read"))
+    return SimulatedTool("self.manual.read", "The manual of the device. " * 350, _set("self.manual.read"))
 
 
-def colliding_tools() -> list[Tool]:
+def colliding_tools() -> list[SimulatedTool]:
     """Tools whose names differ only in what other protocols do not allow in names."""
     names = ("self.light.turn_on", "self.light-turn_on", "self_light_turn_on", "self.light.turn on")
-    return [Tool(name, f"Turn the light on, by way of {name}.", _set(name)) for name in names]
+    return [SimulatedTool(name, f"Turn the light on, by way of {name}.", _set(name)) for name in names]

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from shared.knowledge.answering.languages import language_of
-from shared.knowledge.words import words
+from shared.knowledge.answering.language_detection import detect_language
+from shared.knowledge.tokenizer import tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shared.knowledge.passages import Hit
-    from shared.knowledge.retrieval import Measure
+    from shared.knowledge.hybrid_search import Measure
+    from shared.knowledge.passages import SearchHit
 
 _FLOORS: Final = {"en": 0.70, "vi": 0.77, "zh": 0.80}
 _OTHER: Final = 0.74
@@ -34,24 +34,24 @@ _ALL_WORDS: Final = 0.9
 _BY_MODEL: Final = 0.15
 
 
-def bearing_on(question: str, hits: Sequence[Hit], measure: Measure) -> list[Hit]:
+def filter_relevant(question: str, hits: Sequence[SearchHit], measure: Measure) -> list[SearchHit]:
     """Those that have to do with what is asked."""
-    if not any(words(question)):
+    if not any(tokenize(question)):
         return []
     if measure == "model":
         return [hit for hit in hits if hit.similarity >= _BY_MODEL]
-    asked = language_of(question)
+    asked = detect_language(question)
     lower = _WHOLES_LOWER if measure == "meaning" else 0.0
     best = max((_closeness(hit) for hit in hits), default=0.0)
     return [hit for hit in hits if _closeness(hit) >= _floor(asked, hit, best + lower) - lower]
 
 
-def _closeness(hit: Hit) -> float:
+def _closeness(hit: SearchHit) -> float:
     return hit.similarity + _WORDS * hit.overlap
 
 
-def _floor(asked: str, hit: Hit, best: float) -> float:
-    told = language_of(hit.passage.text)
+def _floor(asked: str, hit: SearchHit, best: float) -> float:
+    told = detect_language(hit.passage.text)
     if hit.overlap >= _ALL_WORDS:
         return _ACROSS + _WORDS * hit.overlap
     if asked and told and asked != told:

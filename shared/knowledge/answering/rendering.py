@@ -6,14 +6,14 @@ import json
 import re
 from typing import TYPE_CHECKING, Final
 
-from shared.knowledge.answering.cleaning import cited, outside_code, without_marks
-from shared.knowledge.answering.languages import quoted
+from shared.knowledge.answering.language_detection import quotation_notice
+from shared.knowledge.answering.sanitization import cited_numbers, outside_code, without_marks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shared.knowledge.answering.answers import Format, Source
-    from shared.knowledge.answering.extracting import Quotation
+    from shared.knowledge.answering.extractive import Quotation
+    from shared.knowledge.answering.models import AnswerSource, Format
 
 _MARKUP: Final = (
     (re.compile(r"^[ \t]{0,3}#{1,6}[ \t]+", re.MULTILINE), ""),
@@ -31,16 +31,22 @@ _SPAN: Final = re.compile(r"`([^`\n]*)`")
 _TICKS: Final = re.compile(r"`{3,}")
 
 
-def worded(text: str, sources: Sequence[Source], form: Format) -> str:
+def render_answer(text: str, sources: Sequence[AnswerSource], form: Format) -> str:
     """A model's answer."""
     if form == "markdown":
         return text
-    return plain(text) if form == "plain" else _as_json(plain(text), cited(text), sources, is_quoted=False)
+    return (
+        to_plain_text(text)
+        if form == "plain"
+        else _as_json(to_plain_text(text), cited_numbers(text), sources, is_quoted=False)
+    )
 
 
-def quoting(quotations: Sequence[Quotation], sources: Sequence[Source], language: str, form: Format) -> str:
+def render_quotations(
+    quotations: Sequence[Quotation], sources: Sequence[AnswerSource], language: str, form: Format
+) -> str:
     """An answer made of quotations, which says of itself that it is."""
-    note = quoted(language)
+    note = quotation_notice(language)
     if form == "markdown":
         return "\n\n".join([f"*{note}*", *_lists(quotations)])
     lines = "\n".join(f"{_bare(each)} [{each.number}]" for each in quotations)
@@ -49,7 +55,7 @@ def quoting(quotations: Sequence[Quotation], sources: Sequence[Source], language
     return _as_json(lines, list(dict.fromkeys(each.number for each in quotations)), sources, is_quoted=True, note=note)
 
 
-def plain(text: str) -> str:
+def to_plain_text(text: str) -> str:
     """Markdown as plain text: its words, its lists, its addresses."""
     bare = outside_code(text, _unmarked)
     return _SPAN.sub(r"\1", _FENCE.sub("", bare)).strip()
@@ -77,7 +83,7 @@ def _lists(quotations: Sequence[Quotation]) -> list[str]:
 
 def _bare(quotation: Quotation) -> str:
     """What is quoted, without markup; of a block, its own marks may mean something else."""
-    return _FENCE.sub("", quotation.text).strip("\n") if quotation.is_block else plain(quotation.text)
+    return _FENCE.sub("", quotation.text).strip("\n") if quotation.is_block else to_plain_text(quotation.text)
 
 
 def _block(text: str) -> str:
@@ -89,7 +95,9 @@ def _block(text: str) -> str:
     return f"{fence}\n{text}\n{fence}"
 
 
-def _as_json(text: str, numbers: Sequence[int], sources: Sequence[Source], *, is_quoted: bool, note: str = "") -> str:
+def _as_json(
+    text: str, numbers: Sequence[int], sources: Sequence[AnswerSource], *, is_quoted: bool, note: str = ""
+) -> str:
     citations = [
         {"number": number, "document_id": sources[number - 1].id} for number in numbers if 1 <= number <= len(sources)
     ]

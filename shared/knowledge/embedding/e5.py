@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import onnxruntime  # type: ignore[import-untyped]
 
-from shared.knowledge.cores import cores
+from shared.knowledge.cpu_count import cpu_count
 from shared.knowledge.embedding import Embedding
 from shared.knowledge.embedding.graph import model
 from shared.knowledge.embedding.pieces import Pieces
@@ -99,4 +99,4 @@ def _engine() -> _Engine:
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(cores(), thread_name_prefix="embedding")
+    return ThreadPoolExecutor(cpu_count(), thread_name_prefix="embedding")

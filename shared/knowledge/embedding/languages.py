@@ -2,7 +2,8 @@
 
 e5 puts texts of one language nearer to each other than their meaning is: among experiences in several, a question finds
 those of its own language first. What a language adds is about the same for every text, and was measured as the mean
-of the same sentences in English, Vietnamese and Chinese (`tests/unit/test_languages.py` has them): it is taken away.
+of the same sentences in English, Vietnamese and Chinese (`tests/unit/knowledge/test_language_centering.py` has them):
+it is taken away.
 """
 
 from __future__ import annotations

@@ -39,14 +39,14 @@ def split_html(text: str, fallback_title: str) -> Split:
     _require_shallow(text)
     tree = LexborHTMLParser(text)
     named = tree.css_first("title")
-    reading = _Reading()
+    reading = _PageWalk()
     if tree.root is not None:
         reading.walk(tree.root)
     title = _words(named.text()) if named is not None else ""
     return Split(title or reading.first_heading or fallback_title, gather(reading.blocks))
 
 
-class _Reading:
+class _PageWalk:
     """One walk over a page, without recursion: pages may be nested as deeply as they like."""
 
     def __init__(self) -> None:

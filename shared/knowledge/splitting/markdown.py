@@ -33,7 +33,7 @@ def split_markdown(text: str, fallback_title: str) -> Split:
     """Split `text` along its headings; code blocks and tables stay whole up to the size limit."""
     front = _FRONT_MATTER.match(text)
     matter = front[0] if front else ""
-    reading = _Reading(text[len(matter) :])
+    reading = _MarkdownWalk(text[len(matter) :])
     blocks = [Block(piece) for piece in fit(matter)] if matter else []
     blocks += reading.blocks()
     named = _TITLE_FIELD.search(front["fields"]) if front else None
@@ -50,7 +50,7 @@ class _Region:
     node: SyntaxTreeNode | None
 
 
-class _Reading:
+class _MarkdownWalk:
     def __init__(self, text: str) -> None:
         self._lines = re.findall(r"[^\n]*\n|[^\n]+", text)
         self._root = SyntaxTreeNode(_block_parser().parse(text))

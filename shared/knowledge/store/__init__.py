@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
+from shared.aws.secrets_manager import get_secret
 from shared.config import ConfigurationError, config
-from shared.secrets import secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from shared.knowledge.bm25 import SparseTerms
     from shared.knowledge.embedding import RemoteText, Vector
     from shared.knowledge.embedding.spaces import Space
-    from shared.knowledge.lexical import Terms
 
 Kind = Literal["document", "passage"]
 
@@ -33,7 +33,7 @@ class Point:
     payload: dict[str, Any]
     meaning: Vector | RemoteText | None = None
     parts: list[Vector] | None = None
-    terms: Terms | None = None
+    terms: SparseTerms | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class VectorQuery:
     """One search: the points of `scope` nearest to a meaning, its parts, or terms by their rarity `among`."""
 
-    near: Vector | RemoteText | list[Vector] | Terms
+    near: Vector | RemoteText | list[Vector] | SparseTerms
     scope: Scope
     limit: int
     among: Scope | None = None
@@ -95,7 +95,7 @@ class VectorStore(Protocol):
     def documents(self, tenant_id: str = "") -> set[Scope]:
         """The documents that there are points of: a tenant's, or everybody's."""
 
-    def search(self, asks: Sequence[Ask]) -> list[dict[str, float]]:
+    def search(self, asks: Sequence[VectorQuery]) -> list[dict[str, float]]:
         """For each of `asks` the ids found, best first, with their scores."""
 
     def close(self) -> None:
@@ -111,13 +111,13 @@ def vector_store(space: Space, own: str = "") -> VectorStore:
         return connect(
             space,
             settings.qdrant_url,
-            secret("KHO_QDRANT_KEY"),
+            get_secret("KHO_QDRANT_KEY"),
             "-".join(filter(None, (settings.qdrant_collection, own))),
         )
     if not settings.qdrant_folder:
         raise ConfigurationError(
             "KHO_QDRANT_URL must name a Qdrant server, or KHO_QDRANT_FOLDER a folder of this machine"
         )
-    from shared.knowledge.store.embedded import Embedded
+    from shared.knowledge.store.embedded import EmbeddedVectorStore
 
-    return Embedded(space, str(Path(settings.qdrant_folder, own)))
+    return EmbeddedVectorStore(space, str(Path(settings.qdrant_folder, own)))

@@ -42,31 +42,31 @@ from qdrant_edge import (
 from qdrant_edge import Point as EdgePoint
 
 from shared.config import ConfigurationError
-from shared.knowledge.cores import cores
+from shared.knowledge.bm25 import SparseTerms
+from shared.knowledge.cpu_count import cpu_count
 from shared.knowledge.embedding import RemoteText
-from shared.knowledge.lexical import Terms
 from shared.knowledge.store import HOLDER, KEYWORDS, MEANING, PARTS, TERMS, Scope, document_of
-from shared.knowledge.store.warming import warm
+from shared.knowledge.store.readahead import read_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from shared.knowledge.embedding import Vector
     from shared.knowledge.embedding.spaces import Space
-    from shared.knowledge.store import Ask, Point
+    from shared.knowledge.store import Point, VectorQuery
 
 _LINKS: Final = 16
 _PAGE: Final = 1_000
 _SETTLE_AFTER: Final = 5_000
-_SEARCHING: Final = max(1, cores() // 2)
+_SEARCHING: Final = max(1, cpu_count() // 2)
 """Threads: each keeps its core busy for a while after a search, and questions are embedded on the others."""
 
 
-class FolderTaken(Exception):
+class FolderLocked(Exception):
     """Another process has this folder's index open."""
 
 
-class Embedded:
+class EmbeddedVectorStore:
     """The store of one folder."""
 
     def __init__(self, space: Space, folder: str) -> None:
@@ -82,7 +82,7 @@ class Embedded:
         self._shard = _opened(space, self._folder)
         self._settling = threading.Lock()
         self._unsettled = 0
-        threading.Thread(target=warm, args=[self._folder], name="warming", daemon=True).start()
+        threading.Thread(target=read_ahead, args=[self._folder], name="warming", daemon=True).start()
 
     def write(self, points: Sequence[Point], version: int) -> None:
         """Keep `points`, which are all of `version`, but for those that are there in a newer one."""
@@ -126,7 +126,7 @@ class Embedded:
             if offset is None:
                 return found
 
-    def search(self, asks: Sequence[Ask]) -> list[dict[str, float]]:
+    def search(self, asks: Sequence[VectorQuery]) -> list[dict[str, float]]:
         """For each of `asks` the ids found, best first, with their scores."""
         # Most of a batch is about the same points.
         filters = {scope: _filter(scope) for scope in {each for ask in asks for each in (ask.scope, ask.among) if each}}
@@ -152,7 +152,7 @@ class Embedded:
             self._shard.flush()
             self._shard.optimize()
             # What the engine has just written is not in memory: a query would wait for some hundred reads of the disk.
-            warm(self._folder)
+            read_ahead(self._folder)
         finally:
             self._settling.release()
 
@@ -168,7 +168,7 @@ def _locked(folder: Path) -> int:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(lock)
-        raise FolderTaken(f"another process has the index in {folder} open; ask it, or stop it first") from None
+        raise FolderLocked(f"another process has the index in {folder} open; ask it, or stop it first") from None
     return lock
 
 
@@ -232,15 +232,15 @@ def _edge_point(point: Point) -> EdgePoint:
     return EdgePoint(point.id, {name: value for name, value in vectors.items() if value}, point.payload)
 
 
-def _request(ask: Ask, filters: Mapping[Scope, Filter]) -> QueryRequest:
+def _request(ask: VectorQuery, filters: Mapping[Scope, Filter]) -> QueryRequest:
     params = SearchParams(exact=ask.exact, idf=IdfParams(filters[ask.among]) if ask.among else None)
     return QueryRequest(limit=ask.limit, query=_query(ask.near), filter=filters[ask.scope], params=params)
 
 
-def _query(near: Vector | RemoteText | list[Vector] | Terms) -> Query:
+def _query(near: Vector | RemoteText | list[Vector] | SparseTerms) -> Query:
     if isinstance(near, RemoteText):
         raise TypeError("the engine in this process embeds no texts")
-    if isinstance(near, Terms):
+    if isinstance(near, SparseTerms):
         return Query.Nearest(SparseVector(near.numbers, near.weights), TERMS)
     # One vector, or one for each part: the engine tells them apart as we do.
     return Query.Nearest(near, PARTS if isinstance(near[0], list) else MEANING)

@@ -10,8 +10,8 @@ from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 
 from shared.config import ConfigurationError
+from shared.knowledge.bm25 import SparseTerms
 from shared.knowledge.embedding import RemoteText
-from shared.knowledge.lexical import Terms
 from shared.knowledge.store import HOLDER, KEYWORDS, MEANING, PARTS, TERMS, Scope, document_of
 from shared.rpc.errors import Unavailable
 from shared.telemetry import logger
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
 
     from shared.knowledge.embedding.spaces import Space
-    from shared.knowledge.store import Ask, Point
+    from shared.knowledge.store import Point, VectorQuery
 
 _LINKS: Final = 16
 _SECONDS: Final = 5
@@ -33,7 +33,7 @@ _OLDEST: Final = [1, 19]
 Found = TypeVar("Found")
 
 
-def connect(space: Space, url: str, key: str, collection: str) -> Server:
+def connect(space: Space, url: str, key: str, collection: str) -> QdrantServerStore:
     """The collection of a server, made at its first use."""
     client = QdrantClient(
         url=url, api_key=key or None, timeout=_SECONDS, cloud_inference=True, check_compatibility=False
@@ -42,10 +42,10 @@ def connect(space: Space, url: str, key: str, collection: str) -> Server:
     if [int(part) for part in version.split("-")[0].split(".")[:2]] < _OLDEST:
         # An older one would not say that it ignores whose words a rarity is to be counted among.
         raise ConfigurationError(f"Qdrant {version} at {url} is too old; 1.19 or newer is needed")
-    return Server(client, collection, space)
+    return QdrantServerStore(client, collection, space)
 
 
-class Server:
+class QdrantServerStore:
     """One collection of a server, shared by all tenants."""
 
     def __init__(self, client: QdrantClient, collection: str, space: Space) -> None:
@@ -106,7 +106,7 @@ class Server:
             if offset is None:
                 return found
 
-    def search(self, asks: Sequence[Ask]) -> list[dict[str, float]]:
+    def search(self, asks: Sequence[VectorQuery]) -> list[dict[str, float]]:
         """For each of `asks` the ids found, best first, with their scores."""
         requests = [_request(ask) for ask in asks]
         found = _asked(lambda: self._client.query_batch_points(self._collection, requests))
@@ -198,12 +198,12 @@ def _structure(point: Point) -> models.PointStruct:
     return models.PointStruct(id=point.id, payload=point.payload, vector=vectors)
 
 
-def _request(ask: Ask) -> models.QueryRequest:
+def _request(ask: VectorQuery) -> models.QueryRequest:
     near: Any = ask.near
     using = MEANING
     if isinstance(ask.near, RemoteText):
         near = _document(ask.near)
-    elif isinstance(ask.near, Terms):
+    elif isinstance(ask.near, SparseTerms):
         near, using = _sparse(ask.near), TERMS
     elif isinstance(ask.near[0], list):
         using = PARTS
@@ -216,7 +216,7 @@ def _document(text: RemoteText) -> models.Document:
     return models.Document(text=text.text, model=text.model)
 
 
-def _sparse(terms: Terms) -> models.SparseVector:
+def _sparse(terms: SparseTerms) -> models.SparseVector:
     return models.SparseVector(indices=terms.numbers, values=terms.weights)
 
 

@@ -8,26 +8,26 @@ from uuid import uuid4
 
 import pytest
 
-from recall_kit import finding
 from shared.knowledge.embedding.e5 import E5
 from shared.knowledge.embedding.spaces import E5_SMALL
-from shared.knowledge.matching import Matcher
-from shared.knowledge.store.embedded import Embedded
+from shared.knowledge.exhaustive_search import ExhaustiveSearch
+from shared.knowledge.store.embedded import EmbeddedVectorStore
+from shared.services import experience_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 @pytest.fixture(scope="module")
-def shelves(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedded]:
+def shelves(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedVectorStore]:
     """Where tests keep what they index."""
-    opened = Embedded(replace(E5_SMALL, tokens=False), str(tmp_path_factory.mktemp("shelves")))
+    opened = EmbeddedVectorStore(replace(E5_SMALL, tokens=False), str(tmp_path_factory.mktemp("shelves")))
     yield opened
     opened.close()
 
 
 @pytest.fixture(autouse=True)
-def _shelf(shelves: Embedded, monkeypatch: pytest.MonkeyPatch) -> None:
+def _shelf(shelves: EmbeddedVectorStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """A collection of a test's own, as experiences are everyone's."""
-    own = Matcher(E5(), shelves, uuid4().hex)
-    monkeypatch.setattr(finding, "_matcher", lambda: own)
+    own = ExhaustiveSearch(E5(), shelves, uuid4().hex)
+    monkeypatch.setattr(experience_index, "_matcher", lambda: own)

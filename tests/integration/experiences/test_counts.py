@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from recall_kit import query_experiences, table
-from recall_kit.finding import recount
-from shared.experiences.counting import Counting
+from recall_kit import query_experiences
 from shared.experiences.models import now
-from tests.experiences import asked, done, paged, submitted
-from tests.faults import FAILED
+from shared.experiences.query_counts import QueryCounts
+from shared.experiences.repository import experiences_table
+from shared.services.experience_index import refresh_counts
+from tests.helpers.dynamodb_requests import answer_operation, intercept_requests
+from tests.helpers.experience_client import call_method, call_successfully, query_all_pages, submit_experience
+from tests.helpers.mcp_events import event, response_message
+from tests.helpers.query_counts import count_all, counts, pending_counts, stream_event
+from tests.helpers.store_faults import FAILED
 from tests.helpers.wait import until
-from tests.integration.experiences.noting import count_all, counts, noted, records
-from tests.mcp import event, said
-from tests.wire import answering, on_the_wire
 from workers import count_queries
 
 if TYPE_CHECKING:
@@ -31,53 +32,53 @@ def counted(store: str) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("counted")
-def test_each_returned_record_is_counted_once_a_query(store: str) -> None:
-    ids = [submitted(f"Grafana panel is empty {number}", "No data.") for number in range(60)]
-    before = {id_: done("get_experience", id=id_)["updated_at"] for id_ in ids}
+def test_each_returned_record_is_counted_once_per_query(store: str) -> None:
+    ids = [submit_experience(f"Grafana panel is empty {number}", "No data.") for number in range(60)]
+    before = {id_: call_successfully("get_experience", id=id_)["updated_at"] for id_ in ids}
     until(lambda: now() > max(before.values()))
     returned = [
         each["id"]
         for limit, offset in ((50, 0), (50, 0), (10, 20))
-        for each in done("query_experiences", keywords="grafana panel empty", limit=limit, offset=offset)["experiences"]
+        for each in call_successfully("query_experiences", keywords="grafana panel empty", limit=limit, offset=offset)[
+            "experiences"
+        ]
     ]
     assert counts(*ids) == [0] * 60
-    keys = noted(store)
+    keys = pending_counts(store)
     assert len(keys) == 3
-    event = records(*keys, *keys)
+    event = stream_event(*keys, *keys)
     for _ in range(2):  # delivered again, though all went well
         assert count_queries.handler(event, None) == {"batchItemFailures": []}
-    assert noted(store) == []
+    assert pending_counts(store) == []
     assert counts(*ids) == [returned.count(id_) for id_ in ids]
     for id_ in set(returned):
-        assert done("get_experience", id=id_)["updated_at"] > before[id_]
+        assert call_successfully("get_experience", id=id_)["updated_at"] > before[id_]
 
 
 @pytest.mark.usefixtures("counted")
-def test_what_does_not_fit_through_a_door_is_refused_and_not_counted(
-    store: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ids = [submitted(f"Quoting is doubled {number}", "x" * 1000) for number in range(6)]
+def test_oversized_result_is_rejected_and_not_counted(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = [submit_experience(f"Quoting is doubled {number}", "x" * 1000) for number in range(6)]
     monkeypatch.setattr("recall_kit.query_experiences.MAX_PAGE_BYTES", 5_000)
-    answer = asked("query_experiences", keywords="quoting is doubled", limit=50)
+    answer = call_method("query_experiences", keywords="quoting is doubled", limit=50)
     assert (answer["error"]["kind"], "limit" in answer["error"]["guidance"]) == ("TooLarge", True)
-    assert noted(store) == []
-    assert len(paged("quoting is doubled", 3)) == len(ids)
+    assert pending_counts(store) == []
+    assert len(query_all_pages("quoting is doubled", 3)) == len(ids)
 
 
-def test_an_index_that_was_behind_ranks_by_counts_as_they_are(store: str) -> None:
-    first, second = (submitted(f"Jenkins agent offline {number}", "It is offline.") for number in "ab")
+def test_ranking_uses_current_counts_when_the_index_lags(store: str) -> None:
+    first, second = (submit_experience(f"Jenkins agent offline {number}", "It is offline.") for number in "ab")
     for _ in range(40):
-        Counting(table()).note([first])
+        QueryCounts(experiences_table()).note([first])
     count_all(store)
-    recount([first, second, "of an experience that is not there"])
-    found = done("query_experiences", keywords="jenkins agent offline")["experiences"]
+    refresh_counts([first, second, "of an experience that is not there"])
+    found = call_successfully("query_experiences", keywords="jenkins agent offline")["experiences"]
     assert [(each["id"], each["query_count"]) for each in found] == [(first, 40), (second, 0)]
 
 
-def test_a_count_that_cannot_be_noted_is_a_database_error(store: str) -> None:
+def test_unrecordable_count_is_a_database_error(store: str) -> None:
     """No answer is given that is not counted."""
-    submitted("Flaky DNS in a pod", "Names fail now and then.")
+    submit_experience("Flaky DNS in a pod", "Names fail now and then.")
 
-    with on_the_wire(answering("PutItem", lambda _: FAILED)):
-        answer = said(query_experiences.handler(event({"keywords": "flaky DNS pod"}), None))
+    with intercept_requests(answer_operation("PutItem", lambda _: FAILED)):
+        answer = response_message(query_experiences.handler(event({"keywords": "flaky DNS pod"}), None))
     assert answer["error"]["code"] == "DATABASE_ERROR"

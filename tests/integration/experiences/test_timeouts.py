@@ -7,23 +7,23 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from doors import jsonrpc
+from endpoints import jsonrpc
 from infra.local.functions import Functions
 from infra.local.template import load
 from recall_kit import query_experiences
 from shared.rpc import invoke
-from tests.experiences import submitted
+from tests.helpers.dynamodb_requests import answer_operation, intercept_requests
+from tests.helpers.experience_client import submit_experience
+from tests.helpers.mcp_events import event, response_message
 from tests.helpers.wait import CEILING_SECONDS
-from tests.mcp import event, said
-from tests.wire import answering, on_the_wire
 
 if TYPE_CHECKING:
     import pytest
 
 
-def test_a_query_that_takes_too_long_is_a_timeout_at_each_door(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_query_is_a_timeout_at_each_endpoint(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store that took longer than a request has, before the query could note what it returns."""
-    submitted("Cron job runs twice", "It runs on both nodes.")
+    submit_experience("Cron job runs twice", "It runs on both nodes.")
     passed = 0.0
     monkeypatch.setattr("shared.telemetry.REQUEST_SECONDS", 13.0)
     monkeypatch.setattr("shared.telemetry.time", SimpleNamespace(perf_counter=lambda: passed, time=time.time))
@@ -35,20 +35,20 @@ def test_a_query_that_takes_too_long_is_a_timeout_at_each_door(store: str, monke
     functions = {name: replace(each, timeout=CEILING_SECONDS) for name, each in load().functions.items()}
     asked_by = {"keywords": "cron job runs twice"}
     single = {"jsonrpc": "2.0", "method": "recall-kit/query_experiences", "params": asked_by, "id": 1}
-    with on_the_wire(answering("BatchGetItem", takes_long)):
+    with intercept_requests(answer_operation("BatchGetItem", takes_long)):
         direct = query_experiences.handler(event(asked_by, path="/recall-kit/query_experiences"), None)
         monkeypatch.setattr(invoke, "_transport", [Functions(functions)])
-        by_jsonrpc = said(jsonrpc.handler(event(single, path="/jsonrpc"), None))["result"]
-    for answer in (said(direct), by_jsonrpc):
+        by_jsonrpc = response_message(jsonrpc.handler(event(single, path="/jsonrpc"), None))["result"]
+    for answer in (response_message(direct), by_jsonrpc):
         assert (answer["success"], answer["error"]["code"]) == (False, "TIMEOUT")
     assert direct["statusCode"] == 504
 
 
-def test_a_function_that_does_not_answer_is_a_timeout_too(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unresponsive_function_is_a_timeout(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def silent(function: str, _payload: bytes) -> bytes:
         raise TimeoutError(function)
 
     monkeypatch.setattr(invoke, "_transport", [silent])
     single = {"jsonrpc": "2.0", "method": "recall-kit/query_experiences", "params": {"keywords": "x"}, "id": 1}
-    answer = said(jsonrpc.handler(event(single, path="/jsonrpc"), None))
+    answer = response_message(jsonrpc.handler(event(single, path="/jsonrpc"), None))
     assert answer["result"]["error"]["code"] == "TIMEOUT"

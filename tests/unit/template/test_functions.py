@@ -9,11 +9,11 @@ import pytest
 
 from infra.local.template import FILE
 from shared.rpc.catalogue import catalogue
-from tests.unit.template.described import BY_NAME, FUNCTIONS, LAMBDAS, LOGS, METHODS, RESOURCES, function_name
+from tests.helpers.template import BY_NAME, FUNCTIONS, LAMBDAS, LOGS, METHODS, RESOURCES, function_name
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_each_method_is_a_function_with_a_route_of_its_own(method: str) -> None:
+def test_each_method_has_a_function_and_a_route(method: str) -> None:
     entry = catalogue().methods[method]
     _, properties = BY_NAME[entry.function]
     assert properties["Handler"] == f"{entry.function.replace('-', '.')}.handler"
@@ -25,13 +25,13 @@ def test_each_method_is_a_function_with_a_route_of_its_own(method: str) -> None:
     assert routes == {("POST", f"/{method}")}
 
 
-def test_each_function_of_a_server_is_a_method() -> None:
+def test_each_server_function_is_a_method() -> None:
     servers = {name.replace("-", "_") for name in catalogue().servers}
     deployed = {name for name in BY_NAME if name.partition("-")[0] in servers}
     assert deployed == {entry.function for entry in catalogue().methods.values()}
 
 
-def test_each_handler_has_its_module_and_each_module_its_function() -> None:
+def test_handlers_and_modules_match() -> None:
     handlers = {each["Handler"].removesuffix(".handler") for each in LAMBDAS.values()}
     with_handler = {
         ".".join(file.relative_to(FUNCTIONS).with_suffix("").parts)
@@ -43,7 +43,7 @@ def test_each_handler_has_its_module_and_each_module_its_function() -> None:
 
 
 @pytest.mark.parametrize("logical", sorted(LAMBDAS))
-def test_each_function_keeps_a_log_for_a_limited_time(logical: str) -> None:
+def test_each_function_has_log_retention(logical: str) -> None:
     name = function_name(LAMBDAS[logical])
     (kept,) = [each for each in LOGS if each["LogGroupName"] == {"Fn::Sub": f"/kho/${{Stack}}/{name}"}]
     assert kept["RetentionInDays"] == {"Ref": "RetentionDays"}
@@ -52,10 +52,10 @@ def test_each_function_keeps_a_log_for_a_limited_time(logical: str) -> None:
     assert RESOURCES[logical]["DependsOn"] == "Logs"
 
 
-def test_no_registry_is_named() -> None:
+def test_locks_name_no_package_registry() -> None:
     root = Path(FILE).parent
     locks = ["requirements.lock", "infra/local/dynoxide/package-lock.json", "infra/local/dynoxide/nodejs.lock"]
     locks += ["tests/conformance/package-lock.json"]
-    locks += [str(lock) for pattern in ("infra/layers/*.lock", "tests/**/*.lock") for lock in root.glob(pattern)]
+    locks += [str(lock) for pattern in ("infra/deploy/layers/*.lock", "tests/**/*.lock") for lock in root.glob(pattern)]
     for lock in locks:
         assert "://" not in (root / lock).read_text()

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from doors import device_mcp
+from endpoints import device_mcp
 from shared.rpc.catalogue import catalogue
-from shared.rpc.offers import offers
-from tests.unit.template.described import BY_NAME, LAMBDAS, METHODS, PARAMETERS, TEMPLATE, actions, statements
+from shared.rpc.mcp_catalog import mcp_catalog
+from tests.helpers.template import BY_NAME, LAMBDAS, METHODS, PARAMETERS, TEMPLATE, actions, statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,7 +28,7 @@ OF_DEVICES = {
 
 
 @pytest.mark.parametrize("logical", sorted(LAMBDAS))
-def test_policies_name_actions_and_resources(logical: str) -> None:
+def test_policies_have_no_wildcards(logical: str) -> None:
     for statement in statements(LAMBDAS[logical]):
         assert not [action for action in actions(statement) if "*" in action]
         named = statement["Resource"]
@@ -40,7 +40,7 @@ def test_policies_name_actions_and_resources(logical: str) -> None:
             assert not beginning or len(actions(statement)) == 1
 
 
-def test_direct_messages_go_to_the_devices_own_topics_alone() -> None:
+def test_direct_messages_are_limited_to_device_topics() -> None:
     sending = [
         each
         for properties in LAMBDAS.values()
@@ -58,7 +58,7 @@ def granted(logical: str, action: str) -> set[str]:
 
 
 @pytest.mark.parametrize("logical", sorted(LAMBDAS))
-def test_whoever_uses_the_index_or_a_model_may_read_its_key_and_nobody_else(logical: str) -> None:
+def test_only_index_and_model_users_may_read_their_secrets(logical: str) -> None:
     keys, models = granted(logical, "secretsmanager:GetSecretValue"), granted(logical, "bedrock:InvokeModel")
     indexes = {"Ref": "KnowledgeLayer"} in LAMBDAS[logical].get("Layers", [])
     assert ("QdrantKeySecret" in keys) is indexes
@@ -68,12 +68,12 @@ def test_whoever_uses_the_index_or_a_model_may_read_its_key_and_nobody_else(logi
 
 
 @pytest.mark.parametrize("logical", sorted(LAMBDAS))
-def test_whoever_asks_devices_who_they_are_may_read_the_token_of_cameras_and_nobody_else(logical: str) -> None:
+def test_only_initializing_functions_may_read_the_vision_token(logical: str) -> None:
     asks = any("iot:SendDirectMessage" in actions(each) for each in statements(LAMBDAS[logical]))
     assert ("VisionTokenSecret" in granted(logical, "secretsmanager:GetSecretValue")) is asks
 
 
-def test_no_secret_is_a_parameter_or_in_an_environment() -> None:
+def test_secrets_are_not_in_parameters_or_environments() -> None:
     assert not [name for name, parameter in PARAMETERS.items() if parameter.get("NoEcho")]
     environments = [TEMPLATE["Globals"]["Function"], *LAMBDAS.values()]
     named = {name for each in environments for name in each.get("Environment", {}).get("Variables", {})}
@@ -81,7 +81,7 @@ def test_no_secret_is_a_parameter_or_in_an_environment() -> None:
     assert not [name for name in named if name.endswith(("TOKEN", "KEY", "PASSWORD"))]
 
 
-def test_whoever_searches_or_asks_a_model_is_let() -> None:
+def test_searching_functions_may_invoke_models() -> None:
     for logical in ("AgentDataQueryKnowledge", "ResearchAgentQueryKnowledgeBase"):
         assert granted(logical, "bedrock:InvokeModel") >= {"EmbeddingModel", "RerankModel"}
     for logical in ("AgentDataQueryKnowledge", "MemoryServerGetOrCreateSummary"):
@@ -98,21 +98,21 @@ def functions_of(methods: Iterable[str]) -> set[str]:
     return {BY_NAME[catalogue().methods[name].function][0] for name in methods}
 
 
-def test_the_jsonrpc_door_may_call_every_method_and_nothing_else() -> None:
-    assert callable_from("doors-jsonrpc") == functions_of(METHODS)
+def test_jsonrpc_endpoint_may_invoke_exactly_all_methods() -> None:
+    assert callable_from("endpoints-jsonrpc") == functions_of(METHODS)
 
 
-def test_the_mcp_door_may_call_what_it_offers_and_nothing_else() -> None:
-    reached = {tool.method for tool in offers().tools}
-    reached |= {method for each in offers().resources for method in (each.read, each.listing) if method}
-    assert callable_from("doors-mcp") == functions_of(reached)
+def test_mcp_endpoint_may_invoke_exactly_its_tools() -> None:
+    reached = {tool.method for tool in mcp_catalog().tools}
+    reached |= {method for each in mcp_catalog().resources for method in (each.read, each.listing) if method}
+    assert callable_from("endpoints-mcp") == functions_of(reached)
 
 
-def test_the_mcp_door_for_everyone_may_call_recall_kits_tools_and_nothing_else() -> None:
-    reached = {tool.method for tool in offers().of("recall-kit").tools}
+def test_public_mcp_endpoint_may_invoke_exactly_recall_kit_tools() -> None:
+    reached = {tool.method for tool in mcp_catalog().of("recall-kit").tools}
     assert reached == {f"recall-kit/{name}" for name in ("query_experiences", "submit_experience", "get_experience")}
-    assert callable_from("doors-recall_kit_mcp") == functions_of(reached)
+    assert callable_from("endpoints-recall_kit_mcp") == functions_of(reached)
 
 
-def test_the_mcp_door_of_a_device_may_call_what_leads_to_it_and_nothing_else() -> None:
-    assert callable_from("doors-device_mcp") == functions_of((device_mcp.GET, device_mcp.LIST, device_mcp.CALL))
+def test_device_mcp_endpoint_may_invoke_exactly_device_methods() -> None:
+    assert callable_from("endpoints-device_mcp") == functions_of((device_mcp.GET, device_mcp.LIST, device_mcp.CALL))

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from doors.resource_metadata import MCP, WELL_KNOWN
+from endpoints.resource_metadata import MCP, WELL_KNOWN
 from infra.local.template import load
-from tests.unit.template.described import RESOURCES
+from tests.helpers.template import RESOURCES
 
 
-def test_the_mcp_door_answers_what_clients_may_try() -> None:
-    routes = {(route.method, route.path) for route in load().routes if route.function == "doors-mcp"}
+def test_mcp_routes_cover_all_http_methods() -> None:
+    routes = {(route.method, route.path) for route in load().routes if route.function == "endpoints-mcp"}
     assert routes == {("POST", "/mcp"), ("GET", "/mcp"), ("DELETE", "/mcp")}
-    open_to_all = {(route.method, route.path) for route in load().routes if route.function == "doors-recall_kit_mcp"}
+    open_to_all = {
+        (route.method, route.path) for route in load().routes if route.function == "endpoints-recall_kit_mcp"
+    }
     assert open_to_all == {(method, "/mcp/recall-kit") for method in ("POST", "GET", "DELETE")}
-    of_devices = {(route.method, route.path) for route in load().routes if route.function == "doors-device_mcp"}
+    of_devices = {(route.method, route.path) for route in load().routes if route.function == "endpoints-device_mcp"}
     assert of_devices == {(method, "/mcp/devices/{device_id}") for method in ("POST", "GET", "DELETE")}
-    told = {route.path for route in load().routes if route.function == "doors-resource_metadata"}
+    told = {route.path for route in load().routes if route.function == "endpoints-resource_metadata"}
     assert told == {WELL_KNOWN, WELL_KNOWN + MCP}
 
 
@@ -39,7 +41,7 @@ def test_only_public_routes_have_no_authorizer() -> None:
     }
 
 
-def test_every_route_is_throttled_and_what_costs_more_has_less() -> None:
+def test_every_route_is_throttled_by_cost() -> None:
     stage = RESOURCES["Api"]["Properties"]
     usual, own = stage["DefaultRouteSettings"], stage["RouteSettings"]
     routes = {route.key for route in load().routes}

@@ -6,10 +6,10 @@ import math
 from collections import Counter
 
 from infra.local.template import load
-from tests.unit.template.described import LAMBDAS, RESOURCES
+from tests.helpers.template import LAMBDAS, RESOURCES
 
 
-def test_what_a_rule_cannot_bring_is_kept_as_a_dead_letter() -> None:
+def test_rules_have_dead_letter_queues() -> None:
     rules = {
         name: each["Properties"]["TopicRulePayload"]
         for name, each in RESOURCES.items()
@@ -25,7 +25,7 @@ def test_what_a_rule_cannot_bring_is_kept_as_a_dead_letter() -> None:
         assert permission["SourceAccount"] == {"Ref": "AWS::AccountId"}
 
 
-def test_what_a_worker_cannot_do_is_kept_as_a_dead_letter() -> None:
+def test_workers_have_dead_letter_queues() -> None:
     streams = [
         event["Properties"]
         for properties in LAMBDAS.values()
@@ -41,12 +41,12 @@ def test_what_a_worker_cannot_do_is_kept_as_a_dead_letter() -> None:
         assert stream["BisectBatchOnFunctionError"] is True
 
 
-def test_no_stream_has_more_readers_than_aws_lets_read_a_shard() -> None:
+def test_streams_have_at_most_two_consumers() -> None:
     readers = Counter(each.table for each in load().streams)
     assert max(readers.values()) <= 2, readers
 
 
-def test_whoever_waits_for_the_index_waits_as_long_as_it_may_take_to_bring_it_back() -> None:
+def test_index_workers_retry_for_the_recovery_time() -> None:
     waiting = [each for each in load().streams if each.function.startswith("workers-index_")]
     assert {each.function for each in waiting} >= {"workers-index_documents", "workers-index_knowledge"}
     for each in waiting:
@@ -54,7 +54,7 @@ def test_whoever_waits_for_the_index_waits_as_long_as_it_may_take_to_bring_it_ba
         assert 3600 <= each.record_age < 86_400, "what a stream has lost by then is a dead letter before"
 
 
-def test_a_generation_is_purged_again_when_its_item_goes() -> None:
+def test_ttl_deletion_of_a_generation_triggers_purge() -> None:
     """What a slow writer put after the first purge is found by the second, which the item's expiry causes."""
     purging = next(each for each in load().streams if each.function == "workers-purge_messages")
     assert purging.filters[0]["eventName"] == ["INSERT", "REMOVE"]
@@ -62,7 +62,7 @@ def test_a_generation_is_purged_again_when_its_item_goes() -> None:
     assert memory.expiry_attribute == "expires_at"
 
 
-def test_data_outlives_the_stack() -> None:
+def test_tables_are_retained() -> None:
     tables = [each for each in RESOURCES.values() if each["Type"] == "AWS::DynamoDB::Table"]
     assert tables
     for table in tables:

@@ -1,0 +1,1 @@
+"""Framework of the functions: handlers, HTTP events, authentication, error formats and MCP."""

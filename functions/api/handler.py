@@ -1,0 +1,96 @@
+"""The direct door: `POST /{server}/{method}` reaches the one function, and other doors call it here too.
+
+`@method` makes a plain function that Lambda's handler: what comes from the gateway is read and answered
+as HTTP, what comes from another door as that door's call.
+"""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from api.authentication import caller_from_authorizer, caller_from_headers
+from api.error_formats import RECALL_KIT
+from api.http_events import (
+    HttpRequest,
+    HttpResponse,
+    agent_data_error_response,
+    error_response,
+    recall_kit_error_response,
+    respond,
+)
+from shared.rpc.caller import Caller
+from shared.rpc.errors import KhoError, TooLarge
+from shared.rpc.invoke import MAX_EVENT_BYTES, FunctionAnswer, FunctionCall
+from shared.rpc.method import Method, P, Params
+from shared.rpc.strict_json import parse
+from shared.telemetry import observe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shared.rpc.caller import Role
+    from shared.rpc.mcp_catalog import McpTool
+
+R = TypeVar("R")
+
+_FAILURES = {"agent-data": agent_data_error_response, RECALL_KIT: recall_kit_error_response}
+
+
+class Handler(Generic[P, R]):
+    """The Lambda handler of one method."""
+
+    def __init__(self, described: Method[P, R]) -> None:
+        self.method = described
+
+    def __call__(self, event: dict[str, Any], _context: Any) -> Any:
+        """Answer the gateway's event or another door's call."""
+        if "requestContext" in event:
+            failure = _FAILURES.get(self.method.name.partition("/")[0], error_response)
+            return respond(self.method.name, event, self._answer_http, failure)
+        return self._answer_call(cast("FunctionCall", event))
+
+    def _answer_http(self, request: HttpRequest) -> HttpResponse:
+        anonymous = self.method.anonymous
+        caller = caller_from_headers(request.headers) if anonymous else caller_from_authorizer(request.authorizer)
+        request.require_json()
+        result = self.method.answer(parse(request.body), caller)
+        return HttpResponse(HTTPStatus.OK, self.method.as_json(result))
+
+    def _answer_call(self, call: FunctionCall) -> FunctionAnswer:
+        try:
+            with observe(self.method.name, call["correlation_id"]):
+                result = self.method.answer(call["params"], Caller.from_record(call["caller"]))
+                answer = FunctionAnswer(result=self.method.as_object(result))
+                if call.get("to_read") and self.method.tool and self.method.tool.text:
+                    answer["text"] = self.method.tool.text(result)
+                if len(json.dumps(answer, ensure_ascii=False).encode("utf-8")) > MAX_EVENT_BYTES:
+                    raise TooLarge("The answer would pass 6 MB.")
+                return answer
+        except KhoError as error:
+            return FunctionAnswer(error=error.record())
+
+
+def method(
+    name: str,
+    *,
+    role: Role,
+    anonymous: bool = False,
+    errors: tuple[type[KhoError], ...] = (),
+    tool: McpTool | None = None,
+) -> Callable[[Callable[[P, Caller], R]], Handler[P, R]]:
+    """Make the decorated function the method `name`, for callers who hold `role`; `errors` are its own.
+
+    An `anonymous` method serves everyone: its route has no authorizer, and who has credentials proves them to it.
+    What is a `tool` is offered to models at the MCP doors.
+    """
+
+    def decorate(run: Callable[[P, Caller], R]) -> Handler[P, R]:
+        names = [error.__name__ for error in errors]
+        return Handler(Method.of(name, role, names, run, anonymous=anonymous, tool=tool))
+
+    return decorate
+
+
+__all__ = ["Caller", "Handler", "Params", "method"]

@@ -1,0 +1,106 @@
+"""One message of a handshake revision, answered whole: by the SDK's kernel, without the streams of its transport.
+
+The SDK's own transport for these revisions starts nine tasks and five streams a request, for replies and streams that a
+stateless server never has. What a tool notifies of while it runs is kept, and sent before the answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+from mcp.server.connection import Connection
+from mcp.server.runner import serve_one
+from mcp.shared.exceptions import MCPError, NoBackChannelError
+from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
+from mcp.shared.message import ServerMessageMetadata
+from mcp.shared.transport_context import TransportContext
+from mcp_types import DEFAULT_NEGOTIATED_VERSION
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.requests import Request
+
+from shared.rpc.strict_json import compact
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp.server.lowlevel.server import Server
+    from mcp.shared.dispatcher import CallOptions
+    from mcp_types import ProgressToken, RequestId
+    from starlette.types import Scope, Send
+
+_REVISION: Final = "mcp-protocol-version"
+_JSON: Final = ("application/json", "application/*", "*/*")
+_STREAM: Final = ("text/event-stream", "text/*", "*/*")
+
+
+@dataclass
+class _DispatchContext:
+    """What a handler may do towards the client while it answers one request: notify, and not ask."""
+
+    transport: TransportContext
+    request_id: RequestId
+    message_metadata: ServerMessageMetadata
+    progress_token: ProgressToken | None
+    notified: list[dict[str, Any]] = field(default_factory=list)
+    cancel_requested: anyio.Event = field(default_factory=anyio.Event)
+    can_send_request: bool = False
+
+    async def send_raw_request(
+        self, method: str, _params: Mapping[str, Any] | None, _opts: CallOptions | None = None
+    ) -> dict[str, Any]:
+        raise NoBackChannelError(method)
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None, _opts: CallOptions | None = None) -> None:
+        self.notified.append({"jsonrpc": "2.0", "method": method, "params": dict(params or {})})
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        if self.progress_token is not None:
+            said = {"progressToken": self.progress_token, "progress": progress, "total": total, "message": message}
+            await self.notify("notifications/progress", {key: each for key, each in said.items() if each is not None})
+
+
+def uses_handshake_revision(scope: Scope) -> bool:
+    """Whether this comes in a revision that begins with a handshake."""
+    return Request(scope).headers.get(_REVISION, DEFAULT_NEGOTIATED_VERSION) in HANDSHAKE_PROTOCOL_VERSIONS
+
+
+async def serve_handshake_message(server: Server[Any], scope: Scope, message: Mapping[str, Any], send: Send) -> None:
+    """Answer `message` as JSON, or as a stream's events where there are notifications before the answer."""
+    if "method" not in message or "id" not in message:
+        # A notification, or an answer to what was never asked: nothing here waits for either.
+        await _send(send, 202, "application/json", "")
+        return
+    request = Request(scope)
+    accepted = [each.partition(";")[0].strip() for each in request.headers.get("accept", "*/*").lower().split(",")]
+    takes_json, takes_stream = (any(each in kinds for each in accepted) for kinds in (_JSON, _STREAM))
+    if not (takes_json or takes_stream):
+        await _send(send, 406, "application/json", compact({"message": "Accept application/json."}))
+        return
+    params = message.get("params")
+    context = _DispatchContext(
+        transport=TransportContext(kind="streamable-http", can_send_request=False, headers=request.headers),
+        request_id=message["id"],
+        message_metadata=ServerMessageMetadata(request_context=request),
+        progress_token=progress_token_from_params(params),
+    )
+    connection = Connection.from_envelope(request.headers.get(_REVISION, DEFAULT_NEGOTIATED_VERSION), None, None)
+    answer: dict[str, Any] = {"jsonrpc": "2.0", "id": message["id"]}
+    try:
+        answer["result"] = await serve_one(
+            server, context, message["method"], params, connection=connection, lifespan_state={}
+        )
+    except MCPError as error:
+        answer["error"] = error.error.model_dump(by_alias=True, exclude_none=True)
+    if takes_stream and (context.notified or not takes_json):
+        events = (f"event: message\r\ndata: {compact(each)}\r\n\r\n" for each in (*context.notified, answer))
+        await _send(send, 200, "text/event-stream", "".join(events))
+    else:
+        await _send(send, 200, "application/json", compact(answer))
+
+
+async def _send(send: Send, status: int, content_type: str, body: str) -> None:
+    headers = [(b"content-type", content_type.encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body.encode("utf-8")})

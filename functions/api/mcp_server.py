@@ -1,0 +1,133 @@
+"""Kho as an MCP server: tools, resources, prompts and completions, made from what the functions offer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+from mcp.server.caching import CacheableMethod, CacheHint
+from mcp.server.context import ServerMiddleware
+from mcp.server.lowlevel.server import Server
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    CallToolRequestParams,
+    CompleteRequestParams,
+    GetPromptRequestParams,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+)
+from pydantic import ValidationError
+
+from api.mcp_errors import protocol_error
+from api.mcp_resources import McpResources
+from api.mcp_tools import McpTools
+from shared.rpc.errors import InvalidParams, KhoError
+from shared.rpc.method import field_problems
+from shared.telemetry import foreseen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+    from pydantic import BaseModel
+
+    from api.mcp_transport import McpRequestContext
+    from shared.rpc.caller import Role
+    from shared.rpc.mcp_catalog import McpCatalog
+
+    Answer = Callable[[Any, McpRequestContext, str], dict[str, Any]]
+    RequestHandler = tuple[str, type[BaseModel], Answer]
+    Context = ServerRequestContext[Any, Any]
+
+VERSION: Final = "0.1.0"
+_INSTRUCTIONS: Final = (
+    "A storehouse for agents. Tools named memory_… keep conversations; the others say what they do. Ids that tools "
+    "take come from other tools' results or from the resources. What fails says in 'guidance' what to do about it."
+)
+_CACHED: Final = CacheHint(ttl_ms=60_000, scope="private")
+_FRESH: Final = CacheHint(ttl_ms=0, scope="private")
+_UNCHANGING: Final = ("server/discover", "tools/list", "prompts/list", "resources/templates/list")
+
+
+def server_for_catalog(offers: McpCatalog) -> Server[Any]:
+    """The MCP server that offers `offers`."""
+    tools, resources = McpTools(offers.tools), McpResources(offers.resources, offers.prompts)
+    answers: list[RequestHandler] = [
+        ("tools/list", PaginatedRequestParams, tools.list_tools),
+        ("tools/call", CallToolRequestParams, tools.call_tool),
+        ("resources/list", PaginatedRequestParams, resources.list_resources),
+        ("resources/templates/list", PaginatedRequestParams, resources.list_templates),
+        ("resources/read", ReadResourceRequestParams, resources.read_resource),
+        ("prompts/list", PaginatedRequestParams, resources.list_prompts),
+        ("prompts/get", GetPromptRequestParams, resources.get_prompt),
+        ("completion/complete", CompleteRequestParams, resources.complete),
+    ]
+    return build_server(answers, _INSTRUCTIONS, tools.schema_of, _UNCHANGING)
+
+
+def build_server(
+    answers: list[RequestHandler],
+    instructions: str,
+    schema_of: Callable[[str], dict[str, Any] | None],
+    unchanging: Collection[str],
+    *first: ServerMiddleware[Any],
+) -> Server[Any]:
+    """An MCP server that gives `answers`, those to `unchanging` as it gave them before."""
+    hints: dict[CacheableMethod, CacheHint] = {
+        method: _CACHED if method in unchanging else _FRESH for method in get_args(CacheableMethod)
+    }
+    server: Server[Any] = Server("kho", title="Kho", version=VERSION, instructions=instructions, cache_hints=hints)
+    # In place of the SDK's own, which traces for whoever collects traces.
+    server.middleware = [_TranslateErrors(), *first, _CacheLists(unchanging)]
+    # None mirrors an argument in a header; without this the SDK would list all tools before each call to find that out.
+    server.get_tool_input_schema = schema_of
+    for method, params, answer in answers:
+        _add(server, method, params, answer)
+    return server
+
+
+def request_context(context: Context) -> McpRequestContext:
+    """Who calls, and under which correlation id."""
+    assert context.request is not None
+    visit: McpRequestContext = context.request.scope["state"]["visit"]
+    return visit
+
+
+def _add(server: Server[Any], method: str, params: type[BaseModel], answer: Answer) -> None:
+    async def handle(context: Context, read: BaseModel) -> dict[str, Any]:
+        # The loop serves this one call, so what waits here keeps nobody waiting.
+        return {"resultType": "complete"} | answer(read, request_context(context), context.protocol_version)
+
+    server.add_request_handler(method, params, handle)
+
+
+class _CacheLists(ServerMiddleware[Any]):
+    """Remembers lists that change with a deployment alone: shaping them takes longer than all else about a request."""
+
+    def __init__(self, unchanging: Collection[str]) -> None:
+        self._unchanging = unchanging
+        self._shaped: dict[tuple[str, str, frozenset[Role]], HandlerResult] = {}
+
+    async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        if ctx.method not in self._unchanging or (ctx.params or {}).keys() - {"_meta"}:
+            return await call_next(ctx)
+        key = (ctx.method, ctx.protocol_version, request_context(ctx).caller.roles)
+        if key not in self._shaped:
+            self._shaped[key] = await call_next(ctx)
+        return self._shaped[key]
+
+
+class _TranslateErrors(ServerMiddleware[Any]):
+    """Lets nothing leave but errors of the contract and of the protocol: no text of an exception."""
+
+    async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        try:
+            with foreseen(request_context(ctx).correlation_id):
+                try:
+                    return await call_next(ctx)
+                except ValidationError as error:
+                    raise InvalidParams(*field_problems(error)) from None
+                except MCPError as error:
+                    said = error
+        except KhoError as error:
+            said = protocol_error(error, "", ctx.protocol_version)
+        raise said from None

@@ -1,0 +1,72 @@
+"""POST /actions: seed 000's envelope; `action` is a method of agent-data, `payload` its parameters."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Annotated
+
+from pydantic import Field
+
+from api.authentication import caller_from_headers, require_authenticated
+from api.http_events import HttpRequest, HttpResponse, agent_data_error_response, endpoint
+from shared.config import config
+from shared.rpc.caller import LOCAL, TENANT_ID, Caller
+from shared.rpc.catalogue import catalogue
+from shared.rpc.errors import FieldProblem, InvalidParams, NotAllowed, UnknownMethod
+from shared.rpc.invoke import invoke
+from shared.rpc.method import OpenObject, Params, RequestId, read
+from shared.rpc.strict_json import compact, parse
+
+SERVER = "agent-data"
+
+
+class Principal(Params):
+    """Who the caller says it is; its roles are labels for the audit log, and grant nothing."""
+
+    sub: Annotated[str, Field(min_length=1, max_length=256)] | None = None
+    roles: Annotated[list[Annotated[str, Field(max_length=64)]], Field(default_factory=list, max_length=32)]
+    tenant_id: Annotated[str, Field(pattern=f"^{TENANT_ID}$")] | None = None
+
+
+class ActionEnvelope(Params):
+    """One action."""
+
+    action: Annotated[str, Field(min_length=1, max_length=64)]
+    request_id: RequestId | None = None
+    principal: Annotated[Principal, Field(default_factory=lambda: Principal.model_validate({}))]
+    payload: OpenObject
+
+
+@endpoint("actions", agent_data_error_response)
+def handler(request: HttpRequest) -> HttpResponse:
+    """Answer one action with its result, the request's id beside it."""
+    proven = caller_from_headers(request.headers)
+    require_authenticated(proven)
+    request.require_json()
+    envelope = read(ActionEnvelope, parse(request.body))
+    caller = _acting_caller(proven, envelope.principal)
+    entry = catalogue().methods.get(f"{SERVER}/{envelope.action}")
+    if entry is None:
+        raise UnknownMethod(f"Unknown action: {envelope.action}", details={"action": envelope.action})
+    if "request_id" in envelope.payload:
+        raise InvalidParams(FieldProblem(field="payload.request_id", message="belongs beside 'action'"))
+    echoed = {"request_id": envelope.request_id} if envelope.request_id else {}
+    params = envelope.payload | (echoed if "request_id" in entry.fields else {})
+    result = invoke(entry.function, entry.name, params, caller, request.correlation_id)
+    return HttpResponse(HTTPStatus.OK, compact(result | echoed))
+
+
+def _acting_caller(proven: Caller, principal: Principal) -> Caller:
+    """Whom the request proves, and its principal must not contradict; on an open machine, the principal itself."""
+    labels = tuple(principal.roles)
+    if config().auth == "open":
+        return Caller(principal.sub or LOCAL.sub, LOCAL.roles, principal.tenant_id or LOCAL.tenant_id, labels)
+    for name in ("sub", "tenant_id"):
+        said = getattr(principal, name)
+        if said is not None and said != getattr(proven, name):
+            raise NotAllowed(
+                f"principal.{name} is not whom the credentials name.",
+                details={"field": f"principal.{name}"},
+                guidance="Leave out of 'principal' what you do not know.",
+            )
+    return Caller(proven.sub, proven.roles, proven.tenant_id, labels)

@@ -1,0 +1,15 @@
+"""GET /health: that the system answers, and which servers it has."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from api.http_events import HttpRequest, HttpResponse, endpoint
+from shared.rpc.catalogue import catalogue
+from shared.rpc.strict_json import compact
+
+
+@endpoint("health")
+def handler(_request: HttpRequest) -> HttpResponse:
+    """Answer that the system is healthy."""
+    return HttpResponse(HTTPStatus.OK, compact({"status": "healthy", "servers": list(catalogue().servers)}))

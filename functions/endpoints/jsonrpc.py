@@ -1,0 +1,183 @@
+"""POST /jsonrpc: JSON-RPC 2.0, single, batch and notifications; `method` is `{server}/{method}`."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from api.authentication import caller_from_headers, require_authenticated
+from api.error_formats import RECALL_KIT, jsonrpc_error, recall_kit_body
+from api.http_events import MAX_ANSWER_BYTES, HttpRequest, HttpResponse, endpoint, event_bytes
+from shared.rpc.catalogue import catalogue
+from shared.rpc.errors import (
+    FieldProblem,
+    InvalidParams,
+    InvalidRequest,
+    KhoError,
+    ParseError,
+    TooLarge,
+    UnknownMethod,
+)
+from shared.rpc.invoke import FunctionCall, send, unwrap
+from shared.rpc.strict_json import compact, is_encodable, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shared.rpc.caller import Caller
+    from shared.rpc.catalogue import MethodEntry
+
+MAX_BATCH: Final = 50
+_NOTIFICATION: Final = object()
+_REFUSAL_BYTES: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _RequestObject:
+    """One request object that is what the specification asks for."""
+
+    id: Any
+    method: str
+    params: list[Any] | dict[str, Any]
+
+    @classmethod
+    def of(cls, item: Any) -> _RequestObject:
+        problem = _problem(item)
+        if problem:
+            raise InvalidRequest(details={"reason": problem})
+        return cls(item.get("id", _NOTIFICATION), item["method"], item.get("params", {}))
+
+
+@endpoint("jsonrpc")
+def handler(request: HttpRequest) -> HttpResponse:
+    """Answer one JSON-RPC request or a batch of them."""
+    caller = caller_from_headers(request.headers)
+    try:
+        request.require_json()
+        body = parse(request.body)
+        if isinstance(body, list) and not 1 <= len(body) <= MAX_BATCH:
+            raise InvalidRequest(details={"reason": f"a batch holds 1 to {MAX_BATCH} requests, this one {len(body)}"})
+    except (ParseError, InvalidRequest) as error:
+        require_authenticated(caller)
+        return HttpResponse(HTTPStatus.OK, compact(_failure(None, error)))
+    if not any(_is_anonymous(item) for item in (body if isinstance(body, list) else [body])):
+        require_authenticated(caller)
+    fitting = _ResponseBudget()
+    answer = partial(_answer, caller=caller, correlation_id=request.correlation_id, fitting=fitting)
+    if not isinstance(body, list):
+        single = answer(body)
+        return HttpResponse(HTTPStatus.NO_CONTENT) if single is None else HttpResponse(HTTPStatus.OK, single)
+    with ThreadPoolExecutor(max_workers=len(body)) as pool:
+        answers = [each for each in pool.map(answer, body) if each is not None]
+    return HttpResponse(HTTPStatus.OK, f"[{','.join(answers)}]") if answers else HttpResponse(HTTPStatus.NO_CONTENT)
+
+
+class _ResponseBudget:
+    """The answers as far as they fit through the door together; each other says that it is too large.
+
+    One is read and weighed after the other, as it comes: many large ones at once would not fit into memory.
+    """
+
+    def __init__(self) -> None:
+        self._left = MAX_ANSWER_BYTES - MAX_BATCH * _REFUSAL_BYTES
+        self._one_at_a_time = threading.Lock()
+
+    def text(self, id_: Any, made: Callable[[], dict[str, Any]]) -> str:
+        """What `made` gives as JSON, or what stands in its place."""
+        with self._one_at_a_time:
+            text = compact(made())
+            size = event_bytes(text)
+            if size <= self._left:
+                self._left -= size
+                return text
+        return compact(_failure(id_, TooLarge("The answer would pass 6 MB.")))
+
+
+def _answer(item: Any, *, caller: Caller, correlation_id: str, fitting: _ResponseBudget) -> str | None:
+    """The answer to one request object; none to a notification."""
+    try:
+        single = _RequestObject.of(item)
+    except InvalidRequest as error:
+        return compact(_failure(_echoed_id(item), error))
+    try:
+        raw = _invoke_raw(single, caller, correlation_id)
+        if single.id is _NOTIFICATION:
+            return None
+        return fitting.text(single.id, lambda: {"jsonrpc": "2.0", "result": unwrap(raw)["result"], "id": single.id})
+    except KhoError as error:
+        if single.id is _NOTIFICATION:
+            return None
+        return compact(_failed(single, error))
+
+
+def _invoke_raw(single: _RequestObject, caller: Caller, correlation_id: str) -> bytes:
+    """What the method's function answers, unread."""
+    entry = catalogue().methods.get(single.method)
+    if entry is None:
+        raise UnknownMethod
+    if not entry.anonymous:
+        require_authenticated(caller)  # before anything is invoked: an invocation costs more than the refusal
+    call = FunctionCall(
+        method=entry.name,
+        params=_named_params(single.params, entry),
+        caller=caller.record(),
+        correlation_id=correlation_id,
+    )
+    return send(call, entry.function)
+
+
+def _is_anonymous(item: Any) -> bool:
+    """Whether this asks for a method that is open to the anonymous; beside one, others are refused one by one."""
+    name = item.get("method") if isinstance(item, dict) else None
+    return isinstance(name, str) and name in catalogue().methods and catalogue().methods[name].anonymous
+
+
+def _named_params(params: list[Any] | dict[str, Any], entry: MethodEntry) -> dict[str, Any]:
+    """Parameters by name; those by position follow the order of the method's fields."""
+    if isinstance(params, dict):
+        return params
+    if len(params) > len(entry.fields):
+        said = f"takes at most {len(entry.fields)} by position: {', '.join(entry.fields) or 'none'}"
+        raise InvalidParams(FieldProblem(field="params", message=said))
+    return dict(zip(entry.fields, params, strict=False))
+
+
+def _failed(single: _RequestObject, error: KhoError) -> dict[str, Any]:
+    """What a method's error is said as: for recall-kit a result, as its seed has it."""
+    if single.method in catalogue().methods and single.method.startswith(f"{RECALL_KIT}/"):
+        return {"jsonrpc": "2.0", "result": recall_kit_body(error), "id": single.id}
+    return _failure(single.id, error, single.method.partition("/")[0])
+
+
+def _failure(id_: Any, error: KhoError, server: str = "") -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "error": jsonrpc_error(error, server), "id": id_}
+
+
+def _problem(item: Any) -> str | None:
+    """What keeps `item` from being a request object."""
+    if not isinstance(item, dict):
+        return "a request is a JSON object"
+    if item.get("jsonrpc") != "2.0":
+        return "'jsonrpc' must be \"2.0\""
+    if not isinstance(item.get("method"), str):
+        return "'method' must be a string"
+    if not isinstance(item.get("params", {}), list | dict):
+        return "'params' must be an object or an array"
+    if "id" in item and not _is_id(item["id"]):
+        return "'id' must be a string, a number or null"
+    return None
+
+
+def _is_id(value: Any) -> bool:
+    if isinstance(value, str):
+        return is_encodable(value)
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _echoed_id(item: Any) -> Any:
+    id_ = item.get("id") if isinstance(item, dict) else None
+    return id_ if _is_id(id_) else None

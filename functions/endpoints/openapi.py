@@ -1,0 +1,125 @@
+"""GET /openapi.json: every HTTP door, made from the catalogue's parameter and result models."""
+
+from __future__ import annotations
+
+from functools import cache
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from api import error_formats
+from api.http_events import HttpRequest, HttpResponse, endpoint
+from api.openapi_schemas import INFO_PATHS, SCHEMAS, inline_definitions, json_content, json_response
+from endpoints import actions
+from shared.rpc import errors
+from shared.rpc.catalogue import catalogue
+from shared.rpc.strict_json import compact
+
+if TYPE_CHECKING:
+    from shared.rpc.catalogue import MethodEntry
+
+_FAILURES: Final = {actions.SERVER: "ActionFailure", error_formats.RECALL_KIT: "RecallKitFailure"}
+_ANY_METHOD: Final = (
+    errors.ParseError,
+    errors.InvalidRequest,
+    errors.InvalidParams,
+    errors.NotSignedIn,
+    errors.NotAllowed,
+    errors.TooLarge,
+    errors.TooManyRequests,
+    errors.Unavailable,
+    errors.OutOfTime,
+    errors.Internal,
+)
+
+
+@endpoint("openapi")
+def handler(_request: HttpRequest) -> HttpResponse:
+    """Answer with the description of every HTTP door."""
+    return HttpResponse(HTTPStatus.OK, compact(document()))
+
+
+@cache
+def document() -> dict[str, Any]:
+    """The description of every HTTP door, in OpenAPI 3.1."""
+    methods = {f"/{entry.name}": {"post": _direct(entry)} for entry in catalogue().methods.values()}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Kho",
+            "version": "0.1.0",
+            "description": "Documents, memory, experiences, knowledge and devices for AI agents.",
+        },
+        "security": [{"key": []}, {}],
+        "paths": INFO_PATHS | {"/jsonrpc": {"post": _jsonrpc()}, "/actions": {"post": _actions()}} | methods,
+        "components": {
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+            "schemas": SCHEMAS,
+        },
+    }
+
+
+def _direct(entry: MethodEntry) -> dict[str, Any]:
+    return {
+        "operationId": entry.name.replace("/", "_"),
+        "tags": [entry.server],
+        "summary": entry.summary,
+        "requestBody": {"required": True, "content": json_content(inline_definitions(entry.params))},
+        "responses": {"200": json_response("The result.", inline_definitions(entry.result))}
+        | _failures(entry.errors, _FAILURES.get(entry.server, "Failure")),
+        **({"security": []} if entry.anonymous else {}),
+    }
+
+
+def _actions() -> dict[str, Any]:
+    entries = [entry for entry in catalogue().methods.values() if entry.server == actions.SERVER]
+    return {
+        "operationId": "actions",
+        "summary": "The methods of agent-data in seed 000's envelope.",
+        "requestBody": {"required": True, "content": json_content({"oneOf": [_envelope(entry) for entry in entries]})},
+        "responses": {
+            "200": json_response(
+                "The result, with the `request_id` that was given.",
+                {"anyOf": [inline_definitions(entry.result) for entry in entries]},
+            )
+        }
+        | _failures(["UnknownMethod", *(name for entry in entries for name in entry.errors)], "ActionFailure"),
+    }
+
+
+def _envelope(entry: MethodEntry) -> dict[str, Any]:
+    envelope = inline_definitions(actions.ActionEnvelope.model_json_schema())
+    payload = inline_definitions(entry.params)
+    payload["properties"].pop("request_id", None)
+    envelope["properties"] |= {"action": {"const": entry.name.partition("/")[2]}, "payload": payload}
+    return envelope
+
+
+def _jsonrpc() -> dict[str, Any]:
+    request, response = {"$ref": "#/components/schemas/Request"}, {"$ref": "#/components/schemas/Response"}
+    return {
+        "operationId": "jsonrpc",
+        "summary": "JSON-RPC 2.0: single, batch and notifications; `method` is `{server}/{method}`.",
+        "requestBody": {
+            "required": True,
+            "content": json_content(
+                {"anyOf": [request, {"type": "array", "items": request, "minItems": 1, "maxItems": 50}]}
+            ),
+        },
+        "responses": {
+            "200": json_response(
+                "One answer, or those of a batch.", {"anyOf": [response, {"type": "array", "items": response}]}
+            ),
+            "204": {"description": "Notifications have no answer."},
+        }
+        | _failures([], "Failure"),
+    }
+
+
+def _failures(named: list[str], schema: str) -> dict[str, Any]:
+    """The answers to what may fail in any call, and to the errors `named`."""
+    kinds = [kind for kind in errors.KhoError.__subclasses__() if kind.__name__ in named or kind in _ANY_METHOD]
+    failure = {"$ref": f"#/components/schemas/{schema}"}
+    return {
+        str(int(status)): json_response(status.phrase, failure)
+        for status in sorted(map(error_formats.status_of, kinds))
+    }

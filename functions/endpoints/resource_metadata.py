@@ -1,0 +1,49 @@
+"""GET /.well-known/oauth-protected-resource: where MCP clients get credentials for `/mcp` (RFC 9728)."""
+
+from __future__ import annotations
+
+import re
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from api.http_events import HttpRequest, HttpResponse, endpoint
+from shared.config import config
+from shared.rpc.errors import NotFound
+from shared.rpc.strict_json import compact
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
+MCP: Final = "/mcp"
+_HOST: Final = re.compile(r"[A-Za-z0-9._:\[\]-]+")
+
+
+@endpoint("resource_metadata")
+def handler(request: HttpRequest) -> HttpResponse:
+    """Tell whom the MCP door trusts, with or without the door's path behind the well-known one."""
+    if config().auth == "open":
+        raise NotFound("Nothing here needs credentials.", guidance="Call /mcp without credentials.")
+    return HttpResponse(HTTPStatus.OK, compact(_metadata(request.headers)))
+
+
+def challenge(headers: Mapping[str, str]) -> str:
+    """What `WWW-Authenticate` says at the MCP door: a key or a token is needed, and where to learn which."""
+    proven = 'error="invalid_token", ' if "authorization" in headers else ""
+    return f'Bearer {proven}resource_metadata="{_origin(headers)}{WELL_KNOWN}{MCP}"'
+
+
+def _metadata(headers: Mapping[str, str]) -> dict[str, Any]:
+    issuer = config().oidc_issuer
+    return {
+        "resource": _origin(headers) + MCP,
+        "resource_name": "Kho",
+        "bearer_methods_supported": ["header"],
+        **({"authorization_servers": [issuer]} if issuer else {}),
+    }
+
+
+def _origin(headers: Mapping[str, str]) -> str:
+    host = headers.get("host", "")
+    scheme = "https" if headers.get("x-forwarded-proto") == "https" else "http"
+    return f"{scheme}://{host if _HOST.fullmatch(host) else 'localhost'}"

@@ -1,0 +1,315 @@
+"""Find passages in your own documents, in any language from any other.
+
+Make a collection (collections create notes), fill it (kb add-folder docs --collection notes --recursive), and ask
+(query "how do I …"). Everything lies in the data folder of this machine, unless an endpoint is named.
+
+Exit codes: 0 done; 1 the system failed; 2 the command was not understood; 3 configuration; 4 collection; 5 document;
+6 query; 7 done, but some documents were left out; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from cyclopts import App, CycloptsError, Parameter
+from cyclopts.config import Env
+
+from infra.agent import console
+from infra.agent.backend import BackendError, deletion_unconfirmed
+from infra.agent.runner import (
+    DEFAULT_TARGET,
+    BackendTarget,
+    backend_or_exit,
+    exit_on_error,
+    exit_with_error,
+    run,
+    show_result,
+    usage_error,
+)
+
+app: Final = App(
+    name="research-agent",
+    help=__doc__,
+    version=lambda: version("kho"),
+    config=Env("KHO_", command=False),
+    console=console.out,
+    suppress_keyboard_interrupt=False,
+)
+collections: Final = App(name="collections", help="Knowledge collections.")
+kb: Final = App(name="kb", help="Add to the knowledge base.")
+projects: Final = App(name="projects", help="Projects, and the collections that they are linked to.")
+for each in (collections, kb, projects):
+    app.command(each)
+
+_INTERRUPTED: Final = 130
+
+
+_Roots = Annotated[tuple[Path, ...], Parameter(name="--root", negative=())]
+
+
+@app.command
+def query(  # noqa: PLR0913 - one argument an option
+    text: str,
+    /,
+    *,
+    collections: str | None = None,
+    top_k: int = 10,
+    document_context: str | None = None,
+    project: str | None = None,
+    where: BackendTarget = DEFAULT_TARGET,
+) -> None:
+    """Search the knowledge base.
+
+    Parameters
+    ----------
+    text
+        What you look for, in any language.
+    collections
+        Names of collections, parted by commas; without, the project's or all.
+    top_k
+        How many passages at most.
+    document_context
+        What you are working on; it changes the ranking.
+    project
+        Search this project's default collections.
+    """
+    asked = {"query": text, "collections": collections, "top_k": top_k}
+    asked |= {"document_context": document_context, "project_name": project}
+    run("query_knowledge_base", asked, where, console.print_query_results)
+
+
+@app.command
+def mcp(*, root: _Roots = (), debug: bool = False, where: BackendTarget = DEFAULT_TARGET) -> None:
+    """Serve an editor by MCP over STDIO.
+
+    Parameters
+    ----------
+    root
+        The folders under which files may be read; without, the working folder.
+    debug
+        Log what happens to the standard error.
+    """
+    from infra.agent import stdio_server
+    from infra.agent.files.reader import FileReader
+    from infra.agent.files.roots import Roots
+    from infra.agent.managed_server import ManagedServerBackend
+
+    roots = Roots(root or (Path(),))
+    backend = ManagedServerBackend(where.choice(), roots.folders)
+    stdio_server.run(backend, FileReader(roots), timeout=where.timeout, debug=debug)
+
+
+@collections.command(name="list")
+def list_collections(*, where: BackendTarget = DEFAULT_TARGET) -> None:
+    """List the collections."""
+    run("manage_collections", {"action": "list", "limit": 1000}, where, console.print_collections)
+
+
+@collections.command(name="create")
+def create_collection(
+    name: str,
+    /,
+    *,
+    type_: Annotated[Literal["fundamental", "project-specific"] | None, Parameter(name="--type")] = None,
+    project: str | None = None,
+    where: BackendTarget = DEFAULT_TARGET,
+) -> None:
+    """Create a collection.
+
+    Parameters
+    ----------
+    type_
+        Without, project-specific where a project is named, else fundamental.
+    project
+        Link it to this project.
+    """
+    asked = {"action": "create", "collection_name": name, "collection_type": type_, "project_name": project}
+    run("manage_collections", asked, where, console.print_collections)
+
+
+@collections.command(name="info")
+def describe_collection(name: str, /, *, where: BackendTarget = DEFAULT_TARGET) -> None:
+    """Show a collection and its documents."""
+    run(
+        "manage_collections",
+        {"action": "info", "collection_name": name, "limit": 1000},
+        where,
+        console.print_collections,
+    )
+
+
+@collections.command(name="delete")
+def delete_collection(
+    name: str,
+    /,
+    *,
+    yes: Annotated[bool, Parameter(name=["--yes", "-y"], negative=())] = False,
+    where: BackendTarget = DEFAULT_TARGET,
+) -> None:
+    """Delete a collection and everything in it.
+
+    Parameters
+    ----------
+    yes
+        Do not ask.
+    """
+    if not yes and not _confirmed(f"Delete the collection '{name}' and everything in it?"):
+        exit_with_error(deletion_unconfirmed(name), as_json=where.as_json)
+    run("manage_collections", {"action": "delete", "collection_name": name}, where, console.print_collections)
+
+
+@kb.command
+def add_document(path: str, /, *, collection: str, root: _Roots = (), where: BackendTarget = DEFAULT_TARGET) -> None:
+    """Add one file.
+
+    Parameters
+    ----------
+    root
+        The folders under which files may be read; without, the working folder.
+    """
+    _ingest(path, collection, root, where, recursive=False)
+
+
+@kb.command
+def add_folder(
+    path: str, /, *, collection: str, recursive: bool = False, root: _Roots = (), where: BackendTarget = DEFAULT_TARGET
+) -> None:
+    """Add a folder: new and changed files come in, those that are gone go out, unchanged ones cost nothing.
+
+    Parameters
+    ----------
+    recursive
+        Read the folders inside it too.
+    root
+        The folders under which files may be read; without, the working folder.
+    """
+    _ingest(path, collection, root, where, recursive=recursive)
+
+
+@kb.command
+def add_text(
+    content: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    /,
+    *,
+    source: str,
+    collection: str,
+    title: str = "",
+    where: BackendTarget = DEFAULT_TARGET,
+) -> None:
+    """Add a text in Markdown.
+
+    Parameters
+    ----------
+    content
+        The text; '-' reads it from the standard input.
+    source
+        Where it comes from; the same source replaces what was there.
+    """
+    with exit_on_error(where):
+        content = _standard_input() if content == "-" else content
+    _augment(content, source, collection, title, where)
+
+
+@kb.command
+def add_url(url: str, /, *, collection: str, title: str = "", where: BackendTarget = DEFAULT_TARGET) -> None:
+    """Fetch a page of the web and add it."""
+    from infra.agent.web_fetch import fetch
+
+    with exit_on_error(where):
+        content = fetch(url)
+    _augment(content, url, collection, title, where)
+
+
+@projects.command(name="list")
+def list_projects(*, where: BackendTarget = DEFAULT_TARGET) -> None:
+    """List the projects."""
+    run("manage_projects", {"action": "list"}, where, console.print_projects)
+
+
+@projects.command(name="info")
+def describe_project(name: str, /, *, where: BackendTarget = DEFAULT_TARGET) -> None:
+    """Show a project."""
+    _project("info", name, None, where)
+
+
+@projects.command(name="create")
+def create_project(name: str, /, *, collections: str | None = None, where: BackendTarget = DEFAULT_TARGET) -> None:
+    """Create a project, linked to collections where some are named."""
+    _project("create", name, collections, where)
+
+
+@projects.command(name="link")
+def link(name: str, /, *, collections: str, where: BackendTarget = DEFAULT_TARGET) -> None:
+    """Link collections, parted by commas, to a project."""
+    _project("link", name, collections, where)
+
+
+@projects.command(name="unlink")
+def unlink(name: str, /, *, collections: str, where: BackendTarget = DEFAULT_TARGET) -> None:
+    """Unlink collections from a project."""
+    _project("unlink", name, collections, where)
+
+
+@projects.command(name="set-defaults")
+def set_defaults(name: str, /, *, collections: str, where: BackendTarget = DEFAULT_TARGET) -> None:
+    """Set which of its collections the project's queries search by default."""
+    _project("set-defaults", name, collections, where)
+
+
+def _project(action: str, name: str, collections: str | None, where: BackendTarget) -> None:
+    asked = {"action": action, "project_name": name, "collections": collections}
+    run("manage_projects", asked, where, console.print_projects)
+
+
+def _ingest(path: str, collection: str, roots: tuple[Path, ...], where: BackendTarget, *, recursive: bool) -> None:
+    from infra.agent.files.reader import FileReader
+    from infra.agent.files.roots import Roots
+    from infra.agent.folder_sync import FolderSync
+
+    reader = FileReader(Roots(roots or (Path(),)))
+    with backend_or_exit(where) as backend, console.progress_bar(quiet=where.as_json) as told:
+        result = FolderSync(backend, collection, told).run(reader, path, recursive=recursive)
+    show_result(result, where, console.print_ingestion)
+
+
+def _augment(content: str, source: str, collection: str, title: str, where: BackendTarget) -> None:
+    from infra.agent.folder_sync import await_ingestion
+
+    asked = {"content": content, "source": source, "collection": collection, "title": title}
+    with backend_or_exit(where) as backend:
+        result = await_ingestion(backend, backend.call("augment_knowledge", asked))
+    show_result(result, where, console.print_ingestion)
+
+
+def _standard_input() -> str:
+    from shared.knowledge.errors import unreadable
+
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise BackendError.of(unreadable("The standard input", "is not UTF-8 text")) from None
+
+
+def _confirmed(question: str) -> bool:
+    if not sys.stdin.isatty():
+        return False
+    try:
+        return console.prompt_user(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:
+        return False
+
+
+def main() -> None:
+    """Run the command line."""
+    console.escape_unencodable()
+    as_json = "--json" in sys.argv
+    try:
+        app(print_error=not as_json, exit_on_error=not as_json)
+    except CycloptsError as error:
+        exit_with_error(usage_error(error), as_json=True)
+    except KeyboardInterrupt:
+        sys.stderr.write("research-agent: interrupted; what was brought in stays, and the same command goes on.\n")
+        sys.exit(_INTERRUPTED)

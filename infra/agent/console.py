@@ -1,0 +1,152 @@
+"""What the command line shows: tables and passages for people, JSON for scripts."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from infra.agent.backend import BackendError
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Let what is left go nowhere: that nobody reads on changes nothing about how the command ends."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
+
+
+out: Final = _Console()
+_err: Final = _Console(stderr=True)
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""What a terminal would obey: all control characters but tab and newline."""
+
+_COMMAND_GUIDANCE: Final = {
+    "COLLECTION_NOT_FOUND": "'research-agent collections list' shows those that exist; 'collections create' makes one.",
+    "COLLECTION_EXISTS": "Use the one there is, or another name; 'research-agent collections info' describes it.",
+    "CONFIGURATION_NO_PROJECT": "'research-agent projects list' shows those that exist; 'projects create' makes one.",
+    "CONFIGURATION_PROJECT_EXISTS": "Use the one there is, or another name; 'research-agent projects info' shows it.",
+    "CONFIGURATION_NOT_LINKED": "Link them first: 'research-agent projects link'.",
+    "INVALID_PARAMS": "Correct these and try again; nothing was changed.",
+}
+"""What to do, in commands where the tools' guidance names tools."""
+
+
+def escape_unencodable() -> None:
+    """Have every character shown somehow, where the terminal's encoding lacks it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def print_json(result: Any) -> None:
+    """Print a result for scripts."""
+    text = json.dumps(result, ensure_ascii=out.options.ascii_only, indent=2)
+    _write(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+
+
+def prompt_user(question: str) -> str:
+    """What a person answers; the question is no part of the command's output."""
+    _err.print(_text(question), end="")
+    return input()
+
+
+def print_query_results(result: dict[str, Any]) -> None:
+    """Show passages as they are, best first."""
+    for number, each in enumerate(result["results"], start=1):
+        where = " · ".join(filter(None, (each["source_document"], each["header_path"])))
+        out.print(_text(f"{number}. {each['metadata']['document_title']}", "bold"))
+        out.print(_text(f"{each['relevance_label']} ({each['relevance_score']:.2f}) · {where}", "dim"))
+        _write(f"{_visible(each['content'])}\n")
+    refinement = result["query_refinement"]
+    if refinement["status"] != "optimal":
+        out.print(_text(f"{refinement['status'].replace('_', ' ')}: {refinement['message']}", "yellow"))
+
+
+def print_collections(result: dict[str, Any]) -> None:
+    """Show collections, and the documents of one."""
+    out.print(_text(result["message"]))
+    shown = result.get("collections") or [result[name] for name in ("collection",) if name in result]
+    if shown:
+        _table(("name", "type", "documents", "chunks", "projects", "created_at"), shown)
+    if result.get("documents"):
+        _table(("path", "title", "chunks", "updated_at"), result["documents"])
+
+
+def print_projects(result: dict[str, Any]) -> None:
+    """Show projects."""
+    out.print(_text(result["message"]))
+    shown = result.get("projects") or [result[name] for name in ("project",) if name in result]
+    if shown:
+        _table(("name", "collections", "defaults", "updated_at"), shown)
+
+
+def print_ingestion(result: dict[str, Any]) -> None:
+    """Show what has become of documents."""
+    out.print(_text(result["message"]))
+    if result.get("failed"):
+        _table(("path", "reason"), result["failed"])
+
+
+def print_error(error: BackendError) -> None:
+    """Show what went wrong, in which fields, and what to do."""
+    _err.print(_text(f"research-agent: {error.message}", "red"))
+    details = error.data.get("details")
+    for each in details if isinstance(details, list) else ():
+        _err.print(_text(f"{each['field']}: {each['message']}"))
+    guidance = _COMMAND_GUIDANCE.get(str(error.data.get("code")), error.data.get("guidance"))
+    if guidance:
+        _err.print(_text(str(guidance)))
+
+
+@contextmanager
+def progress_bar(*, quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
+    """A bar on the terminal; nothing where nobody looks."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=_err, transient=True, disable=quiet or not _err.is_terminal) as bar:
+        task = bar.add_task("", total=None)
+
+        def told(done: int, total: int, name: str) -> None:
+            bar.update(task, completed=done, total=total, description=escape(_visible(name[-40:])))
+
+        yield told
+
+
+def _table(columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
+    table = Table(*(column.replace("_", " ") for column in columns))
+    for row in rows:
+        table.add_row(*(_text(_cell(row[column])) for column in columns))
+    out.print(table)
+
+
+def _cell(value: Any) -> str:
+    return ", ".join(value) if isinstance(value, list) else str(value)
+
+
+def _text(said: str, style: str = "") -> Text:
+    return Text(_visible(said), style=style)
+
+
+def _visible(said: str) -> str:
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", said.replace("\r\n", "\n"))
+
+
+def _write(text: str) -> None:
+    """Write `text` to the character, as no table or paragraph would have it."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        out.on_broken_pipe()

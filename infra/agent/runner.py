@@ -1,0 +1,122 @@
+"""What every command does: open the backend, ask it, show the result or what was refused, and end with a code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from infra.agent import console
+from infra.agent.backend import BackendConfig, BackendError, open_backend
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from cyclopts import CycloptsError
+
+    from infra.agent.backend import Backend
+
+_EXIT_CODES: Final = {-32001: 3, -32002: 4, -32003: 5, -32004: 6, -32602: 2}
+_PARTIAL_FAILURE: Final = 7
+_USAGE: Final = -32602
+_DAY: Final = 86_400
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True)
+class BackendTarget:
+    """Which knowledge base, and how to answer.
+
+    Parameters
+    ----------
+    data
+        The data folder of this machine; a 'kho serve' that runs on it is used.
+    endpoint
+        A deployed Kho, its key in KHO_KEY or in the keyring (service 'kho', user the endpoint).
+    timeout
+        Seconds to wait for an answer.
+    as_json
+        Print JSON.
+    """
+
+    data: Path = Path(".kho")
+    endpoint: str = ""
+    timeout: Annotated[float, Parameter(validator=Number(gt=0, lte=_DAY))] = 60.0
+    as_json: Annotated[bool, Parameter(name="--json", negative=())] = False
+
+    def choice(self) -> BackendConfig:
+        """The backend that is meant."""
+        return BackendConfig(self.data, self.endpoint, api_key_for(self.endpoint), self.timeout)
+
+
+DEFAULT_TARGET: Final = BackendTarget()
+
+
+def run(method: str, asked: dict[str, Any], where: BackendTarget, show: Callable[[dict[str, Any]], None]) -> None:
+    """Ask a method, without what is None, and answer with its result."""
+    with backend_or_exit(where) as backend:
+        result = backend.call(method, {name: value for name, value in asked.items() if value is not None})
+    show_result(result, where, show)
+
+
+def show_result(result: dict[str, Any], where: BackendTarget, show: Callable[[dict[str, Any]], None]) -> None:
+    """Show a result, or print it as JSON; a code of its own says that documents were left out."""
+    if where.as_json:
+        console.print_json(result)
+    else:
+        show(result)
+    if result.get("failed"):
+        sys.exit(_PARTIAL_FAILURE)
+
+
+@contextmanager
+def backend_or_exit(where: BackendTarget) -> Iterator[Backend]:
+    """The backend that is meant; a refusal ends the command."""
+    with exit_on_error(where), open_backend(where.choice()) as backend:
+        yield backend
+
+
+@contextmanager
+def exit_on_error(where: BackendTarget) -> Iterator[None]:
+    """End with what was refused: in words, or in JSON as a JSON-RPC error has it."""
+    try:
+        yield
+    except BackendError as error:
+        exit_with_error(error, as_json=where.as_json)
+
+
+def exit_with_error(error: BackendError, *, as_json: bool) -> NoReturn:
+    """End with this error's code, once it is shown."""
+    if as_json:
+        console.print_json({"error": {"code": error.code, "message": error.message, "data": error.data}})
+    else:
+        console.print_error(error)
+    sys.exit(_EXIT_CODES.get(error.code, 1))
+
+
+def usage_error(error: CycloptsError) -> BackendError:
+    """What was not understood of the command line, as methods say it of their parameters."""
+    field = error.argument.name.lstrip("-") if error.argument else "arguments"
+    details = [{"field": field, "message": str(error)}]
+    guidance = "Add --help to the command: it tells what it takes."
+    return BackendError(_USAGE, str(error), {"code": "INVALID_PARAMS", "details": details, "guidance": guidance})
+
+
+def api_key_for(endpoint: str) -> str:
+    """The key that is configured for a deployed Kho."""
+    given = os.environ.get("KHO_KEY", "")
+    if given or not endpoint:
+        return given
+    import keyring
+    from keyring.errors import KeyringError
+
+    try:
+        return keyring.get_password("kho", endpoint) or ""
+    except KeyringError:
+        return ""

@@ -1,0 +1,118 @@
+"""`kho keys`: make, list and revoke API keys, on this machine's data or in a deployed stack."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from cyclopts import App, Parameter
+from cyclopts.validators import Number
+
+from infra.cli.target import DEFAULT_TARGET, DataTarget, exit_with_error, open_stores
+from infra.cli.text_table import format_table
+from shared.rpc.caller import TENANT_ID, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from shared.access.api_keys import ApiKey, ApiKeys
+
+keys: Final = App(name="keys", help="API keys: whoever has one calls as its tenant, with its role.")
+
+_AsJson = Annotated[bool, Parameter(name="--json", negative=())]
+
+
+@keys.command
+def create(  # noqa: PLR0913 - one argument an option
+    *,
+    tenant: str,
+    role: Role,
+    name: str = "",
+    expires_in_days: Annotated[int | None, Parameter(validator=Number(gte=1, lte=36_500))] = None,
+    where: DataTarget = DEFAULT_TARGET,
+    as_json: _AsJson = False,
+) -> None:
+    """Make a key; it is shown this once, and nowhere kept.
+
+    Parameters
+    ----------
+    tenant
+        The tenant that callers with this key belong to.
+    role
+        reader: queries. writer: changes too. operator: devices too. admin: moderation too.
+    name
+        Who calls with it: the caller's 'sub', as audit logs show it. Without one, 'key-' and the key's id.
+    expires_in_days
+        After how many days it ends; without, never.
+    as_json
+        Print JSON.
+    """
+    if not re.fullmatch(TENANT_ID, tenant):
+        exit_with_error(f"'{tenant}' cannot be a tenant: 1 to 128 letters, digits and . _ @ : - inside.")
+    if name and (len(name) > 128 or not name.isprintable()):
+        exit_with_error("A name is at most 128 printable characters.")
+    with _open_target(where) as opened:
+        expires_in = timedelta(days=expires_in_days) if expires_in_days else None
+        key, text = opened.create(tenant, role, name=name, expires_in=expires_in)
+    if as_json:
+        print(json.dumps(_record(key) | {"key": text}))
+        return
+    print(f"Key {key.id}: tenant {key.tenant_id}, role {key.role}, name {key.name}.")
+    print(f"It expires {key.expires_at or 'never'}.")
+    print(f"\n  {text}\n")
+    print("Keep it: it is not shown again. Callers send it as the header 'Authorization: Bearer <key>'.")
+
+
+@keys.command(name="list")
+def list_(*, tenant: str | None = None, where: DataTarget = DEFAULT_TARGET, as_json: _AsJson = False) -> None:
+    """List keys, without their secrets.
+
+    Parameters
+    ----------
+    tenant
+        Only this tenant's.
+    as_json
+        Print JSON.
+    """
+    with _open_target(where) as opened:
+        found = [_record(key) for key in opened.list_keys(tenant)]
+    if as_json:
+        print(json.dumps({"keys": found}))
+        return
+    shown = ("id", "tenant_id", "role", "name", "state", "created_at", "expires_at")
+    print(format_table(shown, (tuple(str(each[column] or "never") for column in shown) for each in found)))
+
+
+@keys.command
+def revoke(key_id: str, /, *, where: DataTarget = DEFAULT_TARGET, as_json: _AsJson = False) -> None:
+    """Revoke a key; within a minute it opens nothing any more.
+
+    Parameters
+    ----------
+    key_id
+        The key's id, from 'kho keys list': not the key itself.
+    as_json
+        Print JSON.
+    """
+    with _open_target(where) as opened:
+        key = opened.revoke(key_id)
+    print(json.dumps(_record(key)) if as_json else f"Key {key.id} ({key.name}) is revoked since {key.revoked_at}.")
+
+
+def _record(key: ApiKey) -> dict[str, Any]:
+    return asdict(key) | {"state": key.state(time.time())}
+
+
+@contextmanager
+def _open_target(where: DataTarget) -> Iterator[ApiKeys]:
+    with open_stores(where):
+        from shared.access.api_keys import ApiKeys  # reads its settings as it is imported
+        from shared.config import config
+        from shared.dynamodb import Table
+
+        yield ApiKeys(Table(config().access_table))

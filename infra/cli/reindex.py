@@ -1,0 +1,174 @@
+"""`kho reindex`: make the index what DynamoDB says."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Parameter
+from rich.markup import escape
+
+from infra.cli.target import DEFAULT_TARGET, DataTarget, exit_with_error, open_stores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from shared.dynamodb import Table
+    from shared.knowledge.index import PassageIndex
+    from shared.knowledge.models import Collection
+    from shared.knowledge.store import Scope
+
+_Flag = Annotated[bool, Parameter(negative=())]
+_EXPERIENCES: Final = "experiences"
+_PARTS: Final = ("indexed", "unchanged", "removed")
+
+
+def reindex(
+    *,
+    tenant: str = "",
+    collection: str = "",
+    anew: _Flag = False,
+    where: DataTarget = DEFAULT_TARGET,
+    as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
+) -> None:
+    """Make the index what the documents are: index what it lacks, forget what is no more.
+
+    It may be broken off and repeated: what is done is not done again.
+
+    Parameters
+    ----------
+    tenant
+        Only this tenant's.
+    collection
+        Only this collection of research-agent; or agent-data: the documents; or experiences, which no tenant has.
+    anew
+        Index what the index has already, too.
+    as_json
+        Print JSON.
+    """
+    with open_stores(where) as running:
+        from shared.config import ConfigurationError, config
+
+        if not config().has_index:
+            exit_with_error("There is no index: deploy with QdrantUrl, or set KHO_QDRANT_URL.")
+        if running and not config().qdrant_url:
+            exit_with_error("The running 'kho serve' has the index: stop it first, and start it again afterwards.")
+        from shared.knowledge.index import knowledge_index
+
+        try:
+            index = knowledge_index()
+        except ConfigurationError as error:
+            exit_with_error(f"{error}.")
+        try:
+            done = _Reindexer(index, tenant, collection, anew=anew).run()
+        finally:
+            index.close()
+    if as_json:
+        print(json.dumps({part: done[part] for part in _PARTS}))
+    else:
+        print(f"{done['indexed']} documents indexed, {done['unchanged']} were already, {done['removed']} removed.")
+
+
+@dataclass(frozen=True, slots=True)
+class _IndexTask:
+    """One document to be made what it is: `scope` are its points, `rebuild` tells whether there was anything to do."""
+
+    scope: Scope
+    rebuild: Callable[[], bool]
+
+
+@dataclass(slots=True)
+class _Reindexer:
+    """What the index knew before is looked at first: whatever the tables then do not have is nobody's."""
+
+    index: PassageIndex
+    tenant: str
+    collection: str
+    anew: bool
+    done: Counter[str] = field(default_factory=Counter)
+    meant: set[str] = field(default_factory=set)
+    """The ids of the collections that are rebuilt."""
+
+    def run(self) -> Counter[str]:
+        """Rebuild, and show how far it is; how many documents were indexed, unchanged and removed."""
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        orphans = self.index.documents(self.tenant)
+        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+            for name, works in self._parts():
+                for work in progress.track(works, description=escape(name)):
+                    orphans.discard(work.scope)
+                    self.done["indexed" if work.rebuild() else "unchanged"] += 1
+        for scope in orphans:
+            if not self.collection or self.meant.intersection(scope.collections or ()):
+                self.index.erase(scope)
+                self.done["removed"] += 1
+        return self.done
+
+    def _parts(self) -> Iterator[tuple[str, list[_IndexTask]]]:
+        """Each collection's work; when the next is asked for, it has been done."""
+        from shared.config import config
+        from shared.dynamodb import Table
+        from shared.knowledge import keys
+        from shared.knowledge.collections import CollectionStore
+        from shared.knowledge.space import current_space
+        from shared.services.document_index import COLLECTION
+
+        if self.collection in ("", COLLECTION):
+            self.meant.add(COLLECTION)
+            yield COLLECTION, list(self._documents())
+        if self.collection in ("", _EXPERIENCES) and not self.tenant:
+            yield from self._experiences()
+        table = Table(config().knowledge_table)
+        for pk, name in list(table.keys(keys.collections(self.tenant))):
+            tenant_id = pk.removesuffix(keys.collections(""))
+            found = CollectionStore(table, tenant_id).find(name)
+            if found is None or self.tenant not in ("", tenant_id) or self.collection not in ("", name):
+                continue
+            self.meant.add(found.id)
+            yield f"{tenant_id}: {name}", list(self._collected(table, tenant_id, found))
+            CollectionStore(table, tenant_id).note_space(found, current_space())
+
+    def _experiences(self) -> Iterator[tuple[str, list[_IndexTask]]]:
+        from shared.config import config
+        from shared.dynamodb import Table
+        from shared.experiences import keys
+        from shared.knowledge.exhaustive_search import open_exhaustive_search, scope_of
+        from shared.services.experience_index import COLLECTION, index_experience
+
+        ids = [id_ for _, id_ in Table(config().experiences_table).keys(keys.CONTENT)]
+        if ids:
+            yield (
+                _EXPERIENCES,
+                [_IndexTask(scope_of(COLLECTION, id_), partial(index_experience, id_, force=self.anew)) for id_ in ids],
+            )
+            open_exhaustive_search(COLLECTION).close()
+
+    def _documents(self) -> Iterator[_IndexTask]:
+        from shared.config import config
+        from shared.documents import keys
+        from shared.dynamodb import Table
+        from shared.knowledge.index import scope_of
+        from shared.knowledge.passages import DocumentRef
+        from shared.services.document_index import COLLECTION, refresh_document
+
+        for pk, _ in Table(config().documents_table).keys(keys.document(self.tenant, ""), keys.DOCUMENT):
+            tenant_id, document_id = keys.document_of(pk)
+            if self.tenant in ("", tenant_id):
+                scope = scope_of(DocumentRef(tenant_id, COLLECTION, document_id))
+                yield _IndexTask(scope, partial(refresh_document, tenant_id, document_id, force=self.anew))
+
+    def _collected(self, table: Table, tenant_id: str, collection: Collection) -> Iterator[_IndexTask]:
+        from shared.knowledge.documents import CollectionDocuments
+        from shared.knowledge.index import scope_of
+        from shared.knowledge.passages import DocumentRef
+
+        documents = CollectionDocuments(table, tenant_id, collection, self.index)
+        for path in documents.all_paths():
+            scope = scope_of(DocumentRef(tenant_id, collection.id, path))
+            yield _IndexTask(scope, partial(documents.rebuild, path, anew=self.anew))

@@ -1,0 +1,16 @@
+"""Records as a table to read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def format_table(heading: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """The rows under their heading, each column as wide as what it holds."""
+    table = [heading, *rows]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in table)
+    return "\n".join(line.rstrip() for line in lines)

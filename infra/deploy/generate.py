@@ -1,0 +1,203 @@
+"""What is made from the functions: what doors read, tables of the documentation, alarms and the dashboard."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import pkgutil
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
+
+from api.handler import Handler
+from api.openapi_schemas import inline_definitions
+from infra.deploy import logs, observability
+from infra.local.template import load, parameters
+from shared.rpc import mcp_catalog
+from shared.rpc.catalogue import FILE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+
+    from shared.rpc.method import Method
+    from shared.tools import ServerTool
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+README: Final = ROOT / "README.md"
+DEPLOYING: Final = ROOT / "docs" / "deploying.md"
+SERVERS: Final = ("agent_data", "memory_server", "tool_server", "recall_kit", "research_agent", "device_server")
+
+
+def generate_all(*, write: bool) -> list[str]:
+    """Make every file that is made; the names of those that were not what they should be."""
+    made = {
+        FILE: _json(catalogue()),
+        mcp_catalog.FILE: _json(build_mcp_catalog()),
+        README: _with_table(README, "methods", _methods()),
+        DEPLOYING: _with_table(DEPLOYING, "parameters", _parameters()),
+        observability.FILE: observability.observability(load()),
+        logs.FILE: logs.logs(load()),
+    }
+    stale = [file for file, text in made.items() if not file.exists() or file.read_text(encoding="utf-8") != text]
+    if write:
+        for file in stale:
+            file.write_text(made[file], encoding="utf-8")
+    return [str(file.relative_to(ROOT)) for file in stale]
+
+
+def catalogue() -> dict[str, Any]:
+    """The catalogue, from the functions themselves."""
+    servers: list[dict[str, Any]] = []
+    methods: list[dict[str, Any]] = []
+    for package in _packages():
+        servers.append(
+            {
+                "name": _named(package),
+                "summary": _summary(package),
+                "tools": package.TOOLS if hasattr(package, "TOOLS") else _tools_of(package),
+                **{kind: getattr(package, kind.upper(), []) for kind in ("resources", "prompts")},
+            }
+        )
+        methods.extend(_entry(function, handler.method) for function, handler in handlers(package))
+    return {"servers": servers, "methods": methods}
+
+
+def _tools_of(package: ModuleType) -> list[dict[str, Any]]:
+    """The methods that are tools, as a server's capabilities show them."""
+    described = [_tool(handler.method)["described"] for _, handler in handlers(package) if handler.method.tool]
+    return [{name: each[name] for name in ("name", "description", "inputSchema")} for each in described]
+
+
+def build_mcp_catalog() -> dict[str, Any]:
+    """What MCP clients are offered, from the functions themselves."""
+    tools: list[dict[str, Any]] = []
+    resources: list[dict[str, Any]] = []
+    prompts: list[dict[str, Any]] = []
+    for package in _packages():
+        tools += [_tool(handler.method) for _, handler in handlers(package) if handler.method.tool]
+        tools += [_tool_by_name(package, tool) for tool in getattr(package, "MCP_TOOLS", [])]
+        resources += [asdict(each) for each in getattr(package, "MCP_RESOURCES", [])]
+        prompts += [asdict(each) | {"server": _named(package)} for each in getattr(package, "MCP_PROMPTS", [])]
+    for kind in (tools, prompts):
+        names = [each.get("name") or each["described"]["name"] for each in kind]
+        taken = {name for name in names if names.count(name) > 1}
+        if taken:
+            raise ValueError(f"MCP clients would be offered twice: {', '.join(sorted(taken))}")
+    return {"tools": tools, "resources": resources, "prompts": prompts}
+
+
+def _tool(method: Method[Any, Any]) -> dict[str, Any]:
+    tool = method.tool
+    assert tool
+    return {
+        "described": {
+            # Models' interfaces take no other characters than these in a tool's name.
+            "name": tool.name or method.name.partition("/")[2].replace("/", "_"),
+            "title": tool.title,
+            "description": tool.description,
+            "inputSchema": inline_definitions(method.params.model_json_schema(schema_generator=_Untitled)),
+            "outputSchema": inline_definitions(
+                method.result.json_schema(mode="serialization", schema_generator=_Untitled)
+            ),
+            "annotations": mcp_catalog.tool_annotations(tool.effect, open_world=tool.open_world),
+        },
+        "method": method.name,
+        "role": method.role,
+        "anonymous": method.anonymous,
+    }
+
+
+def _tool_by_name(package: ModuleType, tool: ServerTool[Any]) -> dict[str, Any]:
+    """A tool that its server runs by name."""
+    caller = next(each.method for _, each in handlers(package) if each.method.name.endswith("/tools/call"))
+    data = TypeAdapter(tool.data).json_schema(mode="serialization", schema_generator=_Untitled)
+    described = tool.described() | {
+        "title": tool.title or tool.name,
+        "outputSchema": inline_definitions(data),
+        "annotations": mcp_catalog.tool_annotations(tool.effect, open_world=True),
+    }
+    return {"described": described, "method": caller.name, "role": caller.role, "by_name": True}
+
+
+def handlers(package: ModuleType) -> Iterator[tuple[str, Handler[Any, Any]]]:
+    """Each function of a server's package, and its handler."""
+    for found in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{found.name}")
+        handler = getattr(module, "handler", None)
+        if isinstance(handler, Handler):
+            yield f"{package.__name__}-{found.name}", handler
+
+
+def _named(package: ModuleType) -> str:
+    return package.__name__.replace("_", "-")
+
+
+def _packages() -> Iterator[ModuleType]:
+    for name in SERVERS:
+        if (ROOT / "functions" / name).is_dir():
+            yield importlib.import_module(name)
+
+
+def _entry(function: str, method: Method[Any, Any]) -> dict[str, Any]:
+    return {
+        "name": method.name,
+        "function": function,
+        "summary": method.summary,
+        "role": method.role,
+        "params": method.params.model_json_schema(schema_generator=_Untitled),
+        "result": method.result.json_schema(mode="serialization", schema_generator=_Untitled),
+        "errors": list(method.errors),
+        **({"anonymous": True} if method.anonymous else {}),
+    }
+
+
+class _Untitled(GenerateJsonSchema):
+    """Schemas without the titles that pydantic derives from names."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's signature
+        return False
+
+    def generate(self, schema: Any, mode: JsonSchemaMode = "validation") -> dict[str, Any]:
+        made = super().generate(schema, mode)
+        for definition in (made, *made.get("$defs", {}).values()):
+            definition.pop("title", None)
+        return made
+
+
+def _with_table(file: Path, name: str, table: list[str]) -> str:
+    """A page with its table of this name as it is now."""
+    begin, end = f"<!-- {name}: made by `make generate` -->", f"<!-- /{name} -->"
+    before, _, rest = file.read_text(encoding="utf-8").partition(begin)
+    _, _, after = rest.partition(end)
+    return "\n".join([before + begin, *table, end + after])
+
+
+def _methods() -> list[str]:
+    made = catalogue()
+    rows = ["| method | needs | what it does |", "|---|---|---|"]
+    return rows + [
+        f"| `{each['name']}` | {'nothing' if each.get('anonymous') else each['role']} | {each['summary']} |"
+        for each in made["methods"]
+    ]
+
+
+def _parameters() -> list[str]:
+    rows = ["| parameter | default | |", "|---|---|---|"]
+    for name, each in parameters().items():
+        choices = f" One of {', '.join(map(str, each['AllowedValues']))}." if "AllowedValues" in each else ""
+        default = "" if each.get("Default", "") == "" else f"`{each['Default']}`"
+        rows.append(f"| `{name}` | {default} | {each['Description'].rstrip('.')}.{choices} |")
+    return rows
+
+
+def _json(made: dict[str, Any]) -> str:
+    return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+
+
+def _summary(module: ModuleType) -> str:
+    return (inspect.getdoc(module) or "").partition(": ")[2]

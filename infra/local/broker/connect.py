@@ -1,0 +1,74 @@
+"""On what terms a client is let in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from infra.local.broker.limits import fits
+from infra.local.mqtt.packets import MQTT_5
+from infra.local.mqtt.properties import Properties
+from infra.local.mqtt.reason_codes import ReasonCode
+
+if TYPE_CHECKING:
+    from infra.local.broker.limits import Limits
+    from infra.local.mqtt.packets import Connect
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectTerms:
+    """What client and broker have agreed on."""
+
+    keepalive: int
+    session_expiry: int
+    receive_maximum: int
+    packet_bytes: int | None
+    properties: Properties | None
+    """What the CONNACK says of it, in MQTT 5."""
+
+
+def connect_error(connect: Connect, limits: Limits) -> ReasonCode | None:
+    """What keeps a client out, whoever it is."""
+    if len(connect.client_id.encode("utf-8")) > limits.client_id_bytes:
+        return ReasonCode.CLIENT_IDENTIFIER_NOT_VALID
+    if not connect.client_id and not connect.clean and connect.level != MQTT_5:
+        return ReasonCode.CLIENT_IDENTIFIER_NOT_VALID
+    if connect.properties and connect.properties.authentication_method is not None:
+        return ReasonCode.BAD_AUTHENTICATION_METHOD
+    if connect.will:
+        if connect.will.qos == 2:
+            return ReasonCode.QOS_NOT_SUPPORTED
+        if not fits(limits, connect.will.topic):
+            return ReasonCode.TOPIC_NAME_INVALID
+        if len(connect.will.payload) > limits.payload_bytes:
+            return ReasonCode.PACKET_TOO_LARGE
+    return None
+
+
+def negotiate(connect: Connect, limits: Limits, client_id: str) -> ConnectTerms:
+    """What a client that is let in gets of what it asked for."""
+    shortest, longest = limits.keepalive_seconds
+    keepalive = min(max(connect.keepalive or longest, shortest), longest)
+    if connect.level != MQTT_5:
+        return ConnectTerms(keepalive, 0 if connect.clean else limits.session_seconds, 65_535, None, None)
+    asked = connect.properties or Properties()
+    expiry = min(asked.session_expiry or 0, limits.session_seconds)
+    return ConnectTerms(
+        keepalive,
+        expiry,
+        asked.receive_maximum or 65_535,
+        asked.maximum_packet_size,
+        Properties(
+            session_expiry=expiry if expiry != (asked.session_expiry or 0) else None,
+            receive_maximum=limits.unacknowledged,
+            maximum_qos=True,
+            retain_available=True,
+            maximum_packet_size=limits.packet_bytes,
+            assigned_client_id=None if connect.client_id else client_id,
+            topic_alias_maximum=limits.topic_aliases,
+            wildcard_available=True,
+            identifier_available=False,
+            shared_available=False,
+            server_keepalive=keepalive if keepalive != connect.keepalive else None,
+        ),
+    )

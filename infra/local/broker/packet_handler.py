@@ -1,0 +1,171 @@
+"""What a client that was let in may say, and what it is answered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+from infra.local.broker.limits import fits
+from infra.local.broker.messages import BrokerMessage
+from infra.local.broker.presence import DisconnectReason
+from infra.local.broker.rate_limiter import TokenBucket
+from infra.local.mqtt import packets
+from infra.local.mqtt.reason_codes import SUBACK_3_FAILURE, MalformedPacket, ReasonCode
+
+if TYPE_CHECKING:
+    from infra.local.broker.authorization import ClientIdentity
+    from infra.local.broker.broker import Broker
+    from infra.local.broker.sessions import BrokerSession
+
+_TOPICS_REMEMBERED: Final = 32
+
+
+class ClientChannel(Protocol):
+    """The connection, as the dialogue needs it."""
+
+    client: ClientIdentity
+    session: BrokerSession
+    level: int
+
+    def send(self, packet: packets.Packet) -> None:
+        """Answer."""
+
+    def end(self, reason: ReasonCode, leaving: DisconnectReason) -> None:
+        """End the connection from this side."""
+
+    def close(self, *, with_will: bool) -> None:
+        """End the connection as the client wishes."""
+
+
+class PacketHandler:
+    """One client's packets, after its CONNECT."""
+
+    def __init__(self, broker: Broker, connection: ClientChannel, now: float) -> None:
+        self._broker = broker
+        self._limits = broker.limits
+        self._connection = connection
+        self._client = connection.client
+        self._session = connection.session
+        self._level = connection.level
+        self._rate = TokenBucket(broker.limits.publishes_per_second, now)
+        self._allowed: set[str] = set()
+        self._aliases: dict[int, str] = {}
+
+    def handle(self, packet: packets.Packet, now: float) -> None:
+        """Do what a packet asks for."""
+        match packet:
+            case packets.Publish():
+                self._publish(packet, now)
+            case packets.Puback():
+                self._session.acknowledge(packet.packet_id)
+            case packets.Pingreq():
+                self._connection.send(packets.Pingresp())
+            case packets.Subscribe():
+                self._subscribe(packet)
+            case packets.Unsubscribe():
+                had = [self._broker.unsubscribe(self._session, each) for each in packet.topic_filters]
+                reasons: list[int] = [0 if each else ReasonCode.NO_SUBSCRIPTION_EXISTED for each in had]
+                self._connection.send(
+                    packets.Unsuback(packet.packet_id, reasons if self._level == packets.MQTT_5 else [])
+                )
+            case packets.Disconnect():
+                self._disconnect(packet)
+            case _:
+                raise MalformedPacket("a client does not send this packet here", ReasonCode.PROTOCOL_ERROR)
+
+    def _publish(self, packet: packets.Publish, now: float) -> None:
+        properties = packet.properties
+        topic = packet.topic
+        if properties:
+            if properties.subscription_identifier is not None:
+                raise MalformedPacket("a client gives no subscription identifier", ReasonCode.PROTOCOL_ERROR)
+            topic = self._named(topic, properties.topic_alias)
+            properties.topic_alias = None
+        if packet.qos == 2:
+            self._connection.end(ReasonCode.QOS_NOT_SUPPORTED, DisconnectReason.CLIENT_ERROR)
+            return
+        if len(packet.payload) > self._limits.payload_bytes:
+            raise MalformedPacket("a payload is too large", ReasonCode.PACKET_TOO_LARGE)
+        if topic not in self._allowed and not self._allows(topic):
+            return
+        if not self._rate.take(now):
+            self._broker.counts.dropped_rate += 1
+            if packet.qos and self._level == packets.MQTT_5:
+                self._connection.send(packets.Puback(packet.packet_id, ReasonCode.QUOTA_EXCEEDED))
+            return
+        client_id = self._client.client_id
+        message = BrokerMessage(topic, packet.payload, packet.qos, packet.retain, properties, client_id)
+        wanted = self._broker.publish(message)
+        if packet.qos:
+            said = ReasonCode.SUCCESS if wanted else ReasonCode.NO_MATCHING_SUBSCRIBERS
+            self._connection.send(packets.Puback(packet.packet_id, said))
+
+    def _named(self, topic: str, alias: int | None) -> str:
+        if alias is None:
+            return topic
+        if not 0 < alias <= self._limits.topic_aliases:
+            raise MalformedPacket("a topic alias is out of range", ReasonCode.TOPIC_ALIAS_INVALID)
+        if topic:
+            self._aliases[alias] = topic
+        elif alias not in self._aliases:
+            raise MalformedPacket("a topic alias is not known", ReasonCode.PROTOCOL_ERROR)
+        return self._aliases[alias]
+
+    def _allows(self, topic: str) -> bool:
+        """Whether the client may publish there; else the connection ends, as IoT Core ends it."""
+        if not fits(self._limits, topic):
+            self._connection.end(ReasonCode.TOPIC_NAME_INVALID, DisconnectReason.CLIENT_ERROR)
+            return False
+        if not self._broker.access.publish(self._client, topic):
+            self._broker.counts.refused += 1
+            self._connection.end(ReasonCode.NOT_AUTHORIZED, DisconnectReason.AUTH_ERROR)
+            return False
+        if len(self._allowed) >= _TOPICS_REMEMBERED:
+            self._allowed.clear()
+        self._allowed.add(topic)
+        return True
+
+    def _subscribe(self, packet: packets.Subscribe) -> None:
+        if packet.properties and packet.properties.subscription_identifier is not None:
+            reason = ReasonCode.SUBSCRIPTION_IDENTIFIERS_NOT_SUPPORTED
+            raise MalformedPacket("subscription identifiers are not known here", reason)
+        if len(packet.requests) > self._limits.filters_per_subscribe:
+            self._connection.end(ReasonCode.QUOTA_EXCEEDED, DisconnectReason.CLIENT_ERROR)
+            return
+        if any(request.qos == 2 for request in packet.requests):
+            self._connection.end(ReasonCode.QOS_NOT_SUPPORTED, DisconnectReason.CLIENT_ERROR)
+            return
+        known = set(self._session.subscriptions)
+        reasons = [self._subscribed(request) for request in packet.requests]
+        self._connection.send(packets.Suback(packet.packet_id, reasons))
+        for request, said in zip(packet.requests, reasons, strict=True):
+            new = request.topic_filter not in known
+            if said < ReasonCode.UNSPECIFIED and (
+                request.retain_handling == 0 or (request.retain_handling == 1 and new)
+            ):
+                self._broker.send_retained(self._session, request)
+
+    def _subscribed(self, request: packets.SubscriptionRequest) -> int:
+        """Subscribe; what SUBACK says of it."""
+        refused: ReasonCode | None = None
+        full = len(self._session.subscriptions) >= self._limits.subscriptions
+        if request.topic_filter.startswith("$share/"):
+            refused = ReasonCode.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED
+        elif not fits(self._limits, request.topic_filter):
+            refused = ReasonCode.TOPIC_FILTER_INVALID
+        elif not self._broker.access.subscribe(self._client, request.topic_filter):
+            self._broker.counts.refused += 1
+            refused = ReasonCode.NOT_AUTHORIZED
+        elif full and request.topic_filter not in self._session.subscriptions:
+            refused = ReasonCode.QUOTA_EXCEEDED
+        if refused is not None:
+            return refused if self._level == packets.MQTT_5 else SUBACK_3_FAILURE
+        self._broker.subscribe(self._session, request)
+        return request.qos
+
+    def _disconnect(self, packet: packets.Disconnect) -> None:
+        expiry = packet.properties.session_expiry if packet.properties else None
+        if expiry is not None:
+            if expiry and not self._session.expiry_seconds:
+                raise MalformedPacket("a session that was to end is not to be kept now", ReasonCode.PROTOCOL_ERROR)
+            self._session.expiry_seconds = min(expiry, self._limits.session_seconds)
+        self._connection.close(with_will=packet.reason == ReasonCode.DISCONNECT_WITH_WILL)

@@ -1,0 +1,135 @@
+"""IoT Core on one machine: the broker, its data plane, and the rules that bring messages to functions."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import uvicorn
+
+from infra.local.broker.authorization import FleetAccessRules
+from infra.local.broker.data_plane import DataPlaneApp
+from infra.local.broker.local_broker import LocalBroker
+from infra.local.file_limits import raise_open_files
+from infra.local.sockets import address_of, listen
+from shared.config import config
+from shared.devices.registry import registry
+from shared.rpc.errors import NotSignedIn
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Iterator
+
+    from infra.local.broker.authorization import ClientIdentity
+    from infra.local.broker.broker import Broker
+    from infra.local.broker.limits import Limits
+    from infra.local.broker.messages import BrokerMessage
+
+
+class MessageSource(Protocol):
+    """A broker as the rules need it."""
+
+    def listen(self, topic_filter: str, take: Callable[[BrokerMessage], None]) -> Callable[[], None]:
+        """Call `take` with each message that the filter matches, until what is returned is."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerAddress:
+    """Where the devices' broker is reached, and the word that the backend is known by there."""
+
+    mqtt_url: str
+    token: str
+    data_plane_url: str
+    """Nothing beside a broker that has no such thing: it reaches devices that subscribe, and tells of no presence."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalIotCore(BrokerAddress):
+    """A broker that the rules hear."""
+
+    broker: MessageSource
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedIotCore(LocalIotCore):
+    """The broker of this process."""
+
+    broker: LocalBroker
+
+
+@contextmanager
+def run_embedded(
+    listener: socket.socket, limits: Limits, *, authorizing: bool, clock: Callable[[], float] | None = None
+) -> Iterator[EmbeddedIotCore]:
+    """Serve MQTT on a port that was taken, and the data plane on loopback, until the end."""
+    raise_open_files()
+    token = secrets.token_urlsafe(32)
+    broker = LocalBroker(
+        listener, FleetAccessRules(token, _authenticate if authorizing else _register_on_connect), limits, clock
+    )
+    plane = listen("127.0.0.1", 0)
+    server: list[uvicorn.Server] = []
+
+    async def serve(served: Broker) -> None:
+        settings = uvicorn.Config(
+            DataPlaneApp(served, token),
+            lifespan="off",
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=65,
+        )
+        server.append(uvicorn.Server(settings))
+        await server[0].serve(sockets=[plane])
+
+    serving = broker.run(serve)
+    try:
+        plane_url = f"http://127.0.0.1:{plane.getsockname()[1]}/{token}"
+        yield EmbeddedIotCore(address_of(listener, "mqtt"), token, plane_url, broker)
+    finally:
+        for each in server:
+            each.should_exit = each.force_exit = True
+        serving.result()
+        broker.close()
+
+
+@contextmanager
+def use_external(url: str, token: str) -> Iterator[LocalIotCore]:
+    """Use a broker that runs elsewhere, and lets in whom it knows."""
+    from infra.local.external_broker import ExternalBroker
+
+    broker = ExternalBroker(url, token)
+    try:
+        yield LocalIotCore(url, token, "", broker)
+    finally:
+        broker.close()
+
+
+def configure_functions(reached: BrokerAddress) -> None:
+    """Have every function of this process use this broker, whatever else is configured."""
+    os.environ.pop("AWS_ENDPOINT_URL_IOT_DATA_PLANE", None)
+    if reached.data_plane_url:
+        os.environ["AWS_ENDPOINT_URL_IOT_DATA_PLANE"] = reached.data_plane_url
+    os.environ["AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"] = "false"
+    os.environ["KHO_MQTT_URL"] = reached.mqtt_url
+    os.environ["KHO_MQTT_TOKEN"] = reached.token
+    config.cache_clear()  # it was read before the broker was there
+
+
+async def _authenticate(client: ClientIdentity) -> bool:
+    """Whether the device knows its password, as IoT Core's authorizer finds out."""
+    try:
+        await asyncio.to_thread(registry().verify, client.client_id, client.user_name or "", client.password or b"")
+    except NotSignedIn:
+        return False
+    return True
+
+
+async def _register_on_connect(client: ClientIdentity) -> bool:
+    """Whether the device is not one that was revoked; if it was unknown, it is a device from now on."""
+    device = await asyncio.to_thread(registry().appear, client.client_id)
+    return device is not None and device.revoked_at is None

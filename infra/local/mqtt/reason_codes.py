@@ -1,0 +1,57 @@
+"""Why an MQTT packet is refused, or a connection ended."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+
+class ReasonCode(IntEnum):
+    """MQTT 5's reason codes, as far as this broker says or hears them."""
+
+    SUCCESS = 0x00
+    GRANTED_QOS_1 = 0x01
+    DISCONNECT_WITH_WILL = 0x04
+    NO_MATCHING_SUBSCRIBERS = 0x10
+    NO_SUBSCRIPTION_EXISTED = 0x11
+    UNSPECIFIED = 0x80
+    MALFORMED_PACKET = 0x81
+    PROTOCOL_ERROR = 0x82
+    UNSUPPORTED_PROTOCOL_VERSION = 0x84
+    CLIENT_IDENTIFIER_NOT_VALID = 0x85
+    NOT_AUTHORIZED = 0x87
+    SERVER_UNAVAILABLE = 0x88
+    SERVER_SHUTTING_DOWN = 0x8B
+    BAD_AUTHENTICATION_METHOD = 0x8C
+    KEEP_ALIVE_TIMEOUT = 0x8D
+    SESSION_TAKEN_OVER = 0x8E
+    TOPIC_FILTER_INVALID = 0x8F
+    TOPIC_NAME_INVALID = 0x90
+    RECEIVE_MAXIMUM_EXCEEDED = 0x93
+    TOPIC_ALIAS_INVALID = 0x94
+    PACKET_TOO_LARGE = 0x95
+    QUOTA_EXCEEDED = 0x97
+    ADMINISTRATIVE_ACTION = 0x98
+    QOS_NOT_SUPPORTED = 0x9B
+    SHARED_SUBSCRIPTIONS_NOT_SUPPORTED = 0x9E
+    SUBSCRIPTION_IDENTIFIERS_NOT_SUPPORTED = 0xA1
+
+
+CONNACK_3: Final = {
+    ReasonCode.SUCCESS: 0,
+    ReasonCode.UNSUPPORTED_PROTOCOL_VERSION: 1,
+    ReasonCode.CLIENT_IDENTIFIER_NOT_VALID: 2,
+    ReasonCode.SERVER_UNAVAILABLE: 3,
+    ReasonCode.NOT_AUTHORIZED: 5,
+}
+"""What MQTT 3.1.1 has in place of a reason in its CONNACK; any other is 'unavailable'."""
+
+SUBACK_3_FAILURE: Final = 0x80
+
+
+class MalformedPacket(Exception):
+    """What was received is not an MQTT packet that may stand here."""
+
+    def __init__(self, what: str, reason: ReasonCode = ReasonCode.MALFORMED_PACKET) -> None:
+        super().__init__(what)
+        self.reason = reason

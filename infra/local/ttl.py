@@ -1,0 +1,68 @@
+"""Deleting what has outlived its time to live, as DynamoDB does by itself and the engine here does not."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from infra.local.dynamodb import connect
+from shared.telemetry import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from infra.local.template import TableDefinition
+
+_EVERY_SECONDS: Final = 60.0
+_SHARE: Final = 50
+"""A sweep reads whole tables: it may take a fiftieth of the time."""
+
+
+class TtlSweeper(threading.Thread):
+    """Sweeps the tables that have a time to live."""
+
+    def __init__(self, url: str, tables: Sequence[TableDefinition]) -> None:
+        super().__init__(name="expiry", daemon=True)
+        self._tables = [table for table in tables if table.expiry_attribute]
+        self._client = connect(url)
+        self._stopping = threading.Event()
+
+    def stop(self) -> None:
+        """Stop before the next sweep."""
+        self._stopping.set()
+
+    def run(self) -> None:
+        """Sweep until stopped."""
+        pause = _EVERY_SECONDS
+        while not self._stopping.wait(pause):
+            started = time.monotonic()
+            try:
+                for table in self._tables:
+                    self.sweep(table)
+            except (BotoCoreError, ClientError) as error:
+                logger.warning("expiry", extra={"failure": type(error).__name__})
+            pause = max(_EVERY_SECONDS, _SHARE * (time.monotonic() - started))
+
+    def sweep(self, table: TableDefinition) -> None:
+        """Delete the expired items of one table."""
+        condition: Any = {
+            "ExpressionAttributeNames": {"#expiry": table.expiry_attribute},
+            "ExpressionAttributeValues": {":now": {"N": str(int(time.time()))}},
+        }
+        pages = self._client.get_paginator("scan").paginate(
+            TableName=table.name, FilterExpression="#expiry < :now", **condition
+        )
+        for page in pages:
+            for item in page["Items"]:
+                if self._stopping.is_set():
+                    return
+                key = {name["AttributeName"]: item[name["AttributeName"]] for name in table.creation["KeySchema"]}
+                try:
+                    self._client.delete_item(
+                        TableName=table.name, Key=key, ConditionExpression="#expiry < :now", **condition
+                    )
+                except self._client.exceptions.ConditionalCheckFailedException:
+                    continue  # it was renewed meanwhile

@@ -1,0 +1,1 @@
+"""Protocols of AWS: signed requests, DynamoDB, Secrets Manager."""

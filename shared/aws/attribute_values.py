@@ -1,0 +1,52 @@
+"""An item's attributes in DynamoDB's notation, and in plain values."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def marshal(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Plain values in DynamoDB's notation."""
+    return {name: _to_wire(value) for name, value in item.items()}
+
+
+def unmarshal(item: Mapping[str, Any]) -> dict[str, Any]:
+    """DynamoDB's notation in plain values; its numbers are Decimals."""
+    return {name: _from_wire(value) for name, value in item.items()}
+
+
+def _to_wire(value: Any) -> dict[str, Any]:
+    match value:
+        case str():
+            return {"S": value}
+        case bool():
+            return {"BOOL": value}
+        case int() | Decimal():
+            return {"N": str(value)}
+        case bytes():
+            return {"B": value}
+        case None:
+            return {"NULL": True}
+        case list():
+            return {"L": [_to_wire(each) for each in value]}
+        case dict():
+            return {"M": marshal(value)}
+    raise TypeError(f"no attribute can be a {type(value).__name__}")
+
+
+def _from_wire(noted: Mapping[str, Any]) -> Any:
+    ((kind, value),) = noted.items()
+    match kind:
+        case "N":
+            return Decimal(value)
+        case "NULL":
+            return None
+        case "L":
+            return [_from_wire(each) for each in value]
+        case "M":
+            return unmarshal(value)
+    return value

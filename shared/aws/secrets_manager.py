@@ -1,0 +1,61 @@
+"""Keys of what Kho stands on: in the environment of one machine, in Secrets Manager where functions are deployed."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import cache
+from typing import Final
+
+from shared.aws import signed_client
+from shared.rpc.errors import Unavailable
+from shared.telemetry import logger
+
+_CONNECT_SECONDS: Final = 2
+_READ_SECONDS: Final = 3
+
+
+def get_secret(setting: str) -> str:
+    """The key that `setting` holds, or the secret whose ARN `{setting}_SECRET` holds."""
+    given, arn = os.environ.get(setting, ""), os.environ.get(f"{setting}_SECRET", "")
+    return given if given or not arn else _cached_secret(arn)
+
+
+@cache
+def _cached_secret(arn: str) -> str:
+    """A secret, fetched once a process."""
+    try:
+        return (_fetch_signed(arn) if signed_client.runs_in_lambda() else _fetch_with_boto3(arn)).strip()
+    except ConnectionError as error:
+        logger.warning("secret", extra={"failure": str(error)})
+        raise Unavailable("A key cannot be read.") from None
+
+
+def _fetch_signed(arn: str) -> str:
+    service = signed_client.SignedServiceClient(
+        "secretsmanager", connect_seconds=_CONNECT_SECONDS, read_seconds=_READ_SECONDS
+    )
+    headers = {"content-type": "application/x-amz-json-1.1", "x-amz-target": "secretsmanager.GetSecretValue"}
+    try:
+        status, _, raw = service.post("/", json.dumps({"SecretId": arn}).encode(), headers)
+    except signed_client.ConnectionFailed as error:
+        raise ConnectionError(str(error)) from None
+    finally:
+        service.close()
+    if status != 200:
+        raise ConnectionError(f"status {status}")
+    found: str = json.loads(raw)["SecretString"]
+    return found
+
+
+def _fetch_with_boto3(arn: str) -> str:
+    import boto3
+    from botocore.config import Config
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    limits = Config(connect_timeout=_CONNECT_SECONDS, read_timeout=_READ_SECONDS)
+    try:
+        found: str = boto3.client("secretsmanager", config=limits).get_secret_value(SecretId=arn)["SecretString"]
+    except (BotoCoreError, ClientError) as error:
+        raise ConnectionError(type(error).__name__) from None
+    return found

@@ -1,0 +1,1 @@
+"""MQTT transport to devices."""

@@ -1,0 +1,50 @@
+"""What a tool answers, as MCP has it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceToolResult:
+    """What the tool gave: MCP's content, and whether the device calls it an error."""
+
+    content: list[dict[str, Any]]
+    isError: bool = False  # noqa: N815 - MCP's own name
+
+
+class InvalidToolResult(ValueError):
+    """What the device answered is no tool's result."""
+
+
+def tool_result(result: Any) -> DeviceToolResult:
+    """The device's result, its images unwrapped."""
+    content = result.get("content") if isinstance(result, dict) else None
+    if not isinstance(content, list):
+        raise InvalidToolResult
+    return DeviceToolResult([_part(each) for each in content], isError=result.get("isError") is True)
+
+
+def _part(part: Any) -> dict[str, Any]:
+    if not isinstance(part, dict) or not isinstance(part.get("type"), str):
+        raise InvalidToolResult
+    if part["type"] == "image":
+        return _image(part)
+    if part["type"] == "text" and not isinstance(part.get("text"), str):
+        raise InvalidToolResult
+    return part
+
+
+def _image(part: dict[str, Any]) -> dict[str, Any]:
+    """Firmware sends an image as a string of JSON."""
+    wrapped = part.get("image")
+    try:
+        image = json.loads(wrapped) if isinstance(wrapped, str) else part
+    except (ValueError, RecursionError):
+        raise InvalidToolResult from None
+    data, mime_type = (image.get("data"), image.get("mimeType")) if isinstance(image, dict) else (None, None)
+    if not isinstance(data, str) or not isinstance(mime_type, str):
+        raise InvalidToolResult
+    return {"type": "image", "data": data, "mimeType": mime_type}

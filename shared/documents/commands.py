@@ -1,0 +1,193 @@
+"""Creating and updating documents."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from shared.documents import errors, keys
+from shared.documents.body_store import BodyStore
+from shared.documents.sibling_order import SiblingOrder, SiblingPosition, listing_writes
+from shared.documents.tree import MAX_DEPTH, TreePosition
+from shared.documents.unit_of_work import DocumentHead, WritePlan
+from shared.dynamodb import Write
+from shared.rpc.errors import FieldProblem, InvalidParams
+from shared.rpc.strict_json import compact
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from shared.documents.idempotency import WriteRequest
+    from shared.documents.models import MimeType, PatchField, WriteResult
+    from shared.documents.unit_of_work import UnitOfWork
+    from shared.dynamodb import Item
+
+
+@dataclass(frozen=True, slots=True)
+class NewDocument:
+    """A document to be created."""
+
+    document_id: str
+    parent_id: str
+    mime_type: MimeType
+    body: str
+    metadata: dict[str, Any]
+    is_human_readable: bool
+    created_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """What a document is to become; what is None stays, but where the mask names it."""
+
+    mime_type: MimeType | None = None
+    body: str | None = None
+    metadata: dict[str, Any] | None = None
+    is_human_readable: bool | None = None
+    mask: Sequence[PatchField] | None = None
+
+    def applied(self) -> Patch:
+        """The patch as far as its mask lets it apply; what the mask names and the patch lacks is cleared."""
+        mask = self.mask
+        if mask is None:
+            return self
+        missing: list[FieldProblem] = [
+            FieldProblem(field=f"patch.{name}", message="is named by update_mask, and cannot be cleared")
+            for name, value in (("content", self.body), ("is_human_readable", self.is_human_readable))
+            if name in mask and value is None
+        ]
+        if missing:
+            raise InvalidParams(*missing)
+        return Patch(
+            mime_type=self.mime_type if "content" in mask else None,
+            body=self.body if "content" in mask else None,
+            metadata=(self.metadata or {}) if "metadata" in mask else None,
+            is_human_readable=self.is_human_readable if "is_human_readable" in mask else None,
+        )
+
+    def fields(self) -> list[str]:
+        """The names of what it changes."""
+        given = {"content": self.body, "metadata": self.metadata, "is_human_readable": self.is_human_readable}
+        return [name for name, value in given.items() if value is not None]
+
+
+def create(changes: UnitOfWork, request: WriteRequest, new: NewDocument) -> WriteResult:
+    """Create a document as the last child of its parent."""
+    body = _store_once(changes, new.body)
+
+    def prepare(now: int) -> WritePlan:
+        if changes.table.get(**changes.key(new.document_id)):
+            raise errors.already_exists(new.document_id)
+        chain = changes.tree.chain(new.parent_id, now)
+        if len(chain) == MAX_DEPTH:
+            raise errors.too_deep(new.parent_id, MAX_DEPTH)
+        head = DocumentHead(
+            document_id=new.document_id,
+            parent_id=new.parent_id,
+            revision=1,
+            content_revision=1,
+            mime_type=new.mime_type,
+            metadata=compact(new.metadata),
+            is_human_readable=new.is_human_readable,
+            created_at=now if new.created_at is None else new.created_at,
+            updated_at=now,
+            delete_at=chain[0].delete_at if chain else None,
+        )
+        order_key = SiblingOrder(changes.tree, new.parent_id, new.document_id).key(SiblingPosition(), now)
+        position = TreePosition(
+            document_id=new.document_id,
+            parent_id=new.parent_id,
+            order_key=order_key,
+            version=1,
+            arrivals=0,
+            height=0,
+            delete_at=head.delete_at,
+            deletion=chain[0].deletion if head.delete_at is not None else None,
+        )
+        writes = [
+            Write("Put", changes.key(new.document_id) | head.as_item(), condition="attribute_not_exists(pk)"),
+            Write("Put", changes.tree.key(new.document_id) | position.as_item()),
+            listing_writes(changes.tree, position),
+            Write("Put", _content(changes, head) | body()),
+            changes.audit_entry(request, head, now, from_revision=0),
+            *changes.tree.attachment(chain, 0),
+        ]
+        return WritePlan(writes, head.write_result())
+
+    return changes.execute(request, new.document_id, prepare)
+
+
+def update(
+    changes: UnitOfWork,
+    request: WriteRequest,
+    document_id: str,
+    patch: Patch,
+    last_known_revision: int | None = None,
+) -> WriteResult:
+    """Apply a patch to a document, if it still is at the revision that the caller knows."""
+    body = None if patch.body is None else _store_once(changes, patch.body)
+
+    def prepare(now: int) -> WritePlan:
+        item = changes.table.get(**changes.key(document_id))
+        old = DocumentHead.from_item(item) if item else None
+        if old is None or old.deleted(now):
+            raise errors.no_document(document_id)
+        applied = patch.applied()
+        if not applied.fields():
+            raise InvalidParams(FieldProblem(field="patch", message="holds nothing to apply"))
+        if last_known_revision is not None and last_known_revision != old.revision:
+            raise errors.stale_revision(document_id, last_known_revision, old.revision)
+        revision = old.revision + 1
+        head = replace(
+            old,
+            revision=revision,
+            content_revision=revision,
+            searchable_since=None,
+            mime_type=applied.mime_type or old.mime_type,
+            metadata=old.metadata if applied.metadata is None else compact(applied.metadata),
+            is_human_readable=(
+                old.is_human_readable if applied.is_human_readable is None else applied.is_human_readable
+            ),
+            updated_at=now,
+        )
+        if applied.body is None and _searchable(head) == _searchable(old):
+            head = replace(head, searchable_since=old.searchable_revision)
+        held = body() if body and applied.body is not None else _held(changes, old)
+        writes = [
+            changes.head_update(old, head, now),
+            Write("Put", _content(changes, head) | held),
+            changes.audit_entry(request, head, now, from_revision=old.revision, fields=applied.fields()),
+        ]
+        return WritePlan(writes, head.write_result())
+
+    return changes.execute(request, document_id, prepare)
+
+
+def _store_once(changes: UnitOfWork, text: str) -> Callable[[], dict[str, Any]]:
+    """What an item needs to hold `text`, kept when it is first asked for: a refused write keeps nothing."""
+    return cache(lambda: BodyStore(changes.table, changes.tenant_id).keep(text))
+
+
+def _content(changes: UnitOfWork, head: DocumentHead) -> Item:
+    return {
+        "pk": keys.document(changes.tenant_id, head.document_id),
+        "sk": keys.content(head.revision),
+        "mime_type": head.mime_type,
+        "metadata": head.metadata,
+        "is_human_readable": head.is_human_readable,
+    }
+
+
+def _searchable(head: DocumentHead) -> tuple[Any, ...]:
+    """What is searched of a document beside its text."""
+    metadata = json.loads(head.metadata)
+    return head.mime_type, metadata.get("title"), metadata.get("tags")
+
+
+def _held(changes: UnitOfWork, old: DocumentHead) -> dict[str, Any]:
+    """What holds the body that a document has already."""
+    item = changes.table.get(keys.document(changes.tenant_id, old.document_id), keys.content(old.content_revision))
+    assert item is not None
+    return {name: item[name] for name in ("body", "body_digest") if name in item}

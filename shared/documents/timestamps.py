@@ -1,0 +1,42 @@
+"""Moments: ISO 8601 outside, microseconds since 1970 inside, where conditions compare them."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Final
+
+from pydantic import BeforeValidator, WithJsonSchema
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+_RFC_3339: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)")
+
+
+def now() -> int:
+    """This moment."""
+    return (datetime.now(UTC) - _EPOCH) // _MICROSECOND
+
+
+def to_iso(moment: int) -> str:
+    """`moment` as times are given everywhere: UTC, with as many decimals as it has."""
+    text = (_EPOCH + moment * _MICROSECOND).replace(tzinfo=None).isoformat()
+    return f"{text.removesuffix('000')}Z" if "." in text else f"{text}Z"
+
+
+def from_iso(text: Any) -> int:
+    """The moment that `text` names."""
+    if isinstance(text, str) and _RFC_3339.fullmatch(text.upper()):
+        try:
+            return (datetime.fromisoformat(text.upper()).astimezone(UTC) - _EPOCH) // _MICROSECOND
+        except (ValueError, OverflowError):
+            pass
+    raise ValueError("should be a time such as 2025-09-16T03:00:00Z")
+
+
+Timestamp = Annotated[
+    int,
+    BeforeValidator(from_iso),
+    WithJsonSchema({"type": "string", "format": "date-time", "maxLength": 35, "examples": ["2025-09-16T03:00:00Z"]}),
+]
+"""A moment as a caller gives it."""

@@ -1,0 +1,120 @@
+"""Keys and tokens in the forms that their makers gave them, so that they can be told by what they begin with."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from shared.experiences.secret_scanner.placeholders import is_random, is_sample
+from shared.experiences.secret_scanner.rules import Candidate, SecretRule
+
+_HEX: Final = "[0-9a-f]"
+_UUID: Final = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
+_W: Final = "[A-Za-z0-9_-]"
+_A: Final = "[A-Za-z0-9]"
+
+_FORMS: Final = (
+    ("AWS access key", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b"),
+    ("Amazon Bedrock API key", rf"(?:ABSK|bedrock-api-key-){_A}[A-Za-z0-9+/=]{{30}}"),
+    ("GitHub token", rf"gh[pousr]_{_A}{{20}}|github_pat_[A-Za-z0-9_]{{30}}"),
+    ("GitLab token", rf"gl(?:pat|dt|rt|rtr|cbt|ptt|ft|soat|imt|agent|oas|ffct|wt)-[A-Za-z0-9_.-]{{18}}|GR1348941{_W}{{18}}"),
+    ("Bitbucket or Atlassian token", rf"AT(?:ATT3|BB|CTT3){_W}{{20}}"),
+    ("Slack token", r"xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{10}|xapp-\d-[A-Za-z0-9-]{20}"),
+    ("Slack webhook", rf"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/({_A}+/{_A}+/[A-Za-z0-9/]{{10}})"),
+    ("Microsoft Teams webhook", rf"webhook\.office\.com/webhookb2/({_UUID}@[A-Za-z0-9/@-]{{30}})"),
+    ("Stripe key", rf"(?:sk|rk)_(?:live|test|prod)_{_A}{{10}}|whsec_[A-Za-z0-9+/=]{{20}}"),
+    ("Anthropic API key", rf"sk-ant-[a-z0-9]{{2,12}}-{_W}{{20}}"),
+    ("OpenAI API key", rf"sk-(?:proj|svcacct|admin|service|None)-{_W}{{20}}|sk-{_W}{{0,80}}T3BlbkFJ{_W}{{10}}"),
+    ("API key", rf"sk-(?:[a-z]{{2,8}}-(?:v\d-)?)?{_W}{{20}}"),
+    ("Google API key", rf"AIza{_W}{{30}}"),
+    ("Google OAuth secret", rf"GOCSPX-{_W}{{20}}|ya29\.{_W}{{20}}|\b1//0{_W}{{30}}|AQ\.Ab{_W}{{30}}"),
+    ("Firebase server key", rf"AAAA{_W}{{7}}:APA91b{_W}{{60}}"),
+    ("Azure secret", rf"[A-Za-z0-9_~.]{{3}}[0-9]Q~[A-Za-z0-9_~.-]{{30}}|{_A}{{50,80}}(?:JQQJ9|AZDO)[A-Za-z0-9]{{3}}"),
+    ("Azure storage key", r"[A-Za-z0-9+/]{86}=="),
+    ("Twilio key", rf"(?:SK|AC){_HEX}{{32}}\b"),
+    ("SendGrid API key", rf"SG\.{_W}{{16,32}}\.{_W}{{16}}"),
+    ("Mailgun API key", rf"key-{_HEX}{{32}}\b|{_HEX}{{32}}-{_HEX}{{8}}-{_HEX}{{8}}\b"),
+    ("Mailchimp API key", rf"{_HEX}{{32}}-us\d{{1,2}}\b"),
+    ("Brevo API key", rf"xkeysib-{_HEX}{{64}}-{_A}{{16}}"),
+    ("Resend API key", rf"re_{_A}{{6,12}}_{_A}{{16}}"),
+    ("npm token", rf"npm_{_A}{{30}}"),
+    ("PyPI token", rf"pypi-Ag{_W}{{40}}"),
+    ("RubyGems token", rf"rubygems_{_HEX}{{40}}"),
+    ("crates.io token", rf"cio{_A}{{32}}\b"),
+    ("NuGet key", r"oy2[a-z0-9]{43}\b"),
+    ("Docker token", rf"dckr_[po]at_{_W}{{20}}"),
+    ("Hugging Face token", rf"(?:hf_|api_org_){_A}{{26}}"),
+    ("DigitalOcean token", rf"do[opr]_v1_{_HEX}{{40}}"),
+    ("Telegram bot token", rf"\d{{7,11}}:AA{_W}{{30}}|\bbot\d{{7,11}}:{_W}{{30}}|\b\d{{8,10}}:{_W}{{35}}\b"),
+    ("Discord token", rf"[A-Za-z]{_W}{{22,27}}\.{_W}{{6}}\.{_W}{{27}}|mfa\.{_W}{{60}}"),
+    ("Discord webhook", rf"discord(?:app)?\.com/api/(?:v\d+/)?webhooks/(\d{{15,20}}/{_W}{{20}})"),
+    ("Cloudflare token", rf"v1\.0-{_HEX}{{24}}-{_HEX}{{100}}|cf(?:k|ut|at)_{_A}{{30}}"),
+    ("Datadog key", rf"dd(?:app|pat|api)_{_A}{{30}}"),
+    ("New Relic key", rf"NR(?:AK|AL|II|IQ|RA|JS|SP|BR)-{_A}{{16}}"),
+    ("Sentry token", r"sntry[sua]_[A-Za-z0-9+/=_-]{40}"),
+    ("Sentry key", rf"https?://({_HEX}{{32}}(?::{_HEX}{{32}})?)@[A-Za-z0-9.-]+/\d+"),
+    ("Grafana token", rf"gl(?:sa|c)_{_A}{{20}}|eyJrIjoi[A-Za-z0-9+/=]{{20}}"),
+    ("Shopify token", r"shp(?:at|ca|pa|ss|ua)_[0-9a-fA-F]{32}\b"),
+    ("Square token", rf"sq0(?:atp|csp|idp)-{_W}{{20}}|EAAA[lE]{_W}{{55}}"),
+    ("Braintree token", rf"access_token\$(?:production|sandbox)\${_A}{{10,20}}\${_HEX}{{32}}"),
+    ("Plaid token", rf"access-(?:sandbox|development|production)-{_UUID}"),
+    ("Razorpay key", rf"rzp_(?:live|test)_{_A}{{10}}"),
+    ("Facebook token", r"EAA[A-Za-z0-9]{80}"),
+    ("Twitter token", r"A{20,24}[A-Za-z0-9%]{60}"),
+    ("Dropbox token", rf"sl\.(?:u\.)?{_W}{{100}}"),
+    ("Databricks token", rf"dapi{_HEX}{{32}}\b"),
+    ("Heroku key", rf"HRKU-{_W}{{30}}"),
+    ("Netlify token", rf"nf[pcou]_{_A}{{30}}"),
+    ("Vercel token", rf"vc[pikar]_{_A}{{24}}|vercel_blob_rw_{_A}{{10,40}}_{_A}{{20}}"),
+    ("Fly.io token", rf"fo1_{_W}{{30}}|fm[12][ar]?_[A-Za-z0-9+/=]{{60}}"),
+    ("Supabase key", rf"sb(?:p|_secret)_{_W}{{20}}"),
+    ("PlanetScale secret", r"pscale_(?:tkn|pw|oauth|app)_[A-Za-z0-9_.=-]{30}"),
+    ("HashiCorp Vault token", rf"hv[sbr]\.{_W}{{20}}"),
+    ("Terraform token", rf"{_A}{{14}}\.atlasv1\.{_W}{{50}}"),
+    ("Pulumi token", rf"pul-{_HEX}{{40}}\b"),
+    ("Doppler token", r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{30}"),
+    ("1Password token", rf"ops_eyJ{_W}{{100}}"),
+    ("age key", r"AGE-SECRET-KEY-1[A-Z0-9]{50}"),
+    ("Linear API key", rf"lin_(?:api|oauth)_{_A}{{30}}"),
+    ("Notion token", rf"(?:secret|ntn)_{_A}{{40}}"),
+    ("Figma token", rf"fig[dour]_{_W}{{36}}"),
+    ("Airtable token", rf"pat{_A}{{14}}\.{_HEX}{{64}}"),
+    ("Postman key", rf"PMAK-{_HEX}{{24}}-{_HEX}{{34}}"),
+    ("HubSpot token", rf"pat-(?:na|eu)\d-{_UUID}"),
+    ("Sonar token", rf"sq[pua]_{_HEX}{{40}}\b"),
+    ("CircleCI token", rf"CCI(?:PAT|PRJ)_{_A}+_{_HEX}{{40}}"),
+    ("Buildkite token", rf"bk(?:ua|at|pt)_{_HEX}{{30}}"),
+    ("JFrog token", r"AKCp[A-Za-z0-9]{60}"),
+    ("Clojars token", rf"CLOJARS_{_HEX}{{60}}"),
+    ("Tailscale key", rf"tskey-[a-z]+-{_A}{{8,24}}(?:-{_A}{{16}})?"),
+    ("Groq API key", rf"gsk_{_A}{{40}}"),
+    ("xAI API key", rf"xai-{_A}{{60}}"),
+    ("Perplexity API key", rf"pplx-{_A}{{40}}"),
+    ("Replicate token", rf"r8_{_A}{{30}}"),
+    ("Tavily API key", rf"tvly-(?:dev-|prod-)?{_A}{{24}}"),
+    ("LangSmith API key", rf"lsv2_(?:pt|sk)_{_HEX}{{32}}_{_HEX}{{10}}"),
+    ("Pinecone API key", rf"pcsk_{_W}{{40}}"),
+    ("Alibaba Cloud access key", rf"LTAI{_A}{{12}}"),
+    ("Tencent Cloud secret id", rf"AKID{_A}{{28}}"),
+    ("Volcengine access key", rf"AKLT{_A}{{20}}"),
+    ("Baidu Cloud key", rf"bce-v3/ALTAK-{_A}{{16,40}}/{_HEX}{{40}}"),
+    ("Yandex Cloud key", rf"AQVN{_W}{{35}}|y[0-3]_{_W}{{50}}"),
+    ("Mapbox token", rf"sk\.eyJ{_W}{{40,160}}\.{_W}{{16}}"),
+)  # fmt: skip
+
+_LOOSE: Final = frozenset({"API key", "Telegram bot token", "Discord token", "Azure storage key", "Twitter token"})
+"""Forms that ordinary text could fall into: these have to look drawn, too."""
+
+
+def _written_down(candidate: Candidate) -> bool:
+    return not is_sample(candidate.value)
+
+
+def _drawn(candidate: Candidate) -> bool:
+    named_hash = candidate.before(8).endswith(("sha512-", "sha384-", "sha256-"))
+    return _written_down(candidate) and not named_hash and is_random(candidate.value)
+
+
+VENDORS: Final = tuple(
+    SecretRule(kind, rf"\b(?:{form})", _drawn if kind in _LOOSE else _written_down, rest="[A-Za-z0-9_-]")
+    for kind, form in _FORMS
+)

@@ -1,0 +1,21 @@
+"""How callers name collections and page through lists."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from shared.rpc.method import WHOLE
+
+Names = Annotated[str, Field(max_length=4096, examples=["notes, papers"])]
+"""Names of collections, parted by commas."""
+Limit = Annotated[int, Field(ge=1, le=1000), WHOLE]
+Cursor = Annotated[str, Field(min_length=1, max_length=4096)]
+NOT_BLANK: Final[dict[str, Any]] = {"pattern": r"\S"}
+"""Says in a schema what is refused with one of the seed's own codes."""
+
+
+def parse_names(names: str | None) -> list[str]:
+    """The names in a list parted by commas."""
+    return list(dict.fromkeys(filter(None, (each.strip() for each in (names or "").split(",")))))

@@ -1,0 +1,71 @@
+"""What a tenant has asked, newest first."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from shared.dynamodb import Keys, Write
+from shared.knowledge import keys
+from shared.knowledge.models import now
+from shared.rpc import cursor as cursors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shared.dynamodb import Table
+
+_KEPT_SECONDS: Final = 90 * 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class StoredQuery:
+    """One query, and what came of it."""
+
+    query: str
+    collections: list[str]
+    results: int
+    status: str
+    asked_at: str
+
+
+class QueryHistory:
+    """The queries of one tenant."""
+
+    def __init__(self, table: Table, tenant_id: str) -> None:
+        self._table = table
+        self._partition = keys.queries(tenant_id)
+
+    def note(self, query: str, collections: Sequence[str], results: int, status: str) -> None:
+        """Remember a query for 90 days."""
+        at = now()
+        item = {
+            "pk": self._partition,
+            "sk": f"{at}#{secrets.token_hex(4)}",
+            "query": query,
+            "collections": list(collections),
+            "results": results,
+            "status": status,
+            "expires_at": int(time.time()) + _KEPT_SECONDS,
+        }
+        self._table.write(Write("Put", item))
+
+    def page(self, limit: int, cursor: str | None) -> tuple[list[StoredQuery], str | None]:
+        """At most `limit` queries from `cursor` on, newest first."""
+        last = cursors.decode(cursor, str)[0] if cursor else ":"
+        # Sort keys begin with a year: ' ' is before all of them, ':' after.
+        bounds = Keys.between(" ", last)
+        found = self._table.query(self._partition, bounds, descending=True, limit=limit + 2)
+        items = [
+            item for page in found for item in page if item["sk"] != last and int(item["expires_at"]) > time.time()
+        ]
+        shown = items[:limit]
+        asked = [
+            StoredQuery(
+                each["query"], each["collections"], int(each["results"]), each["status"], each["sk"].partition("#")[0]
+            )
+            for each in shown
+        ]
+        return asked, cursors.encode(shown[-1]["sk"]) if len(items) > limit else None

@@ -1,0 +1,97 @@
+"""The results of the tools in Markdown, for a model or a person to read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from shared.knowledge.ingest_response import IngestionResult
+    from shared.knowledge.models import DocumentFailure
+    from shared.knowledge.responses import CollectionsResult, IngestionProgress, ProjectsResult, QueryResults
+
+_SHOWN_FAILURES: Final = 50
+
+
+def render_query_results(found: QueryResults) -> str:
+    """Passages, each with its source; quoted as they stand, so that none can pass for a heading of the answer."""
+    parts = [f"## {len(found.results)} result{'' if len(found.results) == 1 else 's'}"]
+    for number, each in enumerate(found.results, start=1):
+        where = f" — {_inline(each.header_path)}" if each.header_path else ""
+        parts.append(
+            f"### {number}. {_inline(each.metadata.document_title)}{where}\n\n"
+            f"**{each.relevance_label}** ({each.relevance_score:.2f}) · source: {_code(each.source_document)} "
+            f"· chunk {each.metadata.chunk_sequence_id}\n\n{_quoted(each.content)}"
+        )
+    refinement = found.query_refinement
+    if refinement.status != "optimal" or not found.results:
+        parts.append(f"**Query {refinement.status.replace('_', ' ')}**: {refinement.message}")
+    return "\n\n".join(parts)
+
+
+def render_collections(done: CollectionsResult) -> str:
+    """What was done, the collections in a table, the documents in another."""
+    parts = [done.message]
+    shown = done.collections if done.collections is not None else [done.collection] if done.collection else []
+    if shown:
+        rows = [
+            (each.name, each.type, each.documents, each.chunks, ", ".join(each.projects), each.model) for each in shown
+        ]
+        parts.append(_table(("collection", "type", "documents", "chunks", "projects", "model"), rows))
+    if done.documents:
+        documents = [(each.path, each.title, each.chunks, each.updated_at) for each in done.documents]
+        parts.append(_table(("document", "title", "chunks", "updated"), documents))
+    if done.next_cursor:
+        parts.append(f"There are more: call again with cursor {_code(done.next_cursor)}.")
+    return "\n\n".join(parts)
+
+
+def render_projects(done: ProjectsResult) -> str:
+    """What was done, and the projects in a table."""
+    shown = done.projects if done.projects is not None else [done.project] if done.project else []
+    rows = [(each.name, ", ".join(each.collections), ", ".join(each.searched)) for each in shown]
+    table = [_table(("project", "collections", "searched by default"), rows)] if rows else []
+    return "\n\n".join([done.message, *table])
+
+
+def render_ingestion_result(done: IngestionResult) -> str:
+    """What has become of the documents, or the job to ask for."""
+    parts = [f"**{_inline(done.collection)}**: {done.message}"]
+    if done.job_id:
+        parts.append(f"job_id: {_code(done.job_id)}")
+    if done.pending:
+        parts.append(f"{done.pending} are stored and will be searchable when the index answers again.")
+    return "\n\n".join([*parts, *_failures(done.failed or [])])
+
+
+def render_progress(progress: IngestionProgress) -> str:
+    """How far it is."""
+    head = f"**{progress.status}**: {progress.processed} of {progress.total} documents, collection "
+    return "\n\n".join([f"{head}{_code(progress.collection)}. {progress.message}", *_failures(progress.failed)])
+
+
+def _failures(failed: Sequence[DocumentFailure]) -> list[str]:
+    if not failed:
+        return []
+    shown = [f"- {_code(each.path)}: {_inline(each.reason)}" for each in failed[:_SHOWN_FAILURES]]
+    more = [f"- and {len(failed) - _SHOWN_FAILURES} more"] if len(failed) > _SHOWN_FAILURES else []
+    return ["Left out:\n\n" + "\n".join(shown + more)]
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    cells = ([_inline(str(cell)).replace("|", "\\|") for cell in line] for line in lines)
+    return "\n".join(f"| {' | '.join(line)} |" for line in cells)
+
+
+def _inline(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _code(text: str) -> str:
+    return f"`{_inline(text).replace('`', chr(39))}`"

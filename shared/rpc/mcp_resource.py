@@ -1,0 +1,32 @@
+"""MCP's resources: how they are named, and what reading one answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+Uri = Annotated[str, Field(min_length=1, max_length=4096)]
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceText:
+    """One resource as text."""
+
+    uri: str
+    mimeType: str  # noqa: N815 - MCP's own name
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceContents:
+    """What the resource holds; `next_cursor` where more follows."""
+
+    contents: list[ResourceText]
+    next_cursor: str | None = None
+
+    @classmethod
+    def json(cls, uri: str, text: str, next_cursor: str | None) -> ResourceContents:
+        """The resource at `uri`, whose JSON is `text`."""
+        return cls([ResourceText(uri, "application/json", text)], next_cursor)

@@ -1,0 +1,1 @@
+"""Services that join subjects: documents and experiences with their indexes."""

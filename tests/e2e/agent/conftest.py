@@ -1,0 +1,51 @@
+"""Seed 004 by its real ways in: an editor over STDIO, and the command line on the same data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.helpers.editor_folder import write_files
+from tests.helpers.mcp_editor import Editor, editor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+PLANTS = "# Plants\n\nFerns are watered daily.\n\n## Cactus\n\nA cactus needs hardly any water.\n"
+BRAKES = "# Xe đạp\n\nCách chỉnh phanh xe đạp cho khỏi kêu.\n"
+CODE = '# Tools\n\n```python\ndef sharpen(knife):\n    """Sharpen a knife on a whetstone."""\n    return knife\n```\n'
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that the editor has open."""
+    folder = tmp_path_factory.mktemp("research") / "work"
+    write_files(folder, {"docs/plants.md": PLANTS, "docs/deep/brakes.md": BRAKES, "docs/tools.md": CODE})
+    (folder / "docs" / "picture.png").write_bytes(b"\x89PNG\0\0")
+    write_files(folder, {"docs/.hidden.md": "hidden", "docs/.gitignore": "*.log\n", "docs/x.log": "ignored"})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def data(folder: Path) -> Path:
+    """The data folder that everything here shares."""
+    return folder.parent / "data"
+
+
+@pytest.fixture(scope="module")
+def session(folder: Path, data: Path) -> Iterator[Editor]:
+    """An editor, in the revisions of MCP that begin with a handshake."""
+    with editor(folder, data) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def notes(session: Editor) -> str:
+    """A collection that holds the documents."""
+    session.result("manage_collections", action="create", collection_name="notes")
+    done = session.result("ingest_documents", path="docs", collection="notes", recursive=True)
+    assert (done["added"], [each["path"] for each in done["failed"]]) == (3, ["docs/picture.png"])
+    return "notes"

@@ -1,0 +1,105 @@
+"""What an editor is refused, in the seed's codes and with guidance."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from tests.helpers.mcp_editor import Editor, editor
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+REFUSALS: list[tuple[int, str, str, dict[str, Any]]] = [
+    (-32001, "CONFIGURATION_NO_PROJECT", "manage_projects", {"action": "info", "project_name": "none"}),
+    (-32001, "CONFIGURATION_PARAMETER_MISSING", "manage_projects", {"action": "create"}),
+    (-32001, "CONFIGURATION_PARAMETER_MISSING", "manage_projects", {"action": "link", "project_name": "garden"}),
+    (-32001, "CONFIGURATION_PROJECT_EXISTS", "manage_projects", {"action": "create", "project_name": "garden"}),
+    (
+        -32001,
+        "CONFIGURATION_NOT_LINKED",
+        "manage_projects",
+        {"action": "set-defaults", "project_name": "garden", "collections": "notes"},
+    ),
+    (-32002, "COLLECTION_NOT_FOUND", "query_knowledge_base", {"query": "x", "collections": "none"}),
+    (-32002, "COLLECTION_EXISTS", "manage_collections", {"action": "create", "collection_name": "notes"}),
+    (-32002, "COLLECTION_PARAMETER_MISSING", "manage_collections", {"action": "info"}),
+    (-32002, "COLLECTION_NOT_FOUND", "manage_collections", {"action": "delete", "collection_name": "none"}),
+    (-32002, "COLLECTION_NOT_FOUND", "ingest_documents", {"path": "docs", "collection": "none"}),
+    (-32002, "COLLECTION_NOT_FOUND", "augment_knowledge", {"content": "x", "source": "x", "collection": "none"}),
+    (
+        -32002,
+        "COLLECTION_NOT_FOUND",
+        "manage_projects",
+        {"action": "link", "project_name": "garden", "collections": "none"},
+    ),
+    (-32003, "DOCUMENT_NOT_FOUND", "ingest_documents", {"path": "none.md", "collection": "notes"}),
+    (-32003, "DOCUMENT_PATH_FORBIDDEN", "ingest_documents", {"path": "..", "collection": "notes"}),
+    (-32003, "DOCUMENT_UNREADABLE", "ingest_documents", {"path": "docs/picture.png", "collection": "notes"}),
+    (-32003, "DOCUMENT_UNREADABLE", "augment_knowledge", {"content": " ", "source": "x", "collection": "notes"}),
+    (
+        -32003,
+        "DOCUMENT_TOO_LARGE",
+        "augment_knowledge",
+        {"content": "x" * ((4 << 20) + 1), "source": "x", "collection": "notes"},
+    ),
+    (-32004, "QUERY_INVALID", "query_knowledge_base", {"query": ""}),
+    (-32004, "QUERY_INVALID", "query_knowledge_base", {"query": " \n"}),
+    (-32004, "QUERY_INVALID", "query_knowledge_base", {"query": "x" * 2049}),
+    (-32602, "INVALID_PARAMS", "query_knowledge_base", {}),
+    (-32602, "INVALID_PARAMS", "query_knowledge_base", {"query": 7}),
+    (-32602, "INVALID_PARAMS", "query_knowledge_base", {"query": "x", "top_k": 0}),
+    (-32602, "INVALID_PARAMS", "manage_collections", {"action": "rename"}),
+    (-32602, "INVALID_PARAMS", "manage_collections", {"action": "create", "collection_name": "a, b"}),
+    (-32602, "INVALID_PARAMS", "manage_collections", {"action": "list", "unknown": 1}),
+]
+
+
+@pytest.fixture(scope="module")
+def garden(session: Editor, notes: str) -> str:
+    """A project that is linked to nothing."""
+    made = session.result("manage_projects", action="create", project_name="garden")
+    assert notes not in made["project"]["collections"]
+    return "garden"
+
+
+@pytest.mark.parametrize(("code", "name", "tool", "arguments"), REFUSALS)
+def test_errors_have_codes_and_guidance(  # noqa: PLR0917 - a row of the table each
+    session: Editor, garden: str, code: int, name: str, tool: str, arguments: dict[str, Any]
+) -> None:
+    with pytest.raises(MCPError) as refused:
+        session.call(tool, **arguments)
+    assert refused.value.error.code == code
+    assert refused.value.error.data["code"] == name
+    assert refused.value.error.data["guidance"]
+    assert "Traceback" not in json.dumps(refused.value.error.data)
+
+
+def test_unresponsive_backend(folder: Path, data: Path) -> None:
+    with (
+        editor(folder, data, "--endpoint", "http://127.0.0.1:9") as lonely,
+        pytest.raises(MCPError) as refused,
+    ):
+        lonely.call("query_knowledge_base", query="x")
+    assert refused.value.error.code == -32000
+    assert refused.value.error.data["guidance"]
+
+
+def test_newest_revision_returns_codes_in_results(folder: Path, data: Path, notes: str) -> None:
+    with editor(folder, data, mode="auto") as newest:
+        assert newest.client
+        assert newest.client.protocol_version == "2026-07-28"
+        answer = newest.call("query_knowledge_base", query="x", collections="none")
+        assert answer.is_error
+        assert answer.structured_content["code"] == "COLLECTION_NOT_FOUND"
+        assert answer.structured_content["guidance"] in answer.content[0].text
+        newest.result("manage_collections", action="create", collection_name="brief")
+        newest.answer = False
+        assert newest.call("manage_collections", action="delete", collection_name="brief").is_error
+        newest.answer = True
+        newest.result("manage_collections", action="delete", collection_name="brief")
+        assert newest.asked == ["Delete the collection 'brief' and everything in it?"] * 2

@@ -1,0 +1,88 @@
+"""Our own OpenAPI document, fuzzed: what it describes is what the doors do, and nothing makes them crash."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    positive_data_acceptance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from endpoints import openapi
+from tests.helpers.size import sized
+from tests.helpers.wait import CEILING_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.helpers.kho_server import KhoServer
+
+CHECKS = [
+    not_a_server_error,
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+    negative_data_rejection,
+    positive_data_acceptance,
+]
+
+
+NEEDED = {
+    "POST /research-agent/manage_collections": ("collection_name",),
+    "POST /research-agent/manage_projects": ("project_name", "collections"),
+}
+OPERATIONS = {
+    result.ok().label: result.ok()
+    for result in schemathesis.openapi.from_dict(openapi.document()).get_all_operations()
+    if isinstance(result, Ok)
+}
+# An endpoint without a body takes one request alone: the others share 100,000.
+EXAMPLES = sized(12, full=100_000 // (2 * sum(bool(each.body) for each in OPERATIONS.values())) + 1)
+
+
+@pytest.mark.parametrize(
+    ("label", "mode"),
+    [(label, GenerationMode.POSITIVE) for label in sorted(OPERATIONS)]
+    + [(label, GenerationMode.NEGATIVE) for label in sorted(OPERATIONS) if OPERATIONS[label].body],
+)
+@pytest.mark.stress
+def test_endpoints_conform_to_the_openapi_document(
+    server: KhoServer, label: str, mode: GenerationMode, record_property: Callable[[str, object], None]
+) -> None:
+    """An endpoint answers random requests as its OpenAPI description says, and never with a server error."""
+    requests = 0
+
+    # JSON-RPC says what was wrong inside an answer of status 200.
+    checks = [check for check in CHECKS if label != "POST /jsonrpc" or check is not negative_data_rejection]
+
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=OPERATIONS[label].as_strategy(generation_mode=mode))
+    def fuzz(case: schemathesis.Case[Any]) -> None:
+        nonlocal requests
+        requests += 1
+        if mode is GenerationMode.POSITIVE and isinstance(case.body, dict):
+            case.body.pop("cursor", None)  # no schema tells which cursors a list has given
+            for name in NEEDED.get(label, ()):
+                case.body[name] = case.body.get(name) or "garden"  # nor what which action needs
+        case.call_and_validate(base_url=server.address, checks=checks, timeout=CEILING_SECONDS)
+
+    fuzz()
+    record_property("load", f"{requests} {mode.value} requests to {label}")
+    record_property("outcome", "every answer as described, no server error")

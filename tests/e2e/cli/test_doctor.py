@@ -1,0 +1,91 @@
+"""`kho doctor` tells what is wrong, and what to do, here and in a deployed stack."""
+
+from __future__ import annotations
+
+import json
+import socket
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from infra.local.data_folder import read_server_info
+from tests.helpers.api_client import run_kho
+from tests.helpers.aws_stack import ENVIRONMENT, running_aws_stack
+from tests.helpers.kho_server import KhoServer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def found(*options: str, environment: dict[str, str] | None = None) -> tuple[int, dict[str, dict[str, Any]]]:
+    """What the doctor ends with, and what it found, by its subject."""
+    done = run_kho("doctor", "--json", *options, environment=environment)
+    assert "Traceback" not in done.stderr
+    report = json.loads(done.stdout)
+    assert report["healthy"] is (done.returncode == 0)
+    return done.returncode, {each["subject"]: each for each in report["findings"]}
+
+
+def nobody_listens() -> str:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_new_machine_is_healthy_and_gets_first_steps(tmp_path: Path) -> None:
+    code, said = found("--data", str(tmp_path))
+    assert code == 0
+    assert said["Server"]["advice"] == "Start it: kho serve"
+    assert said["Keys"]["state"] == "note"
+    assert {said[name]["state"] for name in ("Embedding", "Qdrant", "kho-MemoryTable")} == {"good"}
+
+
+def test_running_server_is_queried_without_taking_its_lock(tmp_path: Path) -> None:
+    with KhoServer(tmp_path / "data") as server:
+        code, said = found("--data", str(server.data))
+        running = read_server_info(server.data)
+        assert running
+        assert code == 0
+        assert said["HTTP"]["said"].startswith(running["address"])
+        assert said["Devices"]["said"].startswith(running["mqtt_url"])
+        assert {said[name]["state"] for name in ("HTTP", "Clock", "Devices", "Qdrant")} == {"good"}
+
+
+def test_problems_are_reported_with_advice(tmp_path: Path) -> None:
+    unreachable = nobody_listens()
+    settings = {
+        "KHO_QDRANT_URL": unreachable,
+        "KHO_MODEL_PROVIDER": "openai",
+        "KHO_MODEL": "any",
+        "KHO_MODEL_URL": unreachable,
+    }
+    code, said = found("--data", str(tmp_path), environment=settings)
+    assert code == 1
+    assert said["Qdrant"]["state"] == said["Model"]["state"] == "wrong"
+    assert "KHO_QDRANT_URL" in said["Qdrant"]["advice"]
+
+
+def test_text_output_has_one_line_per_check(tmp_path: Path) -> None:
+    lines = run_kho("doctor", "--data", str(tmp_path)).stdout.splitlines()
+    assert any(line.startswith("✓ kho-MemoryTable: It is there.") for line in lines)
+    assert "    Start it: kho serve" in lines
+
+
+@pytest.mark.parametrize("letters", [0, 2])
+def test_deployed_stack_is_checked_with_operator_credentials(letters: int) -> None:
+    with running_aws_stack("kho", {"KHO_MEMORY_TABLE": "kho-MemoryTable"}, dead_letters=letters) as url:
+        environment = ENVIRONMENT | {"AWS_ENDPOINT_URL": url}
+        code, said = found("--stack", "kho", environment=environment)
+    assert code == 1
+    assert said["Stack"]["said"] == "kho is CREATE_COMPLETE."
+    assert said["kho-MemoryTable"]["said"] == "It has no point-in-time recovery."
+    assert said["Dead letters"]["state"] == ("wrong" if letters else "good")
+    assert said["Worker purge_messages"]["said"] == "It does not hear of changes (no trigger)."
+    assert said["Qdrant"]["advice"] == "Deploy with the parameter QdrantUrl."
+
+
+def test_missing_stack_is_reported_in_one_line() -> None:
+    with running_aws_stack("kho", {}) as url:
+        done = run_kho("doctor", "--stack", "other", environment=ENVIRONMENT | {"AWS_ENDPOINT_URL": url})
+    assert done.returncode == 1
+    assert "There is no stack 'other' of Kho" in done.stderr

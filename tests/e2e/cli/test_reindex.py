@@ -1,0 +1,165 @@
+"""`kho reindex`: the index is what DynamoDB says, whatever has become of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from boto3.dynamodb.types import TypeSerializer
+
+from infra.local.template import load
+from shared.documents.unit_of_work import DocumentHead
+from tests.helpers.aws_stack import ENVIRONMENT, running_aws_stack
+from tests.helpers.environment import ORIGINAL_ENVIRONMENT
+from tests.helpers.kho_server import KhoServer
+from tests.helpers.qdrant_server import QdrantServer, running_qdrant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+KHO = Path(sys.executable).with_name("kho")
+FERNS = "Ferns are watered at dawn."
+
+
+def kho(*words: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [KHO, *words], capture_output=True, text=True, check=False, env=ORIGINAL_ENVIRONMENT | (environment or {})
+    )
+
+
+def reindexed(data: Path, *options: str, environment: dict[str, str] | None = None) -> dict[str, int]:
+    done = kho("reindex", "--data", str(data), "--json", *options, environment=environment)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, int] = json.loads(done.stdout)
+    return found
+
+
+def write(server: KhoServer) -> None:
+    """Two documents, one deleted, and two of a collection."""
+    for name in ("a", "b", "gone"):
+        content = {"mime_type": "text/plain", "body": FERNS}
+        server.call("agent-data/create_document", document_id=name, parent_id="root", content=content)
+    server.call("agent-data/delete_document", document_id="gone")
+    server.call("research-agent/manage_collections", action="create", collection_name="notes")
+    sent = [{"path": path, "content": f"{FERNS} Says {path}."} for path in ("a.md", "b.md")]
+    server.call("research-agent/ingest_documents", collection="notes", documents=sent)
+
+
+def found(server: KhoServer) -> tuple[set[str], set[str]]:
+    """The documents and the collection's that a search finds."""
+    asked = "When are ferns watered?"
+    documents = server.call("agent-data/query_knowledge", query=asked, top_k=20)["context"]
+    notes = server.call("research-agent/query_knowledge_base", query=asked, collections="notes")["results"]
+    return {each["document_id"] for each in documents}, {each["source_document"] for each in notes}
+
+
+ALL = ({"a", "b"}, {"a.md", "b.md"})
+READY = "The collections 'kho' and 'kho-experiences' are ready.\n"
+
+
+def test_lost_embedded_index_is_rebuilt(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with KhoServer(data) as server:
+        write(server)
+        assert found(server) == ALL
+        told = kho("reindex", "--data", str(data))
+        assert (told.returncode, "stop it first" in told.stderr) == (1, True)
+    shutil.rmtree(data / "passages")
+    assert reindexed(data) == {"indexed": 4, "unchanged": 1, "removed": 0}
+    assert reindexed(data) == {"indexed": 0, "unchanged": 5, "removed": 0}, "what is done is not done again"
+    assert reindexed(data, "--anew", "--collection", "notes") == {"indexed": 2, "unchanged": 0, "removed": 0}
+    with KhoServer(data) as server:
+        assert found(server) == ALL
+
+
+@pytest.fixture
+def qdrant() -> Iterator[QdrantServer]:
+    with running_qdrant() as running:
+        yield running
+
+
+def test_empty_cluster_is_refilled_and_orphans_are_removed(tmp_path: Path, qdrant: QdrantServer) -> None:
+    environment = {"KHO_QDRANT_URL": qdrant.url}
+    data = tmp_path / "data"
+    with KhoServer(data, environment=environment) as server:
+        write(server)
+        assert found(server) == ALL
+    # With nobody serving, no worker fills it meanwhile.
+    qdrant.lose_everything()
+    prepared = kho("qdrant", "prepare", "--data", str(data), environment=environment)
+    assert (prepared.returncode, prepared.stdout) == (0, READY), prepared.stderr
+    for name in ("kho", "kho-experiences"):
+        assert qdrant.indexed[name].keys() == {"tenant", "collection", "document", "kind", "tags", "version"}
+    assert qdrant.count(tenant="local") == 0
+    qdrant_only = reindexed(data, "--collection", "agent-data", environment=environment)
+    assert qdrant_only == {"indexed": 2, "unchanged": 1, "removed": 0}
+    assert reindexed(data, environment=environment) == {"indexed": 2, "unchanged": 3, "removed": 0}
+    with KhoServer(data, environment=environment) as server:
+        assert found(server) == ALL
+    # Other data: of all this it knows nothing.
+    empty = tmp_path / "other"
+    assert reindexed(empty, "--tenant", "nobody", environment=environment)["removed"] == 0
+    assert qdrant.count(tenant="local")
+    assert reindexed(empty, environment=environment) == {"indexed": 0, "unchanged": 0, "removed": 5}
+    assert qdrant.count(tenant="local") == 0
+
+
+def test_unreachable_cluster_is_reported(tmp_path: Path, qdrant: QdrantServer) -> None:
+    qdrant.stop()
+    for command in (("reindex",), ("qdrant", "prepare")):
+        told = kho(*command, "--data", str(tmp_path), environment={"KHO_QDRANT_URL": qdrant.url})
+        assert (told.returncode, told.stderr) == (1, "kho: The vector store is not answering.\n")
+
+
+def test_prepare_without_a_cluster_is_reported(tmp_path: Path) -> None:
+    told = kho("qdrant", "prepare", "--data", str(tmp_path))
+    assert told.returncode == 1
+    assert "KHO_QDRANT_URL" in told.stderr
+
+
+def test_index_of_another_model_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "passages").mkdir()
+    space: dict[str, Any] = {"model": "another", "dimensions": 3}
+    (tmp_path / "passages" / "space.json").write_text(json.dumps(space))
+    told = kho("reindex", "--data", str(tmp_path))
+    assert told.returncode == 1
+    assert "made with model 'another'" in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+def test_deployed_index_is_rebuilt_from_the_stacks_tables(qdrant: QdrantServer) -> None:
+    settings = {
+        "KHO_DOCUMENTS_TABLE": "acme-DocumentsTable",
+        "KHO_KNOWLEDGE_TABLE": "acme-KnowledgeTable",
+        "KHO_EXPERIENCES_TABLE": "acme-ExperiencesTable",
+        "KHO_QDRANT_URL": qdrant.url,
+        "KHO_QDRANT_COLLECTION": "acme",
+        "KHO_QDRANT_KEY_SECRET": "acme/qdrant",
+        "KHO_EMBEDDER": "embedded",
+    }
+    with running_aws_stack("acme", settings) as url:
+        session = boto3.Session("test", "test", region_name="us-east-1")
+        session.client("secretsmanager", endpoint_url=url).create_secret(Name="acme/qdrant", SecretString="hush")
+        tables = session.client("dynamodb", endpoint_url=url)
+        for definition in load().tables:
+            renamed = definition.name.replace("kho-", "acme-")
+            if renamed in settings.values():
+                tables.create_table(TableName=renamed, **definition.creation)
+        key = {"pk": "t#document#a", "sk": "document"}
+        head = DocumentHead("a", "root", 3, 2, "text/plain", "{}", True, 0, 0).as_item()
+        content = {"pk": "t#document#a", "sk": "content#000000000002", "body": zlib.compress(FERNS.encode())}
+        for item in (key | head, content):
+            given = {name: TypeSerializer().serialize(value) for name, value in item.items()}
+            tables.put_item(TableName="acme-DocumentsTable", Item=given)
+        done = kho("reindex", "--stack", "acme", "--json", environment=ENVIRONMENT | {"AWS_ENDPOINT_URL": url})
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout) == {"indexed": 1, "unchanged": 0, "removed": 0}
+    assert qdrant.count(tenant="t", collection="agent-data", kind="passage") == 1
+    assert qdrant.keys == {"hush"}

@@ -1,0 +1,245 @@
+"""`kho serve`: how it starts, ends, keeps what it acknowledged, and what it says."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import urllib3
+
+from tests.helpers.kho_server import KhoServer
+from tests.helpers.wait import CEILING_SECONDS, until
+
+KHO = str(Path(sys.executable).with_name("kho"))
+ADD = "memory-server/memory/add_message"
+GET = "memory-server/memory/get_all_messages"
+
+
+def refusal(*arguments: str, environment: dict[str, str] | None = None) -> str:
+    """What `kho serve` says as it refuses to start."""
+    done = subprocess.run(
+        [KHO, "serve", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=CEILING_SECONDS,
+        check=False,
+        env=os.environ | {"KHO_PORT": "0", "KHO_MQTT_PORT": "0"} | (environment or {}),
+    )
+    assert done.returncode == 1, done.stdout
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def test_startup_output_shows_address_and_examples(tmp_path: Path) -> None:
+    with KhoServer(tmp_path / "data", production_limits=True) as server:
+        lines = server.printed().splitlines()
+        assert server.address in lines[0]
+        assert str(tmp_path / "data") in lines[1]
+        assert "mqtt://127.0.0.1:" in lines[2]
+        curl = next(line.strip() for line in lines if "curl" in line)
+        answer = json.loads(subprocess.run(curl, shell=True, capture_output=True, check=True).stdout)
+        assert answer["result"]["conversation_id"].startswith("chat_")
+
+
+def test_sigint_stops_cleanly_and_keeps_data(tmp_path: Path) -> None:
+    with KhoServer(tmp_path / "data", production_limits=True) as server:
+        server.call(ADD, conversation_id="kept", role="user", content="still here")
+        assert server.interrupt() == 0
+        assert "Traceback" not in server.printed()
+        server.start()
+        assert server.call(GET, conversation_id="kept")["messages"] == [{"role": "user", "content": "still here"}]
+
+
+def test_default_mqtt_port_falls_back_when_taken(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with contextlib.suppress(OSError):  # then somebody else has it, which is as good
+            taken.bind(("127.0.0.1", 1883))
+            taken.listen()
+        environment = os.environ | {"KHO_PORT": "0", "KHO_DATA": str(tmp_path / "data"), "PYTHONUNBUFFERED": "1"}
+        process = subprocess.Popen([KHO, "serve"], env=environment, stdout=subprocess.PIPE, text=True)
+        try:
+            assert process.stdout
+            said = next(line for line in process.stdout if "Devices connect to" in line)
+            assert "mqtt://127.0.0.1:" in said
+            assert ":1883" not in said
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=CEILING_SECONDS)
+
+
+def test_sigterm_stops_cleanly(tmp_path: Path) -> None:
+    with KhoServer(tmp_path / "data", production_limits=True) as server:
+        server.call(ADD, conversation_id="kept", role="user", content="x")
+        server.process.terminate()
+        assert server.process.wait(CEILING_SECONDS) == 0
+        assert server.printed().splitlines()[-1] == "Ended."
+        assert not (tmp_path / "data" / "serving.json").exists()
+
+
+def test_unread_terminal_does_not_block_requests(tmp_path: Path) -> None:
+    environment = os.environ | {"KHO_PORT": "0", "KHO_DATA": str(tmp_path / "data"), "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen([KHO, "serve"], env=environment, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout
+        address = next(line for line in process.stdout if "listens on" in line).split()[-1]
+        http = urllib3.PoolManager(timeout=CEILING_SECONDS, retries=False)
+        path = "/" + "x" * 4000
+        assert {http.request("GET", address + path).status for _ in range(60)} == {404}
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=CEILING_SECONDS)
+
+
+def test_aws_configuration_does_not_prevent_startup(tmp_path: Path) -> None:
+    broken = tmp_path / "config"
+    broken.write_text("this is [no configuration")
+    environment = {
+        "AWS_PROFILE": "nobody",
+        "AWS_CONFIG_FILE": str(broken),
+        "HTTP_PROXY": "http://127.0.0.1:9",
+        "HTTPS_PROXY": "http://127.0.0.1:9",
+    }
+    with KhoServer(tmp_path / "data", environment=environment) as server:
+        assert server.call(ADD, conversation_id="x", role="user", content="x")["status"] == "success"
+
+
+@pytest.mark.parametrize("endpoint", ["nonsense", "http://127.0.0.1:9"])
+def test_unreachable_aws_endpoint_is_reported(tmp_path: Path, endpoint: str) -> None:
+    assert endpoint in refusal("--data", str(tmp_path), "--aws-endpoint", endpoint)
+
+
+@pytest.mark.parametrize("url", ["ftp://qdrant", "http://qdrant.example:6333"])
+def test_insecure_qdrant_url_is_reported(tmp_path: Path, url: str) -> None:
+    assert f"KHO_QDRANT_URL is '{url}'" in refusal("--data", str(tmp_path), "--qdrant-url", url)
+
+
+def test_invalid_port_is_reported(tmp_path: Path) -> None:
+    assert "99999 is no port" in refusal("--data", str(tmp_path), "--port", "99999")
+
+
+@pytest.mark.parametrize("option", ["--port", "--mqtt-port"])
+def test_port_in_use_is_reported(tmp_path: Path, option: str) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        said = refusal("--data", str(tmp_path), option, str(port))
+        assert f"Port {port} is taken" in said
+        assert f"with {option} (KHO_" in said
+
+
+def test_data_folder_in_use_is_reported(tmp_path: Path) -> None:
+    with KhoServer(tmp_path / "data", production_limits=True):
+        assert "another kho serve is using" in refusal("--data", str(tmp_path / "data"))
+
+
+def is_healthy(address: str) -> bool:
+    try:
+        return urllib3.request("GET", f"{address}/health", timeout=CEILING_SECONDS, retries=False).status == 200
+    except urllib3.exceptions.HTTPError:
+        return False
+
+
+def test_options_are_read_from_environment_variables(tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {"KHO_PORT": str(port), "KHO_MQTT_PORT": "0", "KHO_DATA": str(tmp_path / "from-environment")}
+    process = subprocess.Popen([KHO, "serve"], env=os.environ | environment, stdout=subprocess.DEVNULL)
+    try:
+        until((tmp_path / "from-environment" / "serving.json").exists)
+        until(lambda: is_healthy(f"http://127.0.0.1:{port}"))
+        assert (tmp_path / "from-environment" / "dynamodb.sqlite").exists()
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(CEILING_SECONDS) == 0
+
+
+def test_open_server_binds_only_loopback(tmp_path: Path) -> None:
+    assert "--auth required" in refusal("--data", str(tmp_path), "--host", "0.0.0.0")
+
+
+@pytest.mark.parametrize(("name", "value"), [("KEEP_RECENT_MESSAGES", "six"), ("AUTO_SUMMARY", "perhaps")])
+def test_invalid_setting_is_reported(tmp_path: Path, name: str, value: str) -> None:
+    said = refusal("--data", str(tmp_path), environment={name: value})
+    assert name in said
+    assert value in said
+
+
+def test_incomplete_model_setting_is_reported(tmp_path: Path) -> None:
+    assert "KHO_MODEL must" in refusal("--data", str(tmp_path), environment={"KHO_MODEL_PROVIDER": "bedrock"})
+    half = {"KHO_MODEL_PROVIDER": "openai", "KHO_MODEL": "x", "KHO_MODEL_URL": "nowhere"}
+    assert "KHO_MODEL_URL must" in refusal("--data", str(tmp_path), environment=half)
+
+
+def test_settings_reach_the_functions(tmp_path: Path) -> None:
+    environment = {"KEEP_RECENT_MESSAGES": "2", "COMPRESS_AFTER_SUMMARY": "false"}
+    with KhoServer(tmp_path / "data", environment=environment) as server:
+        for number in range(5):
+            server.call(ADD, conversation_id="set", role="user", content=str(number))
+        server.call("memory-server/memory/set_summary", conversation_id="set", summary="all")
+        recent = server.call("memory-server/memory/get_context", conversation_id="set", max_messages=5)["messages"]
+        old = server.call("memory-server/memory/get_old_messages", conversation_id="set")["messages"]
+        assert ([each["content"] for each in recent], [each["content"] for each in old]) == (
+            ["3", "4"],
+            ["0", "1", "2"],
+        )
+
+
+def test_sixteen_concurrent_clients(server: KhoServer) -> None:
+    """1,600 messages to one conversation: none lost, none twice, each client's own in its order."""
+
+    def write(client: int) -> None:
+        for number in range(100):
+            server.call(ADD, conversation_id="sixteen", role="user", content=f"{client}:{number}")
+
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(write, range(16)))
+    contents = [each["content"] for each in server.call(GET, conversation_id="sixteen")["messages"]]
+    assert len(contents) == len(set(contents)) == 1600
+    for client in range(16):
+        own = [content for content in contents if content.startswith(f"{client}:")]
+        assert own == [f"{client}:{number}" for number in range(100)]
+
+
+def test_stream_purges_a_cleared_conversation(tmp_path: Path) -> None:
+    from infra.local.data_folder import read_server_info
+    from infra.local.dynamodb import connect
+    from infra.local.environment import prepare
+    from infra.local.template import load
+
+    prepare(load(), auth="open")
+    with KhoServer(tmp_path / "data", production_limits=True) as server:
+        for number in range(40):
+            server.call(ADD, conversation_id="purged", role="user", content=str(number))
+        server.call("memory-server/memory/delete", conversation_id="purged")
+        running = read_server_info(server.data)
+        assert running
+        client = connect(running["store_url"])
+
+        def is_purged() -> bool:
+            left = client.scan(TableName="kho-MemoryTable")["Items"]
+            return all(item["pk"]["S"].endswith("#purge") for item in left)
+
+        until(is_purged)
+
+
+def test_log_correlates_one_request_across_functions(server: KhoServer) -> None:
+    correlation_id = "trace-me-0123456789"
+    call = {"jsonrpc": "2.0", "method": ADD, "params": ["traced", "user", "never logged"], "id": 1}
+    response = server.post("/jsonrpc", json.dumps(call).encode(), **{"X-Correlation-Id": correlation_id})
+    assert response.headers["x-correlation-id"] == correlation_id
+    lines = [json.loads(line) for line in (server.data / "kho.log").read_text().splitlines()]
+    traced = {line["method"]: line for line in lines if line.get("correlation_id") == correlation_id}
+    assert set(traced) == {"endpoints/jsonrpc", ADD}
+    assert traced[ADD]["store_calls"] >= 2
+    assert "never logged" not in (server.data / "kho.log").read_text()

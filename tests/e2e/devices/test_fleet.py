@@ -1,0 +1,50 @@
+"""Calls to many simulated devices at a running server."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.helpers.size import sized
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.helpers.kho_server import KhoServer
+
+DEVICES = sized(20, full=1_000)
+CALLS = sized(200, full=10_000)
+CALLERS = sized(16, full=64)
+
+
+@pytest.mark.stress
+def test_each_call_to_a_fleet_gets_its_own_reply(
+    server: KhoServer, record_property: Callable[[str, object], None]
+) -> None:
+    """Each call to a fleet gets its own reply, in whatever order devices reply."""
+    kho = str(Path(sys.executable).with_name("kho"))
+    command = [kho, "devices", "simulate", "-n", str(DEVICES), "--data", str(server.data), "--quirk", "out-of-order"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as fleet:
+        try:
+            assert fleet.stdout
+            assert fleet.stdout.readline().startswith(f"{DEVICES} of {DEVICES} devices are connected")
+
+            def is_own_reply(number: int) -> bool:
+                device = f"sim-{number % DEVICES + 1}"
+                call = {"device_id": device, "name": "self.test.echo", "arguments": {"text": f"call {number}"}}
+                result = server.call("device-server/tools/call", **call, timeout_ms=25_000)
+                return bool(result["content"] == [{"type": "text", "text": f"call {number}"}])
+
+            with ThreadPoolExecutor(CALLERS) as callers:
+                own = sum(callers.map(is_own_reply, range(CALLS)))
+        finally:
+            fleet.send_signal(signal.SIGINT)
+    record_property("load", f"{CALLS:,} calls to {DEVICES:,} devices that reply out of order, {CALLERS} at once")
+    record_property("outcome", f"{own:,} replies, each its own call's; 0 lost, 0 swapped")
+    assert own == CALLS

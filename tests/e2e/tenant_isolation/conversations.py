@@ -1,0 +1,51 @@
+"""The conversations that a tenant can have, and how another asks for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tests.e2e.tenant_isolation.case import IsolationCase
+
+if TYPE_CHECKING:
+    from tests.helpers.api_client import ApiClient
+
+
+MEMORY = "memory-server/memory"
+
+
+def make_conversation(client: ApiClient, id_: str) -> None:
+    for number in range(8):
+        client.result(f"{MEMORY}/add_message", conversation_id=id_, role="user", content=f"secret {number}")
+    client.result(f"{MEMORY}/set_summary", conversation_id=id_, summary="a secret summary")
+    client.result(f"{MEMORY}/add_message", conversation_id=id_, role="user", content="secret 8")
+
+
+def read_conversation(client: ApiClient, id_: str) -> Any:
+    return (
+        client.result(f"{MEMORY}/get_all_messages", conversation_id=id_),
+        client.result(f"{MEMORY}/get_summary", conversation_id=id_),
+        client.result(f"{MEMORY}/get_old_messages", conversation_id=id_),
+    )
+
+
+def conversation(**params: Any) -> IsolationCase:
+    """A call that names a conversation."""
+    return IsolationCase(lambda id_: {"conversation_id": id_, **params}, make_conversation, read_conversation)
+
+
+CASES: dict[str, list[IsolationCase]] = {
+    f"{MEMORY}/add_message": [conversation(role="user", content="mine")],
+    f"{MEMORY}/clear": [conversation()],
+    f"{MEMORY}/delete": [conversation()],
+    f"{MEMORY}/get_all_messages": [conversation()],
+    f"{MEMORY}/get_context": [conversation(max_messages=20)],
+    f"{MEMORY}/get_old_messages": [conversation()],
+    f"{MEMORY}/get_or_create": [conversation()],
+    f"{MEMORY}/get_or_create_summary": [conversation()],
+    f"{MEMORY}/get_summary": [conversation()],
+    f"{MEMORY}/set_summary": [conversation(summary="mine")],
+    "memory-server/resources/list": [IsolationCase(lambda _: {"limit": 1000}, make_conversation, read_conversation)],
+    "memory-server/resources/read": [
+        IsolationCase(lambda id_: {"uri": f"memory://conversation/{id_}"}, make_conversation, read_conversation)
+    ],
+}

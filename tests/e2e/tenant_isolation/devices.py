@@ -1,0 +1,62 @@
+"""The devices that a tenant can have, and how another asks for them."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from tests.e2e.tenant_isolation.case import OWNER, IsolationCase
+from tests.helpers.api_client import run_kho
+from tests.helpers.mqtt_client import RawMqttClient
+from tests.helpers.wait import until
+
+if TYPE_CHECKING:
+    from tests.helpers.api_client import ApiClient
+
+
+DEVICES = "device-server"
+
+
+def make_device(client: ApiClient, _id: str) -> str:
+    """The one device that the server has for all cases; nothing that is asked of it changes it."""
+    return device_at(client)
+
+
+@cache
+def device_at(client: ApiClient) -> str:
+    """Register a device, and have it tell something."""
+    id_ = uuid4().hex
+    register = ("devices", "register", id_, "--tenant", OWNER, "--name", "a secret lamp", "--json")
+    made = run_kho(*register, "--data", str(client.server.data))
+    assert made.returncode == 0, made.stderr
+    with RawMqttClient(client.server.mqtt_port) as lamp:
+        password = json.loads(made.stdout)["mqtt"]["password"]
+        assert lamp.connect(id_, user_name=id_, password=password.encode()).reason == 0
+        told = {"jsonrpc": "2.0", "method": "notifications/secret", "params": {}}
+        lamp.publish(f"devices/{id_}/up", json.dumps({"type": "mcp", "payload": told}).encode())
+        until(lambda: read_device(client, id_)[1]["notifications"])
+    until(lambda: read_device(client, id_)[0].get("disconnect_reason"))
+    return id_
+
+
+def read_device(client: ApiClient, id_: str) -> Any:
+    return (
+        client.result(f"{DEVICES}/devices/get", device_id=id_),
+        client.result(f"{DEVICES}/notifications/list", device_id=id_),
+    )
+
+
+def device(**params: Any) -> IsolationCase:
+    """A call that names a device."""
+    return IsolationCase(lambda id_: {"device_id": id_, **params}, make_device, read_device)
+
+
+CASES: dict[str, list[IsolationCase]] = {
+    f"{DEVICES}/devices/get": [device()],
+    f"{DEVICES}/devices/list": [IsolationCase(lambda _: {"limit": 1000}, make_device, read_device)],
+    f"{DEVICES}/notifications/list": [device()],
+    f"{DEVICES}/tools/call": [device(name="self.get_device_status", timeout_ms=1000)],
+    f"{DEVICES}/tools/list": [device()],
+}

@@ -1,0 +1,117 @@
+"""Tenants do not touch: what another tenant has is answered as what does not exist, at every method and door."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+
+from shared.rpc.catalogue import catalogue
+from tests.e2e.tenant_isolation.case import OWNER
+from tests.e2e.tenant_isolation.conversations import MEMORY, make_conversation
+from tests.e2e.tenant_isolation.documents import AGENT
+from tests.e2e.tenant_isolation.knowledge import RESEARCH
+from tests.e2e.tenant_isolation.methods import CASES, EVERYONES, WITHOUT_DATA
+from tests.helpers.api_client import ApiClient, make_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.helpers.kho_server import KhoServer
+
+
+@pytest.fixture(scope="module")
+def owner(guarded: KhoServer) -> ApiClient:
+    return ApiClient(guarded, make_key(guarded.data, OWNER, "admin")["key"])
+
+
+@pytest.fixture(scope="module")
+def stranger(guarded: KhoServer) -> ApiClient:
+    """Another tenant's caller, with every role; its name begins as the owner's does."""
+    return ApiClient(guarded, make_key(guarded.data, f"{OWNER}b", "admin")["key"])
+
+
+def test_every_method_has_an_isolation_case() -> None:
+    """A new method needs a case here, or a place among those that keep nothing."""
+    assert set(CASES) | WITHOUT_DATA | EVERYONES == set(catalogue().methods)
+
+
+def doors_of(method: str) -> list[str]:
+    return ["direct", "jsonrpc", "action"] if method.startswith(AGENT) else ["direct", "jsonrpc"]
+
+
+@pytest.mark.parametrize(
+    ("method", "number", "door"),
+    [
+        (method, number, door)
+        for method in sorted(CASES)
+        for number in range(len(CASES[method]))
+        for door in doors_of(method)
+    ],
+)
+def test_other_tenants_data_is_not_found(
+    owner: ApiClient, stranger: ApiClient, method: str, number: int, door: str
+) -> None:
+    case, theirs, nothing = CASES[method][number], uuid4().hex, uuid4().hex
+    ask: Callable[..., tuple[int, Any]] = getattr(stranger, door)
+    theirs = case.make(owner, theirs) or theirs
+    before = case.seen(owner, theirs)
+    assert "secret" in json.dumps(before)
+    case.prepare(stranger, nothing)
+    for_nothing = comparable(ask(method, **case.params(nothing)), nothing)
+    case.prepare(stranger, theirs)
+    for_theirs = comparable(ask(method, **case.params(theirs)), theirs)
+    assert for_theirs == for_nothing
+    assert "secret" not in for_theirs
+    assert case.seen(owner, theirs) == before
+
+
+def comparable(answer: tuple[int, Any], id_: str) -> str:
+    """Status and body, without the id that was asked for and the time of asking."""
+    text = json.dumps(answer).replace(id_, "<id>")
+    return re.sub(r"\d{4}-\d\d-\d\dT[0-9:.]+Z", "<time>", text)
+
+
+def test_cursors_do_not_cross_tenants(owner: ApiClient, stranger: ApiClient) -> None:
+    id_ = uuid4().hex
+    make_conversation(owner, id_)
+    make_conversation(stranger, id_)
+    cursor = owner.result(f"{MEMORY}/get_all_messages", conversation_id=id_, limit=2)["next_cursor"]
+    status, body = stranger.direct(f"{MEMORY}/get_all_messages", conversation_id=id_, cursor=cursor)
+    assert (status, body["error"]["details"][0]["field"]) == (400, "cursor")
+    for _ in range(2):
+        owner.result(f"{MEMORY}/get_or_create", conversation_id=uuid4().hex)
+    cursor = owner.result("memory-server/resources/list", limit=1)["nextCursor"]
+    mine = {each["uri"] for each in stranger.result("memory-server/resources/list", limit=1000)["resources"]}
+    from_theirs = stranger.result("memory-server/resources/list", limit=1000, cursor=cursor)["resources"]
+    assert {each["uri"] for each in from_theirs} <= mine
+
+
+def test_equal_ids_belong_to_each_tenant_separately(owner: ApiClient, stranger: ApiClient) -> None:
+    id_ = uuid4().hex
+    for client, words in ((owner, "of a"), (stranger, "of b")):
+        client.result(f"{MEMORY}/add_message", conversation_id=id_, role="user", content=words)
+    for client, words in ((owner, "of a"), (stranger, "of b")):
+        messages = client.result(f"{MEMORY}/get_all_messages", conversation_id=id_)["messages"]
+        assert [each["content"] for each in messages] == [words]
+    stranger.result(f"{MEMORY}/delete", conversation_id=id_)
+    assert owner.result(f"{MEMORY}/get_context", conversation_id=id_)["messages"] == [
+        {"role": "user", "content": "of a"}
+    ]
+
+
+def test_scores_do_not_reveal_other_tenants(owner: ApiClient, stranger: ApiClient) -> None:
+    """How rare a word is is counted among the caller's own passages."""
+    for client in (stranger, owner):
+        client.result(f"{RESEARCH}/manage_collections", action="create", collection_name="scores")
+    for number, text in enumerate(("A turnip is a root.", "A marrow is a fruit.", "A leek is a stem.")):
+        stranger.result(f"{RESEARCH}/augment_knowledge", content=text, source=str(number), collection="scores")
+    before = stranger.result(f"{RESEARCH}/query_knowledge_base", query="turnip root", collections="scores")
+    turnips = [{"path": str(number), "content": f"turnip {number}"} for number in range(20)]
+    owner.result(f"{RESEARCH}/ingest_documents", collection="scores", documents=turnips)
+    after = stranger.result(f"{RESEARCH}/query_knowledge_base", query="turnip root", collections="scores")
+    assert before["results"]
+    assert after == before

@@ -1,0 +1,90 @@
+"""Callers of a server that asks for credentials, and the command that makes their keys."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import boto3
+
+from infra.local.data_folder import read_server_info
+from shared import dynamodb
+from shared.access.api_keys import ApiKeys
+from tests.helpers.wait import CEILING_SECONDS
+
+if TYPE_CHECKING:
+    from shared.rpc.caller import Role
+    from tests.helpers.kho_server import KhoServer
+
+KHO: Final = str(Path(sys.executable).with_name("kho"))
+
+
+@dataclass(frozen=True, slots=True)
+class ApiClient:
+    """One caller, whose credentials are a key, a token, or none."""
+
+    server: KhoServer
+    credential: str | None
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What proves who is calling."""
+        return {} if self.credential is None else {"authorization": f"Bearer {self.credential}"}
+
+    def direct(self, method: str, /, **params: Any) -> tuple[int, Any]:
+        """Status and body of a call to the method's own route."""
+        response = self.server.post(f"/{method}", json.dumps(params).encode(), **self.headers)
+        return response.status, json.loads(response.data)
+
+    def jsonrpc(self, method: str, /, **params: Any) -> tuple[int, Any]:
+        """Status and body of a call through the JSON-RPC door."""
+        body = {"jsonrpc": "2.0", "method": method, "params": params, "id": 1}
+        response = self.server.post("/jsonrpc", json.dumps(body).encode(), **self.headers)
+        return response.status, json.loads(response.data)
+
+    def action(self, method: str, /, **params: Any) -> tuple[int, Any]:
+        """Status and body of a call of an agent-data method through seed 000's door."""
+        return self.act({"action": method.rpartition("/")[2], "payload": params})
+
+    def act(self, envelope: dict[str, Any]) -> tuple[int, Any]:
+        """Status and body of seed 000's door."""
+        response = self.server.post("/actions", json.dumps(envelope).encode(), **self.headers)
+        return response.status, json.loads(response.data)
+
+    def result(self, method: str, /, **params: Any) -> Any:
+        """The result of a call that succeeds."""
+        status, body = self.direct(method, **params)
+        assert status == 200, body
+        return body
+
+
+def run_kho(*arguments: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the `kho` command to its end."""
+    return subprocess.run(
+        [KHO, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=CEILING_SECONDS,
+        check=False,
+        env=os.environ | {"COLUMNS": "200"} | (environment or {}),
+    )
+
+
+def make_key(data: Path, tenant: str, role: str, *options: str) -> dict[str, Any]:
+    """Make a key: by the command where it has options or nobody serves, else by what the command calls."""
+    running = None if options or not data.exists() else read_server_info(data)
+    if running:
+        anyone = boto3.Session("local", "local", region_name="us-east-1")
+        dynamodb.override_client(anyone.client("dynamodb", endpoint_url=running["store_url"]))
+        made, text = ApiKeys(dynamodb.Table("kho-AccessTable")).create(tenant, cast("Role", role))
+        dynamodb.override_client(None)
+        return {"id": made.id, "key": text}
+    done = run_kho("keys", "create", "--data", str(data), "--tenant", tenant, "--role", role, "--json", *options)
+    assert done.returncode == 0, done.stderr
+    key: dict[str, Any] = json.loads(done.stdout)
+    return key

@@ -1,0 +1,222 @@
+"""Devices for tests: a broker and its data plane of their own, the backend in this process, and simulated devices."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
+from uuid import uuid4
+
+import pytest
+
+from infra.local.functions import Functions
+from infra.local.iot_core import EmbeddedIotCore, LocalIotCore, configure_functions, run_embedded, use_external
+from infra.local.rules.dispatcher import RuleDispatcher
+from infra.local.simulator.device import DeviceModel
+from infra.local.simulator.fleet import Fleet
+from infra.local.simulator.quirks import FIRMWARE
+from infra.local.sockets import listen
+from infra.local.template import load
+from shared.config import config
+from shared.devices.mqtt.client_factory import data_plane, device_client
+from shared.devices.mqtt.transport import MqttTransport
+from shared.devices.notifications import Notifications
+from shared.devices.registry import registry
+from shared.devices.sessions import SessionStore
+from shared.devices.tool_catalogue import CatalogueStore
+from shared.dynamodb import Table
+from shared.rpc.errors import KhoError
+from tests.helpers.mqtt_client import PATIENT
+from tests.helpers.patience import be_patient
+from tests.helpers.wait import CEILING_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from infra.local.broker.limits import Limits
+    from infra.local.simulator.device import SimulatedDevice as Simulated
+    from infra.local.simulator.quirks import Quirk
+    from infra.local.template import RuleTrigger
+    from shared.devices.device_client import DeviceClient
+    from shared.devices.notifications import StoredNotification
+    from shared.devices.registry import RegisteredDevice
+    from shared.devices.tool_catalogue import DeviceTool
+    from shared.devices.tool_result import DeviceToolResult
+
+BACKEND_TOKEN = "word"
+TIMEOUT_MS = int(CEILING_SECONDS * 1000)
+
+
+@dataclass
+class DeviceUnderTest:
+    """One simulated device, as the backend meets it; `down` and `up` are what was said."""
+
+    home: DeviceBackend
+    fleet: Fleet
+    down: list[dict[str, Any]] = field(default_factory=list)
+    up: list[bytes] = field(default_factory=list)
+
+    @property
+    def simulated(self) -> Simulated:
+        return self.fleet.devices[0]
+
+    @property
+    def id(self) -> str:
+        return self.simulated.device_id
+
+    @property
+    def device(self) -> RegisteredDevice:
+        found = registry().known(self.id)
+        assert found
+        return found
+
+    @property
+    def known(self) -> bool:
+        """Whether the backend has heard of it."""
+        return registry().known(self.id) is not None
+
+    def notifications(self) -> list[StoredNotification]:
+        """What it has told."""
+        return Notifications(Table(config().devices_table), self.device.tenant_id, self.id).page(100, None)[0]
+
+    @property
+    def sessions(self) -> SessionStore:
+        return SessionStore(Table(config().devices_table), self.device.tenant_id, self.id)
+
+    @property
+    def catalogues(self) -> CatalogueStore:
+        return CatalogueStore(Table(config().devices_table), self.device.tenant_id, self.id)
+
+    @property
+    def runs(self) -> list[tuple[str, dict[str, Any]]]:
+        return list(self.simulated.firmware.runs)
+
+    def call(self, name: str, /, timeout_ms: int = TIMEOUT_MS, **arguments: Any) -> DeviceToolResult:
+        """What the backend gives for a call."""
+        return self.home.talks.call(self.device, name, arguments, timeout_ms)
+
+    def text(self, name: str, /, **arguments: Any) -> str:
+        """The text that a call gives."""
+        said: str = self.call(name, **arguments).content[0]["text"]
+        return said
+
+    def call_error(self, name: str, /, timeout_ms: int = TIMEOUT_MS, **arguments: Any) -> KhoError:
+        """The error that the backend gives for a call."""
+        with pytest.raises(KhoError) as refusal:
+            self.call(name, timeout_ms, **arguments)
+        return refusal.value
+
+    def tools(self, *, with_user_tools: bool = False) -> list[DeviceTool]:
+        """The tools that the backend tells of."""
+        return self.home.talks.tools(self.device, with_user_tools=with_user_tools)[1]
+
+    def sent(self, method: str) -> list[dict[str, Any]]:
+        """What the device was sent of a method."""
+        payloads = [each["payload"] for each in self.down if each["type"] == "mcp"]
+        return [each for each in payloads if each["method"] == method]
+
+    def drop(self) -> None:
+        """Have it lose its connection without a word."""
+        self.fleet.do(self.simulated.vanish)
+
+
+@dataclass
+class DeviceBackend:
+    """The backend of this process and its broker."""
+
+    core: EmbeddedIotCore
+
+    @property
+    def port(self) -> int:
+        return int(self.core.mqtt_url.rpartition(":")[2])
+
+    @property
+    def talks(self) -> DeviceClient:
+        return device_client()
+
+    @contextmanager
+    def device(
+        self, *quirks: Quirk, plain: bool = False, start: bool = True, **about: Any
+    ) -> Iterator[DeviceUnderTest]:
+        """A device that is connected; it comes back at once where it is lost."""
+        options: dict[str, Any] = {
+            "reconnect_seconds": (0.05, 0.1),
+            "connect_seconds": CEILING_SECONDS,
+            "hello_seconds": 10 * CEILING_SECONDS,
+        } | about
+        model = DeviceModel(frozenset(quirks) | (frozenset() if plain else FIRMWARE), **options)
+        device_id = f"esp32-{uuid4().hex[:12]}"
+        with Fleet("127.0.0.1", self.port, [device_id], model) as fleet:
+            one = DeviceUnderTest(self, fleet)
+            take = one.simulated._take
+
+            def overhear(topic: str, payload: bytes) -> None:
+                one.down.append(json.loads(payload))
+                take(topic, payload)
+
+            one.simulated._take = overhear  # type: ignore[method-assign,assignment]  # it goes on hearing
+            publish = one.simulated._publish
+
+            def overhear_too(payload: bytes) -> None:
+                one.up.append(payload)
+                publish(payload)
+
+            one.simulated._publish = overhear_too  # type: ignore[method-assign]
+            if start:
+                fleet.start()
+            yield one
+
+
+@contextmanager
+def running_device_backend(
+    limits: Limits = PATIENT,
+    *,
+    rules: bool = False,
+    broker_url: str = "",
+    clock: Callable[[], float] | None = None,
+) -> Iterator[DeviceBackend]:
+    """A broker, and a backend that uses it; with the template's rules, workers hear of devices too."""
+    broker: AbstractContextManager[LocalIotCore] = (
+        use_external(broker_url, BACKEND_TOKEN)
+        if broker_url
+        else run_embedded(listen("127.0.0.1", 0), limits, authorizing=False, clock=clock)
+    )
+    with broker as core, device_backend_at(core, load().rules if rules else []) as home:
+        yield home
+
+
+@contextmanager
+def device_backend_at(core: LocalIotCore, rules: Sequence[RuleTrigger]) -> Iterator[DeviceBackend]:
+    """A backend that uses a broker, and workers that hear what rules bring of it."""
+    with pytest.MonkeyPatch.context() as environment, ExitStack() as stack:
+        for name in ("AWS_ENDPOINT_URL_IOT_DATA_PLANE", "KHO_MQTT_URL", "KHO_MQTT_TOKEN"):
+            environment.setenv(name, "")  # so that it is put back
+        be_patient(environment)
+        configure_functions(core)
+        reset_settings()
+        stack.callback(reset_settings)
+        line = device_client().exchange.line
+        assert isinstance(line, MqttTransport)
+        stack.callback(line.close)
+        stack.callback(close_line)
+        if rules:
+            patient = {name: replace(function, timeout=CEILING_SECONDS) for name, function in load().functions.items()}
+            functions = Functions(patient)
+            stack.callback(functions.close)
+            stack.callback(RuleDispatcher(rules, core.broker, functions).close)
+        yield DeviceBackend(cast("EmbeddedIotCore", core))  # elsewhere it has less, which those tests do not ask for
+
+
+def close_line() -> None:
+    """Close this process's connections: another home may have had its settings read again meanwhile."""
+    line = device_client().exchange.line
+    assert isinstance(line, MqttTransport)
+    line.close()
+
+
+def reset_settings() -> None:
+    """Have this process read its settings again."""
+    for remembered in (config, device_client, data_plane):
+        remembered.cache_clear()

@@ -1,0 +1,147 @@
+"""An agent that writes documents, and what must be true of a tenant's documents whatever has happened to them."""
+
+from __future__ import annotations
+
+import importlib
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from shared.config import config
+from shared.documents import timestamps
+from shared.documents.tree import MAX_DEPTH, TreePosition
+from shared.documents.unit_of_work import DocumentHead
+from shared.dynamodb import Table
+from shared.rpc.caller import ROLES, Caller
+from shared.rpc.errors import KhoError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from shared.dynamodb import Item
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentAgent:
+    """Calls the functions of agent-data for one tenant; what they refuse is raised."""
+
+    tenant: str
+    sub: str = "agent@example.com"
+    labels: tuple[str, ...] = ("cursor",)
+
+    def __call__(self, method: str, /, **params: Any) -> Any:
+        """The result of a call."""
+        caller = Caller(self.sub, frozenset(ROLES), self.tenant, self.labels)
+        handler = importlib.import_module(f"agent_data.{method}").handler
+        call = {"method": method, "params": params, "caller": caller.record(), "correlation_id": "correlated"}
+        answer = handler(call, None)
+        if "error" in answer:
+            raise KhoError.from_record(answer["error"])
+        return answer["result"]
+
+    def create(self, document_id: str, parent_id: str = "root", body: str = "x", **params: Any) -> Any:
+        """Create a document of which only its place matters."""
+        content = {"mime_type": "text/plain", "body": body}
+        return self("create_document", document_id=document_id, parent_id=parent_id, content=content, **params)
+
+    def move(self, document_id: str, new_parent_id: str, **position: Any) -> Any:
+        """Move a document."""
+        return self("move_document", document_id=document_id, new_parent_id=new_parent_id, position=position)
+
+    def get(self, document_id: str, **params: Any) -> Any:
+        """A document."""
+        return self("get_document", document_id=document_id, **params)
+
+    def children(self, parent_id: str = "root", limit: int = 1000) -> list[str]:
+        """The ids of all children, through as many pages as it takes."""
+        return [child["document_id"] for child in self.pages("list_children", "children", limit, parent_id=parent_id)]
+
+    def history(self, document_id: str) -> list[Any]:
+        """The whole audit log of a document."""
+        return list(self.pages("document_history", "history", 1000, document_id=document_id))
+
+    def pages(self, method: str, things: str, limit: int, **params: Any) -> Iterator[Any]:
+        """What a list holds, through as many pages as it takes."""
+        cursor: dict[str, str] = {}
+        while True:
+            page = self(method, limit=limit, **params, **cursor)
+            assert len(page[things]) <= limit
+            yield from page[things]
+            if "next_cursor" not in page:
+                return
+            cursor = {"cursor": page["next_cursor"]}
+
+
+def stored_items(tenant: str) -> dict[str, dict[str, Item]]:
+    """Every item of a tenant, by partition without the tenant, and by sort key."""
+    found: dict[str, dict[str, Item]] = defaultdict(dict)
+    for page in Table(config().documents_table).scan(f"{tenant}#"):
+        for item in page:
+            found[item["pk"].removeprefix(f"{tenant}#")][item["sk"]] = item
+    return found
+
+
+def assert_consistent_tree(tenant: str, *, unfinished: bool = False) -> dict[str, TreePosition]:
+    """A tree without cycles, orphans or lost documents, each whole with its audit log; the positions in it.
+
+    Where a recursive deletion broke off, and is `unfinished`, some may live below what is deleted.
+    """
+    partitions = stored_items(tenant)
+    now = timestamps.now()
+    positions: dict[str, TreePosition] = {}
+    for partition, items in partitions.items():
+        if not partition.startswith("document#"):
+            continue
+        head, position = DocumentHead.from_item(items["document"]), TreePosition.from_item(items["position"])
+        positions[head.document_id] = position
+        assert (head.parent_id, head.delete_at) == (position.parent_id, position.delete_at)
+        history = [item for sk, item in sorted(items.items()) if sk.startswith("history#")]
+        assert [int(entry["revision"]) for entry in history] == list(range(1, head.revision + 1)), head
+        assert [int(entry["from_revision"]) for entry in history] == list(range(head.revision))
+        assert history[-1]["parent_id"] == head.parent_id
+        contents = {int(sk.partition("#")[2]) for sk in items if sk.startswith("content#")}
+        assert contents == {int(entry["content_revision"]) for entry in history}
+        assert head.content_revision in contents
+    listed = {
+        (partition.removeprefix("children#"), sk, item["document_id"], item.get("delete_at"))
+        for partition, items in partitions.items()
+        if partition.startswith("children#")
+        for sk, item in items.items()
+    }
+    assert listed == {
+        (each.parent_id, f"{each.order_key}#{each.document_id}", each.document_id, each.delete_at)
+        for each in positions.values()
+    }
+    for each in positions.values():
+        above = each
+        for depth in range(1, MAX_DEPTH + 1):
+            if above.parent_id == "root":
+                break
+            above = positions[above.parent_id]
+            assert above.height >= depth or above.measuring, "the tree is higher than its documents know"
+            assert (
+                unfinished
+                or above.delete_at is None
+                or (each.delete_at is not None and each.delete_at <= max(above.delete_at, now))
+            )
+        else:
+            raise AssertionError(f"{each.document_id} does not lead to the root")
+    return positions
+
+
+def expect_error(kind: type[KhoError], code: str, call: Callable[..., Any], *args: Any, **params: Any) -> KhoError:
+    """The refusal of a call, which must have this kind and code."""
+    with pytest.raises(kind) as raised:
+        call(*args, **params)
+    assert raised.value.name == code
+    return raised.value
+
+
+def create_chain(agent: DocumentAgent, length: int, name: str = "d") -> list[str]:
+    """Documents one below the other."""
+    names = [f"{name}{level}" for level in range(1, length + 1)]
+    for parent, child in zip(["root", *names], names, strict=False):
+        agent.create(child, parent)
+    return names

@@ -1,0 +1,32 @@
+"""The real local store for tests: an engine of its own, with the template's tables."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from infra.local.dynamodb import Engine, connect, create_tables
+from infra.local.environment import point_at_store, prepare
+from infra.local.template import load
+from shared import dynamodb
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def running_store() -> Iterator[str]:
+    """Serve the template's tables on loopback, and point this process's settings at them."""
+    template = load()
+    with tempfile.TemporaryDirectory(prefix="kho-test-") as folder:
+        prepare(template, auth="open", passages=Path(folder) / "passages")
+        engine = Engine(Path(folder) / "dynamodb.sqlite", Path(folder) / "store.log")
+        try:
+            point_at_store(engine.url)
+            create_tables(connect(engine.url), template.tables)
+            yield engine.url
+        finally:
+            dynamodb.override_client(None)
+            engine.close()

@@ -1,0 +1,17 @@
+"""Index notes without end, saying of each when it is in: for a test that kills this process."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+
+from shared.knowledge.embedding.e5 import E5
+from shared.knowledge.index import PassageIndex
+from shared.knowledge.passages import DocumentRef, Passage
+from shared.knowledge.store.embedded import EmbeddedVectorStore
+
+index = PassageIndex(E5(), EmbeddedVectorStore(E5.space, sys.argv[1]))
+for number in itertools.count():
+    document = DocumentRef("t", "c", str(number))
+    index.replace(document, 1, [Passage(document, 0, f"note {number}", 1)])
+    print(number, flush=True)

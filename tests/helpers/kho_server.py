@@ -1,0 +1,138 @@
+"""`kho serve` as its users start it, for tests that go through the real doors."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import urllib3
+
+from tests.helpers.environment import ORIGINAL_ENVIRONMENT
+from tests.helpers.wait import CEILING_SECONDS, until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+
+_KHO: Final = (str(Path(sys.executable).with_name("kho")),)
+_KHO_WITH_LONG_LIMITS: Final = (sys.executable, "-m", "tests.e2e.long_limits")
+
+
+class KhoServer:
+    """One running server and its data folder.
+
+    Its time limits are longer than any test, unless production's are asked for: those it may reach by being slow.
+    """
+
+    def __init__(
+        self,
+        data: Path,
+        *options: str,
+        environment: dict[str, str] | None = None,
+        production_limits: bool = False,
+    ) -> None:
+        self.data = data
+        self._output = data.parent / f"{data.name}.out"
+        command = _KHO if production_limits else _KHO_WITH_LONG_LIMITS
+        self._command = [*command, "serve", "--data", str(data), "--port", "0", "--mqtt-port", "0", *options]
+        self._environment = ORIGINAL_ENVIRONMENT | {"PYTHONUNBUFFERED": "1"} | (environment or {})
+        self.http = urllib3.PoolManager(maxsize=64, retries=False, timeout=CEILING_SECONDS)
+        self.start()
+
+    def start(self) -> None:
+        """Start and wait until it answers."""
+        with self._output.open("w") as output:
+            self.process = subprocess.Popen(
+                self._command, stdout=output, stderr=subprocess.STDOUT, env=self._environment
+            )
+        until(self._is_ready)
+        found = re.search(r"listens on (http://\S+)", self.printed())
+        assert found
+        self.address = found[1]
+
+    @property
+    def mqtt_port(self) -> int:
+        """Where devices connect."""
+        found = re.search(r"Devices connect to mqtt://127\.0\.0\.1:(\d+)", self.printed())
+        assert found
+        return int(found[1])
+
+    @property
+    def store_pid(self) -> int:
+        """The process that holds its data."""
+        tasks = Path(f"/proc/{self.process.pid}/task").glob("*/children")
+        children = [int(pid) for task in tasks for pid in task.read_text().split()]
+        return next(pid for pid in children if b"dynoxide" in Path(f"/proc/{pid}/cmdline").read_bytes())
+
+    @contextmanager
+    def stalled_store(self) -> Iterator[None]:
+        """Have its store answer nothing meanwhile."""
+        pid = self.store_pid
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    def call(self, method: str, /, **params: Any) -> Any:
+        """The result of one JSON-RPC call; a failure raises."""
+        answer = self.rpc({"jsonrpc": "2.0", "method": method, "params": params, "id": 1})
+        assert "result" in answer, answer
+        return answer["result"]
+
+    def error(self, method: str, /, **params: Any) -> Any:
+        """The error of one JSON-RPC call; success raises."""
+        answer = self.rpc({"jsonrpc": "2.0", "method": method, "params": params, "id": 1})
+        assert "error" in answer, answer
+        return answer["error"]
+
+    def rpc(self, body: Any) -> Any:
+        """What the JSON-RPC door answers, None where it answers nothing."""
+        response = self.post("/jsonrpc", json.dumps(body).encode())
+        return json.loads(response.data) if response.data else None
+
+    def post(
+        self, path: str, body: bytes, content_type: str | None = "application/json", **headers: str
+    ) -> urllib3.BaseHTTPResponse:
+        """What POST answers."""
+        given = headers | ({"content-type": content_type} if content_type else {})
+        return self.http.request("POST", self.address + path, body=body, headers=given)
+
+    def get(self, path: str, **headers: str) -> urllib3.BaseHTTPResponse:
+        """What GET answers."""
+        return self.http.request("GET", self.address + path, headers=headers)
+
+    def printed(self) -> str:
+        """What it has written to the terminal."""
+        return self._output.read_text()
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self.process.kill()
+        self.process.wait()
+
+    def interrupt(self) -> int:
+        """End it as Ctrl-C does; its exit code."""
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(CEILING_SECONDS)
+
+    def __enter__(self) -> KhoServer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.process.poll() is None:
+            self.interrupt()
+        self.http.clear()
+
+    def _is_ready(self) -> bool:
+        assert self.process.poll() is None, f"the server ended: {self.printed()}"
+        return "Ctrl-C ends it." in self.printed()

@@ -1,0 +1,120 @@
+"""`research-agent mcp` as an editor starts it, asked by a real MCP client; and the command line beside it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+from anyio.from_thread import start_blocking_portal
+from fastmcp import Client
+from fastmcp.client.elicitation import ElicitResult
+from fastmcp.client.transports import StdioTransport
+
+from tests.helpers.wait import CEILING_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from anyio.from_thread import BlockingPortal
+
+COMMAND: Final = str(Path(sys.executable).with_name("research-agent"))
+
+
+@dataclass(slots=True)
+class Editor:
+    """One session; `answer` is what its person says when asked."""
+
+    portal: BlockingPortal
+    client: Client[Any] | None = None
+    answer: bool = True
+    asked: list[str] = field(default_factory=list)
+    progress: list[tuple[float, float | None]] = field(default_factory=list)
+    enough: anyio.Event | None = None
+    enough_at: int = 0
+
+    def tools(self) -> dict[str, Any]:
+        """The tools there are, by name."""
+        assert self.client
+        return {tool.name: tool for tool in self.portal.call(self.client.list_tools)}
+
+    def read(self, uri: str) -> Any:
+        """What a resource holds."""
+        assert self.client
+        return json.loads(self.portal.call(self.client.read_resource, uri)[0].text)
+
+    def prompt(self, name: str, **arguments: str) -> str:
+        """The text of a prompt."""
+        assert self.client
+        got = self.portal.call(self.client.get_prompt, name, arguments)
+        return str(got.messages[0].content.text)
+
+    def call(self, tool: str, /, **arguments: Any) -> Any:
+        """What the tool answers; an error of the protocol is raised."""
+        return self.portal.call(self._call, tool, arguments)
+
+    def result(self, tool: str, /, **arguments: Any) -> Any:
+        """The structured content of success."""
+        answer = self.call(tool, **arguments)
+        assert not answer.is_error, answer
+        assert answer.content[0].text
+        return answer.structured_content
+
+    def call_and_cancel(self, tool: str, /, after: int, **arguments: Any) -> None:
+        """Cancel the call once it has reported progress `after` times."""
+        self.portal.call(self._call_and_cancel, tool, after, arguments)
+
+    async def _call(self, tool: str, arguments: dict[str, Any]) -> Any:
+        assert self.client
+        return await self.client.call_tool(tool, arguments, raise_on_error=False)
+
+    async def _call_and_cancel(self, tool: str, after: int, arguments: dict[str, Any]) -> None:
+        self.enough, self.enough_at = anyio.Event(), len(self.progress) + after
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._call, tool, arguments)
+            await self.enough.wait()
+            group.cancel_scope.cancel()
+
+    async def _on_progress(self, done: float, total: float | None, _message: str | None) -> None:
+        self.progress.append((done, total))
+        if self.enough and len(self.progress) >= self.enough_at:
+            self.enough.set()
+
+    async def _on_question(self, message: str, response_type: Any, _params: Any, _context: Any) -> Any:
+        self.asked.append(message)
+        if not self.answer:
+            return ElicitResult(action="decline")
+        return response_type(**dict.fromkeys(response_type.__dataclass_fields__, True))
+
+
+@contextmanager
+def editor(folder: Path, data: Path, *options: str, mode: str = "legacy") -> Iterator[Editor]:
+    """An editor that works in `folder`."""
+    arguments = ["mcp", "--data", str(data), *options]
+    transport = StdioTransport(
+        COMMAND, arguments, cwd=str(folder), keep_alive=False, log_file=folder.parent / "mcp.log"
+    )
+    with start_blocking_portal() as portal:
+        running = Editor(portal)
+        client = Client(
+            transport,
+            mode=mode,
+            progress_handler=running._on_progress,
+            elicitation_handler=running._on_question,
+            timeout=CEILING_SECONDS,
+        )
+        with portal.wrap_async_context_manager(client) as running.client:
+            yield running
+
+
+def run_research_agent(folder: Path, data: Path, *arguments: str) -> tuple[int, Any]:
+    """The exit code and the JSON of one command."""
+    command = [COMMAND, *arguments, "--json", "--data", str(data)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=CEILING_SECONDS)
+    assert not done.stderr, done.stderr
+    return done.returncode, json.loads(done.stdout)

@@ -1,0 +1,85 @@
+"""An index of passages in memory, for tests of what is kept beside it: it keeps its port's promises."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from shared.knowledge.index import PassageIndex
+from shared.knowledge.passages import SearchHit
+from shared.rpc.errors import Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from shared.knowledge.passages import DocumentRef, Passage, SearchQuestion
+
+
+class MemoryIndex(PassageIndex):
+    """Passages by document; `down` makes it answer nothing, `replaced` counts its writes."""
+
+    def __init__(self) -> None:
+        self.down = False
+        self.replaced = 0
+        self._revisions: dict[DocumentRef, int] = {}
+        self._passages: dict[DocumentRef, list[Passage]] = {}
+        self._lock = threading.Lock()
+
+    def replace(self, document: DocumentRef, revision: int, passages: Sequence[Passage]) -> bool:
+        with self._writing():
+            self.replaced += 1
+            if self._revisions.get(document, 0) > revision or (
+                self._revisions.get(document) == revision and document not in self._passages
+            ):
+                return False
+            self._revisions[document] = revision
+            self._passages[document] = list(passages)
+            return True
+
+    def delete(self, document: DocumentRef, revision: int) -> bool:
+        with self._writing():
+            if self._revisions.get(document, 0) > revision:
+                return False
+            self._revisions[document] = revision
+            self._passages.pop(document, None)
+            return True
+
+    def forget(self, document: DocumentRef) -> None:
+        with self._writing():
+            self._revisions.pop(document, None)
+            self._passages.pop(document, None)
+
+    def delete_collection(self, tenant_id: str, collection: str) -> None:
+        with self._writing():
+            for document in [*self._passages]:
+                if (document.tenant_id, document.collection) == (tenant_id, collection):
+                    del self._passages[document]
+
+    def holds(self, document: DocumentRef, revision: int) -> bool:
+        with self._writing():
+            return self._revisions.get(document, 0) >= revision and document in self._passages
+
+    def count(self, tenant_id: str, collection: str | None = None) -> int:
+        return sum(
+            len(passages)
+            for document, passages in self._passages.items()
+            if document.tenant_id == tenant_id and collection in (None, document.collection)
+        )
+
+    def search(
+        self, question: SearchQuestion, told: Callable[[Iterable[Passage]], None] = lambda _: None
+    ) -> list[SearchHit]:
+        wanted = set(question.text.lower().split())
+        hits = []
+        for document, passages in self._passages.items():
+            if document.tenant_id == question.tenant_id and document.collection in question.collections:
+                for passage in passages:
+                    overlap = len(wanted & set(passage.text.lower().split())) / len(wanted)
+                    hits.append(SearchHit(passage, overlap, overlap, overlap))
+        told(hit.passage for hit in hits)
+        return sorted((each for each in hits if each.score), key=lambda each: -each.score)[: question.top_k]
+
+    def _writing(self) -> threading.Lock:
+        if self.down:
+            raise Unavailable
+        return self._lock

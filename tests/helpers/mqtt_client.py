@@ -1,0 +1,205 @@
+"""A broker of its own for a test, and clients that see every packet."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import socket
+from collections import deque
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+from infra.local.broker.authorization import FleetAccessRules
+from infra.local.broker.limits import Limits
+from infra.local.broker.local_broker import LocalBroker
+from infra.local.mqtt.decoding import decode
+from infra.local.mqtt.encoding import encode
+from infra.local.mqtt.framing import Framer
+from infra.local.mqtt.packets import (
+    MQTT_3,
+    MQTT_5,
+    Connack,
+    Connect,
+    Disconnect,
+    Packet,
+    Pingreq,
+    Pingresp,
+    Publish,
+    Suback,
+    Subscribe,
+    SubscriptionRequest,
+)
+from infra.local.sockets import listen
+from tests.helpers.wait import CEILING_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+
+    from infra.local.broker.authorization import ClientIdentity
+    from infra.local.broker.messages import BrokerMessage
+
+TOKEN: Final = "the-backends-word"
+BACKEND: Final = "kho-backend-1"
+PATIENT: Final = Limits(connect_seconds=CEILING_SECONDS)
+"""The broker's limits where no test depends on how soon a client is let in."""
+UP, DOWN = "devices/lamp/up", "devices/lamp/down"
+
+Kind = TypeVar("Kind", bound=Packet)
+
+
+async def admit_all(_: ClientIdentity) -> bool:
+    """Any device."""
+    return True
+
+
+async def admit_none(_: ClientIdentity) -> bool:
+    """No device."""
+    return False
+
+
+class BrokerUnderTest(Protocol):
+    """A running broker, whichever it is."""
+
+    @property
+    def port(self) -> int:
+        """Where it listens on loopback."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedBroker:
+    """The embedded broker, running."""
+
+    broker: LocalBroker
+    port: int
+
+    @contextmanager
+    def heard(self, topic_filter: str) -> Iterator[queue.Queue[BrokerMessage]]:
+        """The messages that a filter matches."""
+        messages: queue.Queue[BrokerMessage] = queue.Queue()
+        stop = self.broker.listen(topic_filter, messages.put)
+        try:
+            yield messages
+        finally:
+            stop()
+
+
+@contextmanager
+def running_broker(
+    limits: Limits = PATIENT,
+    admits: Callable[[ClientIdentity], Awaitable[bool]] = admit_all,
+    clock: Callable[[], float] | None = None,
+) -> Iterator[EmbeddedBroker]:
+    """A broker that admits whom the test wants."""
+    listener = listen("127.0.0.1", 0)
+    broker = LocalBroker(listener, FleetAccessRules(TOKEN, admits), limits, clock)
+    try:
+        yield EmbeddedBroker(broker, listener.getsockname()[1])
+    finally:
+        broker.close()
+
+
+@dataclass
+class RawMqttClient:
+    """A client that does nothing by itself."""
+
+    port: int
+    level: int = MQTT_3
+    _framer: Framer = field(default_factory=lambda: Framer(1_000_000))
+    _frames: deque[tuple[int, bytes]] = field(default_factory=deque)
+
+    def __post_init__(self) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", self.port), timeout=CEILING_SECONDS)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def __enter__(self) -> RawMqttClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Go, and wait until the broker has seen it."""
+        with self.socket:
+            if self.socket.fileno() < 0:
+                return
+            with contextlib.suppress(OSError):
+                self.socket.shutdown(socket.SHUT_WR)
+                while self.socket.recv(65_536):
+                    continue
+
+    def send(self, *packets: Packet) -> None:
+        """Send packets in one piece; a broker that ends the connection meanwhile is heard by `receive`."""
+        with contextlib.suppress(ConnectionError):
+            self.socket.sendall(b"".join(encode(packet, self.level) for packet in packets))
+
+    def receive(self) -> Packet | None:
+        """The next packet, None at the connection's end."""
+        while not self._frames:
+            try:
+                data = self.socket.recv(65_536)
+            except ConnectionResetError:
+                return None
+            if not data:
+                return None
+            self._frames.extend(self._framer.feed(data))
+        return decode(*self._frames.popleft(), self.level)
+
+    def expect(self, kind: type[Kind]) -> Kind:
+        """The next packet, which is of this kind."""
+        packet = self.receive()
+        assert isinstance(packet, kind), packet
+        return packet
+
+    def connect(self, client_id: str, **about: object) -> Connack:
+        """What the broker answers to a CONNECT."""
+        if client_id.startswith(BACKEND):
+            about = {"user_name": "kho", "password": TOKEN.encode()} | about
+        self.send(Connect(client_id, self.level, **about))  # type: ignore[arg-type]  # each as the test gives it
+        return self.expect(Connack)
+
+    def subscribe(self, *filters: str, qos: int = 0) -> list[int]:
+        """What SUBACK says of each filter."""
+        self.send(Subscribe(1, [SubscriptionRequest(topic_filter, qos) for topic_filter in filters]))
+        return self.expect(Suback).reasons
+
+    def publish(self, topic: str, payload: bytes = b"", **about: object) -> None:
+        """Send a message."""
+        self.send(Publish(topic, payload, **about))  # type: ignore[arg-type]  # each as the test gives it
+
+    def settle(self) -> list[Packet]:
+        """What came before the broker has dealt with all that was sent."""
+        self.send(Pingreq())
+        packets: list[Packet] = []
+        while not isinstance(packet := self.receive(), Pingresp):
+            assert packet is not None, packets
+            packets.append(packet)
+        return packets
+
+
+def client(served: BrokerUnderTest, client_id: str, level: int = MQTT_3, **about: object) -> RawMqttClient:
+    """A client that is connected."""
+    wire = RawMqttClient(served.port, level)
+    assert wire.connect(client_id, **about).reason == 0
+    return wire
+
+
+def backend(served: BrokerUnderTest, level: int = MQTT_5) -> RawMqttClient:
+    """The backend's own client, connected."""
+    return client(served, BACKEND, level)
+
+
+def disconnect_reason(wire: RawMqttClient) -> int | None:
+    """Why the broker has ended the connection, None where it says nothing; nothing else may come before."""
+    packet = wire.receive()
+    if packet is None:
+        return None
+    assert isinstance(packet, Disconnect), packet
+    assert wire.receive() is None
+    return packet.reason
+
+
+def next_lifecycle_event(messages: queue.Queue[BrokerMessage], kind: str, client_id: str = "lamp") -> dict[str, object]:
+    """The next lifecycle event, which is of this kind."""
+    message = messages.get(timeout=CEILING_SECONDS)
+    assert message.topic == f"$aws/events/presence/{kind}/{client_id}"
+    told: dict[str, object] = json.loads(message.payload)
+    return told

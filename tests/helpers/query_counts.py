@@ -1,0 +1,44 @@
+"""What queries have noted to be counted, the stream that tells of it, and an index that is away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infra.local.dynamodb import connect
+from shared.experiences.repository import experiences_table
+from shared.rpc.errors import Unavailable
+from tests.helpers.experience_client import call_successfully
+from workers import count_queries
+
+
+def pending_counts(store: str) -> list[dict[str, Any]]:
+    """The keys of what queries have returned and nobody has counted."""
+    pages = connect(store).get_paginator("scan").paginate(TableName=experiences_table().name, ConsistentRead=True)
+    items = [item for page in pages for item in page["Items"] if item["pk"]["S"].startswith("served#")]
+    return [{"pk": item["pk"], "sk": item["sk"]} for item in items]
+
+
+def stream_event(*keys: Any) -> dict[str, Any]:
+    """The stream's event about the items under `keys`."""
+    return {
+        "Records": [
+            {"eventID": "1", "eventName": "INSERT", "dynamodb": {"Keys": key, "SequenceNumber": str(number)}}
+            for number, key in enumerate(keys)
+        ]
+    }
+
+
+def count_all(store: str) -> None:
+    """Have everything counted that is noted."""
+    keys = pending_counts(store)
+    assert not keys or count_queries.handler(stream_event(*keys), None) == {"batchItemFailures": []}
+
+
+def counts(*ids: str) -> list[int]:
+    """How often each of these was returned, as far as it is counted."""
+    return [call_successfully("get_experience", id=id_)["query_count"] for id_ in ids]
+
+
+def unavailable_index() -> Any:
+    """What stands in for an index that is away."""
+    raise Unavailable("The vector store is not answering.")

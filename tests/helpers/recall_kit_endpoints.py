@@ -1,0 +1,67 @@
+"""Seed 003's own example, and whoever asks at each of its doors."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from mcp.client import Client as SdkClient
+
+if TYPE_CHECKING:
+    from tests.helpers.kho_server import KhoServer
+
+
+Ask = Callable[..., Any]
+"""Asks a method of `recall-kit/` at one of its doors."""
+EXPERIENCE: dict[str, Any] = {
+    "title": "React useState not updating state",
+    "problem_description": "State variable not updating after setState call in React 18",
+    "root_cause": "React 18's strict mode causes double rendering, and direct state updates may be batched incorrectly",
+    "solution": "Use functional update form: setState(prev => prev + 1) instead of setState(count + 1)",
+    "context": "React 18+ with strict mode enabled\n\nCode example:\nconst [count, setCount] = useState(0);\n"
+    "setCount(count + 1); // Wrong\nsetCount(prev => prev + 1); // Correct",
+    "keywords": ["react", "hooks", "state"],
+}
+REQUIRED = {name: EXPERIENCE[name] for name in ("title", "problem_description", "solution")}
+
+
+def call_http(server: KhoServer, **headers: str) -> Ask:
+    """Ask at a method's own route; whether the status says what the body says."""
+
+    def ask(method: str, /, **params: Any) -> Any:
+        response = server.post(f"/recall-kit/{method}", json.dumps(params).encode(), **headers)
+        said = json.loads(response.data)
+        assert said["success"] is (response.status == 200)
+        return said
+
+    return ask
+
+
+def call_jsonrpc(server: KhoServer) -> Ask:
+    """Ask at the JSON-RPC door, which answers failures as results too."""
+
+    def ask(method: str, /, **params: Any) -> Any:
+        answer = server.rpc({"jsonrpc": "2.0", "method": f"recall-kit/{method}", "params": params, "id": 1})
+        assert answer.keys() == {"jsonrpc", "result", "id"}, answer
+        return answer["result"]
+
+    return ask
+
+
+def call_mcp(server: KhoServer, mode: str) -> Ask:
+    """Ask at the MCP door that is open to everyone."""
+
+    def ask(method: str, /, **params: Any) -> Any:
+        async def call() -> Any:
+            async with SdkClient(f"{server.address}/mcp/recall-kit", mode=mode) as client:
+                return await client.call_tool(method, params)
+
+        result = asyncio.run(call())
+        said = result.structured_content
+        assert said["success"] is not bool(result.is_error)
+        assert json.loads(result.content[0].text) == said
+        return said
+
+    return ask

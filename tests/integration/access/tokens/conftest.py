@@ -1,0 +1,45 @@
+"""Tokens of an identity provider, verified with keys that it really publishes, on loopback."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from shared.access import jwks
+from tests.helpers.identity_provider import IdentityProvider, identity_provider
+from tests.helpers.token_verification import ShiftedClock
+from tests.helpers.wait import CEILING_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for the provider as long as a busy machine takes."""
+    monkeypatch.setattr(jwks, "_CONNECT_SECONDS", CEILING_SECONDS)
+    monkeypatch.setattr(jwks, "_READ_SECONDS", CEILING_SECONDS)
+
+
+@pytest.fixture(scope="module")
+def shared_provider() -> Iterator[IdentityProvider]:
+    """The provider of all tests here; `provider` puts its keys back."""
+    with identity_provider() as provider:
+        yield provider
+
+
+@pytest.fixture
+def provider(shared_provider: IdentityProvider) -> Iterator[IdentityProvider]:
+    """The provider, with the keys that it began with."""
+    keys = dict(shared_provider.keys)
+    shared_provider.asked.clear()
+    yield shared_provider
+    shared_provider.keys, shared_provider.down = keys, False
+    shared_provider.publish()
+
+
+@pytest.fixture
+def clock() -> ShiftedClock:
+    """The clock that a test puts forward."""
+    return ShiftedClock()

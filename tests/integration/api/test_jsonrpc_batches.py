@@ -1,0 +1,35 @@
+"""A batch's calls are under way at once."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import TYPE_CHECKING, Any
+
+from endpoints import jsonrpc
+from shared.rpc import invoke
+from tests.helpers.mcp_events import event
+from tests.helpers.wait import CEILING_SECONDS
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def test_batch_calls_run_concurrently(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each answers only when all are there; one after the other, or fewer at once, none ever would."""
+    all_there = threading.Barrier(jsonrpc.MAX_BATCH, timeout=CEILING_SECONDS)
+
+    def together(_function: str, payload: bytes) -> bytes:
+        all_there.wait()
+        return json.dumps({"result": json.loads(payload)["params"]}).encode()
+
+    monkeypatch.setattr(invoke, "_transport", [together])
+    calls: list[Any] = [
+        {"jsonrpc": "2.0", "method": "tool-server/tools/list", "params": {"number": number}, "id": number}
+        for number in range(jsonrpc.MAX_BATCH)
+    ]
+    answer = jsonrpc.handler(event(calls, path="/jsonrpc"), None)
+    said = json.loads(answer["body"])
+    assert (
+        [each["result"]["number"] for each in said] == [each["id"] for each in said] == list(range(jsonrpc.MAX_BATCH))
+    )

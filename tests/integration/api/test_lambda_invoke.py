@@ -1,0 +1,127 @@
+"""The seam as it is deployed: doors call functions by Lambda's API, here spoken by a server on loopback."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from shared.config import config
+from shared.rpc import invoke
+from shared.rpc.caller import LOCAL
+from shared.rpc.errors import Conflict, Internal, KhoError, OutOfTime, TooManyRequests, Unavailable
+from tests.helpers.wait import CEILING_SECONDS, until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class FakeLambda(BaseHTTPRequestHandler):
+    """Answers invocations by the name of the function."""
+
+    seen: list[tuple[str, Any]]
+    traces: list[str | None]
+    released: threading.Event
+
+    def do_POST(self) -> None:
+        name = self.path.split("/")[3]
+        call = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.seen.append((name, call))
+        self.traces.append(self.headers["x-amzn-trace-id"])
+        match name.removeprefix("stack-"):
+            case "echo":
+                self.answer(200, {"result": call["params"]})
+            case "refusing":
+                self.answer(200, {"error": Conflict("Taken.", code="ALREADY_EXISTS", details={"id": 1}).record()})
+            case "crashing":
+                self.answer(200, {"errorMessage": "secret trace"}, **{"X-Amz-Function-Error": "Unhandled"})
+            case "throttled":
+                self.answer(429, {"message": "Rate"}, **{"x-amzn-errortype": "TooManyRequestsException"})
+            case "broken":
+                self.answer(500, {"message": "down"}, **{"x-amzn-errortype": "ServiceException"})
+            case "slow":
+                self.released.wait(CEILING_SECONDS)
+
+    def answer(self, status: int, body: Any, **headers: str) -> None:
+        content = json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in {"content-length": str(len(content)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, Any]]]:
+    """The invocations that reach Lambda, while doors call by it."""
+    FakeLambda.seen, FakeLambda.traces, FakeLambda.released = [], [], threading.Event()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), FakeLambda)
+    threading.Thread(target=server.serve_forever).start()
+    monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    monkeypatch.setenv("KHO_FUNCTION_PREFIX", "stack")
+    monkeypatch.setattr(invoke, "TIME_LIMIT", CEILING_SECONDS)
+    monkeypatch.setattr(invoke, "_CONNECT_SECONDS", CEILING_SECONDS)
+    monkeypatch.setattr(invoke, "_transport", [])
+    config.cache_clear()
+    invoke._lambda.cache_clear()
+    yield FakeLambda.seen
+    FakeLambda.released.set()
+    server.shutdown()
+    server.server_close()
+    config.cache_clear()
+    invoke._lambda.cache_clear()
+
+
+def call(function: str, params: Any = None) -> Any:
+    return invoke.invoke(function, "server/method", params or {}, LOCAL, "correlation-1")
+
+
+def test_invoke_reaches_the_named_function_with_the_caller(seen: list[tuple[str, Any]]) -> None:
+    assert call("echo", {"text": "Xin chào \x00"}) == {"text": "Xin chào \x00"}
+    assert seen == [
+        (
+            "stack-echo",
+            {
+                "method": "server/method",
+                "params": {"text": "Xin chào \x00"},
+                "caller": LOCAL.record(),
+                "correlation_id": "correlation-1",
+            },
+        )
+    ]
+
+
+def test_invoke_propagates_the_trace(seen: list[tuple[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
+    monkeypatch.setenv("_X_AMZN_TRACE_ID", trace)
+    call("echo")
+    assert FakeLambda.traces == [trace]
+
+
+def test_error_round_trip(seen: list[tuple[str, Any]]) -> None:
+    with pytest.raises(Conflict) as caught:
+        call("refusing")
+    assert (caught.value.name, caught.value.message, caught.value.details) == ("ALREADY_EXISTS", "Taken.", {"id": 1})
+
+
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [("crashing", Internal), ("throttled", TooManyRequests), ("broken", Unavailable), ("slow", OutOfTime)],
+)
+def test_lambda_failures_are_mapped_and_not_retried(
+    seen: list[tuple[str, Any]], function: str, kind: type[KhoError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kind is OutOfTime:
+        monkeypatch.setattr(invoke, "TIME_LIMIT", 0.3)
+    with pytest.raises(kind) as caught:
+        call(function)
+    assert "secret" not in str(caught.value.record())
+    until(lambda: seen)  # the server may take note of a call only after its caller has given up
+    assert len(seen) == 1

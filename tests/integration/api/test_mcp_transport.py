@@ -1,0 +1,166 @@
+"""What the MCP door lets in, and how it holds: hosts and origins, messages that are none, many at once."""
+
+from __future__ import annotations
+
+import gc
+import json
+import logging
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from mcp_types import CallToolRequestParams
+
+from api.mcp_server import VERSION, server_for_catalog
+from api.mcp_transport import McpTransport
+from endpoints import mcp
+from shared.rpc.mcp_catalog import mcp_catalog
+from tests.helpers.mcp_events import (
+    HANDSHAKE,
+    MODERN,
+    REVISIONS,
+    event,
+    in_process_mcp_server,
+    initialize_event,
+    request_event,
+    response_message,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+INTERNALS = ("Traceback", "pydantic", "botocore", "Error:", ".py", "site-packages")
+
+
+@pytest.fixture(scope="module")
+def transport(store: str) -> Iterator[McpTransport]:
+    """The door's own, with the methods behind it called as they are on one machine."""
+    with in_process_mcp_server() as made:
+        yield made
+
+
+@pytest.mark.parametrize("revision", HANDSHAKE)
+def test_handshake_negotiates_the_requested_revision(transport: McpTransport, revision: str) -> None:
+    result = response_message(mcp.handle_message(initialize_event(revision), transport))["result"]
+    assert result["protocolVersion"] == revision
+    assert result["serverInfo"] == {"name": "kho", "title": "Kho", "version": VERSION}
+    assert set(result["capabilities"]) == {"tools", "resources", "prompts", "completions"}
+    assert (
+        mcp.handle_message(event({"jsonrpc": "2.0", "method": "notifications/initialized"}), transport)["statusCode"]
+        == 202
+    )
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_crash_details_are_not_exposed(transport: McpTransport, revision: str) -> None:
+    server = server_for_catalog(mcp_catalog())
+
+    async def crash(_context: Any, _params: Any) -> dict[str, Any]:
+        raise RuntimeError("hunter2")
+
+    server.add_request_handler("tools/call", CallToolRequestParams, crash)
+    crashing = McpTransport(server)
+    answer = mcp.handle_message(request_event("tools/call", revision, name="x"), crashing)
+    crashing.close()
+    error = response_message(answer)["error"]
+    assert (error["code"], error["message"]) == (-32603, "Internal error")
+    assert error["data"]["details"] == {"correlation_id": "0123456789ab"}
+    assert "hunter2" not in answer["body"]
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("", -32700),
+        ("{", -32700),
+        ("[" * 70 + "]" * 70, -32700),
+        ("[]", -32600),
+        ('[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', -32600),
+        ("1", -32600),
+        ('{"id": 1, "method": "ping"}', -32600),
+        ('{"jsonrpc": "2.0", "id": true, "method": "ping"}', -32600),
+        ('{"jsonrpc": "2.0", "id": 1, "method": 1}', -32600),
+        ('{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "\\ud800"}}', -32602),
+        ('{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": 1}}', -32602),
+        ('{"jsonrpc": "2.0", "id": 1, "method": "no/such"}', -32601),
+        ('{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"_meta": []}}', -32602),
+    ],
+)
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_invalid_messages(transport: McpTransport, body: str, code: int, revision: str) -> None:
+    answer = mcp.handle_message(event(body, mcp_protocol_version=revision, mcp_method="tools/call"), transport)
+    # Without the envelope of the newest revision, that is what is wrong first.
+    expected = {code, -32602, -32020} if revision == MODERN and code in (-32601, -32602) else {code}
+    assert response_message(answer)["error"]["code"] in expected
+    assert not any(internal in answer["body"] for internal in INTERNALS)
+
+
+def test_only_json_content_type_is_accepted(transport: McpTransport) -> None:
+    answer = mcp.handle_message(event("{}", content_type="text/plain"), transport)
+    assert (answer["statusCode"], response_message(answer)["error"]["code"]) == (400, -32600)
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_streams_and_sessions_are_not_supported(transport: McpTransport, method: str) -> None:
+    answer = mcp.handle_message(event("", method), transport)
+    assert (answer["statusCode"], answer["headers"]["allow"]) == (405, "POST")
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"host": "127.0.0.1:8001"}, 200),
+        ({"host": "[::1]:8001"}, 200),
+        ({"host": "evil.example"}, 403),
+        ({"host": "evil.example:8001"}, 403),
+        ({"host": "localhost.evil.example"}, 403),
+        ({"host": ""}, 403),
+        ({"origin": "http://localhost:8001"}, 200),
+        ({"origin": "http://localhost:6274"}, 200),
+        ({"origin": "https://evil.example"}, 403),
+        ({"origin": "https://localhost.evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": "http://["}, 403),
+        ({"x_forwarded_port": "no number"}, 200),
+    ],
+)
+def test_foreign_origins_are_rejected(transport: McpTransport, headers: dict[str, str], status: int) -> None:
+    initialize = json.loads(initialize_event("2025-11-25")["body"])
+    assert mcp.handle_message(event(initialize, **headers), transport)["statusCode"] == status
+
+
+@pytest.fixture
+def _without_logs() -> Iterator[None]:
+    """Let nothing be logged: the test's own runner keeps every line."""
+    logging.disable()
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.usefixtures("_without_logs")
+def test_many_events_then_fifty_at_once(transport: McpTransport) -> None:
+    """All are answered, and none leaves memory behind."""
+    alone = McpTransport(server_for_catalog(mcp_catalog()))
+    asked = [initialize_event("2025-11-25"), *(request_event("tools/list", revision) for revision in REVISIONS)]
+
+    def answered(number: int) -> bool:
+        answer = mcp.handle_message(asked[number % len(asked)], alone)
+        return answer["statusCode"] == 200 and "result" in response_message(answer)
+
+    tracemalloc.start()
+    assert all(answered(number) for number in range(30))
+    gc.collect()
+    before, _ = tracemalloc.get_traced_memory()
+    assert all(answered(number) for number in range(40))
+    gc.collect()
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert after - before < 20_000
+    assert alone.capacity == 1
+    with ThreadPoolExecutor(50) as pool:
+        assert all(pool.map(answered, range(50)))
+    assert alone.capacity <= 50
+    alone.close()

@@ -1,0 +1,107 @@
+"""A device that says hello as soon as it is connected: one session, whichever of the two is heard of first."""
+
+from __future__ import annotations
+
+import base64
+import json
+import queue
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from infra.local.simulator.quirks import Quirk
+from tests.helpers.device_backend import DeviceBackend, DeviceUnderTest, running_device_backend
+from tests.helpers.wait import CEILING_SECONDS, until
+from workers import device_inbox, device_presence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[DeviceBackend]:
+    """Nothing is brought to the workers but by the tests, in their order."""
+    with pytest.MonkeyPatch.context() as settings:
+        settings.setenv("KHO_AUDIO_SERVER", "audio.example")
+        with running_device_backend() as running:
+            yield running
+
+
+@pytest.fixture
+def connected(home: DeviceBackend) -> Iterator[queue.SimpleQueue[dict[str, Any]]]:
+    """The lifecycle events of those that connect."""
+    events: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    stop = home.core.broker.listen(
+        "$aws/events/presence/connected/+",
+        lambda message: None if b"kho-backend-" in message.payload else events.put(json.loads(message.payload)),
+    )
+    yield events
+    stop()
+
+
+def hear(one: DeviceUnderTest) -> None:
+    """Bring what the device has said first to its function."""
+    until(lambda: one.up)
+    said = base64.b64encode(one.up[0]).decode("ascii")
+    device_inbox.handler({"payload": said, "device_id": one.id, "timestamp": int(time.time() * 1000)}, None)
+
+
+def told(one: DeviceUnderTest) -> str:
+    """The session that the device's latest hello was answered with."""
+    answers = [each["session_id"] for each in one.down if each["type"] == "hello"]
+    return str(answers[-1])
+
+
+def session_of(one: DeviceUnderTest) -> str:
+    session = one.sessions.read().session
+    return session.id if session else ""
+
+
+def test_hello_event_before_connect_event(home: DeviceBackend, connected: queue.SimpleQueue[dict[str, Any]]) -> None:
+    with home.device(Quirk.HELLO) as one:
+        event = connected.get(timeout=CEILING_SECONDS)
+        hear(one)
+        assert session_of(one) == told(one)
+        device_presence.handler(event, None)
+        assert one.sessions.read().presence
+        assert (len(one.sent("initialize")), session_of(one)) == (1, told(one))
+
+
+def test_hello_event_during_connect_processing(
+    home: DeviceBackend, connected: queue.SimpleQueue[dict[str, Any]]
+) -> None:
+    with home.device(Quirk.HELLO) as one, ThreadPoolExecutor(1) as other:
+        handled = other.submit(device_presence.handler, connected.get(timeout=CEILING_SECONDS), None)
+        until(lambda: one.sent("initialize"))  # which a device that waits for its hello's answer does not answer
+        hear(one)
+        handled.result(CEILING_SECONDS)
+        assert (len(one.sent("initialize")), session_of(one)) == (1, told(one))
+        assert one.text("self.test.echo", text="x") == "x"
+        assert one.down[-1]["session_id"] == told(one)
+
+
+def test_later_hello_starts_a_new_session(home: DeviceBackend, connected: queue.SimpleQueue[dict[str, Any]]) -> None:
+    with home.device() as one:
+        device_presence.handler(connected.get(timeout=CEILING_SECONDS), None)
+        first, said = session_of(one), len(one.up)
+        one.fleet.do(one.simulated.hello)
+        until(lambda: len(one.up) > said)
+        del one.up[:said]
+        hear(one)
+        assert first != session_of(one) == told(one)
+        assert [each["method"] for each in one.sent("initialize")] == ["initialize"] * 2
+
+
+def test_reconnected_device_is_initialized_again(
+    home: DeviceBackend, connected: queue.SimpleQueue[dict[str, Any]]
+) -> None:
+    # Its second hello is not answered, so that it says nothing for a while.
+    with home.device(Quirk.HELLO, hello_seconds=0.2) as one:
+        connected.get(timeout=CEILING_SECONDS)
+        hear(one)
+        before = session_of(one)
+        one.drop()
+        device_presence.handler(connected.get(timeout=CEILING_SECONDS), None)
+        assert session_of(one) != before

@@ -1,0 +1,118 @@
+"""Least privilege for what talks to devices: policies allow the DynamoDB actions that the code makes, and no other."""
+
+from __future__ import annotations
+
+import base64
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from shared.devices import keys
+from shared.devices.notifications import Notifications
+from shared.devices.protocol import DeviceNotification
+from shared.dynamodb import Write
+from shared.rpc.caller import ROLES, Caller
+from tests.helpers.device_backend import DeviceBackend, DeviceUnderTest, running_device_backend
+from tests.integration.iam.test_policies import (
+    allowed,  # a fixture
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+Made = set[tuple[str, str]]
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[DeviceBackend]:
+    with running_device_backend() as running:
+        yield running
+
+
+@pytest.fixture
+def one(home: DeviceBackend) -> Iterator[DeviceUnderTest]:
+    with home.device() as connected:
+        yield connected
+
+
+def ask(handler: Callable[..., Any], **params: Any) -> Any:
+    caller = Caller("tester", frozenset(ROLES), "local")
+    call = {"method": "", "params": params, "caller": caller.record(), "correlation_id": "policy-test"}
+    answer = handler(call, None)
+    assert "result" in answer, answer
+    return answer["result"]
+
+
+def leave_a_part_of_an_older_catalogue(one: DeviceUnderTest) -> None:
+    """One that was longer than the next: what is left of it is deleted."""
+    partition = keys.device("local", one.id)
+    sk = f"{keys.catalogue(one.simulated.firmware.board, one.simulated.firmware.version)}07"
+    one.sessions._table.write(Write("Put", {"pk": partition, "sk": sk, "reading": "old", "tools": b"", "parts": 9}))
+
+
+def test_policy_of_device_reads(one: DeviceUnderTest, made: Made) -> None:
+    from device_server import devices_get, devices_list, notifications_list
+
+    for name, handler, params in (
+        ("devices_list", devices_list.handler, {}),
+        ("devices_get", devices_get.handler, {"device_id": one.id}),
+        ("notifications_list", notifications_list.handler, {"device_id": one.id}),
+    ):
+        made.clear()
+        ask(handler, **params)
+        assert made == allowed(f"device_server-{name}")
+
+
+def test_policy_of_tools_list(one: DeviceUnderTest, made: Made) -> None:
+    from device_server.tools_list import handler
+
+    leave_a_part_of_an_older_catalogue(one)
+    made.clear()
+    assert len(ask(handler, device_id=one.id)["tools"]) == 51
+    assert made == allowed("device_server-tools_list")
+
+
+def test_policy_of_tools_call(one: DeviceUnderTest, made: Made) -> None:
+    from device_server.tools_call import handler
+
+    leave_a_part_of_an_older_catalogue(one)
+    made.clear()
+    asked = {"device_id": one.id, "name": "self.test.echo", "arguments": {"text": "x"}}
+    assert ask(handler, **asked)["content"][0]["text"] == "x"
+    assert made == allowed("device_server-tools_call")
+
+
+def test_policy_of_presence_worker(one: DeviceUnderTest, made: Made) -> None:
+    from workers.device_presence import handler
+
+    leave_a_part_of_an_older_catalogue(one)
+    made.clear()
+    now = int(time.time() * 1000)
+    event = {"clientId": one.id, "timestamp": now, "eventType": "connected", "sessionIdentifier": "c" * 32}
+    handler(event | {"versionNumber": 0}, None)
+    assert one.sessions.read().session
+    assert made == allowed("workers-device_presence")
+
+
+def test_policy_of_inbox_worker(
+    home: DeviceBackend, one: DeviceUnderTest, made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from workers.device_inbox import handler
+
+    leave_a_part_of_an_older_catalogue(one)
+    kept = Notifications(one.sessions._table, "local", one.id)
+    monkeypatch.setattr("shared.devices.notifications.KEPT", 1)
+    monkeypatch.setattr("shared.devices.notifications.random.randrange", lambda _: 0)
+    kept.keep(DeviceNotification("notifications/old", {}), 1)
+    made.clear()
+
+    def say(raw: bytes) -> None:
+        payload = base64.b64encode(raw).decode()
+        handler({"device_id": one.id, "payload": payload, "timestamp": int(time.time() * 1000)}, None)
+
+    say(b'{"type":"mcp","payload":{"jsonrpc":"2.0","method":"notifications/new"}}')
+    say(b'{"type":"hello","version":3,"features":{"mcp":true},"transport":"udp"}')
+    assert one.sessions.read().session
+    assert [each.method for each in kept.page(10, None)[0]] == ["notifications/new"]
+    assert made == allowed("workers-device_inbox")

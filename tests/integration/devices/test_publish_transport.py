@@ -1,0 +1,77 @@
+"""A broker without a data plane, as any other than IoT Core: the whole talk, by publishing.
+
+It is our own, which tells of presence all the same; `make mosquitto` has Debian's mosquitto, which does not.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from infra.local.simulator.quirks import Quirk
+from shared.rpc.errors import Unavailable
+from tests.helpers.device_backend import DeviceBackend, running_device_backend
+from tests.helpers.mqtt_client import TOKEN, running_broker
+from tests.helpers.wait import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ECHO = "self.test.echo"
+
+
+@pytest.fixture(scope="module")
+def broker_port() -> Iterator[int]:
+    with running_broker() as broker:
+        yield broker.port
+
+
+@pytest.fixture(scope="module")
+def home(broker_port: int) -> Iterator[DeviceBackend]:
+    with pytest.MonkeyPatch.context() as settings:
+        settings.setenv("KHO_AUDIO_SERVER", "audio.example")
+        settings.setattr("tests.helpers.device_backend.BACKEND_TOKEN", TOKEN)
+        with running_device_backend(rules=True, broker_url=f"mqtt://127.0.0.1:{broker_port}") as running:
+            yield running
+
+
+def test_session_by_publishing(home: DeviceBackend) -> None:
+    with home.device(Quirk.SUBSCRIBES, Quirk.HELLO) as one:
+        until(lambda: one.simulated.tally.hellos_accepted == 1)
+        hello = next(each for each in one.down if each["type"] == "hello")
+        assert (hello["transport"], hello["udp"]["server"]) == ("udp", "audio.example")
+
+        def said_of_itself() -> tuple[str, str] | None:
+            session = one.sessions.read().session if one.known else None
+            return (session.name, session.version) if session and session.id == hello["session_id"] else None
+
+        until(said_of_itself)
+        assert said_of_itself() == ("simulated-esp32", "2.4.0")
+        assert (len(one.sent("initialize")), len(one.sent("tools/list")), len(one.tools())) == (1, 5, 51)
+        assert one.text(ECHO, text="đèn") == "đèn"
+        failed = one.call_error("self.test.fail", message='say "no"\n')
+        assert (failed.details["code"], failed.message) == (-32603, 'say "no"\n')
+        (content,) = one.call("self.camera.take_photo").content
+        assert content["type"] == "image"
+        one.fleet.do(lambda: one.simulated.notify("notifications/state_changed", newState="idle"))
+        until(one.notifications)
+        assert [(each.method, each.params) for each in one.notifications()] == [
+            ("notifications/state_changed", {"newState": "idle"})
+        ]
+        one.drop()
+        until(lambda: one.simulated.tally.hellos_accepted == 2)
+        assert one.text(ECHO, text="back") == "back"
+        assert json.loads(one.up[-1])["type"] == "mcp"
+
+
+def test_absent_device_is_reported_immediately(home: DeviceBackend) -> None:
+    with home.device(Quirk.SUBSCRIBES, Quirk.HELLO, reconnect_seconds=(3600.0, 3600.0)) as one:
+        until(lambda: one.simulated.tally.hellos_accepted == 1)
+        assert one.text(ECHO, text="x") == "x"
+        one.drop()
+        home.talks.exchange.line.close()  # type: ignore[attr-defined]  # so that it was not heard just now
+        error = one.call_error(ECHO, text="x")
+        assert isinstance(error, Unavailable)
+        assert error.name == "DEVICE_OFFLINE"

@@ -1,0 +1,77 @@
+"""One request_id, one effect, on the real store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from shared.rpc.errors import Conflict, NotFound
+from tests.helpers.document_agent import DocumentAgent, expect_error, stored_items
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def test_request_is_executed_once(agent: DocumentAgent) -> None:
+    first = agent.create("a", request_id="r-1")
+    again = agent.create("a", request_id="r-1")
+    assert again == first | {"replayed": True}
+    assert "replayed" not in first
+    expect_error(Conflict, "IDEMPOTENCY_MISMATCH", agent.create, "a", request_id="r-1", body="other")
+    expect_error(Conflict, "IDEMPOTENCY_MISMATCH", agent.create, "b", request_id="r-1")
+    expect_error(Conflict, "ALREADY_EXISTS", agent.create, "a", request_id="r-2")
+    other = DocumentAgent(f"{agent.tenant}-other")
+    assert "replayed" not in other.create("a", request_id="r-1"), "an id of another tenant's is another id"
+    patch = {"document_id": "a", "patch": {"metadata": {"title": "once"}}, "request_id": "r-1"}
+    assert agent("update_document", **patch)["revision"] == 2, "an id is one an action"
+    agent("update_document", document_id="a", patch={"metadata": {"title": "later"}})
+    assert agent("update_document", **patch) | {"replayed": None} == agent("update_document", **patch) | {
+        "replayed": None
+    }
+    assert agent.get("a")["metadata"] == {"title": "later"}
+    assert agent.history("a")[1]["request_id"] == "r-1"
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("move_document", {"new_parent_id": "p"}),
+        ("delete_document", {"reason": "x"}),
+        ("delete_document", {"recursive": True}),
+        ("restore_document", {}),
+        ("restore_document", {"recursive": True}),
+    ],
+)
+def test_every_write_method_is_idempotent(agent: DocumentAgent, method: str, params: dict[str, Any]) -> None:
+    agent.create("p")
+    agent.create("a")
+    agent.create("below", "a")
+    if method == "restore_document":
+        agent("delete_document", document_id="a", recursive=True)
+    if method == "delete_document" and "recursive" not in params:
+        agent("delete_document", document_id="below")
+    first = agent(method, document_id="a", **params, request_id="r")
+    before = stored_items(agent.tenant)
+    again = agent(method, document_id="a", **params, request_id="r")
+    assert again == first | {"replayed": True}
+    assert stored_items(agent.tenant) == before
+    expect_error(Conflict, "IDEMPOTENCY_MISMATCH", agent, method, document_id="p", **params, request_id="r")
+
+
+def test_rejected_request_id_can_be_reused(agent: DocumentAgent) -> None:
+    expect_error(NotFound, "NOT_FOUND", agent.create, "a", "p", request_id="r")
+    agent.create("p")
+    assert "replayed" not in agent.create("a", "p", request_id="r")
+
+
+def test_idempotency_record_expires_after_a_day(agent: DocumentAgent, clock: Callable[..., None]) -> None:
+    """The store may delete it later: it is not believed any more."""
+    agent.create("a")
+    patch = {"document_id": "a", "patch": {"metadata": {}}, "request_id": "r"}
+    agent("update_document", **patch)
+    clock(hours=23, minutes=59)
+    assert agent("update_document", **patch)["replayed"]
+    clock(minutes=2)
+    assert agent("update_document", **patch)["revision"] == 3
+    assert agent("update_document", **patch)["replayed"], "and kept from then on"

@@ -1,0 +1,279 @@
+"""Documents as they are found: what a write has changed is found, or gone, in the very next search."""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from shared.config import config
+from shared.documents import keys
+from shared.documents.queries import DocumentQueries
+from shared.dynamodb import Table, Write
+from shared.knowledge.index import knowledge_index
+from shared.knowledge.passages import DocumentRef, SearchQuestion
+from shared.services import document_index, immediate_indexing
+from shared.services.document_index import COLLECTION, drop_stale_hits, refresh_document
+from tests.helpers.wait import until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shared.knowledge.passages import SearchHit
+    from tests.helpers.document_agent import DocumentAgent
+
+pytestmark = pytest.mark.usefixtures("indexing")
+
+FERNS = "Ferns are watered at dawn."
+ROCKETS = "Rockets burn kerosene and oxygen."
+
+
+def hits(tenant: str, query: str = "watering ferns", **question: Any) -> list[SearchHit]:
+    """What a search finds of a tenant's documents, as they are now."""
+    return drop_stale_hits(
+        tenant, knowledge_index().search(SearchQuestion(query, tenant, (COLLECTION,), 20, **question))
+    )
+
+
+def found(tenant: str, query: str = "watering ferns", **question: Any) -> set[str]:
+    """Which documents a search finds."""
+    return {hit.passage.document.document_id for hit in hits(tenant, query, **question)}
+
+
+def texts(tenant: str, document_id: str) -> list[str]:
+    """All that is found of one document."""
+    return [hit.passage.text for hit in hits(tenant) if hit.passage.document.document_id == document_id]
+
+
+@pytest.fixture
+def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The documents whose passages are embedded from now on."""
+    seen: list[str] = []
+    real = knowledge_index().replace
+
+    def replace(document: DocumentRef, *given: Any) -> bool:
+        seen.append(document.document_id)
+        return real(document, *given)
+
+    monkeypatch.setattr(knowledge_index(), "replace", replace)
+    return seen
+
+
+@pytest.mark.parametrize("mime_type", ["text/markdown", "text/plain", "application/json"])
+def test_created_document_is_found_by_the_next_query(agent: DocumentAgent, mime_type: str) -> None:
+    body = {"text/markdown": f"# Garden\n\n{FERNS}\n", "application/json": f'{{\n  "care": "{FERNS}"\n}}'}.get(
+        mime_type, FERNS
+    )
+    agent(
+        "create_document",
+        document_id="a",
+        parent_id="root",
+        content={"mime_type": mime_type, "body": body},
+        metadata={"title": "Care", "tags": ["green", "wet"], "source": "cursor"},
+    )
+    (hit,) = hits(agent.tenant)
+    assert FERNS in hit.passage.text
+    assert (hit.passage.title, hit.passage.tags, hit.passage.source) == ("Care", ("green", "wet"), "a")
+    assert found(agent.tenant, tags=("wet", "green")) == {"a"}
+    assert found(agent.tenant, tags=("wet", "dry")) == set()
+
+
+def test_updated_document_is_found_with_new_text_only(agent: DocumentAgent) -> None:
+    agent.create("a", body="\n\n".join(f"{FERNS} {'Moss too. ' * 80}{number}" for number in range(4)))
+    assert len(texts(agent.tenant, "a")) > 1
+    agent("update_document", document_id="a", patch={"content": {"body": ROCKETS}})
+    assert texts(agent.tenant, "a") == [ROCKETS]
+
+
+def test_stale_index_entries_are_not_returned(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent.create("a", body=FERNS)
+    agent.create("b", body=FERNS)
+    monkeypatch.setattr(immediate_indexing._index, "_away_until", math.inf)
+    agent("update_document", document_id="a", patch={"content": {"body": ROCKETS}})
+    agent("delete_document", document_id="b")
+    assert hits(agent.tenant) == []
+    refresh_document(agent.tenant, "a")
+    assert texts(agent.tenant, "a") == [ROCKETS]
+    agent("restore_document", document_id="b")
+    assert found(agent.tenant) == {"a", "b"}
+
+
+def test_delete_hides_and_restore_returns_a_document(agent: DocumentAgent) -> None:
+    agent.create("a", body=FERNS)
+    agent("delete_document", document_id="a")
+    assert found(agent.tenant) == set()
+    assert knowledge_index().count(agent.tenant) == 0, "its passages are no longer kept"
+    agent("restore_document", document_id="a")
+    assert found(agent.tenant) == {"a"}
+
+
+def test_recursive_delete_hides_and_restore_returns_children(agent: DocumentAgent) -> None:
+    agent.create("top", body=FERNS)
+    for number in range(5):
+        agent.create(f"a{number}", "top", FERNS)
+        agent.create(f"b{number}", f"a{number}", FERNS)
+    everything = found(agent.tenant)
+    assert len(everything) == 11
+    agent("delete_document", document_id="top", recursive=True)
+    assert found(agent.tenant) == set()
+    assert knowledge_index().count(agent.tenant) == 0
+    agent("restore_document", document_id="top", recursive=True)
+    assert found(agent.tenant) == everything
+
+
+def test_scheduled_deletion_hides_the_document_at_its_time(agent: DocumentAgent, clock: Callable[..., None]) -> None:
+    agent.create("a", body=FERNS)
+    agent("delete_document", document_id="a", delete_at="2999-01-01T00:00:00Z")
+    assert found(agent.tenant) == {"a"}
+    clock(days=366 * 1000)
+    assert found(agent.tenant) == set()
+
+
+def test_update_of_unsearched_fields_does_not_reembed(agent: DocumentAgent, embedded: list[str]) -> None:
+    agent.create("folder")
+    agent.create("a", body=FERNS, metadata={"title": "Care", "tags": ["green"]})
+    embedded.clear()
+    agent.move("a", "folder")
+    agent("update_document", document_id="a", patch={"metadata": {"title": "Care", "tags": ["green"], "by": "cursor"}})
+    agent("update_document", document_id="a", patch={"is_human_readable": False})
+    assert found(agent.tenant) >= {"a"}
+    refresh_document(agent.tenant, "a")
+    assert embedded == []
+    agent("update_document", document_id="a", patch={"metadata": {"title": "Watering", "tags": ["wet"]}})
+    assert embedded == ["a"]
+    assert [hit.passage.title for hit in hits(agent.tenant, tags=("wet",))] == ["Watering"]
+
+
+def test_documents_older_than_the_index_are_found(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(immediate_indexing, "_REST_SECONDS", 0.0)
+    with monkeypatch.context() as patched:
+        patched.setattr(immediate_indexing, "refresh_document", lambda *_, **__: None)
+        agent.create("a", body=FERNS)
+        agent("update_document", document_id="a", patch={"metadata": {"title": "Care"}})
+    key = {"pk": keys.document(agent.tenant, "a"), "sk": keys.DOCUMENT}
+    Table(config().documents_table).write(Write("Update", key, expression="REMOVE searchable_since"))
+    refresh_document(agent.tenant, "a")
+    assert found(agent.tenant) == {"a"}
+    agent("update_document", document_id="a", patch={"is_human_readable": False})
+    assert found(agent.tenant) == {"a"}
+
+
+def test_late_worker_does_not_overwrite_an_update(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent.create("a", body=FERNS)
+    assert texts(agent.tenant, "a") == [FERNS]
+    refresh_late(agent, monkeypatch, lambda: agent("update_document", document_id="a", patch=patch("Ferns, not now.")))
+    assert texts(agent.tenant, "a") == ["Ferns, not now."]
+
+
+def test_late_worker_does_not_undo_a_deletion(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent.create("a", body=FERNS)
+    refresh_late(agent, monkeypatch, lambda: agent("delete_document", document_id="a"))
+    assert found(agent.tenant) == set()
+    assert knowledge_index().count(agent.tenant) == 0
+
+
+def test_late_deletion_does_not_remove_a_restored_document(
+    agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent.create("a", body=FERNS)
+    agent("delete_document", document_id="a")
+    refresh_late(agent, monkeypatch, lambda: agent("restore_document", document_id="a"))
+    assert found(agent.tenant) == {"a"}
+
+
+def patch(body: str) -> dict[str, Any]:
+    return {"content": {"body": body}}
+
+
+def refresh_late(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], Any]) -> None:
+    """Index what there was before `meanwhile`, after it, as a worker in another process would."""
+    with monkeypatch.context() as patched:
+        patched.setattr(document_index, "_one_at_a_time", [threading.Lock() for _ in range(64)])
+        real = DocumentQueries.head
+        read = []
+
+        def head(reading: Any, document_id: str) -> Any:
+            read.append(real(reading, document_id))
+            if len(read) == 1:
+                patched.setattr(DocumentQueries, "head", real)
+                patched.setattr(document_index, "_one_at_a_time", [threading.Lock() for _ in range(64)])
+                meanwhile()
+            return read[0]
+
+        patched.setattr(DocumentQueries, "head", head)
+        refresh_document(agent.tenant, "a", force=True)
+
+
+def test_last_of_concurrent_writes_is_found(agent: DocumentAgent) -> None:
+    agent.create("a", body=FERNS)
+
+    def write(number: int) -> None:
+        agent("update_document", document_id="a", patch=patch(f"{FERNS} Version {number}."))
+
+    writers = [threading.Thread(target=write, args=[number]) for number in range(6)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert texts(agent.tenant, "a") == [agent.get("a")["content"]["body"]]
+
+
+def test_failed_create_leaves_no_passages(agent: DocumentAgent) -> None:
+    refresh_document(agent.tenant, "nobody")
+    assert knowledge_index().count(agent.tenant) == 0
+    assert knowledge_index().revision(DocumentRef(agent.tenant, COLLECTION, "nobody")) == 0
+
+
+def test_erased_document_is_not_indexed(agent: DocumentAgent) -> None:
+    agent.create("a", body=FERNS)
+    Table(config().documents_table).write(
+        Write("Delete", {"pk": keys.document(agent.tenant, "a"), "sk": keys.DOCUMENT})
+    )
+    assert found(agent.tenant) == set()
+    refresh_document(agent.tenant, "a")
+    assert knowledge_index().count(agent.tenant) == 0
+
+
+def test_tenants_with_equal_ids_are_isolated(tenant: str) -> None:
+    from tests.helpers.document_agent import DocumentAgent
+
+    tenants = [f"{tenant}-{number}" for number in range(50)]
+    for number, each in enumerate(tenants):
+        DocumentAgent(each).create("a", body=f"{FERNS} Said by number {number}.")
+    for number, each in enumerate(tenants):
+        assert [hit.passage.text for hit in hits(each)] == [f"{FERNS} Said by number {number}."]
+    foreign = knowledge_index().search(SearchQuestion("watering ferns", tenants[0], (COLLECTION,)))
+    assert foreign
+    assert drop_stale_hits(tenants[1], foreign) == []
+    DocumentAgent(tenants[0])("delete_document", document_id="a")
+    assert (found(tenants[0]), found(tenants[1])) == (set(), {"a"})
+
+
+def test_an_index_that_hangs_is_waited_for_once(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, waking = [], threading.Event()
+
+    def hang(_tenant: str, document_id: str, **_: Any) -> None:
+        asked.append(document_id)
+        waking.wait()
+
+    monkeypatch.setattr(immediate_indexing, "refresh_document", hang)
+    monkeypatch.setattr(immediate_indexing, "_FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(immediate_indexing, "_REST_SECONDS", math.inf)
+    monkeypatch.setenv("KHO_QDRANT_URL", "http://127.0.0.1:9")
+    config.cache_clear()
+    try:
+        for name in ("a", "b", "c"):
+            agent.create(name)
+    finally:
+        waking.set()
+        config.cache_clear()
+    until(lambda: asked)
+    assert asked == ["a"]
+
+
+def test_long_text_is_indexed_by_the_stream(agent: DocumentAgent, embedded: list[str]) -> None:
+    agent.create("long", body="Ferns are watered. " * 4_000)
+    assert embedded == []
+    assert found(agent.tenant) == set()

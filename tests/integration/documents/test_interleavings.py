@@ -1,0 +1,217 @@
+"""What two writers do to each other at the worst moment: when the first has read and is about to write."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from shared.documents.tree import Tree, TreePosition
+from shared.rpc.errors import KhoError, Unavailable
+from tests.helpers.document_agent import DocumentAgent, assert_consistent_tree
+from tests.helpers.store_faults import failing_transactions_from, transactions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def interrupted(call: Callable[[], Any], intruder: Callable[[], Any], *, at: int = 1) -> Any:
+    """What `call` answers or is refused for, where `intruder` comes before its transaction number `at`."""
+
+    def come(number: int) -> None:
+        if number == at:
+            intruder()
+
+    with transactions(come):
+        try:
+            return call()
+        except KhoError as error:
+            return error.name
+
+
+@pytest.fixture
+def families(agent: DocumentAgent) -> None:
+    """Two families of three generations, each of which has stood below the other: their heights forbid nothing."""
+    for top in "ab":
+        agent.create(top)
+        agent.create(f"{top}1", top)
+        agent.create(f"{top}2", f"{top}1")
+    for above, below in (("a2", "b"), ("b2", "a")):
+        agent.move(below, above)
+        agent.move(below, "root")
+
+
+def delete(agent: DocumentAgent, document_id: str, **params: Any) -> Any:
+    return agent("delete_document", document_id=document_id, **params)
+
+
+@pytest.mark.usefixtures("families")
+@pytest.mark.parametrize(("above", "below"), [("b", "a"), ("b1", "a"), ("b2", "a"), ("b2", "a1")])
+def test_interleaved_moves_cannot_form_a_cycle(agent: DocumentAgent, above: str, below: str) -> None:
+    """The ends of the other family's chain, where not even the two moves' parents meet."""
+    assert interrupted(
+        lambda: agent.move("a", above), lambda: agent.move("b", f"{below}2" if below == "a" else below)
+    ) == ("CYCLE")
+    assert_consistent_tree(agent.tenant)
+
+
+@pytest.mark.usefixtures("families")
+@pytest.mark.parametrize("gone", ["b", "b1", "b2"])
+def test_create_under_a_just_deleted_parent(agent: DocumentAgent, gone: str) -> None:
+    """Whichever of those above is deleted, nothing comes to live below it."""
+    for call in (lambda: agent.create("new", "b2"), lambda: agent.move("a", "b2")):
+        answer = interrupted(call, lambda: delete(agent, gone, recursive=True))
+        assert answer == "PARENT_DELETED"
+        assert_consistent_tree(agent.tenant)
+        agent("restore_document", document_id=gone, recursive=True)
+
+
+@pytest.mark.usefixtures("families")
+def test_create_under_a_parent_being_deleted(agent: DocumentAgent) -> None:
+    """The top alone is marked so far: nothing comes below it any more, however far below."""
+
+    def delete_the_top() -> None:
+        with failing_transactions_from(2), pytest.raises(Unavailable):
+            delete(agent, "b", recursive=True)
+
+    for call in (partial(agent.create, "new", "b2"), partial(agent.move, "a", "b2")):
+        assert interrupted(call, delete_the_top) == "PARENT_DELETED"
+        agent("restore_document", document_id="b")
+    assert_consistent_tree(agent.tenant)
+
+
+def test_create_under_a_moving_parent(agent: DocumentAgent) -> None:
+    """Those that it is below by then know how high they are."""
+    for name, parent in (("old", "root"), ("moved", "old"), ("end", "moved"), ("new", "root"), ("x", "root")):
+        agent.create(name, parent)
+    moving_away = partial(agent.move, "moved", "new")
+    assert interrupted(partial(agent.create, "y", "end"), moving_away)["revision"] == 1
+    assert_consistent_tree(agent.tenant)
+    agent.move("moved", "x")
+    assert interrupted(partial(agent.move, "old", "y"), partial(agent.move, "moved", "root"))["parent_id"] == "y"
+    assert_consistent_tree(agent.tenant)
+
+
+@pytest.mark.usefixtures("families")
+def test_delete_while_a_child_is_created(agent: DocumentAgent) -> None:
+    for intruder in (lambda: agent.create("new", "b2"), lambda: agent.move("a", "b2")):
+        assert interrupted(lambda: delete(agent, "b2"), intruder) == "HAS_CHILDREN"
+    delete(agent, "new")
+    delete(agent, "a", recursive=True)
+    assert (
+        interrupted(lambda: delete(agent, "b2"), lambda: agent("restore_document", document_id="new")) == "HAS_CHILDREN"
+    )
+    assert_consistent_tree(agent.tenant)
+
+
+@pytest.mark.usefixtures("families")
+def test_changes_below_during_recursive_delete(agent: DocumentAgent) -> None:
+    """From the first mark on nothing comes below; what is written there in time is deleted as it then is."""
+    agent.create("shelter")
+    deleting = partial(delete, agent, "b", recursive=True)
+    assert interrupted(deleting, partial(agent.create, "late", "b2"), at=2) == "PARENT_DELETED"
+    deleting()
+    agent("restore_document", document_id="b", recursive=True)
+    patch = {"metadata": {"title": "in time"}}
+    for at in (2, 3):
+        before = agent.get("b2")["revision"]
+        updating = partial(agent, "update_document", document_id="b2", patch=patch)
+        assert interrupted(deleting, updating, at=at)["deleted"]
+        assert agent.history("b2")[-1]["revision"] == before + 2
+        agent("restore_document", document_id="b", recursive=True)
+        assert agent.get("b2")["metadata"] == patch["metadata"]
+    assert interrupted(deleting, partial(agent.move, "b2", "shelter"), at=3)["deleted"]
+    assert agent.children("shelter") == ["b2"], "what left in time lives"
+    assert_consistent_tree(agent.tenant)
+
+
+@pytest.mark.usefixtures("families")
+def test_delete_during_recursive_restore(agent: DocumentAgent) -> None:
+    delete(agent, "b", recursive=True)
+    restoring = lambda: agent("restore_document", document_id="b", recursive=True)  # noqa: E731
+    assert interrupted(restoring, lambda: delete(agent, "b", recursive=True), at=2) == "PARENT_DELETED"
+    assert_consistent_tree(agent.tenant)
+
+
+def test_parent_of_a_scheduled_deletion(agent: DocumentAgent) -> None:
+    """A child whose deletion is put off while its parent's is set."""
+    agent.create("p")
+    agent.create("a", "p")
+    delete(agent, "a", delete_at="2998-01-01T00:00:00Z")
+    late = {"delete_at": "2999-01-01T00:00:00Z"}
+    soon = {"delete_at": "2998-06-01T00:00:00Z"}
+    answer = interrupted(lambda: delete(agent, "a", **late), lambda: delete(agent, "p", **soon))
+    assert answer["delete_at"] == soon["delete_at"]
+    agent("restore_document", document_id="p")
+    agent("restore_document", document_id="a")
+    delete(agent, "a", delete_at="2998-01-01T00:00:00Z")
+    assert interrupted(lambda: delete(agent, "p", **soon), lambda: delete(agent, "a", **late)) == "HAS_CHILDREN"
+    assert (
+        interrupted(lambda: agent.create("b", "p"), lambda: delete(agent, "p", recursive=True, **soon))["delete_at"]
+        == (soon["delete_at"])
+    )
+    assert_consistent_tree(agent.tenant)
+
+
+def test_ancestors_that_are_read_while_they_change_places(
+    agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read one by one, they are a path that never was: it names a document twice, and is read again."""
+    for name, parent in (("b", "root"), ("a", "b"), ("d", "a"), ("x", "root")):
+        agent.create(name, parent)
+    real = Tree.find
+    exchanged: list[str] = []
+
+    def find(tree: Tree, document_id: str) -> TreePosition | None:
+        if document_id == "b" and not exchanged:
+            exchanged.append("now")
+            agent.move("a", "root")
+            agent.move("b", "d")
+        return real(tree, document_id)
+
+    monkeypatch.setattr(Tree, "find", find)
+    assert agent.move("x", "d")["parent_id"] == "d"
+    assert exchanged
+    assert_consistent_tree(agent.tenant)
+
+
+def test_interleaved_writes_to_one_document(agent: DocumentAgent) -> None:
+    """What does not contradict the other is made on what the other has left."""
+    agent.create("p")
+    agent.create("a")
+
+    def update(**params: Any) -> Any:
+        return agent("update_document", document_id="a", patch={"metadata": {"n": 1}}, **params)
+
+    revision = agent.get("a")["revision"]
+    assert interrupted(lambda: update(last_known_revision=revision), lambda: agent.move("a", "p")) == "CONFLICT"
+    assert interrupted(update, lambda: agent.move("a", "root"))["revision"] == 4
+    assert interrupted(lambda: agent.move("a", "p"), update)["revision"] == 6
+    assert interrupted(lambda: agent.move("a", "root"), lambda: agent.move("a", "p", ordering=0))["revision"] == 8
+    assert interrupted(update, lambda: delete(agent, "a")) == "NOT_FOUND"
+    agent("restore_document", document_id="a")
+    assert interrupted(lambda: agent.move("a", "p"), lambda: delete(agent, "a")) == "NOT_FOUND"
+    assert_consistent_tree(agent.tenant)
+
+
+def test_move_before_a_sibling_that_moves_away(agent: DocumentAgent) -> None:
+    for name in "abc":
+        agent.create(name)
+    agent.create("p")
+    answer = interrupted(lambda: agent.move("c", "root", before="a"), lambda: agent.move("c", "p"))
+    assert answer["parent_id"] == "root"
+    assert agent.children()[0] == "c"
+    assert_consistent_tree(agent.tenant)
+
+
+@pytest.mark.usefixtures("families")
+def test_levels_added_below_a_moving_document(agent: DocumentAgent) -> None:
+    """A height that was read is not relied on when it has grown."""
+    agent.create("deep-1")
+    for level in range(2, 62):
+        agent.create(f"deep-{level}", f"deep-{level - 1}")
+    agent.create("x")
+    agent.create("x1", "x")
+    assert interrupted(lambda: agent.move("x", "deep-61"), lambda: agent.move("a", "x1")) == "TOO_DEEP"
+    assert_consistent_tree(agent.tenant)

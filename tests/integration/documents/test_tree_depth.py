@@ -1,0 +1,104 @@
+"""The tree is 64 levels deep: what is below a document is known well enough to refuse nobody who fits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shared.config import config
+from shared.documents.tree import MAX_DEPTH, Tree
+from shared.dynamodb import Table
+from shared.rpc.errors import Conflict
+from tests.helpers.document_agent import assert_consistent_tree, create_chain, expect_error
+
+if TYPE_CHECKING:
+    import pytest
+
+    from tests.helpers.document_agent import DocumentAgent
+
+
+def test_tree_depth_limit_is_64(agent: DocumentAgent) -> None:
+    names = create_chain(agent, MAX_DEPTH)
+    expect_error(Conflict, "TOO_DEEP", agent.create, "too-deep", names[-1])
+    agent.create("deepest", names[-2])
+    pair = create_chain(agent, 2, "pair")
+    expect_error(Conflict, "TOO_DEEP", agent.move, pair[0], names[-2])
+    expect_error(Conflict, "TOO_DEEP", agent.move, pair[1], names[-1])
+    agent.move(pair[0], names[-3])
+    assert_consistent_tree(agent.tenant)
+
+
+def test_moved_subtree_is_not_counted(agent: DocumentAgent) -> None:
+    """A document that once was high may be moved deep as soon as it is low."""
+    tall = create_chain(agent, 30, "tall")
+    deep = create_chain(agent, 50, "deep")
+    expect_error(Conflict, "TOO_DEEP", agent.move, tall[0], deep[-1])
+    agent.move(tall[10], "root")
+    agent.move(tall[0], deep[-1])
+    positions = assert_consistent_tree(agent.tenant)
+    assert positions[tall[0]].height == 9
+    agent.create("more", tall[3])
+    expect_error(Conflict, "TOO_DEEP", agent.move, tall[10], tall[9])
+
+
+def test_interrupted_height_measurement_is_repeated(agent: DocumentAgent) -> None:
+    """While a height is unknown, whoever adds a level below says so, and whoever moves it measures."""
+    tall = create_chain(agent, 10, "tall")
+    deep = create_chain(agent, 56, "deep")
+    tree = Tree(Table(config().documents_table), agent.tenant)
+    position = tree.find(tall[0])
+    assert position
+    assert tree.measure(position, 9).height == 9
+    agent.create("wider", tall[1])
+    expect_error(Conflict, "TOO_DEEP", agent.move, tall[0], deep[-1])
+    found = tree.find(tall[0])
+    assert found
+    assert (found.height, found.measuring) == (9, False)
+    tree.measure(found, 9)
+    agent.move(tall[0], deep[-3])
+    assert_consistent_tree(agent.tenant)
+
+
+def test_growth_during_measurement_cannot_exceed_the_depth_limit(
+    agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tall = create_chain(agent, 20, "tall")
+    agent.move(tall[5], "root")
+    deep = create_chain(agent, 58, "deep")
+    real = Tree.measure
+    grown: list[str] = []
+
+    def measured_then_grown(tree: Tree, position: Any, room: int) -> Any:
+        answer = real(tree, position, room)
+        if not grown:
+            grown.append(agent.create("grown", tall[4])["document_id"])
+            grown.append(agent.create("more", "grown")["document_id"])
+        return answer
+
+    monkeypatch.setattr(Tree, "measure", measured_then_grown)
+    expect_error(Conflict, "TOO_DEEP", agent.move, tall[0], deep[-1])
+    monkeypatch.undo()
+    assert_consistent_tree(agent.tenant)
+
+
+def test_overestimated_height_is_measured_again(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes below meanwhile says how high it once was: that refuses nobody who fits."""
+    deep = create_chain(agent, 30, "deep")
+    for once_high, height in (("moved", 50), ("added", 40)):
+        agent.create(once_high)
+        create_chain(agent, height, f"{once_high}-")
+        agent.move(f"{once_high}-1", once_high)
+        agent.move(f"{once_high}-1", "root")
+    real = Tree.children
+    added: list[str] = []
+
+    def added_meanwhile(tree: Tree, document_id: str) -> Any:
+        if document_id == "moved" and not added:
+            added.append("added")
+            agent.move("added", "moved")
+        return real(tree, document_id)
+
+    monkeypatch.setattr(Tree, "children", added_meanwhile)
+    agent.move("moved", deep[-1])
+    assert added
+    monkeypatch.undo()
+    assert_consistent_tree(agent.tenant)

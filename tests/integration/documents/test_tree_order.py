@@ -1,0 +1,244 @@
+"""The tree: order, room among siblings, on the real store."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from shared.config import config
+from shared.documents import fractional_index, sibling_order
+from shared.documents.sibling_order import listing_writes
+from shared.documents.tree import Tree
+from shared.documents.unit_of_work import UnitOfWork
+from shared.dynamodb import Table, Write
+from shared.rpc.errors import Conflict, InvalidParams, NotFound
+from tests.helpers.document_agent import DocumentAgent, assert_consistent_tree, create_chain, expect_error, stored_items
+from tests.helpers.dynamodb_requests import intercept_requests
+from tests.helpers.size import sized
+from tests.helpers.store_faults import transactions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Recorder = Callable[[str, object], None]
+
+INSERTIONS = sized(40, full=2000)
+CHILDREN = sized(1100, full=10_000)
+"""More than one page holds."""
+
+
+@pytest.fixture
+def written(agent: DocumentAgent) -> Iterator[list[tuple[str, str]]]:
+    """What is written to the store from now on: each kind of write and sort key."""
+    found: list[tuple[str, str]] = []
+
+    def note(operation: str, params: Any) -> None:
+        if operation not in ("TransactWriteItems", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"):
+            return
+        writes = params["TransactItems"] if operation == "TransactWriteItems" else [{operation: params}]
+        for each in writes:
+            for kind, write in each.items():
+                found.append((kind, (write.get("Key") or write.get("Item") or {"sk": {"S": ""}})["sk"]["S"]))
+
+    with intercept_requests(note):
+        yield found
+
+
+def test_move_cannot_form_a_cycle(agent: DocumentAgent) -> None:
+    create_chain(agent, 5)
+    for below in ("d1", "d2", "d5"):
+        expect_error(Conflict, "CYCLE", agent.move, "d1", below)
+    agent.move("d4", "root")
+    agent.move("d1", "d5")
+    assert agent.children("d5") == ["d1"]
+    assert_consistent_tree(agent.tenant)
+
+
+def test_sibling_positions(agent: DocumentAgent) -> None:
+    agent.create("p")
+    for name in "abcd":
+        agent.create(name, "p")
+    for document, position, expected in (
+        ("d", {"before": "b"}, "adbc"),
+        ("d", {"before": "a"}, "dabc"),
+        ("d", {}, "abcd"),
+        ("d", {"ordering": 0}, "dabc"),
+        ("d", {"ordering": 1}, "adbc"),
+        ("a", {"ordering": 3}, "dbca"),
+        ("a", {"ordering": 99}, "dbca"),
+        ("a", {"ordering": 3, "before": "d"}, "adbc"),
+        ("d", {"before": "b"}, "adbc"),
+    ):
+        agent.move(document, "p", **position)
+        assert "".join(agent.children("p")) == expected
+    agent.create("x")
+    agent.move("x", "p", ordering=2)
+    assert "".join(agent.children("p")) == "adxbc"
+    assert_consistent_tree(agent.tenant)
+
+
+def test_hidden_siblings_are_not_counted(agent: DocumentAgent) -> None:
+    for name in "abcd":
+        agent.create(name)
+    agent("delete_document", document_id="a")
+    agent("delete_document", document_id="c")
+    agent.create("x")
+    agent.move("x", "root", ordering=1)
+    assert agent.children() == ["b", "x", "d"]
+    for name in "ac":
+        agent("restore_document", document_id=name)
+    assert agent.children() == ["a", "b", "c", "x", "d"]
+
+
+def test_move_before_a_sibling(agent: DocumentAgent) -> None:
+    for name in ("p", "a", "b"):
+        agent.create(name)
+    agent.create("elsewhere", "p")
+    agent.create("gone")
+    agent("delete_document", document_id="gone")
+    for nobody in ("elsewhere", "gone", "nothing"):
+        error = expect_error(NotFound, "NOT_FOUND", agent.move, "a", "root", before=nobody)
+        assert error.details == {"before": nobody}
+    agent.move("b", "root", before="b")
+    assert agent.children() == ["p", "a", "b"], "before itself is where it is"
+    for wrong in ({"ordering": -1}, {"ordering": 1.5}, {"after": "b"}):
+        with pytest.raises(InvalidParams):
+            agent.move("a", "root", **wrong)
+
+
+def test_an_ordinary_move_rewrites_no_sibling(agent: DocumentAgent, written: list[tuple[str, str]]) -> None:
+    agent.create("p")
+    for number in range(50):
+        agent.create(f"d{number}", "p")
+    agent.create("moved")
+    for position in ({"before": "d7"}, {"ordering": 3}, {}):
+        written.clear()
+        agent.move("moved", "p", **position)
+        names = sorted((kind, sk.partition("#")[2] if kind != "Update" else sk) for kind, sk in written)
+        assert names == [
+            ("Delete", "moved"),
+            ("Put", "000000000002" if position == {"before": "d7"} else names[1][1]),
+            ("Put", "moved"),
+            ("Update", "document"),
+            ("Update", "position"),
+            ("Update", "position"),
+        ], "itself, its two places, its audit entry, and that its parent has got it"
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("pattern", ["before", "ordering"])
+def test_many_insertions_at_one_position(
+    agent: DocumentAgent, written: list[tuple[str, str]], pattern: str, record_property: Recorder
+) -> None:
+    """Insertions at one place keep the order, and keys stay short at two rewritten siblings an insertion on average."""
+    insertions = INSERTIONS
+    agent.create("p")
+    for name in ("first", "last"):
+        agent.create(name, "p")
+    changes = UnitOfWork(Table(config().documents_table), agent.tenant)
+    for number in range(insertions):
+        agent.create(f"d{number}")
+    written.clear()
+    rewriting = 0
+    for number in range(insertions):
+        already = len(written)
+        agent.move(f"d{number}", "p", **({"before": "last"} if pattern == "before" else {"ordering": 1}))
+        rewriting += len(written) - already > 6
+    added = [f"d{number}" for number in range(insertions)]
+    expected = ["first", *(added if pattern == "before" else reversed(added)), "last"]
+    assert agent.children("p") == expected
+    keys = [item["sk"].partition("#")[0] for item in stored_items(agent.tenant)["children#p"].values()]
+    assert max(map(len, keys)) <= fractional_index.LONGEST
+    assert rewriting <= 1 + insertions // 100, "room is made for a hundred and more at once"
+    assert len(written) <= 12 * insertions
+    assert changes.find("d0").head.revision == 2, "making room changes no document"
+    assert_consistent_tree(agent.tenant)
+    record_property("load", f"{insertions:,} insertions at one place ({pattern})")
+    record_property(
+        "outcome", f"all in order, longest key {max(map(len, keys))} characters, room made {rewriting} times"
+    )
+
+
+@pytest.mark.parametrize("pattern", ["before", "ordering", "middle"])
+def test_sibling_keys_are_rebalanced_repeatedly(
+    agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch, pattern: str
+) -> None:
+    """With keys that may not be long, so that a few insertions take what else takes hundreds."""
+    for name, value in (("LONGEST", 14), ("SHORT", 10), ("LONG", 7)):
+        monkeypatch.setattr(fractional_index, name, value)
+    monkeypatch.setattr(sibling_order, "_FEWEST", 8)
+    monkeypatch.setattr(sibling_order, "_BATCH", 3)
+    agent.create("p")
+    expected = ["first", "last"]
+    for name in expected:
+        agent.create(name, "p")
+
+    def in_order(_: int) -> None:
+        assert agent.children("p") == expected
+
+    for number in range(70):
+        name = f"d{number}"
+        agent.create(name)
+        index = {"before": len(expected) - 1, "ordering": 1, "middle": (len(expected) + 1) // 2}[pattern]
+        with transactions(in_order):
+            agent.move(name, "p", **({"ordering": index} if pattern == "ordering" else {"before": expected[index]}))
+        expected.insert(index, name)
+    assert agent.children("p") == expected
+    positions = assert_consistent_tree(agent.tenant)
+    lengths = [len(positions[name].order_key) for name in expected]
+    assert max(lengths) <= fractional_index.LONGEST
+    assert sum(positions[name].version for name in expected) > 2 * 70 + 20, "some have got another key than their first"
+
+
+def test_equal_sibling_keys_are_resolved(agent: DocumentAgent) -> None:
+    """Two who append at once may choose one key: their ids decide, and there is room between them."""
+    agent.create("p")
+    for name in "abcd":
+        agent.create(name, "p")
+    tree = Tree(Table(config().documents_table), agent.tenant)
+    for name in "bc":
+        position = tree.find(name)
+        assert position
+        same = replace(position, order_key="ggg")
+        entry = {**tree.child_key(same), "document_id": name}
+        tree.table.transact(
+            Write("Delete", tree.child_key(position)),
+            Write("Put", entry),
+            Write("Put", {**tree.key(name), **same.as_item()}),
+        )
+    last = tree.find("d")
+    assert last
+    between = "".join(agent.children("p"))
+    assert "bc" in between
+    agent.create("x")
+    agent.move("x", "p", before="c")
+    assert "".join(agent.children("p")) == between.replace("bc", "bxc")
+    assert_consistent_tree(agent.tenant)
+
+
+@pytest.mark.stress
+def test_many_children(agent: DocumentAgent, record_property: Recorder) -> None:
+    """Children of one parent are listed completely and in order, page by page, and a place among them is exact."""
+    # Put straight into the store: their reading is the subject.
+    agent.create("p")
+    agent.create("a", "p")
+    changes = UnitOfWork(Table(config().documents_table), agent.tenant)
+    node = changes.find("a")
+    names = [f"n{number:05d}" for number in range(CHILDREN)]
+    for start in range(0, len(names), 50):
+        writes = []
+        for name in names[start : start + 50]:
+            position = replace(node.position, document_id=name, order_key=f"y{name[1:]}1")
+            head = replace(node.head, document_id=name)
+            writes += [Write("Put", changes.key(name) | head.as_item()), listing_writes(changes.tree, position)]
+        changes.table.transact(*writes)
+    assert agent.children("p") == ["a", *names]
+    agent.create("last", "p")
+    agent.create("moved")
+    agent.move("moved", "p", ordering=CHILDREN // 2)
+    everything = agent.children("p")
+    assert (everything[CHILDREN // 2], everything[-1], len(everything)) == ("moved", "last", CHILDREN + 3)
+    record_property("load", f"{CHILDREN + 3:,} children of one parent")
+    record_property("outcome", "all listed, in order")

@@ -1,0 +1,268 @@
+"""Least privilege, measured: each function's policy allows the DynamoDB actions that its code makes, and no other."""
+
+from __future__ import annotations
+
+import importlib
+import random
+import string
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from infra.local.template import FILE, TemplateLoader
+from shared.config import config
+from shared.dynamodb import Table
+from shared.knowledge.collections import CollectionStore
+from shared.knowledge.documents import CollectionDocuments
+from shared.knowledge.ingestion_jobs import IngestionJobs
+from shared.knowledge.keys import awaiting_index
+from shared.knowledge.models import NewKnowledgeDocument
+from shared.memory.conversations import Conversations
+from shared.rpc.caller import ROLES, Caller
+from shared.services.document_index import refresh_document
+from tests.helpers.dynamodb_requests import intercept_requests
+from tests.helpers.memory_index import MemoryIndex
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.usefixtures("indexing")
+
+RESOURCES: dict[str, dict[str, Any]] = yaml.load(FILE.read_text(), TemplateLoader)["Resources"]
+CHAT = {"conversation_id": "chat"}
+MESSAGE = CHAT | {"role": "user", "content": "x"}
+
+LARGE = {"body": "".join(random.Random(1).choices(string.printable, k=100_000))}
+# As large, with next to nothing to embed.
+BLANK = {"body": "x" + "".join(random.Random(1).choices(" \t\n\u2002\u2003\u2004\u2005", k=300_000))}
+TREE = [
+    {"document_id": document_id, "parent_id": parent_id, "content": {"body": "x"}}
+    for parent_id, document_id in (("root", "top"), ("top", "mid"), ("mid", "leaf"), ("mid", "twig"), ("mid", "gone"))
+]
+
+NOTE = {"collection": "notes"}
+
+# What takes each function down every path of its code that reaches the store.
+SCENARIOS: dict[str, list[dict[str, Any]]] = {
+    "agent_data-create_document": [{"document_id": "new", "parent_id": "mid", "content": LARGE, "request_id": "r"}],
+    "agent_data-update_document": [
+        {"document_id": "top", "patch": {"content": {"body": "y"}}, "request_id": "r"},
+        {"document_id": "top", "patch": {"content": LARGE}},
+    ],
+    "agent_data-move_document": [
+        {"document_id": "leaf", "new_parent_id": "mid", "position": {"before": "twig"}, "request_id": "r"},
+        {"document_id": "twig", "new_parent_id": "root", "position": {"ordering": 0}},
+    ],
+    "agent_data-delete_document": [
+        {"document_id": "leaf", "delete_at": "2999-01-01T00:00:00Z"},
+        {"document_id": "top", "recursive": True, "request_id": "r"},
+    ],
+    "agent_data-restore_document": [{"document_id": "gone"}, {"document_id": "gone", "recursive": True}],
+    "agent_data-get_document": [{"document_id": "large"}, {"document_id": "large", "revision": 1}],
+    "agent_data-list_children": [{"parent_id": "top"}],
+    "agent_data-document_history": [{"document_id": "top"}],
+    "agent_data-query_knowledge": [{"query": "x"}],
+    "memory_server-add_message": [MESSAGE, MESSAGE],
+    "memory_server-get_or_create": [{}, CHAT, CHAT],
+    "memory_server-get_context": [CHAT],
+    "memory_server-get_all_messages": [CHAT],
+    "memory_server-get_old_messages": [CHAT],
+    "memory_server-get_or_create_summary": [CHAT],
+    "memory_server-get_summary": [CHAT],
+    "memory_server-set_summary": [CHAT | {"summary": "x"}],
+    "memory_server-clear": [CHAT, CHAT],
+    "memory_server-delete": [CHAT, CHAT],
+    "memory_server-resources_list": [{}],
+    "memory_server-resources_read": [{"uri": "memory://conversation/chat"}],
+    "research_agent-query_knowledge_base": [
+        {"query": "plants", "collections": "notes"},
+        {"query": "plants", "project_name": "garden"},
+        {"query": "plants"},
+    ],
+    "research_agent-manage_collections": [
+        {"action": "create", "collection_name": "more", "project_name": "garden"},
+        {"action": "list"},
+        {"action": "info", "collection_name": "more"},
+        {"action": "delete", "collection_name": "more"},
+    ],
+    "research_agent-ingest_documents": [
+        NOTE | {"documents": [{"path": "a.md", "content": "How ferns are watered"}], "remove": ["b.md"]},
+        NOTE | {"documents": [{"path": "long.md", "content": "word " * 10_000}]},
+    ],
+    "research_agent-augment_knowledge": [
+        NOTE | {"source": "a.md", "content": "How mosses are watered"},
+        NOTE | {"source": "long.md", "content": "word " * 10_000},
+    ],
+    "research_agent-manage_projects": [
+        {"action": "create", "project_name": "shed", "collections": "notes"},
+        {"action": "list"},
+    ],
+    "research_agent-get_ingestion": [{"job_id": "job"}],
+    "research_agent-resources_read": [
+        {"uri": uri} for uri in ("knowledge://collections", "knowledge://collections/notes", "knowledge://queries")
+    ],
+    "tool_server-tools_list": [{}],
+    "tool_server-tools_call": [],
+}
+
+# Reached only where a language model is configured.
+WITH_A_MODEL = {
+    "memory_server-get_or_create_summary": {("dynamodb:PutItem", "MemoryTable"), ("dynamodb:Query", "MemoryTable")}
+}
+
+
+@pytest.fixture
+def made(store: str) -> Iterator[set[tuple[str, str]]]:
+    """The actions that are needed for what is asked of the store from now on, each with its table."""
+    found: set[tuple[str, str]] = set()
+
+    def note(operation: str, params: Any) -> None:
+        if operation == "TransactWriteItems":
+            for item in params["TransactItems"]:
+                for kind, write in item.items():
+                    found.add((f"dynamodb:{kind}Item", write["TableName"].removeprefix("kho-")))
+        elif operation in ("BatchWriteItem", "BatchGetItem"):
+            found.update((f"dynamodb:{operation}", table.removeprefix("kho-")) for table in params["RequestItems"])
+        else:
+            found.add((f"dynamodb:{operation}", params["TableName"].removeprefix("kho-")))
+
+    with intercept_requests(note):
+        yield found
+
+
+def allowed(function: str) -> set[tuple[str, str]]:
+    """The DynamoDB actions that the template allows a function, each with its table."""
+    found: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    for resource in RESOURCES.values():
+        if resource["Type"] != "AWS::Serverless::Function":
+            continue
+        properties = resource["Properties"]
+        name = properties["FunctionName"]["Fn::Sub"].removeprefix("${AWS::StackName}-")
+        for policy in properties.get("Policies", []):
+            for statement in policy["Statement"]:
+                named = statement.get("Resource", {})
+                table = named["Fn::GetAtt"][0] if isinstance(named, dict) and "Fn::GetAtt" in named else ""
+                actions = statement.get("Action", [])
+                found[name] |= {(action, table) for action in actions if action.startswith("dynamodb:")}
+    return found[function]
+
+
+def run(function: str, calls: list[dict[str, Any]], tenant: str) -> None:
+    handler = importlib.import_module(function.replace("-", ".")).handler
+    caller = Caller("tester", frozenset(ROLES), tenant)
+    for params in calls:
+        answer = handler(
+            {"method": function, "params": params, "caller": caller.record(), "correlation_id": "policy-test"}, None
+        )
+        assert "result" in answer, answer
+
+
+def prepare_knowledge(tenant: str) -> None:
+    run("research_agent-manage_collections", [{"action": "create", "collection_name": "notes"}], tenant)
+    project = {"action": "create", "project_name": "garden", "collections": "notes"}
+    run("research_agent-manage_projects", [project], tenant)
+    sent = [{"path": path, "content": f"How plants are watered: {path}"} for path in ("a.md", "b.md")]
+    run("research_agent-ingest_documents", [NOTE | {"documents": sent}], tenant)
+    jobs = IngestionJobs(Table(config().knowledge_table), tenant)
+    jobs.begin("job", CollectionStore(Table(config().knowledge_table), tenant).require("notes"), [], [])
+
+
+@pytest.mark.parametrize("function", sorted(SCENARIOS))
+def test_policy_allows_exactly_the_actions_used(function: str, tenant: str, made: set[tuple[str, str]]) -> None:
+    run("memory_server-add_message", [MESSAGE] * 10, tenant)
+    if function.startswith("agent_data-"):
+        run("agent_data-create_document", [*TREE, {**TREE[0], "document_id": "large", "content": LARGE}], tenant)
+        run("agent_data-delete_document", [{"document_id": "gone"}], tenant)
+    if function == "agent_data-query_knowledge":
+        refresh_document(tenant, "leaf")
+    if function.startswith("research_agent-"):
+        prepare_knowledge(tenant)
+    made.clear()
+    run(function, SCENARIOS[function], tenant)
+    assert made | WITH_A_MODEL.get(function, set()) == allowed(function)
+
+
+@pytest.mark.parametrize("function", ["endpoints-authorizer", "endpoints-jsonrpc", "endpoints-actions"])
+def test_key_verification_needs_only_get_item(function: str, tenant: str, made: set[tuple[str, str]]) -> None:
+    from shared.access.api_keys import ApiKeys
+    from shared.access.credentials import CredentialVerifier
+
+    _, text = ApiKeys(Table(config().access_table)).create(tenant, "reader")
+    made.clear()
+    assert CredentialVerifier(config().access_table).verify(f"Bearer {text}").caller.tenant_id == tenant
+    assert made == allowed(function)
+
+
+def test_policy_of_purge_worker(tenant: str, made: set[tuple[str, str]]) -> None:
+    from workers.purge_messages import handler
+
+    run("memory_server-add_message", [MESSAGE], tenant)
+    generation = Conversations(Table(config().memory_table), tenant).require("chat").generation
+    run("memory_server-clear", [CHAT], tenant)
+    made.clear()
+    keys = {"pk": {"S": f"{tenant}#purge"}, "sk": {"S": f"purge#{generation}"}}
+    record = {"eventID": "1", "eventName": "INSERT", "dynamodb": {"Keys": keys, "SequenceNumber": "1"}}
+    assert handler({"Records": [record]}, None) == {"batchItemFailures": []}
+    assert made == allowed("workers-purge_messages")
+
+
+def work(tenant: str, sk: str) -> dict[str, Any]:
+    keys = {"pk": {"S": f"{tenant}#work"}, "sk": {"S": sk}}
+    record = {"eventID": "1", "eventName": "INSERT", "dynamodb": {"Keys": keys, "SequenceNumber": "1"}}
+    return {"Records": [record]}
+
+
+def test_policy_of_ingestion_worker(tenant: str, made: set[tuple[str, str]]) -> None:
+    from workers import ingest
+
+    prepare_knowledge(tenant)
+    collection = CollectionStore(Table(config().knowledge_table), tenant).require("notes")
+    jobs = IngestionJobs(Table(config().knowledge_table), tenant)
+    jobs.begin(
+        "long",
+        collection,
+        [NewKnowledgeDocument("a.md", "How mosses grow"), NewKnowledgeDocument("c.md", "Soil")],
+        ["b.md"],
+    )
+    made.clear()
+    assert ingest.handler(work(tenant, "ingest#long#1"), None) == {"batchItemFailures": []}
+    assert jobs.require("long").status == "done"
+    assert made == allowed("workers-ingest")
+
+
+def test_policy_of_document_index_worker(tenant: str, made: set[tuple[str, str]]) -> None:
+    from workers import index_documents
+
+    documents = ({"document_id": name, "parent_id": "root", "content": BLANK} for name in ("large", "ending"))
+    run("agent_data-create_document", list(documents), tenant)
+    run("agent_data-delete_document", [{"document_id": "ending", "delete_at": "2999-01-01T00:00:00Z"}], tenant)
+    made.clear()
+    for name in ("large", "ending"):
+        keys = {"pk": {"S": f"{tenant}#document#{name}"}, "sk": {"S": "document"}}
+        record = {"eventID": "1", "eventName": "MODIFY", "dynamodb": {"Keys": keys, "SequenceNumber": "1"}}
+        assert index_documents.handler({"Records": [record]}, None) == {"batchItemFailures": []}
+    assert made == allowed("workers-index_documents")
+
+
+def test_policy_of_collection_index_worker(tenant: str, made: set[tuple[str, str]]) -> None:
+    from workers import index_knowledge
+
+    prepare_knowledge(tenant)
+    collections = CollectionStore(Table(config().knowledge_table), tenant)
+    down = MemoryIndex()
+    down.down = True
+    held = CollectionDocuments(Table(config().knowledge_table), tenant, collections.require("notes"), down)
+    assert held.put(NewKnowledgeDocument("new.md", "How herbs are dried")).pending
+    made.clear()
+    event = work(tenant, awaiting_index(collections.require("notes").id, "new.md"))
+    assert index_knowledge.handler(event, None) == {"batchItemFailures": []}
+    stored = held.find("new.md")
+    assert stored is not None
+    assert stored.indexed
+    needed = set(made)
+    gone = collections.delete("notes")
+    made.clear()
+    assert index_knowledge.handler(work(tenant, f"purge#{gone.id}"), None) == {"batchItemFailures": []}
+    assert needed | made == allowed("workers-index_knowledge")

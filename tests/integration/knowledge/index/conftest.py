@@ -1,0 +1,45 @@
+"""The index of passages on its real parts: the embedded model, Qdrant's engine, a folder on disk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from shared.knowledge.embedding.e5 import E5
+from shared.knowledge.embedding.spaces import E5_SMALL
+from shared.knowledge.index import PassageIndex
+from shared.knowledge.passages import DocumentRef
+from shared.knowledge.store.embedded import EmbeddedVectorStore
+from tests.helpers.passages import TEXTS, index_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="session")
+def e5() -> E5:
+    """The embedded model, loaded once."""
+    return E5()
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedVectorStore]:
+    """One store for all tests: each has a tenant of its own."""
+    opened = EmbeddedVectorStore(E5_SMALL, str(tmp_path_factory.mktemp("index")))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="session")
+def index(e5: E5, store: EmbeddedVectorStore) -> PassageIndex:
+    """The index that tests share."""
+    return PassageIndex(e5, store)
+
+
+@pytest.fixture
+def library(index: PassageIndex, tenant: str) -> str:
+    """A tenant who has TEXTS."""
+    for number, text in enumerate(TEXTS):
+        index_texts(index, DocumentRef(tenant, "c", str(number)), 1, text)
+    return tenant

@@ -1,0 +1,59 @@
+"""What will be asked for soon is in memory by then."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+from typing import TYPE_CHECKING, Final
+
+from shared.knowledge.store.readahead import read_ahead
+from tests.helpers.wait import until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+PAGES: Final = 2_000
+
+
+def in_memory(file: Path) -> int:
+    """How many pages of a file the system has in memory."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with file.open("r+b") as opened, mmap.mmap(opened.fileno(), 0) as mapped:
+        address = ctypes.addressof(ctypes.c_char.from_buffer(mapped))
+        told = (ctypes.c_ubyte * PAGES)()
+        assert libc.mincore(ctypes.c_void_p(address), ctypes.c_size_t(len(mapped)), told) == 0
+        return sum(page & 1 for page in told)
+
+
+def cold(file: Path) -> Path:
+    """A file that is on the disk alone, where the file system has one."""
+    with file.open("wb") as opened:
+        opened.write(os.urandom(PAGES * mmap.PAGESIZE))
+        opened.flush()
+        os.fsync(opened.fileno())
+        os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    return file
+
+
+def test_folder_is_read_into_the_page_cache(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    files = [cold(tmp_path / "one"), cold(tmp_path / "below" / "other")]
+    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
+    read_ahead(tmp_path)
+    for file in files:
+        until(lambda file=file: in_memory(file) == PAGES)  # type: ignore[misc]
+
+
+def test_folder_too_large_for_memory_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cold(tmp_path / "one")
+    advised: list[int] = []
+    monkeypatch.setattr(os, "posix_fadvise", lambda *_: advised.append(1))
+    with monkeypatch.context() as patched:
+        patched.setattr("shared.knowledge.store.readahead._SHARE", 10**9)
+        read_ahead(tmp_path)
+        assert advised == []
+    read_ahead(tmp_path)
+    assert advised == [1]

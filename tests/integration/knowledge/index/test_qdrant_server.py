@@ -1,0 +1,101 @@
+"""What becomes of a Qdrant server's answers: refusals, silence, and a version that could not keep our promises."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from qdrant_client.http.exceptions import UnexpectedResponse
+
+from shared.config import ConfigurationError
+from shared.knowledge.bm25 import SparseTerms
+from shared.knowledge.embedding import RemoteText
+from shared.knowledge.embedding.spaces import E5_SMALL
+from shared.knowledge.store import Point, Scope, VectorQuery
+from shared.knowledge.store.server import connect
+from shared.rpc.errors import Unavailable
+from tests.helpers.qdrant_server import QdrantServer, running_qdrant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from shared.knowledge.store.server import QdrantServerStore
+
+ID = "00000000-0000-4000-8000-00000000000a"
+
+
+@pytest.fixture
+def qdrant() -> Iterator[QdrantServer]:
+    with running_qdrant() as running:
+        yield running
+
+
+@pytest.fixture
+def index(qdrant: QdrantServer) -> Iterator[QdrantServerStore]:
+    """A collection of that server."""
+    connected = connect(E5_SMALL, qdrant.url, "", "kho")
+    yield connected
+    connected.close()
+
+
+def test_idf_scope_filter_is_sent(qdrant: QdrantServer, index: QdrantServerStore) -> None:
+    mine = Scope("t", ("c",), kind="passage")
+    asks = [VectorQuery(RemoteText("query: why", "e5"), mine, 3), VectorQuery(SparseTerms([7], [1.0]), mine, 3, mine)]
+    assert index.search(asks) == [{}, {}]
+    meaning, words = qdrant.asked["POST /collections/kho/points/query/batch"]["searches"]
+    assert meaning["query"]["nearest"] == {"text": "query: why", "model": "e5"}
+    assert words["params"]["idf"]["corpus"] == words["filter"] == meaning["filter"]
+    assert words["filter"]["must"][0] == {"key": "tenant", "match": {"value": "t"}}
+
+
+def test_upsert_is_conditional_on_the_version(qdrant: QdrantServer, index: QdrantServerStore) -> None:
+    index.write([Point(ID, {"version": 4}, RemoteText("passage: x", "e5"))], 4)
+    sent = qdrant.asked["PUT /collections/kho/points"]
+    assert sent["update_filter"]["must"] == [{"key": "version", "range": {"lte": 4.0}}]
+    assert sent["points"][0]["vector"]["meaning"] == {"text": "passage: x", "model": "e5"}
+
+
+def test_server_without_tenant_isolation_is_rejected() -> None:
+    with (
+        running_qdrant("1.18.2") as old,
+        pytest.raises(ConfigurationError, match=r"Qdrant 1\.18\.2 .* too old"),
+    ):
+        connect(E5_SMALL, old.url, "", "kho")
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_invalid_api_key_is_reported(qdrant: QdrantServer, status: int) -> None:
+    qdrant.refusal = status
+    with pytest.raises(ConfigurationError, match="refuses the key"):
+        connect(E5_SMALL, qdrant.url, "", "kho")
+
+
+@pytest.mark.usefixtures("index")
+def test_incomplete_collection_setup_is_completed(qdrant: QdrantServer) -> None:
+    qdrant.indexed.clear()
+    connect(E5_SMALL, qdrant.url, "", "kho").close()
+    tenant = {"tenant": {"type": "keyword", "is_tenant": True}}
+    others = {field: {"type": "keyword"} for field in ("collection", "document", "kind", "tags")}
+    indexed = {field: schema["params"] for field, schema in qdrant.indexed["kho"].items()}
+    assert indexed == tenant | others | {"version": {"type": "integer"}}
+
+
+@pytest.mark.parametrize("status", [500, 503, 429])
+def test_transient_errors_are_unavailable(qdrant: QdrantServer, index: QdrantServerStore, status: int) -> None:
+    qdrant.refusal = status
+    with pytest.raises(Unavailable):
+        index.erase(Scope("t"))
+
+
+def test_bad_request_is_an_internal_error(qdrant: QdrantServer, index: QdrantServerStore) -> None:
+    qdrant.refusal = 400
+    with pytest.raises(UnexpectedResponse):
+        index.erase(Scope("t"))
+
+
+def test_unreachable_server_is_unavailable(qdrant: QdrantServer, index: QdrantServerStore) -> None:
+    qdrant.stop()
+    with pytest.raises(Unavailable):
+        index.count(Scope("t"))
+    with pytest.raises(Unavailable):
+        connect(E5_SMALL, qdrant.url, "", "kho")

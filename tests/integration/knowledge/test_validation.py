@@ -1,0 +1,92 @@
+"""What the research agent's methods refuse, rather than doing something else than was asked."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from infra.agent.backend import BackendError
+from infra.cli import main
+from shared.knowledge import file_source
+from shared.rpc.caller import ROLES, Caller
+from shared.rpc.errors import KhoError
+from tests.helpers.pdf import make_pdf, text_stream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Asking = Callable[..., Any]
+
+
+@pytest.fixture
+def ask(tenant: str) -> Asking:
+    """Calls a method: its result, or its error's code."""
+    caller = Caller("tester", frozenset(ROLES), tenant)
+
+    def asked(method: str, **params: Any) -> Any:
+        handler = importlib.import_module(f"research_agent.{method}").handler
+        call = {"method": method, "params": params, "caller": caller.record(), "correlation_id": "refusals"}
+        answer = handler(call, None)
+        return answer["error"]["code"] if "error" in answer else answer["result"]
+
+    asked("manage_collections", action="create", collection_name="notes")
+    return asked
+
+
+def test_unlinked_project_does_not_search_everything(ask: Asking) -> None:
+    ask("augment_knowledge", content="The key lies under the mat.", source="secret", collection="notes")
+    ask("manage_projects", action="create", project_name="garden")
+    query = {"query": "where is the key?", "project_name": "garden"}
+    assert ask("query_knowledge_base", **query) == "CONFIGURATION_NOTHING_LINKED"
+    ask("manage_collections", action="create", collection_name="plants")
+    ask("manage_projects", action="link", project_name="garden", collections="plants")
+    ask("manage_projects", action="set-defaults", project_name="garden", collections="plants")
+    assert ask("query_knowledge_base", **query)["results"] == []
+    ask("manage_collections", action="delete", collection_name="plants")
+    assert ask("query_knowledge_base", **query) == "CONFIGURATION_NOTHING_LINKED"
+
+
+def test_project_without_defaults_searches_its_linked_collections(ask: Asking) -> None:
+    ask("manage_projects", action="create", project_name="garden", collections="notes")
+    done = ask("manage_projects", action="set-defaults", project_name="garden")
+    assert done["message"] == "The project 'garden' searches everything that it is linked to by default."
+
+
+@pytest.mark.parametrize(
+    "more", [{"documents": [{"path": "b.md", "content": "x"}]}, {"remove": ["g.md"]}, {"tree": "t"}], ids=str
+)
+def test_path_excludes_other_sources(ask: Asking, more: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.knowledge.file_source.file_reader", object)
+    assert ask("ingest_documents", path="a.md", collection="notes", **more) == "DOCUMENT_PARAMETER_AMBIGUOUS"
+
+
+def test_unstorable_text_is_rejected(ask: Asking) -> None:
+    answer = ask("augment_knowledge", content="x", source="é" * 451, collection="notes")
+    assert answer == "DOCUMENT_UNREADABLE"
+
+
+def test_too_long_path_is_not_found(ask: Asking) -> None:
+    sent = [{"path": "é" * 900, "content": "x" * 30_000}]
+    done = ask("ingest_documents", collection="notes", documents=sent, remove=["é" * 900])
+    assert done["status"] == "accepted"
+    done = ask("ingest_documents", collection="notes", remove=["é" * 900])
+    assert (done["status"], done["removed"]) == ("success", 0)
+
+
+@pytest.mark.usefixtures("ask")
+def test_a_pdf_that_takes_long_is_a_document_that_failed(
+    tenant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "slow.pdf").write_bytes(make_pdf(text_stream(b"No PDF is read in no time.")))
+    monkeypatch.setattr(file_source, "_reader", [])
+    main._allow_reading([tmp_path], unpacking_seconds=0)
+    handler = importlib.import_module("research_agent.ingest_documents").handler
+    caller = Caller("tester", frozenset(ROLES), tenant)
+    params = {"path": str(tmp_path / "slow.pdf"), "collection": "notes"}
+    call = {"method": "ingest_documents", "params": params, "caller": caller.record(), "correlation_id": "slow-pdf"}
+    refused = BackendError.of(KhoError.from_record(handler(call, None)["error"]))
+    assert (refused.code, refused.data["code"]) == (-32003, "DOCUMENT_UNREADABLE")
+    assert refused.message == "slow.pdf takes longer than 0 s to unpack"

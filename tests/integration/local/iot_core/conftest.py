@@ -1,0 +1,35 @@
+"""What IoT Core does beside MQTT, as boto3 and functions meet it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from botocore.config import Config
+
+from infra.local.iot_core import EmbeddedIotCore, run_embedded
+from infra.local.sockets import listen
+from tests.helpers.mqtt_client import PATIENT, EmbeddedBroker
+from tests.helpers.wait import CEILING_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module")
+def core() -> Iterator[EmbeddedIotCore]:
+    with run_embedded(listen("127.0.0.1", 0), PATIENT, authorizing=False) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def served(core: EmbeddedIotCore) -> EmbeddedBroker:
+    return EmbeddedBroker(core.broker, int(core.mqtt_url.rpartition(":")[2]))
+
+
+@pytest.fixture(scope="module")
+def plane(core: EmbeddedIotCore) -> Any:
+    """boto3's client, which is as much as device-server sees of IoT Core."""
+    settings = Config(retries={"total_max_attempts": 1}, read_timeout=CEILING_SECONDS)
+    return boto3.client("iot-data", endpoint_url=core.data_plane_url, region_name="us-east-1", config=settings)

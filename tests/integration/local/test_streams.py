@@ -1,0 +1,158 @@
+"""A table's stream on one machine: each record arrives, failures come again, a restart goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from infra.local import streams
+from infra.local.streams import StreamReader
+from infra.local.template import StreamTrigger
+from shared.config import config
+from shared.dynamodb import Table, Write
+from shared.rpc.invoke import FunctionCrashed
+from tests.helpers.wait import CEILING_SECONDS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Receiver:
+    """Stands where the functions are: notes what it is sent, and fails as it is told to."""
+
+    def __init__(self, *failures: str) -> None:
+        self.failures = list(failures)
+        self.batches: list[list[str]] = []
+        self.arrived = threading.Semaphore(0)
+
+    def __call__(self, function: str, payload: bytes) -> bytes:
+        records = json.loads(payload)["Records"]
+        self.batches.append([record["dynamodb"]["Keys"]["sk"]["S"] for record in records])
+        failure = self.failures.pop(0) if self.failures else ""
+        if failure == "crash":
+            raise FunctionCrashed(function)
+        failed = [each for each in records if each["dynamodb"]["Keys"]["sk"]["S"] == failure]
+        self.arrived.release()
+        return json.dumps(
+            {"batchItemFailures": [{"itemIdentifier": each["dynamodb"]["SequenceNumber"]} for each in failed]}
+        ).encode()
+
+
+def trigger(tenant: str, **limits: Any) -> StreamTrigger:
+    filters: list[dict[str, Any]] = [{"dynamodb": {"Keys": {"pk": {"S": [tenant]}}}}]
+    return StreamTrigger(config().memory_table, "receiver", batch_size=3, filters=filters, **limits)
+
+
+def put(tenant: str, *names: str) -> None:
+    for name in names:
+        Table(config().memory_table).write(Write("Put", {"pk": tenant, "sk": name}))
+
+
+def read(tenant: str, store: str, folder: Path, receiver: Receiver, answers: int, **limits: Any) -> list[list[str]]:
+    """What arrives until `answers` batches were answered."""
+    reader = StreamReader(trigger(tenant, **limits), store, receiver, folder)  # type: ignore[arg-type]
+    reader.start()
+    for _ in range(answers):
+        assert receiver.arrived.acquire(timeout=CEILING_SECONDS)
+    reader.stop()
+    reader.join(CEILING_SECONDS)
+    assert not reader.is_alive()
+    return receiver.batches
+
+
+def test_records_arrive_in_order_and_in_batches(tenant: str, store: str, tmp_path: Path) -> None:
+    put(tenant, "a", "b", "c", "d")
+    assert read(tenant, store, tmp_path, Receiver(), answers=2) == [["a", "b", "c"], ["d"]]
+
+
+def test_records_from_the_first_failure_on_are_retried(tenant: str, store: str, tmp_path: Path) -> None:
+    put(tenant, "a", "b", "c")
+    assert read(tenant, store, tmp_path, Receiver("b"), answers=2) == [["a", "b", "c"], ["b", "c"]]
+
+
+def test_crash_retries_the_batch(tenant: str, store: str, tmp_path: Path) -> None:
+    put(tenant, "a")
+    assert read(tenant, store, tmp_path, Receiver("crash"), answers=1) == [["a"], ["a"]]
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits long before bringing a record again."""
+    monkeypatch.setattr(streams, "_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(streams, "_LONGEST_RETRY_SECONDS", 0.02)
+
+
+@pytest.mark.usefixtures("hasty")
+def test_failures_are_retried_until_success(tenant: str, store: str, tmp_path: Path) -> None:
+    put(tenant, "a", "b")
+    batches = read(tenant, store, tmp_path, Receiver(*["a"] * 40), answers=41)
+    assert batches == [["a", "b"]] * 41
+
+
+@pytest.mark.usefixtures("hasty")
+@pytest.mark.parametrize("limits", [{"retries": 2}, {"record_age": 0.0}])
+def test_record_is_dropped_after_max_retries_or_age(
+    tenant: str, store: str, tmp_path: Path, limits: dict[str, float]
+) -> None:
+    put(tenant, "a")
+    tries = int(limits.get("retries", 0)) + 1
+    assert read(tenant, store, tmp_path, Receiver(*["a"] * tries), answers=tries, **limits) == [["a"]] * tries
+    put(tenant, "b")
+    assert read(tenant, store, tmp_path, Receiver(), answers=1, **limits) == [["b"]]
+
+
+@pytest.mark.usefixtures("hasty")
+def test_crashing_batch_is_bisected(tenant: str, store: str, tmp_path: Path) -> None:
+    put(tenant, "a", "b", "c")
+    batches = read(tenant, store, tmp_path, Receiver("crash"), answers=2, bisects=True)
+    assert batches == [["a", "b", "c"], ["a"], ["b", "c"]]
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]x"])
+def test_unreadable_checkpoint_restarts_the_stream(tenant: str, store: str, tmp_path: Path, content: str) -> None:
+    put(tenant, "a")
+    (tmp_path / "stream-receiver.json").write_text(content)
+    assert read(tenant, store, tmp_path, Receiver(), answers=1) == [["a"]]
+
+
+def test_restart_resumes_at_the_checkpoint(tenant: str, store: str, tmp_path: Path) -> None:
+    put(tenant, "a")
+    assert read(tenant, store, tmp_path, Receiver(), answers=1) == [["a"]]
+    put(tenant, "b")
+    assert read(tenant, store, tmp_path, Receiver(), answers=1) == [["b"]]
+
+
+def test_failing_shard_does_not_block_others(tenant: str, store: str, tmp_path: Path) -> None:
+    class OneMore:
+        def __init__(self, client: Any) -> None:
+            self._client = client
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._client, name)
+
+        def describe_stream(self, **asked: Any) -> Any:
+            described = self._client.describe_stream(**asked)
+            described["StreamDescription"]["Shards"].insert(0, {"ShardId": "trimmed"})
+            return described
+
+        def get_shard_iterator(self, **asked: Any) -> Any:
+            if asked["ShardId"] == "trimmed":
+                raise ClientError({"Error": {"Code": "TrimmedDataAccessException"}}, "GetShardIterator")
+            return self._client.get_shard_iterator(**asked)
+
+    receiver = Receiver()
+    reader = StreamReader(trigger(tenant), store, receiver, tmp_path)  # type: ignore[arg-type]
+    reader._client = OneMore(reader._client)
+    reader.start()
+    put(tenant, "a", "b")
+    arrived: list[str] = []
+    while len(arrived) < 2:
+        assert receiver.arrived.acquire(timeout=CEILING_SECONDS)
+        arrived = [name for batch in receiver.batches for name in batch]
+    reader.stop()
+    reader.join(CEILING_SECONDS)
+    assert arrived == ["a", "b"]

@@ -1,0 +1,274 @@
+"""What memory-server promises of conversations, on the real store."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from infra.local.dynamodb import connect
+from infra.local.template import load
+from shared.config import config
+from shared.dynamodb import Table, Write
+from shared.memory import conversations as stored_conversations
+from shared.memory import keys
+from shared.memory.conversations import Conversations
+from shared.memory.message_history import MessageHistory
+from shared.rpc.errors import InvalidParams, NotFound
+from tests.helpers.size import sized
+from tests.helpers.wait import CEILING_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from shared.memory.models import ChatMessage
+
+
+@pytest.fixture
+def conversations(tenant: str) -> Conversations:
+    return Conversations(Table(config().memory_table), tenant)
+
+
+def items_of(tenant: str, url: str) -> list[dict[str, Any]]:
+    """Every item of a tenant, as it lies in the table."""
+    pages = connect(url).get_paginator("scan").paginate(TableName=config().memory_table)
+    return [item for page in pages for item in page["Items"] if item["pk"]["S"].startswith(f"{tenant}#")]
+
+
+def everything(conversations: Conversations, conversation_id: str, limit: int | None = None) -> Iterator[ChatMessage]:
+    """All messages, through as many pages as it takes."""
+    cursor = None
+    while True:
+        page = MessageHistory(conversations, conversation_id).page(limit, cursor)
+        yield from page.messages
+        cursor = page.next_cursor
+        if cursor is None:
+            return
+
+
+@pytest.mark.stress
+def test_sixteen_concurrent_writers_keep_all_messages_in_order(
+    conversations: Conversations, record_property: Callable[[str, object], None]
+) -> None:
+    """Concurrent writers of one conversation lose no message, and each keeps its order."""
+    messages = sized(15, full=500)
+
+    def write(writer: int) -> None:
+        for number in range(messages):
+            conversations.append("busy", "user", f"{writer}:{number}")
+
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(write, range(16)))
+    by_writer: dict[str, list[int]] = defaultdict(list)
+    for message in everything(conversations, "busy"):
+        writer, number = message.content.split(":")
+        by_writer[writer].append(int(number))
+    assert len(by_writer) == 16
+    assert all(numbers == list(range(messages)) for numbers in by_writer.values())
+    record_property("load", f"16 writers, {16 * messages:,} messages")
+    record_property("outcome", "0 lost, 0 out of order")
+
+
+def test_message_follows_previously_acknowledged_ones(conversations: Conversations, tenant: str) -> None:
+    """Two machines take turns: what one acknowledged lies before what the other adds then."""
+    machines = [conversations, Conversations(Table(config().memory_table), tenant)]
+    for number in range(40):
+        machines[number % 2].append("turns", "user", str(number))
+    assert [message.content for message in everything(conversations, "turns")] == [str(number) for number in range(40)]
+
+
+def test_concurrent_get_or_create_creates_one_conversation(
+    conversations: Conversations, tenant: str, store: str
+) -> None:
+    gate = threading.Barrier(16, timeout=CEILING_SECONDS)
+
+    def create(_: int) -> str:
+        gate.wait()
+        return conversations.get_or_create("wished")
+
+    with ThreadPoolExecutor(16) as pool:
+        assert set(pool.map(create, range(16))) == {"wished"}
+    assert len(items_of(tenant, store)) == 2  # the header, and its line in the list
+
+
+@pytest.mark.stress
+def test_clear_and_delete_hide_old_messages_during_concurrent_writes(
+    conversations: Conversations, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
+) -> None:
+    """A cleared or deleted conversation shows no earlier message, while others write to it."""
+    monkeypatch.setattr(stored_conversations, "_ATTEMPTS", 1000)  # one writer may meet many deletions in a row
+    rounds = sized(6, full=100)
+    stop = threading.Event()
+    conversations.append("flood", "user", "0")
+
+    def write(writer: int) -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            conversations.append("flood", "user", f"{writer}:{number}")
+
+    with ThreadPoolExecutor(4) as pool:
+        writing = [pool.submit(write, writer) for writer in range(4)]
+        try:
+            for round_number in range(rounds):
+                before = {message.content for message in everything(conversations, "flood")}
+                (conversations.clear if round_number % 2 else conversations.delete)("flood")
+                conversations.get_or_create("flood")
+                after = {message.content for message in everything(conversations, "flood")}
+                assert not before & after
+        finally:
+            stop.set()
+        for each in writing:
+            each.result()
+    record_property("load", f"4 writers without pause, {rounds} clearings and deletions")
+    record_property("outcome", "0 earlier messages shown")
+
+
+@pytest.mark.parametrize("ending", ["clear", "delete"])
+def test_purge_removes_all_items(conversations: Conversations, tenant: str, store: str, ending: str) -> None:
+    for number in range(60):
+        conversations.append("over", "user", str(number))
+    MessageHistory(conversations, "over").set_summary("told", covers=60)
+    generation = conversations.require("over").generation
+    getattr(conversations, ending)("over")
+    conversations.purge(generation)
+    # A writer that was given its number before the end puts its message now; the second purge takes it.
+    late = {"pk": keys.messages(tenant, generation), "sk": keys.message(61), "role": "user", "content": "late"}
+    conversations.table.write(Write("Put", late))
+    conversations.purge(generation)
+    left = {(item["pk"]["S"].removeprefix(tenant), item["sk"]["S"]) for item in items_of(tenant, store)}
+    kept = {("#conversation#over", "conversation"), ("#conversations", "over")} if ending == "clear" else set()
+    assert left == kept | {("#purge", f"purge#{generation}")}
+
+
+def test_second_purge_runs_after_all_old_writers_ended(conversations: Conversations, tenant: str) -> None:
+    """A writer lives as long as its function does, behind a door that waits for it."""
+    conversations.append("over", "user", "x")
+    generation = conversations.require("over").generation
+    before = int(time.time())
+    conversations.clear("over")
+    purge = conversations.table.get(keys.purges(tenant), f"{keys.PURGE}{generation}")
+    assert purge
+    assert before + 120 <= purge["expires_at"] <= time.time() + 120
+    assert max(each.timeout for name, each in load().functions.items() if not name.startswith("workers-")) < 60
+
+
+def test_summary_is_removed_with_its_messages(conversations: Conversations) -> None:
+    conversations.append("told", "user", "secret")
+    MessageHistory(conversations, "told").set_summary("a secret was told", covers=1)
+    conversations.clear("told")
+    assert MessageHistory(conversations, "told").summary() is None
+
+
+@pytest.mark.parametrize("limit", [1, 7, 30, 31, None])
+def test_pages_of_any_size_cover_the_whole_history(conversations: Conversations, limit: int | None) -> None:
+    for number in range(30):
+        conversations.append("paged", "user", str(number))
+    read = [message.content for message in everything(conversations, "paged", limit)]
+    assert read == [str(number) for number in range(30)]
+
+
+def test_history_over_5_mib_is_paged_automatically(conversations: Conversations) -> None:
+    contents = [f"{number}" + "x" * (256 * 1024 - 8) for number in range(24)]
+    for content in contents:
+        conversations.append("large", "user", content)
+    first = MessageHistory(conversations, "large").page(None, None)
+    assert first.next_cursor
+    assert sum(len(message.content) for message in first.messages) > 4_500_000
+    assert [message.content for message in everything(conversations, "large")] == contents
+    old = MessageHistory(conversations, "large").old(1, None, None, leave_out_summarized=True)
+    assert (len(old.messages), bool(old.next_cursor), old.total_count) == (len(first.messages), True, 24)
+
+
+def test_cursor_from_before_clear_is_invalid(conversations: Conversations) -> None:
+    for number in range(3):
+        conversations.append("turned", "user", str(number))
+    cursor = MessageHistory(conversations, "turned").page(1, None).next_cursor
+    conversations.clear("turned")
+    with pytest.raises(InvalidParams, match="cursor"):
+        MessageHistory(conversations, "turned").page(1, cursor)
+
+
+@pytest.mark.parametrize("cursor", ["x", "bm9uc2Vuc2U", "WzFd", "W10", "é", "WyJcdWQ4MDAiLDFd", "[" * 3000])
+def test_forged_cursor_is_rejected(conversations: Conversations, cursor: str) -> None:
+    conversations.append("any", "user", "x")
+    with pytest.raises(InvalidParams, match="cursor"):
+        MessageHistory(conversations, "any").page(1, cursor)
+    with pytest.raises(InvalidParams, match="cursor"):
+        conversations.list_ids(1, cursor)
+
+
+def test_old_messages_precede_recent_ones_and_are_unsummarized(conversations: Conversations) -> None:
+    for number in range(10):
+        conversations.append("old", "user", str(number))
+
+    def old(*, leave_out: bool = True) -> tuple[list[str], int]:
+        found = MessageHistory(conversations, "old").old(6, None, None, leave_out_summarized=leave_out)
+        return [message.content for message in found.messages], found.total_count
+
+    assert old() == (["0", "1", "2", "3"], 10)
+    MessageHistory(conversations, "old").set_summary("so far", covers=10)
+    assert old() == ([], 10)
+    assert old(leave_out=False) == (["0", "1", "2", "3"], 10)
+    for number in range(10, 18):
+        conversations.append("old", "user", str(number))
+    assert old() == (["10", "11"], 18)
+
+
+def test_an_empty_summary_covers_nothing(conversations: Conversations) -> None:
+    for number in range(10):
+        conversations.append("blank", "user", str(number))
+    MessageHistory(conversations, "blank").set_summary("", covers=10)
+    assert len(MessageHistory(conversations, "blank").old(6, None, None, leave_out_summarized=True).messages) == 4
+
+
+def test_oversized_context_keeps_the_newest_messages(conversations: Conversations) -> None:
+    for number in range(6):
+        conversations.append("wide", "user", f"{number}" + "\x01" * (256 * 1024 - 8))
+    assert [message.content[0] for message in MessageHistory(conversations, "wide").recent(6)] == ["4", "5"]
+
+
+def test_total_count_counts_messages_not_sequence_numbers(conversations: Conversations) -> None:
+    """A writer that fails between taking a number and writing leaves a gap, which nobody may count."""
+    conversations.append("gap", "user", "first")
+    lost = Write(
+        "Update",
+        {"pk": keys.conversation(conversations.tenant_id, "gap"), "sk": keys.HEADER},
+        expression="ADD last_number :one",
+        values={":one": 1},
+    )
+    conversations.table.write(lost)
+    conversations.append("gap", "user", "third")
+    assert MessageHistory(conversations, "gap").old(6, None, None, leave_out_summarized=True).total_count == 2
+    assert [message.content for message in MessageHistory(conversations, "gap").recent(6)] == ["first", "third"]
+
+
+def test_the_list_is_paged_in_order(conversations: Conversations) -> None:
+    made = sorted(f"chat_{number:03d}" for number in range(25))
+    for conversation_id in made:
+        conversations.get_or_create(conversation_id)
+    listed: list[str] = []
+    cursor = None
+    while True:
+        ids, cursor = conversations.list_ids(10, cursor)
+        listed += ids
+        if cursor is None:
+            break
+    assert listed == made
+
+
+def test_reading_unknown_conversation(conversations: Conversations) -> None:
+    with pytest.raises(NotFound):
+        MessageHistory(conversations, "nowhere")
+
+
+@pytest.mark.parametrize(
+    "content", ["\x00", "a\x00b", " lead and trail \n", "e\u0301 ≠ é", "💊", "\u2028\ufeff", '"\\']
+)
+def test_text_round_trip(conversations: Conversations, content: str) -> None:
+    conversations.append("bytes", "user", content)
+    assert [message.content for message in everything(conversations, "bytes")] == [content]

@@ -1,0 +1,117 @@
+"""The worker behind the documents' stream: late, repeated and failing deliveries, and deletions that come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from infra.local.streams import matches_filter
+from infra.local.template import load
+from shared.documents import keys
+from shared.knowledge.index import knowledge_index
+from shared.knowledge.passages import SearchQuestion
+from shared.rpc.errors import Unavailable
+from shared.services import document_index
+from shared.services.document_index import COLLECTION, drop_stale_hits
+from tests.helpers.document_agent import stored_items
+from workers import index_documents
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.helpers.document_agent import DocumentAgent
+
+FERNS = "Ferns are watered at dawn."
+FILTERS = next(each.filters for each in load().streams if each.function == "workers-index_documents")
+
+
+def record(tenant: str, document_id: str, sk: str = "document", event: str = "MODIFY", number: int = 1) -> Any:
+    keyed = {"pk": {"S": keys.document(tenant, document_id)}, "sk": {"S": sk}}
+    brought = {"eventID": str(number), "eventName": event, "dynamodb": {"Keys": keyed, "SequenceNumber": str(number)}}
+    assert any(matches_filter(each, brought) for each in FILTERS), "the template lets it through"
+    return brought
+
+
+def bring(*records: Any) -> list[str]:
+    """Have the worker do them; the numbers of those that it could not do."""
+    answer = index_documents.handler({"Records": list(records)}, None)
+    return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
+
+
+def found(tenant: str) -> set[str]:
+    hits = drop_stale_hits(
+        tenant, knowledge_index().search(SearchQuestion("watering ferns", tenant, (COLLECTION,), 20))
+    )
+    return {hit.passage.document.document_id for hit in hits}
+
+
+def test_documents_written_without_index_are_indexed(agent: DocumentAgent) -> None:
+    agent.create("a", body=FERNS)
+    assert found(agent.tenant) == set()
+    assert bring(record(agent.tenant, "a", event="INSERT")) == []
+    assert found(agent.tenant) == {"a"}
+
+
+def test_late_and_repeated_deliveries_are_idempotent(agent: DocumentAgent) -> None:
+    agent.create("a", body=FERNS)
+    agent("delete_document", document_id="a")
+    created, deleted = record(agent.tenant, "a", event="INSERT"), record(agent.tenant, "a", number=2)
+    assert bring(deleted, created, created, deleted) == []
+    assert (found(agent.tenant), knowledge_index().count(agent.tenant)) == (set(), 0)
+    agent("restore_document", document_id="a")
+    assert bring(deleted, record(agent.tenant, "a", number=3), created) == []
+    assert (found(agent.tenant), knowledge_index().count(agent.tenant)) == ({"a"}, 1)
+
+
+def test_only_failed_records_are_retried(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b", "c"):
+        agent.create(name, body=FERNS)
+    real = document_index.refresh_document
+
+    def refresh(tenant_id: str, document_id: str) -> bool:
+        if document_id == "b":
+            raise Unavailable
+        return real(tenant_id, document_id)
+
+    monkeypatch.setattr(index_documents, "refresh_document", refresh)
+    records = [record(agent.tenant, name, number=number) for number, name in enumerate("abc", start=1)]
+    assert bring(*records) == ["2"]
+    assert found(agent.tenant) == {"a", "c"}
+    monkeypatch.setattr(index_documents, "refresh_document", real)
+    assert bring(*records[1:]) == []
+    assert found(agent.tenant) == {"a", "b", "c"}
+
+
+def test_document_is_removed_from_the_index_at_its_deletion_time(
+    agent: DocumentAgent, clock: Callable[..., None]
+) -> None:
+    agent.create("a", body=FERNS)
+    agent.create("b", body=FERNS)
+    agent("delete_document", document_id="a", delete_at="2999-01-01T00:00:00Z")
+    assert bring(record(agent.tenant, "a"), record(agent.tenant, "b")) == []
+    assert knowledge_index().count(agent.tenant) == 2
+    reminder = stored_items(agent.tenant)["document#a"]["deletion"]
+    assert reminder["expires_at"] == 32_472_144_060, "a minute after, in seconds since 1970"
+    assert "deletion" not in stored_items(agent.tenant)["document#b"]
+    clock(days=366 * 1000)
+    assert found(agent.tenant) == {"b"}
+    assert bring(record(agent.tenant, "a", sk="deletion", event="REMOVE")) == []
+    assert knowledge_index().count(agent.tenant) == 1
+
+
+def test_cancelled_deletion_keeps_the_document_indexed(agent: DocumentAgent, clock: Callable[..., None]) -> None:
+    agent.create("a", body=FERNS)
+    agent("delete_document", document_id="a", delete_at="2999-01-01T00:00:00Z")
+    assert bring(record(agent.tenant, "a")) == []
+    agent("restore_document", document_id="a")
+    assert bring(record(agent.tenant, "a", number=2)) == []
+    clock(days=366 * 1000)
+    assert bring(record(agent.tenant, "a", sk="deletion", event="REMOVE", number=3)) == []
+    assert found(agent.tenant) == {"a"}
+
+
+@pytest.mark.parametrize("sk", ["position", "content#000000000001", "history#000000000001", "deletion"])
+def test_auxiliary_items_are_ignored(tenant: str, sk: str) -> None:
+    keyed = {"pk": {"S": keys.document(tenant, "a")}, "sk": {"S": sk}}
+    assert not any(matches_filter(each, {"eventName": "INSERT", "dynamodb": {"Keys": keyed}}) for each in FILTERS)

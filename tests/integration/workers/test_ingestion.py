@@ -1,0 +1,111 @@
+"""Ingestions carried out by a worker, within what an item of the table may hold and for as long as they take."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from shared import telemetry
+from shared.config import config
+from shared.dynamodb import Table
+from shared.knowledge import documents as kept
+from shared.knowledge.collections import CollectionStore
+from shared.knowledge.ingestion_jobs import IngestionJob, IngestionJobs
+from shared.knowledge.models import MAX_PATH_BYTES, Collection, NewKnowledgeDocument
+from shared.knowledge.space import current_space
+from workers import ingest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+BLANK = " "
+
+
+@pytest.fixture
+def table() -> Table:
+    return Table(config().knowledge_table)
+
+
+@pytest.fixture
+def collection(table: Table, tenant: str) -> Collection:
+    return CollectionStore(table, tenant).create("notes", "fundamental", current_space())
+
+
+@pytest.fixture
+def carried_out(table: Table, tenant: str, collection: Collection) -> Callable[..., IngestionJob]:
+    """What a job has come to once a worker has been brought it."""
+    jobs = IngestionJobs(table, tenant)
+
+    def carry_out(documents: Sequence[NewKnowledgeDocument], removed: Sequence[str] = ()) -> IngestionJob:
+        job_id = jobs.start(collection, documents, removed)
+        keys = {"pk": {"S": f"{tenant}#work"}, "sk": {"S": f"ingest#{job_id}#1"}}
+        record = {"eventID": "1", "eventName": "INSERT", "dynamodb": {"Keys": keys, "SequenceNumber": "1"}}
+        answer = ingest.handler({"Records": [record], "eventSource": "aws:dynamodb"}, None)
+        assert answer == {"batchItemFailures": []}
+        return jobs.require(job_id)
+
+    return carry_out
+
+
+def test_failures_are_counted_and_listed_within_the_item_limit(
+    carried_out: Callable[..., IngestionJob],
+) -> None:
+    paths = [f"{number:04}{'p' * (MAX_PATH_BYTES - 4)}" for number in range(240)]
+    job = carried_out([NewKnowledgeDocument(path, BLANK, hash="h") for path in paths])
+    assert (job.status, job.tally.documents, job.tally.failures) == ("done", 240, 240)
+    listed = [each.path for each in job.tally.failed]
+    assert listed == paths[: len(listed)]
+    assert 100 < len(listed) < 240
+    assert {each.reason for each in job.tally.failed} == {"holds no text"}
+
+
+def test_a_thousand_long_paths_are_removed(carried_out: Callable[..., IngestionJob]) -> None:
+    paths = [f"{number:04}{'p' * (MAX_PATH_BYTES - 4)}" for number in range(1000)]
+    carried_out([NewKnowledgeDocument(paths[999], "Ferns.", hash="h")])
+    assert carried_out([], [*paths, "é" * MAX_PATH_BYTES]).tally.removed == 1
+
+
+def test_crashed_job_is_reported_as_failed(
+    carried_out: Callable[..., IngestionJob], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crashes(*_: Any) -> None:
+        raise ArithmeticError
+
+    monkeypatch.setattr(kept.CollectionDocuments, "put", crashes)
+    job = carried_out([NewKnowledgeDocument("a.md", "Ferns.", hash="h")])
+    assert job.status == "failed"
+    assert "Arithmetic" not in job.message
+
+
+def test_worker_may_exceed_the_request_deadline(
+    carried_out: Callable[..., IngestionJob], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = time.perf_counter
+    split = kept.CollectionDocuments._split
+
+    def slow(self: kept.CollectionDocuments, new: NewKnowledgeDocument) -> Any:
+        monkeypatch.setattr(time, "perf_counter", lambda: clock() + telemetry.REQUEST_SECONDS + 60)
+        return split(self, new)
+
+    monkeypatch.setattr(kept.CollectionDocuments, "_split", slow)
+    job = carried_out(
+        [NewKnowledgeDocument("a.md", "Ferns.", hash="h"), NewKnowledgeDocument("b.md", "Moss.", hash="h")]
+    )
+    assert (job.status, job.tally.added, job.tally.failed) == ("done", 2, [])
+
+
+def test_ingestion_into_a_deleted_collection_fails(
+    carried_out: Callable[..., IngestionJob], table: Table, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    split = kept.CollectionDocuments._split
+
+    def deleting(self: kept.CollectionDocuments, new: NewKnowledgeDocument) -> Any:
+        CollectionStore(table, tenant).delete("notes")
+        CollectionStore(table, tenant).create("notes", "fundamental", current_space())
+        return split(self, new)
+
+    monkeypatch.setattr(kept.CollectionDocuments, "_split", deleting)
+    job = carried_out([NewKnowledgeDocument("a.md", "Ferns.", hash="h")])
+    assert (job.status, job.message) == ("failed", "Collection not found: notes")

@@ -1,0 +1,128 @@
+"""What functions find around them: the local stores, with what the events of `tests/events` speak of."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from infra.local.broker.limits import Limits
+from infra.local.iot_core import configure_functions, run_embedded
+from infra.local.simulator.device import DeviceModel
+from infra.local.simulator.fleet import Fleet
+from infra.local.sockets import listen
+from infra.local.template import load
+from shared.access import keys as access_keys
+from shared.config import config
+from shared.devices import keys as device_keys
+from shared.devices.registry import registry
+from shared.dynamodb import Table, Write
+from shared.experiences import keys as experience_keys
+from shared.knowledge.collections import CollectionStore
+from shared.knowledge.ingestion_jobs import IngestionJobs
+from shared.rpc.caller import ROLES, Caller
+from tests.events import DEVICE, KEY, PASSWORD, TENANT
+from tests.helpers.duckduckgo import duckduckgo
+from tests.helpers.dynamodb import running_store
+from tests.helpers.qdrant_server import running_qdrant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PASSED_ON: Final = ("AWS_", "KHO_MQTT_", "KHO_QDRANT_URL", "KHO_SEARCH_", "NO_PROXY", "no_proxy")
+
+DOCUMENTS: Final = {"guide": "root", "guide-soil": "guide", "draft": "root", "old-notes": "root", "lost-notes": "root"}
+EXPERIENCES: Final = {1: "", 2: "", 3: "2026-11-18T00:00:00.000Z"}
+"""By the last digit of their ids, when they were deleted."""
+CALLS: Final[list[tuple[str, dict[str, Any]]]] = [
+    *(
+        ("memory_server-add_message", {"conversation_id": chat, "role": "user", "content": f"Message {number}"})
+        for chat in ("chat_garden", "chat_cleared", "chat_deleted")
+        for number in range(8)
+    ),
+    ("memory_server-set_summary", {"conversation_id": "chat_garden", "summary": "About a garden."}),
+    *(
+        (
+            "agent_data-create_document",
+            {"document_id": id_, "parent_id": parent, "content": {"body": "Ferns like shade."}},
+        )
+        for id_, parent in DOCUMENTS.items()
+    ),
+    ("agent_data-delete_document", {"document_id": "lost-notes"}),
+    ("research_agent-manage_collections", {"action": "create", "collection_name": "garden"}),
+    ("research_agent-manage_projects", {"action": "create", "project_name": "balcony", "collections": "garden"}),
+    (
+        "research_agent-augment_knowledge",
+        {"content": "Ferns are watered in the morning.", "source": "ferns.md", "collection": "garden"},
+    ),
+]
+
+
+@contextmanager
+def running_environment() -> Iterator[dict[str, str]]:
+    """Everything running on loopback; the settings that functions find."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kho-rie-")))
+        stack.enter_context(running_store())
+        os.environ.pop("KHO_QDRANT_FOLDER")
+        os.environ |= {name: load().environment[name] for name in ("KHO_AUTH", "KHO_EMBEDDER", "KHO_RERANKER")}
+        os.environ["KHO_QDRANT_URL"] = stack.enter_context(running_qdrant()).url
+        search = stack.enter_context(duckduckgo(folder))
+        os.environ["KHO_SEARCH_PROXY"], os.environ["KHO_SEARCH_CA"] = search.address, str(search.authority)
+        config.cache_clear()
+        _prepare()
+        listener = listen("127.0.0.1", 0)
+        stack.callback(listener.close)
+        configure_functions(stack.enter_context(run_embedded(listener, Limits(), authorizing=True)))
+        model = DeviceModel(user_name=DEVICE, password=PASSWORD.encode())
+        fleet = stack.enter_context(Fleet("127.0.0.1", listener.getsockname()[1], [DEVICE], model))
+        fleet.start()
+        yield load().environment | {name: value for name, value in os.environ.items() if name.startswith(_PASSED_ON)}
+
+
+def _prepare() -> None:
+    caller = Caller("tester", frozenset(ROLES), TENANT)
+    for function, params in CALLS:
+        handler = import_module(function.replace("-", ".")).handler
+        call = {"method": function, "params": params, "caller": caller.record(), "correlation_id": "preparing"}
+        answer = handler(call, None)
+        assert "result" in answer, answer
+    for number in EXPERIENCES:
+        Table(config().experiences_table).write(Write("Put", _experience(number)))
+    knowledge = Table(config().knowledge_table)
+    IngestionJobs(knowledge, TENANT).begin("watering", CollectionStore(knowledge, TENANT).require("garden"), [], [])
+    _, key_id, secret = KEY.split("_")
+    key = {
+        "tenant_id": TENANT,
+        "role": "admin",
+        "name": "events",
+        "secret_hash": hashlib.sha256(secret.encode()).hexdigest(),
+        "created_at": "2026-11-18T00:00:00.000Z",
+    }
+    Table(config().access_table).write(Write("Put", {"pk": access_keys.PARTITION, "sk": key_id} | key))
+    registry().register(TENANT, DEVICE)
+    Table(config().devices_table).write(
+        Write(
+            "Update",
+            {"pk": device_keys.devices(TENANT), "sk": DEVICE},
+            expression="SET password_hash = :hash",
+            values={":hash": hashlib.sha256(PASSWORD.encode()).hexdigest()},
+        )
+    )
+
+
+def _experience(number: int) -> dict[str, Any]:
+    pk, sk = experience_keys.content(f"00000000-0000-4000-8000-{number:012}")
+    at = "2026-11-18T00:00:00.000Z"
+    said = {
+        "title": "A hook's state is old in a callback",
+        "problem_description": "The value that a callback reads is the one of its first render.",
+        "solution": "Name the value in the callback's dependencies.",
+        "keywords": ["react", "usestate"],
+    }
+    deleted = {"deleted_at": EXPERIENCES[number]} if EXPERIENCES[number] else {}
+    return {"pk": pk, "sk": sk, "changed_at": at, "created_at": at, "revision": 1} | said | deleted

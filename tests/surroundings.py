@@ -1,8 +1,0 @@
-"""The environment as it was before any test set up a store in this process, for commands that tests start."""
-
-from __future__ import annotations
-
-import os
-from typing import Final
-
-SURROUNDINGS: Final = dict(os.environ)

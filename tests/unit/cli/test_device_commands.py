@@ -1,0 +1,36 @@
+"""What a device command refuses before it looks at any data."""
+
+from __future__ import annotations
+
+import pytest
+
+from infra.cli.devices.broker import host_and_port
+from infra.cli.devices.call import call
+from infra.cli.devices.register import register
+
+
+@pytest.mark.parametrize("device_id", ["", "a/b", "+", "kho-backend-1", "a b", "x" * 129])
+def test_invalid_device_id_is_rejected(device_id: str) -> None:
+    with pytest.raises(SystemExit, match="cannot be a device"):
+        register(device_id)
+
+
+def test_tenant_and_name_are_validated() -> None:
+    with pytest.raises(SystemExit, match="cannot be a tenant"):
+        register("lamp", tenant="a#b")
+    with pytest.raises(SystemExit, match="at most 128 printable characters"):
+        register("lamp", name="a\n")
+
+
+@pytest.mark.parametrize("argument", ["volume", "=70", ""])
+def test_argument_syntax(argument: str) -> None:
+    with pytest.raises(SystemExit, match="is no argument"):
+        call("lamp", "self.audio_speaker.set_volume", argument)
+
+
+def test_broker_url_parsing() -> None:
+    assert host_and_port("mqtt://broker.example") == ("broker.example", 1883)
+    assert host_and_port("mqtts://[::1]:9", ("mqtt", "mqtts")) == ("::1", 9)
+    for wrong in ("", "broker.example", "mqtt://", "mqtt://x:0", "mqtt://x:99999", "http://x", "mqtts://x"):
+        with pytest.raises(SystemExit, match="is no broker's address"):
+            host_and_port(wrong)

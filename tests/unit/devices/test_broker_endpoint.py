@@ -1,0 +1,83 @@
+"""Where functions reach the devices' broker: IoT Core by signed websockets, or a broker directly; or nowhere yet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from shared.config import config
+from shared.devices.mqtt.broker_endpoint import ConnectionCallbacks, DirectBrokerEndpoint, IotCoreEndpoint
+from shared.devices.mqtt.client_factory import data_plane, device_client
+from shared.rpc.errors import Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NOWHERE = ConnectionCallbacks(lambda _topic, _payload: None, lambda: None, lambda _reason: None)
+HOST = "abc-ats.iot.eu-west-1.amazonaws.com"
+
+
+@pytest.fixture(autouse=True)
+def _settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name in ("KHO_MQTT_URL", "KHO_IOT_ENDPOINT", "AWS_ENDPOINT_URL_IOT_DATA_PLANE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in (("AWS_REGION", "eu-west-1"), ("AWS_ACCESS_KEY_ID", "k"), ("AWS_SECRET_ACCESS_KEY", "s")):
+        monkeypatch.setenv(name, value)
+    forget()
+    yield
+    forget()
+
+
+def forget() -> None:
+    for remembered in (config, device_client, data_plane):
+        remembered.cache_clear()
+
+
+def options(place: DirectBrokerEndpoint | IotCoreEndpoint, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What the client is made with, which connects nowhere before it is started."""
+    from awscrt import mqtt5  # type: ignore[import-untyped]
+
+    made: list[Any] = []
+    real = mqtt5.Client
+
+    def note(*arguments: Any, **named: Any) -> Any:
+        made.append(named.get("client_options") or arguments[0])
+        return real(*arguments, **named)
+
+    monkeypatch.setattr(mqtt5, "Client", note)
+    place.client("kho-backend-1", NOWHERE)
+    return made[0]
+
+
+def test_iot_core_uses_signed_websockets(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = options(IotCoreEndpoint(HOST), monkeypatch)
+    assert (made.host_name, made.port) == (HOST, 443)
+    assert made.websocket_handshake_transform is not None
+    assert made.tls_ctx is not None
+    assert (made.connect_options.client_id, made.connect_options.keep_alive_interval_sec) == ("kho-backend-1", 240)
+
+
+@pytest.mark.parametrize(
+    ("url", "port", "encrypted"),
+    [("mqtt://127.0.0.1", 1883, False), ("mqtt://x:2", 2, False), ("mqtts://x", 8883, True), ("mqtts://x:9", 9, True)],
+)
+def test_mqtt_url_is_used_directly(url: str, port: int, encrypted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = options(DirectBrokerEndpoint(url, "word"), monkeypatch)
+    assert (made.port, made.tls_ctx is not None) == (port, encrypted)
+    assert (made.connect_options.username, made.connect_options.password) == ("kho", "word")
+
+
+def test_unsent_messages_are_not_sent_after_reconnect(monkeypatch: pytest.MonkeyPatch) -> None:
+    from awscrt import mqtt5
+
+    for place in (IotCoreEndpoint(HOST), DirectBrokerEndpoint("mqtt://x", "word")):
+        made = options(place, monkeypatch)
+        assert made.offline_queue_behavior == mqtt5.ClientOperationQueueBehaviorType.FAIL_ALL_ON_DISCONNECT
+        assert made.session_behavior == mqtt5.ClientSessionBehaviorType.CLEAN
+
+
+def test_missing_broker_configuration_is_reported() -> None:
+    assert data_plane() is None
+    with pytest.raises(Unavailable, match="not known here"):
+        device_client()

@@ -1,0 +1,127 @@
+"""What must not be shared is refused, and what has nothing to hide is not."""
+
+from __future__ import annotations
+
+import string
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from shared.experiences.secret_scanner import find_secrets
+from tests.data.secret_corpus.code import CODE
+from tests.data.secret_corpus.credentials import CREDENTIALS
+from tests.data.secret_corpus.drawing import card, jwt, pem, random_text
+from tests.data.secret_corpus.keys import KEYS
+from tests.data.secret_corpus.personal import DISGUISED, PERSONAL
+from tests.data.secret_corpus.safe import PLACEHOLDERS, PROSE, TECHNICAL
+
+SECRETS = [*KEYS, *CREDENTIALS, *PERSONAL, *DISGUISED]
+SAFE = [*PLACEHOLDERS, *TECHNICAL, *CODE, *PROSE]
+
+KNOWN = {
+    "AWS access key": "AKIA" + random_text(16, string.ascii_uppercase),
+    "GitHub token": "ghp_" + random_text(36),
+    "Stripe key": "sk_live_" + random_text(24),
+    "SendGrid API key": f"SG.{random_text(22)}.{random_text(43)}",
+    "JSON web token": jwt(),
+    "private key": pem("RSA PRIVATE KEY"),
+    "e-mail address": "lan.nguyen@gmail.com",
+    "IP address": "54.23.11.9",
+    "payment card": card("4", 16),
+    "phone number": "+84 912 345 678",
+    "home folder": "/home/nguyenvana/app",
+    "bank account number": "GB82 WEST 1234 5698 7654 32",
+    "social security number": "SSN 536-22-1234",
+    "wallet's seed phrase": "seed phrase: ozone drill grab fiber curtain grace pudding thank cruise elder eight picnic",
+    "password in a URL": "postgres://app:Jk82mnsd@db.acme.dev/app",
+}
+SURROUNDINGS = st.lists(st.sampled_from([*PROSE, *CODE]), max_size=8).map("\n".join)
+JOINTS = st.sampled_from([" ", "\n", "\t", '"', "'", "`", "(", "，", "：", "\u3000", "<code>", " = "])
+
+
+def test_corpus_is_large_enough() -> None:
+    assert len(SECRETS) >= 120
+    assert len(SAFE) >= 120
+    assert len(set(SECRETS)) == len(SECRETS)
+    assert len(set(SAFE)) == len(SAFE)
+
+
+def test_every_secret_is_found() -> None:
+    assert [text for text in SECRETS if not find_secrets(text)] == []
+
+
+def test_safe_text_is_accepted() -> None:
+    alarms = {text: [each.kind for each in find_secrets(text)] for text in SAFE if find_secrets(text)}
+    assert len(alarms) <= len(SAFE) * 0.02, alarms
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://user@github.com/acme/repo",
+        "ssh://bob@build.acme.dev",
+        "git@github.com:acme/repo.git",
+        "fe80::1%lo0",
+        "febf::a00:27ff:fe4e:66a1",
+        "169.254.10.3",
+        "checksum DE89370400440532013001",
+        "SSN: 000-12-3456",
+        "mnemonic: abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about",
+        "the password's SHA-256",
+    ],
+)
+def test_secret_lookalikes_are_accepted(text: str) -> None:
+    assert find_secrets(text) == []
+
+
+@pytest.mark.parametrize("kind", KNOWN)
+def test_secret_kind_is_reported(kind: str) -> None:
+    (found,) = find_secrets(KNOWN[kind])
+    assert found.kind == kind
+
+
+@given(SURROUNDINGS, JOINTS, st.sampled_from(sorted(KNOWN)), JOINTS, SURROUNDINGS)
+@example("", " ", "phone number", " ", "tokens = tokenizer.encode(text)")
+@settings(max_examples=200)
+def test_secret_is_found_in_any_context(before: str, open_: str, kind: str, close: str, after: str) -> None:
+    text = f"{before}{open_}{KNOWN[kind]}{close}{after}"
+    start = len(before) + len(open_)
+    assert any(each.start < start + len(KNOWN[kind]) and start < each.end for each in find_secrets(text))
+
+
+@given(st.sampled_from(SECRETS))
+def test_finding_has_position_but_not_the_secret(text: str) -> None:
+    for found in find_secrets(text):
+        assert 0 <= found.start < found.end <= len(text)
+        assert text[found.start : found.end] not in str(found)
+
+
+@given(st.text(max_size=400) | st.lists(st.sampled_from(SECRETS), max_size=5).map("".join))
+def test_scanner_survives_any_text(text: str) -> None:
+    found = find_secrets(text)
+    assert all(one.end <= other.start for one, other in pairwise(found))
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "password=",
+        "password's ",
+        "sk-a-",
+        "a@a.",
+        "mnemonic ",
+        "seed phrase is ",
+        "4111 1111 ",
+        "token ",
+        "http://a:",
+        "1.",
+        "%41",
+        "''",
+        "A",
+    ],
+)
+def test_scanner_takes_linear_time_on_repetitions(unit: str) -> None:
+    """A pattern that reads a stretch again for each of its starts would take minutes here, not moments."""
+    find_secrets(unit * (50_000 // len(unit)))

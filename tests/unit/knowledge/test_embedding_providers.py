@@ -1,0 +1,127 @@
+"""What is sent to embedding and reranking models elsewhere, and what is made of their answers."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.response import StreamingBody
+from botocore.stub import Stubber
+
+from shared.config import ConfigurationError, config
+from shared.knowledge.embedding import RemoteText, embedder
+from shared.knowledge.embedding.bedrock import Cohere, Titan
+from shared.knowledge.embedding.remote import InferredByStore
+from shared.knowledge.embedding.spaces import E5_SMALL, current_space
+from shared.knowledge.reranking import BedrockReranker, reranker
+from shared.rpc.errors import Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@pytest.fixture
+def choose(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Set settings for one test."""
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+
+    def setting(**settings: str) -> None:
+        for name, value in settings.items():
+            monkeypatch.setenv(name, value)
+        config.cache_clear()
+
+    setting()
+    yield setting
+    monkeypatch.undo()
+    config.cache_clear()
+
+
+def answers(model: Cohere | Titan, asked: dict[str, Any], answer: dict[str, Any]) -> Stubber:
+    """Let Bedrock expect `asked` and give `answer`."""
+    stub = Stubber(model._client)
+    raw = json.dumps(answer).encode()
+    body = StreamingBody(io.BytesIO(raw), len(raw))
+    stub.add_response(
+        "invoke_model",
+        {"body": body, "contentType": "application/json"},
+        {"modelId": model.space.model, "body": json.dumps(asked)},
+    )
+    stub.activate()
+    return stub
+
+
+def test_embedded_model_is_the_default(choose: Callable[..., None]) -> None:
+    assert current_space() == E5_SMALL
+
+
+def test_cohere_input_type_is_sent(choose: Callable[..., None]) -> None:
+    choose(KHO_EMBEDDER="bedrock")
+    cohere = embedder()
+    assert isinstance(cohere, Cohere)
+    with answers(
+        cohere,
+        {"texts": ["one", " "], "input_type": "search_document", "truncate": "END"},
+        {"embeddings": [[1.0], [2.0]]},
+    ):
+        assert [found.vector for found in cohere.passages(["one", ""])] == [[1.0], [2.0]]
+    with answers(cohere, {"texts": ["why"], "input_type": "search_query", "truncate": "END"}, {"embeddings": [[3.0]]}):
+        assert cohere.question("why").vector == [3.0]
+
+
+def test_titan_embeds_one_text_a_call(choose: Callable[..., None]) -> None:
+    choose(KHO_EMBEDDER="bedrock", KHO_EMBEDDING_MODEL="amazon.titan-embed-text-v2:0")
+    titan = embedder()
+    assert isinstance(titan, Titan)
+    with answers(titan, {"inputText": "why", "dimensions": 1024, "normalize": True}, {"embedding": [0.5]}):
+        assert [found.vector for found in titan.passages(["why"])] == [[0.5]]
+
+
+def test_unresponsive_model_is_unavailable(choose: Callable[..., None]) -> None:
+    choose(KHO_EMBEDDER="bedrock")
+    cohere = embedder()
+    assert isinstance(cohere, Cohere)
+    with Stubber(cohere._client) as stub:
+        stub.add_client_error("invoke_model", "ThrottlingException", http_status_code=429)
+        with pytest.raises(Unavailable):
+            cohere.question("why")
+
+
+def test_qdrant_cloud_gets_the_text_with_its_prefix(choose: Callable[..., None]) -> None:
+    choose(KHO_EMBEDDER="qdrant")
+    remote = embedder()
+    assert isinstance(remote, InferredByStore)
+    assert remote.question("a\0b").vector == RemoteText("query: a b", "intfloat/multilingual-e5-small")
+    assert [each.vector for each in remote.passages(["x"])] == [
+        RemoteText("passage: x", "intfloat/multilingual-e5-small")
+    ]
+
+
+def test_unknown_model_error_lists_known_models(choose: Callable[..., None]) -> None:
+    choose(KHO_EMBEDDER="bedrock", KHO_EMBEDDING_MODEL="mine")
+    with pytest.raises(ConfigurationError, match=r"'mine'.*cohere\.embed-multilingual-v3"):
+        embedder()
+
+
+def test_reranker_scores_are_in_input_order(choose: Callable[..., None]) -> None:
+    choose(KHO_RERANKER="bedrock", KHO_RERANK_MODEL="cohere.rerank-v3-5:0")
+    chosen = reranker()
+    assert isinstance(chosen, BedrockReranker)
+    with Stubber(chosen._client) as stub:
+        stub.add_response(
+            "rerank",
+            {"results": [{"index": 1, "relevanceScore": 0.9}, {"index": 0, "relevanceScore": 0.2}]},
+        )
+        assert chosen.scores("why", ["one", "two"]) == [0.2, 0.9]
+        stub.add_client_error("rerank", "ThrottlingException", http_status_code=429)
+        with pytest.raises(Unavailable):
+            chosen.scores("why", ["one"])
+
+
+def test_reranker_requires_a_model(choose: Callable[..., None]) -> None:
+    choose(KHO_RERANKER="bedrock")
+    with pytest.raises(ConfigurationError, match="KHO_RERANK_MODEL"):
+        reranker()

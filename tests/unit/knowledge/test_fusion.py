@@ -1,0 +1,83 @@
+"""How meaning and words become one score: at the extremes and between."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.knowledge.bm25 import SATURATION, SparseTerms
+from shared.knowledge.embedding.spaces import E5_SMALL
+from shared.knowledge.fusion import fused, likeness, likeness_of_parts, rarity
+
+SHARE = st.floats(0, 1)
+
+
+def idf(passages: int, holding: int) -> float:
+    return math.log(1 + (passages - holding + 0.5) / (holding + 0.5))
+
+
+def test_idf_from_one_matching_passage() -> None:
+    question = SparseTerms([1, 2, 3], [1.0, 0.25, 1.0])
+    found = rarity(question, {1: (idf(100, 2) * 1.7, 1.7), 2: (idf(100, 50) * 0.4, 0.4)}, 100)
+    assert found.weights == pytest.approx({1: idf(100, 2), 2: 0.25 * idf(100, 50), 3: idf(100, 0)})
+
+
+def test_unknown_word_has_the_highest_idf() -> None:
+    found = rarity(SparseTerms([1, 2], [1.0, 1.0]), {1: (idf(10, 1), 1.0)}, 10)
+    assert found.weights[2] > found.weights[1]
+
+
+def test_overlap_is_the_share_of_idf() -> None:
+    found = rarity(SparseTerms([1, 2], [1.0, 1.0]), {1: (3.0, 1.0), 2: (1.0, 1.0)}, 10)
+    assert found.overlap({1: 0.7}) == pytest.approx(0.75)
+    assert found.overlap({1: 0.7, 2: 2.0, 9: 1.0}) == 1
+    assert found.overlap({}) == 0
+
+
+def test_query_without_words_has_no_lexical_score() -> None:
+    found = rarity(SparseTerms([], []), {}, 10)
+    assert (found.overlap({1: 1.0}), found.strength(1.0)) == (0, 0)
+
+
+def test_strength_is_one_for_an_exact_passage() -> None:
+    found = rarity(SparseTerms([1], [1.0]), {1: (3.0, 1.0)}, 10)
+    assert found.strength(3.0 * (SATURATION + 1)) == 1
+
+
+def test_cross_language_score_is_semantic_only() -> None:
+    """No word of the question is found: scores are what they would be without words at all."""
+    assert fused(0.6, 0.0, 0.0, None) == pytest.approx(0.6)
+
+
+def test_lexical_score_decides_without_diacritics() -> None:
+    """Meanings lie close together where e5 does not understand: a strong match by words stands out."""
+    by_words, by_meaning = fused(0.40, 0.45, 0.9, None), fused(0.45, 0.05, 0.9, None)
+    assert by_words > by_meaning + 0.15
+
+
+@given(SHARE, SHARE, SHARE, st.none() | SHARE)
+def test_score_is_between_zero_and_one(
+    similarity: float, strength: float, coverage: float, context: float | None
+) -> None:
+    assert 0 <= fused(similarity, strength, coverage, context) <= 1
+
+
+@given(SHARE, SHARE, SHARE, SHARE, SHARE)
+def test_fusion_is_monotonic(one: float, other: float, same: float, coverage: float, context: float) -> None:
+    low, high = sorted((one, other))
+    assert fused(low, same, coverage, context) <= fused(high, same, coverage, context)
+    assert fused(same, low, coverage, context) <= fused(same, high, coverage, context)
+    assert fused(same, same, coverage, low) <= fused(same, same, coverage, high)
+
+
+def test_document_context_breaks_ties() -> None:
+    assert fused(0.5, 0.3, 0.4, 0.9) > fused(0.5, 0.3, 0.4, 0.1)
+
+
+def test_similarity_range() -> None:
+    assert [likeness(cosine, E5_SMALL) for cosine in (0.2, 0.7, 0.85, 1.0)] == pytest.approx([0, 0, 0.5, 1])
+    assert likeness_of_parts(0.6, E5_SMALL) == pytest.approx(0)
+    assert likeness_of_parts(0.9, E5_SMALL) == 1

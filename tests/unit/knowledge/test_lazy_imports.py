@@ -1,0 +1,28 @@
+"""What finding passages takes is loaded by those who find, and no sooner."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {"boto3", "numpy", "onnx", "onnxruntime", "qdrant_client", "qdrant_edge"}
+
+
+@pytest.mark.parametrize(
+    ("module", "allowed"),
+    [
+        ("shared.knowledge.index", set[str]()),
+        ("shared.knowledge.embedding.spaces", set[str]()),
+        ("shared.knowledge.store.server", {"qdrant_client", "numpy"}),
+        ("shared.knowledge.store.embedded", {"qdrant_edge"}),
+        ("shared.memory.conversations", set[str]()),
+        ("agent_data.create_document", {"boto3"}),
+        ("agent_data.query_knowledge", {"boto3"}),
+    ],
+)
+def test_modules_import_only_what_they_use(module: str, allowed: set[str]) -> None:
+    program = f"import sys, {module}; print(*sorted({HEAVY - allowed!r} & set(sys.modules)))"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert loaded.stdout.split() == []

@@ -1,0 +1,190 @@
+"""Splitting: no word is lost, no code block or table cut below the size limit, in any language."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shared.knowledge.splitting import Chunk, Format, split
+from shared.knowledge.splitting.sizes import LIMIT, cut, size
+
+ROOT = Path(__file__).resolve().parents[3]
+DOCUMENTS = sorted(
+    file for pattern in ("*.md", "docs/*.md", "shared/**/*.py", "template.yaml") for file in ROOT.glob(pattern)
+)
+WORD = re.compile(r"\w+")
+
+words = st.text("abc xyzđếổ汉字語한 .,;:!?`*_#>|-[]()", min_size=1, max_size=120)
+inline = words.map(lambda text: " ".join(text.split()) or "x")
+code_lines = st.lists(st.text("abc def(x): = 汉|#-`", max_size=60).map(str.rstrip), max_size=40)
+
+
+@st.composite
+def fences(draw: st.DrawFn) -> str:
+    body = [line for line in draw(code_lines) if "~~~" not in line]
+    return "\n".join(["~~~python", *body, "~~~"])
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> str:
+    columns = draw(st.integers(1, 4))
+    cell = st.text("abc ế汉1", min_size=1, max_size=12).map(lambda text: text.strip() or "x")
+    row = st.lists(cell, min_size=columns, max_size=columns).map(lambda cells: f"| {' | '.join(cells)} |")
+    rows = draw(st.lists(row, min_size=1, max_size=30))
+    return "\n".join([draw(row), "|" + "---|" * columns, *rows])
+
+
+headings = st.builds(lambda level, text: f"{'#' * level} {text}", st.integers(1, 6), inline)
+lists = st.lists(inline, min_size=1, max_size=8).map(lambda items: "\n".join(f"- {item}" for item in items))
+anything = st.one_of(headings, inline, fences(), tables(), lists, inline.map(lambda text: f"> {text}"))
+
+
+def visible(text: str) -> str:
+    return "".join(text.split())
+
+
+def lost(source: str, chunks: list[Chunk]) -> Counter[str]:
+    return Counter(WORD.findall(source)) - Counter(word for chunk in chunks for word in WORD.findall(chunk.text))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(anything, max_size=12).map("\n\n".join))
+def test_markdown_loses_no_word_and_keeps_to_the_limit(text: str) -> None:
+    chunks = split("x.md", text).chunks
+    assert not lost(text, chunks)
+    assert all(size(chunk.text) <= LIMIT for chunk in chunks)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.one_of(fences(), tables()), min_size=1, max_size=5), inline, st.sampled_from(["", "> ", "  "]))
+def test_fences_and_tables_below_the_limit_are_not_split(blocks: list[str], prose: str, indent: str) -> None:
+    filler = "word " * 300
+    shown = ["\n".join(indent + line for line in block.split("\n")) for block in blocks]
+    chunks = split("x.md", f"# H\n\n{filler}\n\n" + f"\n\n{prose.replace('|', '')} z\n\n".join(shown)).chunks
+    for block in shown:
+        if size(block) <= LIMIT:
+            assert any(visible(block) in visible(chunk.text) for chunk in chunks), block
+
+
+@pytest.mark.parametrize(("first", "others"), [("> ", "> "), ("- ", "  "), ("1. ", "   "), ("> 1. ", ">    ")])
+def test_nested_fence_is_not_split(first: str, others: str) -> None:
+    filler = "word " * 150
+    fence = ["~~~python", *(line for number in range(25) for line in (f"value_{number} = {number}", "")), "~~~"]
+    inside = [filler, "", *fence, "", filler]
+    text = "\n".join([first + inside[0], *(others + line for line in inside[1:])])
+    assert size(text) > LIMIT
+    chunks = split("x.md", text).chunks
+    assert not lost(text, chunks)
+    whole = visible("\n".join(others + line for line in fence))
+    assert any(whole in visible(chunk.text) for chunk in chunks)
+
+
+def test_leading_horizontal_rule_is_not_front_matter() -> None:
+    slides = split("slides.md", "---\n# Slide one\nFerns.\n\n---\n\n# Slide two\nMoss.\n")
+    assert slides.title == "Slide one"
+    assert [chunk.heading_path for chunk in slides.chunks if "Ferns" in chunk.text] == [("Slide one",)]
+
+
+def test_unterminated_front_matter_and_fence_lose_nothing() -> None:
+    code = "\n".join(f"value_{number} = {number}" for number in range(200))
+    text = f"---\ntitle: Notes\nauthor: Nguyễn Văn A\n---\n\n# H\n\n```python\n{code}\nthe_last = 1"
+    assert not lost(text, split("x.md", text).chunks)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.text(max_size=3000), st.sampled_from(["markdown", "code", "text", "pages"]))
+def test_any_text_can_be_split(text: str, read_as: Format) -> None:
+    chunks = split("x", text, read_as=read_as).chunks
+    assert not lost(text.replace("\0", "\ufffd").removeprefix("\ufeff"), chunks)
+    assert all(chunk.text.strip() for chunk in chunks)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.one_of(st.text(max_size=2000), st.lists(inline, max_size=40).map("\n".join)), st.integers(5, 400))
+def test_split_loses_nothing(text: str, limit: int) -> None:
+    pieces = cut(text, limit)
+    assert "".join(pieces) == text
+    assert all(size(piece) <= limit for piece in pieces)
+
+
+@pytest.mark.parametrize("file", DOCUMENTS, ids=lambda file: str(file.relative_to(ROOT)))
+def test_split_project_documentation(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    chunks = split(file.name, text).chunks
+    assert not lost(text, chunks)
+    assert all(size(chunk.text) <= LIMIT for chunk in chunks)
+    for fence in re.findall(r"^```.*?^```$", text, re.DOTALL | re.MULTILINE) if file.suffix == ".md" else ():
+        assert size(fence) > LIMIT or any(fence in chunk.text for chunk in chunks)
+
+
+def test_chunks_have_heading_paths() -> None:
+    text = (
+        "---\ntitle: 'Cài đặt'\n---\nintro\n\n# A\n\n## B *c* `d`\n\ntext\n\nE\n=\n\nmore\n\n```\n# no heading\n```\n"
+    )
+    found = split("x.md", text)
+    assert found.title == "Cài đặt"
+    assert [chunk.heading_path for chunk in found.chunks] == [(), ("A", "B c d"), ("E",)]
+    assert found.chunks[1].text == "# A\n\n## B *c* `d`\n\ntext"
+
+
+def test_split_table_repeats_header_and_split_fence_its_markers() -> None:
+    table = "| name | value |\n|---|---|\n" + "".join(f"| row{n} | {n} |\n" for n in range(200))
+    fence = "```python\n" + "".join(f"value_{n} = {n}\n" for n in range(200)) + "```\n"
+    chunks = split("x.md", f"# T\n\n{table}\n\n# F\n\n{fence}").chunks
+    assert {chunk.content_type for chunk in chunks} == {"table", "code_block"}
+    assert all("| name | value |\n|---|---|\n" in chunk.text for chunk in chunks if chunk.content_type == "table")
+    fences = [chunk.text for chunk in chunks if chunk.content_type == "code_block"]
+    assert all(text.count("```") == 2 for text in fences)
+    assert not lost(table + fence, chunks)
+
+
+def test_html_text_is_what_is_rendered() -> None:
+    page = (
+        "<html><head><title>T&agrave;i liệu</title><style>.hidden{}</style></head><body><script>hidden()</script>"
+        "<h1>A <b>b</b></h1><p>para <a href=x>link</a>ed<h2>S</h2><pre>if x:\n    y</pre>"
+        "<h2>Tab</h2><table><tr><th>k<th>v<tr><td>1|2<td>3</table><ul><li>one<li>two</ul></body></html>"
+    )
+    found = split("x.html", page)
+    assert found.title == "Tài liệu"
+    assert [(chunk.heading_path, chunk.content_type) for chunk in found.chunks] == [
+        (("A b",), "prose"),
+        (("A b", "S"), "code_block"),
+        (("A b", "Tab"), "table"),
+    ]
+    text = "\n".join(chunk.text for chunk in found.chunks)
+    assert "hidden" not in text
+    assert "para linked" in text
+    assert "if x:\n    y" in text
+    assert "| k | v |\n|---|---|\n| 1\\|2 | 3 |" in text
+
+
+def test_too_deeply_nested_html_is_rejected() -> None:
+    with pytest.raises(ValueError, match="nested too deeply"):
+        split("x.html", "<div>" * 200_000)
+
+
+def test_pages_and_definitions_are_headings() -> None:
+    pages = split("x.pdf", "một\f二\f three").chunks
+    assert [(chunk.heading_path, chunk.text) for chunk in pages] == [
+        (("Page 1",), "một"),
+        (("Page 2",), "二"),
+        (("Page 3",), " three"),
+    ]
+    source = "import os\n\n\ndef first(x):\n    return 1\n" + "\n    # more\n" * 150 + "\n\nclass Second:\n    pass\n"
+    assert ("class Second",) in [chunk.heading_path for chunk in split("x.py", source).chunks]
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    ["> " * 5000 + "x", "- " * 5000 + "x", "[" * 50_000, "x" * 300_000, "汉" * 100_000, "# " + "*a " * 20_000],
+    ids=["quotes", "lists", "brackets", "one word", "one sentence", "one heading"],
+)
+def test_hostile_markdown_is_split(hostile: str) -> None:
+    chunks = split("x.md", hostile).chunks
+    assert visible("".join(chunk.text for chunk in chunks)) == visible(hostile)
+    assert all(size(chunk.text) <= LIMIT for chunk in chunks)

@@ -1,0 +1,125 @@
+"""The broker's rules that need no network: who gets what, and who may do what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from infra.local.broker.authorization import ClientIdentity, FleetAccessRules
+from infra.local.broker.rate_limiter import TokenBucket
+from infra.local.broker.subscriptions import Subscriptions
+from infra.local.mqtt.packets import SubscriptionRequest
+from infra.local.mqtt.topics import matches
+from shared.devices.ids import BACKEND_PREFIX
+from tests.helpers.mqtt_client import admit_all, admit_none
+
+if TYPE_CHECKING:
+    from infra.local.broker.messages import BrokerMessage
+
+levels = st.sampled_from(["a", "b", "+", "", "$c"])
+filters = st.lists(levels, min_size=1, max_size=4).flatmap(
+    lambda parts: st.sampled_from(["/".join(parts) or "a", "/".join([*parts, "#"])])
+)
+names = st.lists(st.sampled_from(["a", "b", "", "$c"]), min_size=1, max_size=4).map("/".join).filter(bool)
+
+
+@dataclass(eq=False)
+class Someone:
+    """A subscriber that only takes."""
+
+    taken: list[BrokerMessage] = field(default_factory=list)
+
+    def receive(self, message: BrokerMessage, request: SubscriptionRequest) -> None:  # noqa: ARG002 - a subscriber's
+        """Take it."""
+        self.taken.append(message)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), filters, st.integers(0, 1), st.booleans()), max_size=20),
+    st.lists(names, max_size=5),
+)
+def test_topic_reaches_exactly_matching_subscribers(
+    changes: list[tuple[int, str, int, bool]], topics: list[str]
+) -> None:
+    people = [Someone() for _ in range(4)]
+    tree, held = Subscriptions(), dict[tuple[int, str], int]()
+    for who, topic_filter, qos, away in changes:
+        if away:
+            tree.remove(people[who], topic_filter)
+            held.pop((who, topic_filter), None)
+        else:
+            tree.add(people[who], SubscriptionRequest(topic_filter, qos))
+            held[who, topic_filter] = qos
+        for topic in topics:
+            expected: dict[Someone, int] = {}
+            for (person, wanted), granted in held.items():
+                if matches(wanted, topic):
+                    expected[people[person]] = max(granted, expected.get(people[person], 0))
+            assert {subscriber: request.qos for subscriber, request in tree.match(topic)} == expected
+
+
+def test_removed_filters_leave_no_nodes() -> None:
+    tree, person = Subscriptions(), Someone()
+    for number in range(100):
+        for topic_filter in (f"a/{number}", f"+/{number}/#"):
+            tree.add(person, SubscriptionRequest(topic_filter))
+            tree.remove(person, topic_filter)
+    assert not tree._exact
+    assert not tree._root.below
+
+
+access = FleetAccessRules("secret", admit_all)
+
+
+def connects(rules: FleetAccessRules, client: ClientIdentity) -> bool:
+    """What the rules say at once: an event loop would need a socket."""
+    with pytest.raises(StopIteration) as said:
+        rules.connect(client).send(None)
+    return bool(said.value.value)
+
+
+@pytest.mark.parametrize("client_id", ["+", "#", "a/b", "a+", "$aws", "", f"{BACKEND_PREFIX}x"])
+def test_device_ids_cannot_alias_topics(client_id: str) -> None:
+    assert not connects(access, ClientIdentity(client_id))
+
+
+def test_backend_authenticates_by_token() -> None:
+    assert connects(access, ClientIdentity(f"{BACKEND_PREFIX}1", "kho", b"secret"))
+    assert not connects(access, ClientIdentity(f"{BACKEND_PREFIX}1", "kho", b"secre"))
+    assert not connects(access, ClientIdentity(f"{BACKEND_PREFIX}1"))
+    assert connects(FleetAccessRules("secret", admit_none), ClientIdentity(f"{BACKEND_PREFIX}1", "kho", b"secret"))
+    assert not connects(FleetAccessRules("secret", admit_none), ClientIdentity("lamp-1", "kho", b"secret"))
+
+
+@given(st.text(min_size=1, max_size=20), st.text(max_size=30))
+def test_device_is_limited_to_its_two_topics(client_id: str, other: str) -> None:
+    client = ClientIdentity(client_id)
+    if not connects(access, client):
+        return
+    assert access.publish(client, f"devices/{client_id}/up")
+    assert access.subscribe(client, f"devices/{client_id}/down")
+    assert access.receive(client, f"devices/{client_id}/down")
+    for topic in (other, f"devices/{other}/up", f"devices/{other}/down", f"devices/{client_id}/down", "devices/+/down"):
+        assert not access.publish(client, topic) or topic == f"devices/{client_id}/up"
+        assert not access.subscribe(client, topic) or topic == f"devices/{client_id}/down"
+
+
+def test_backend_may_use_device_and_presence_topics() -> None:
+    backend = ClientIdentity(f"{BACKEND_PREFIX}1")
+    assert access.publish(backend, "devices/lamp-1/down")
+    assert access.subscribe(backend, "devices/+/up")
+    assert access.subscribe(backend, "$aws/events/presence/#")
+    assert not access.publish(backend, "$aws/events/presence/connected/lamp-1")
+    assert not access.subscribe(backend, "#")
+
+
+def test_rate_limiter_allows_a_burst_of_one_second() -> None:
+    rate = TokenBucket(100, 0.0)
+    assert sum(rate.take(0.0) for _ in range(300)) == 100
+    assert sum(rate.take(0.5) for _ in range(300)) == 50
+    assert sum(rate.take(60.0) for _ in range(300)) == 100
+    assert all(TokenBucket(None, 0.0).take(0.0) for _ in range(300))
