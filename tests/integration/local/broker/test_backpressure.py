@@ -83,11 +83,9 @@ def test_flooding_client_that_never_reads_is_bounded_in_memory() -> None:
         try:
             until(lambda: connection._outbox.full and not transport.is_reading())
             assert lamp.settle() == []
-            waiting = transport.get_write_buffer_size()
-            assert limits.outbound_bytes // 2 <= waiting < 2 * limits.outbound_bytes
-            for _ in range(100):  # turns of the broker, in each of which it would answer more
+            for _ in range(3000):  # turns of the broker; if it answered on, these would be enough to pass the limit
                 assert lamp.settle() == []
-            assert transport.get_write_buffer_size() <= waiting
+                assert transport.get_write_buffer_size() < 2 * limits.outbound_bytes
         finally:
             asker.socket.shutdown(socket.SHUT_RDWR)
             asking.join()
