@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
@@ -27,9 +28,9 @@ from shared.devices.sessions import SessionStore
 from shared.devices.tool_catalogue import CatalogueStore
 from shared.dynamodb import Table
 from shared.rpc.errors import KhoError
-from tests.helpers.mqtt_client import PATIENT
+from tests.helpers.mqtt_client import PATIENT, RawMqttClient
 from tests.helpers.patience import be_patient
-from tests.helpers.wait import CEILING_SECONDS
+from tests.helpers.wait import CEILING_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -206,7 +207,24 @@ def device_backend_at(core: LocalIotCore, rules: Sequence[RuleTrigger]) -> Itera
             functions = Functions(patient)
             stack.callback(functions.close)
             stack.callback(RuleDispatcher(rules, core.broker, functions).close)
+            if not core.data_plane_url:
+                _wait_until_heard(core)
         yield DeviceBackend(cast("EmbeddedIotCore", core))  # elsewhere it has less, which those tests do not ask for
+
+
+def _wait_until_heard(core: LocalIotCore) -> None:
+    """Return once an external broker brings the rules what devices publish: it does not say when it has subscribed."""
+    heard = threading.Event()
+    stop = core.broker.listen("devices/+/up", lambda _: heard.set())
+    with RawMqttClient(int(core.mqtt_url.rpartition(":")[2])) as probe:
+        assert probe.connect("probe").reason == 0
+
+        def publish() -> bool:
+            probe.publish("devices/probe/up", b"{}")
+            return heard.wait(0.05)
+
+        until(publish)
+    stop()
 
 
 def close_line() -> None:

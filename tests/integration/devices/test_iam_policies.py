@@ -14,9 +14,8 @@ from shared.devices.protocol import DeviceNotification
 from shared.dynamodb import Write
 from shared.rpc.caller import ROLES, Caller
 from tests.helpers.device_backend import DeviceBackend, DeviceUnderTest, running_device_backend
-from tests.integration.iam.test_policies import (
-    allowed,  # a fixture
-)
+from tests.integration.iam.test_policies import allowed
+from tests.integration.iam.test_policies import made as made  # a fixture  # noqa: PLC0414
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
