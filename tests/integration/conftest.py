@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
@@ -15,6 +15,7 @@ from shared.language_model import language_model
 from shared.services import immediate_indexing
 from tests.helpers.document_agent import DocumentAgent
 from tests.helpers.dynamodb import running_store
+from tests.helpers.dynamodb_requests import intercept_requests
 from tests.helpers.limits import long_limits
 from tests.helpers.model_server import MODEL, ModelServer, model_server
 
@@ -34,6 +35,25 @@ def store() -> Iterator[str]:
     """The store's address; functions called in this process use it."""
     with running_store() as url:
         yield url
+
+
+@pytest.fixture
+def store_actions(store: str) -> Iterator[set[tuple[str, str]]]:
+    """The DynamoDB actions that requests of the test need, each with its table."""
+    actions: set[tuple[str, str]] = set()
+
+    def record(operation: str, params: Any) -> None:
+        if operation == "TransactWriteItems":
+            for item in params["TransactItems"]:
+                for kind, write in item.items():
+                    actions.add((f"dynamodb:{kind}Item", write["TableName"].removeprefix("kho-")))
+        elif operation in ("BatchWriteItem", "BatchGetItem"):
+            actions.update((f"dynamodb:{operation}", table.removeprefix("kho-")) for table in params["RequestItems"])
+        else:
+            actions.add((f"dynamodb:{operation}", params["TableName"].removeprefix("kho-")))
+
+    with intercept_requests(record):
+        yield actions
 
 
 @pytest.fixture

@@ -15,12 +15,11 @@ from shared.dynamodb import Write
 from shared.rpc.caller import ROLES, Caller
 from tests.helpers.device_backend import DeviceBackend, DeviceUnderTest, running_device_backend
 from tests.integration.iam.test_policies import allowed
-from tests.integration.iam.test_policies import made as made  # a fixture  # noqa: PLC0414
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-Made = set[tuple[str, str]]
+StoreActions = set[tuple[str, str]]
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +49,7 @@ def leave_a_part_of_an_older_catalogue(one: DeviceUnderTest) -> None:
     one.sessions._table.write(Write("Put", {"pk": partition, "sk": sk, "reading": "old", "tools": b"", "parts": 9}))
 
 
-def test_policy_of_device_reads(one: DeviceUnderTest, made: Made) -> None:
+def test_policy_of_device_reads(one: DeviceUnderTest, store_actions: StoreActions) -> None:
     from device_server import devices_get, devices_list, notifications_list
 
     for name, handler, params in (
@@ -58,44 +57,44 @@ def test_policy_of_device_reads(one: DeviceUnderTest, made: Made) -> None:
         ("devices_get", devices_get.handler, {"device_id": one.id}),
         ("notifications_list", notifications_list.handler, {"device_id": one.id}),
     ):
-        made.clear()
+        store_actions.clear()
         ask(handler, **params)
-        assert made == allowed(f"device_server-{name}")
+        assert store_actions == allowed(f"device_server-{name}")
 
 
-def test_policy_of_tools_list(one: DeviceUnderTest, made: Made) -> None:
+def test_policy_of_tools_list(one: DeviceUnderTest, store_actions: StoreActions) -> None:
     from device_server.tools_list import handler
 
     leave_a_part_of_an_older_catalogue(one)
-    made.clear()
+    store_actions.clear()
     assert len(ask(handler, device_id=one.id)["tools"]) == 51
-    assert made == allowed("device_server-tools_list")
+    assert store_actions == allowed("device_server-tools_list")
 
 
-def test_policy_of_tools_call(one: DeviceUnderTest, made: Made) -> None:
+def test_policy_of_tools_call(one: DeviceUnderTest, store_actions: StoreActions) -> None:
     from device_server.tools_call import handler
 
     leave_a_part_of_an_older_catalogue(one)
-    made.clear()
+    store_actions.clear()
     asked = {"device_id": one.id, "name": "self.test.echo", "arguments": {"text": "x"}}
     assert ask(handler, **asked)["content"][0]["text"] == "x"
-    assert made == allowed("device_server-tools_call")
+    assert store_actions == allowed("device_server-tools_call")
 
 
-def test_policy_of_presence_worker(one: DeviceUnderTest, made: Made) -> None:
+def test_policy_of_presence_worker(one: DeviceUnderTest, store_actions: StoreActions) -> None:
     from workers.device_presence import handler
 
     leave_a_part_of_an_older_catalogue(one)
-    made.clear()
+    store_actions.clear()
     now = int(time.time() * 1000)
     event = {"clientId": one.id, "timestamp": now, "eventType": "connected", "sessionIdentifier": "c" * 32}
     handler(event | {"versionNumber": 0}, None)
     assert one.sessions.read().session
-    assert made == allowed("workers-device_presence")
+    assert store_actions == allowed("workers-device_presence")
 
 
 def test_policy_of_inbox_worker(
-    home: DeviceBackend, one: DeviceUnderTest, made: Made, monkeypatch: pytest.MonkeyPatch
+    home: DeviceBackend, one: DeviceUnderTest, store_actions: StoreActions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from workers.device_inbox import handler
 
@@ -104,7 +103,7 @@ def test_policy_of_inbox_worker(
     monkeypatch.setattr("shared.devices.notifications.KEPT", 1)
     monkeypatch.setattr("shared.devices.notifications.random.randrange", lambda _: 0)
     kept.keep(DeviceNotification("notifications/old", {}), 1)
-    made.clear()
+    store_actions.clear()
 
     def say(raw: bytes) -> None:
         payload = base64.b64encode(raw).decode()
@@ -114,4 +113,4 @@ def test_policy_of_inbox_worker(
     say(b'{"type":"hello","version":3,"features":{"mcp":true},"transport":"udp"}')
     assert one.sessions.read().session
     assert [each.method for each in kept.page(10, None)[0]] == ["notifications/new"]
-    assert made == allowed("workers-device_inbox")
+    assert store_actions == allowed("workers-device_inbox")

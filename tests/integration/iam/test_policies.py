@@ -6,7 +6,7 @@ import importlib
 import random
 import string
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
@@ -22,11 +22,7 @@ from shared.knowledge.models import NewKnowledgeDocument
 from shared.memory.conversations import Conversations
 from shared.rpc.caller import ROLES, Caller
 from shared.services.document_index import refresh_document
-from tests.helpers.dynamodb_requests import intercept_requests
 from tests.helpers.memory_index import MemoryIndex
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.usefixtures("indexing")
 
@@ -113,25 +109,6 @@ WITH_A_MODEL = {
 }
 
 
-@pytest.fixture
-def made(store: str) -> Iterator[set[tuple[str, str]]]:
-    """The actions that are needed for what is asked of the store from now on, each with its table."""
-    found: set[tuple[str, str]] = set()
-
-    def note(operation: str, params: Any) -> None:
-        if operation == "TransactWriteItems":
-            for item in params["TransactItems"]:
-                for kind, write in item.items():
-                    found.add((f"dynamodb:{kind}Item", write["TableName"].removeprefix("kho-")))
-        elif operation in ("BatchWriteItem", "BatchGetItem"):
-            found.update((f"dynamodb:{operation}", table.removeprefix("kho-")) for table in params["RequestItems"])
-        else:
-            found.add((f"dynamodb:{operation}", params["TableName"].removeprefix("kho-")))
-
-    with intercept_requests(note):
-        yield found
-
-
 def allowed(function: str) -> set[tuple[str, str]]:
     """The DynamoDB actions that the template allows a function, each with its table."""
     found: dict[str, set[tuple[str, str]]] = defaultdict(set)
@@ -170,7 +147,9 @@ def prepare_knowledge(tenant: str) -> None:
 
 
 @pytest.mark.parametrize("function", sorted(SCENARIOS))
-def test_policy_allows_exactly_the_actions_used(function: str, tenant: str, made: set[tuple[str, str]]) -> None:
+def test_policy_allows_exactly_the_actions_used(
+    function: str, tenant: str, store_actions: set[tuple[str, str]]
+) -> None:
     run("memory_server-add_message", [MESSAGE] * 10, tenant)
     if function.startswith("agent_data-"):
         run("agent_data-create_document", [*TREE, {**TREE[0], "document_id": "large", "content": LARGE}], tenant)
@@ -179,33 +158,33 @@ def test_policy_allows_exactly_the_actions_used(function: str, tenant: str, made
         refresh_document(tenant, "leaf")
     if function.startswith("research_agent-"):
         prepare_knowledge(tenant)
-    made.clear()
+    store_actions.clear()
     run(function, SCENARIOS[function], tenant)
-    assert made | WITH_A_MODEL.get(function, set()) == allowed(function)
+    assert store_actions | WITH_A_MODEL.get(function, set()) == allowed(function)
 
 
 @pytest.mark.parametrize("function", ["endpoints-authorizer", "endpoints-jsonrpc", "endpoints-actions"])
-def test_key_verification_needs_only_get_item(function: str, tenant: str, made: set[tuple[str, str]]) -> None:
+def test_key_verification_needs_only_get_item(function: str, tenant: str, store_actions: set[tuple[str, str]]) -> None:
     from shared.access.api_keys import ApiKeys
     from shared.access.credentials import CredentialVerifier
 
     _, text = ApiKeys(Table(config().access_table)).create(tenant, "reader")
-    made.clear()
+    store_actions.clear()
     assert CredentialVerifier(config().access_table).verify(f"Bearer {text}").caller.tenant_id == tenant
-    assert made == allowed(function)
+    assert store_actions == allowed(function)
 
 
-def test_policy_of_purge_worker(tenant: str, made: set[tuple[str, str]]) -> None:
+def test_policy_of_purge_worker(tenant: str, store_actions: set[tuple[str, str]]) -> None:
     from workers.purge_messages import handler
 
     run("memory_server-add_message", [MESSAGE], tenant)
     generation = Conversations(Table(config().memory_table), tenant).require("chat").generation
     run("memory_server-clear", [CHAT], tenant)
-    made.clear()
+    store_actions.clear()
     keys = {"pk": {"S": f"{tenant}#purge"}, "sk": {"S": f"purge#{generation}"}}
     record = {"eventID": "1", "eventName": "INSERT", "dynamodb": {"Keys": keys, "SequenceNumber": "1"}}
     assert handler({"Records": [record]}, None) == {"batchItemFailures": []}
-    assert made == allowed("workers-purge_messages")
+    assert store_actions == allowed("workers-purge_messages")
 
 
 def work(tenant: str, sk: str) -> dict[str, Any]:
@@ -214,7 +193,7 @@ def work(tenant: str, sk: str) -> dict[str, Any]:
     return {"Records": [record]}
 
 
-def test_policy_of_ingestion_worker(tenant: str, made: set[tuple[str, str]]) -> None:
+def test_policy_of_ingestion_worker(tenant: str, store_actions: set[tuple[str, str]]) -> None:
     from workers import ingest
 
     prepare_knowledge(tenant)
@@ -226,27 +205,27 @@ def test_policy_of_ingestion_worker(tenant: str, made: set[tuple[str, str]]) -> 
         [NewKnowledgeDocument("a.md", "How mosses grow"), NewKnowledgeDocument("c.md", "Soil")],
         ["b.md"],
     )
-    made.clear()
+    store_actions.clear()
     assert ingest.handler(work(tenant, "ingest#long#1"), None) == {"batchItemFailures": []}
     assert jobs.require("long").status == "done"
-    assert made == allowed("workers-ingest")
+    assert store_actions == allowed("workers-ingest")
 
 
-def test_policy_of_document_index_worker(tenant: str, made: set[tuple[str, str]]) -> None:
+def test_policy_of_document_index_worker(tenant: str, store_actions: set[tuple[str, str]]) -> None:
     from workers import index_documents
 
     documents = ({"document_id": name, "parent_id": "root", "content": BLANK} for name in ("large", "ending"))
     run("agent_data-create_document", list(documents), tenant)
     run("agent_data-delete_document", [{"document_id": "ending", "delete_at": "2999-01-01T00:00:00Z"}], tenant)
-    made.clear()
+    store_actions.clear()
     for name in ("large", "ending"):
         keys = {"pk": {"S": f"{tenant}#document#{name}"}, "sk": {"S": "document"}}
         record = {"eventID": "1", "eventName": "MODIFY", "dynamodb": {"Keys": keys, "SequenceNumber": "1"}}
         assert index_documents.handler({"Records": [record]}, None) == {"batchItemFailures": []}
-    assert made == allowed("workers-index_documents")
+    assert store_actions == allowed("workers-index_documents")
 
 
-def test_policy_of_collection_index_worker(tenant: str, made: set[tuple[str, str]]) -> None:
+def test_policy_of_collection_index_worker(tenant: str, store_actions: set[tuple[str, str]]) -> None:
     from workers import index_knowledge
 
     prepare_knowledge(tenant)
@@ -255,14 +234,14 @@ def test_policy_of_collection_index_worker(tenant: str, made: set[tuple[str, str
     down.down = True
     held = CollectionDocuments(Table(config().knowledge_table), tenant, collections.require("notes"), down)
     assert held.put(NewKnowledgeDocument("new.md", "How herbs are dried")).pending
-    made.clear()
+    store_actions.clear()
     event = work(tenant, awaiting_index(collections.require("notes").id, "new.md"))
     assert index_knowledge.handler(event, None) == {"batchItemFailures": []}
     stored = held.find("new.md")
     assert stored is not None
     assert stored.indexed
-    needed = set(made)
+    needed = set(store_actions)
     gone = collections.delete("notes")
-    made.clear()
+    store_actions.clear()
     assert index_knowledge.handler(work(tenant, f"purge#{gone.id}"), None) == {"batchItemFailures": []}
-    assert needed | made == allowed("workers-index_knowledge")
+    assert needed | store_actions == allowed("workers-index_knowledge")

@@ -17,7 +17,7 @@ from shared.services import experience_index
 from tests.helpers.dynamodb_requests import answer_operation, intercept_requests
 from tests.helpers.experience_client import call_successfully, submit_experience
 from tests.helpers.mcp_events import event
-from tests.integration.iam.test_policies import allowed, made
+from tests.integration.iam.test_policies import allowed
 from workers import count_queries, index_experiences
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from shared.rpc.caller import Caller
 
-__all__ = ["made"]
 
 ACCOUNT = {"title": "Bazel cache is cold", "problem_description": "It rebuilds.", "solution": "Share the cache."}
 METHODS: dict[str, tuple[Caller, Callable[[str], dict[str, Any]]]] = {
@@ -48,21 +47,21 @@ def stream_of(pk: str, sk: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("method", sorted(METHODS))
-def test_policy_allows_exactly_the_actions_used(store: str, method: str, made: set[tuple[str, str]]) -> None:
+def test_policy_allows_exactly_the_actions_used(store: str, method: str, store_actions: set[tuple[str, str]]) -> None:
     own_words = " ".join(uuid4().hex for _ in range(12))
     first = submit_experience("Bazel cache is cold", own_words, "Share the cache.")
     if method == "restore_experience":
         call_successfully("delete_experience", LOCAL, id=first)
     id_ = submit_experience("Bazel cache is cold again", own_words, "Share the cache.")
     caller, params = METHODS[method]
-    made.clear()
+    store_actions.clear()
     call_successfully(method, caller, **params(first if method == "restore_experience" else id_))
-    assert made == allowed(f"recall_kit-{method}") - {WITH_A_KEY}
+    assert store_actions == allowed(f"recall_kit-{method}") - {WITH_A_KEY}
 
 
 @pytest.mark.parametrize("method", ["query_experiences", "submit_experience", "get_experience"])
 def test_function_verifies_the_callers_key(
-    store: str, method: str, tenant: str, made: set[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+    store: str, method: str, tenant: str, store_actions: set[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import importlib
 
@@ -70,15 +69,15 @@ def test_function_verifies_the_callers_key(
     monkeypatch.setattr("api.authentication.config", lambda: type("", (), {"auth": "required"}))
     for remembered in (verifier, cached_verifier):
         remembered.cache_clear()  # another test's may ask another store
-    made.clear()
+    store_actions.clear()
     handler = importlib.import_module(f"recall_kit.{method}").handler
     assert handler(event({}, authorization=f"Bearer {text}"), None)["statusCode"] == 400
-    assert made == {WITH_A_KEY}
+    assert store_actions == {WITH_A_KEY}
     assert WITH_A_KEY in allowed(f"recall_kit-{method}")
 
 
 def test_policy_of_experience_index_worker(
-    store: str, made: set[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+    store: str, store_actions: set[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away() -> Any:
         raise Unavailable
@@ -87,12 +86,12 @@ def test_policy_of_experience_index_worker(
     with monkeypatch.context() as patched:
         patched.setattr(experience_index, "_matcher", away)
         id_ = submit_experience("Yarn workspace is not hoisted", "Modules are doubled.")
-    made.clear()
+    store_actions.clear()
     assert index_experiences.handler(stream_of(f"content#{id_[:2]}", id_), None) == {"batchItemFailures": []}
-    assert made == allowed("workers-index_experiences")
+    assert store_actions == allowed("workers-index_experiences")
 
 
-def test_policy_of_count_worker(store: str, made: set[tuple[str, str]]) -> None:
+def test_policy_of_count_worker(store: str, store_actions: set[tuple[str, str]]) -> None:
     submit_experience("Mercurial clone stalls", "It stalls.")
     kept: list[tuple[str, str]] = []
     table = config().experiences_table
@@ -103,7 +102,7 @@ def test_policy_of_count_worker(store: str, made: set[tuple[str, str]]) -> None:
 
     with intercept_requests(answer_operation("PutItem", keep)):
         assert call_successfully("query_experiences", keywords="mercurial clone stalls")["experiences"]
-    made.clear()
+    store_actions.clear()
     assert count_queries.handler(stream_of(*kept[0]), None) == {"batchItemFailures": []}
-    assert made == allowed("workers-count_queries")
+    assert store_actions == allowed("workers-count_queries")
     assert Table(table).get(*kept[0]) is None
