@@ -155,7 +155,7 @@ def serve(  # noqa: PLR0913 - one argument an option
 
 @app.command
 def generate(*, check: bool = False) -> None:
-    """Make the catalogue of methods and the README's table from the functions.
+    """Make the catalogue of methods and the reference pages from the functions.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
 from api.handler import Handler
 from api.openapi_schemas import inline_definitions
-from infra.deploy import logs, observability
+from infra.deploy import logs, observability, reference
 from infra.local.template import load, parameters
 from shared.rpc import mcp_catalog
 from shared.rpc.catalogue import FILE
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from shared.tools import ServerTool
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-README: Final = ROOT / "README.md"
+METHODS: Final = ROOT / "docs" / "reference" / "README.md"
 DEPLOYING: Final = ROOT / "docs" / "deploying.md"
 SERVERS: Final = ("agent_data", "memory_server", "tool_server", "recall_kit", "research_agent", "device_server")
 
@@ -38,7 +38,11 @@ def generate_all(*, write: bool) -> list[str]:
     made = {
         FILE: _json(catalogue()),
         mcp_catalog.FILE: _json(build_mcp_catalog()),
-        README: _with_table(README, "methods", _methods()),
+        METHODS: _with_table(METHODS, "methods", _methods()),
+        **{
+            page: _with_table(page, "methods", lines)
+            for page, lines in reference.method_sections(catalogue(), build_mcp_catalog()).items()
+        },
         DEPLOYING: _with_table(DEPLOYING, "parameters", _parameters()),
         observability.FILE: observability.observability(load()),
         logs.FILE: logs.logs(load()),

@@ -1,4 +1,4 @@
-"""What the README tells people to configure, read as their programs read it and tried."""
+"""The client settings of docs/reference/mcp-clients.md, read as the clients read them and tried."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tests.helpers.api_client import make_key
 if TYPE_CHECKING:
     from tests.helpers.kho_server import KhoServer
 
-_, _, _REST = (Path(__file__).parents[3] / "README.md").read_text().partition("\n## MCP clients\n")
-TEXT, _, _ = _REST.partition("\n## ")
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "mcp-clients.md"
+TEXT, _, _ = PAGE.read_text(encoding="utf-8").partition("\n## The research agent over STDIO\n")
 _KEY = re.compile(r"\$\{[^}]*\}|\$KHO_KEY")
 
 
 def configured() -> list[tuple[str, str | None]]:
-    """The address of each snippet, and its Authorization header where it has one."""
+    """Return the address of each snippet, and its Authorization header if it has one."""
     found = []
     for language, snippet in re.findall(r"```(json|toml|sh)\n(.*?)```", TEXT, re.DOTALL):
         if language == "sh":
@@ -48,7 +48,7 @@ def _of_command(words: list[str]) -> tuple[str, str | None]:
     return words[6], header.removeprefix("Authorization: ") if header else None
 
 
-def test_each_readme_snippet_connects_with_and_without_a_key(server: KhoServer, guarded: KhoServer) -> None:
+def test_each_client_snippet_connects_with_and_without_a_key(server: KhoServer, guarded: KhoServer) -> None:
     key = make_key(guarded.data, "docs", "reader")["key"]
 
     async def listed(address: str, headers: dict[str, str]) -> int:
