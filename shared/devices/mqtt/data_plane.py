@@ -13,8 +13,8 @@ from shared.telemetry import logger
 
 _CONNECT_SECONDS: Final = 2.0
 _READ_SECONDS: Final = 3.0
-_KEPT_SECONDS: Final = 4.0
-"""A message that is lost with its connection is not sent again: it had better not be one that is about to end."""
+_MAX_IDLE_SECONDS: Final = 4.0
+"""Below the broker's own limit: a message that is lost with its connection is not sent again."""
 _PRESENCE_SECONDS: Final = 2.0
 _REMEMBERED: Final = 10_000
 
@@ -28,7 +28,7 @@ class IotDataPlaneClient:
             connect_seconds=_CONNECT_SECONDS,
             read_seconds=_READ_SECONDS,
             url=url,
-            kept_seconds=_KEPT_SECONDS,
+            max_idle_seconds=_MAX_IDLE_SECONDS,
         )
         self._root = urlsplit(url).path.rstrip("/")
         self._seen: dict[str, float] = {}

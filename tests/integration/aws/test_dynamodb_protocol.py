@@ -244,9 +244,9 @@ def test_local_server_signs_with_the_configured_profile(
     (tmp_path / "credentials").write_text("[kho]\naws_access_key_id = AKIDPROFILE\naws_secret_access_key = x\n")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
     monkeypatch.setenv("AWS_PROFILE", "kho")
-    signed_client._current_credentials.cache_clear()
+    signed_client._botocore_credentials.cache_clear()
     assert signed_client.Credentials.current().key == "AKIDPROFILE"
-    signed_client._current_credentials.cache_clear()
+    signed_client._botocore_credentials.cache_clear()
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
     monkeypatch.delenv("AWS_PROFILE")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
@@ -254,7 +254,7 @@ def test_local_server_signs_with_the_configured_profile(
     with pytest.raises(Unavailable):
         Table(config().memory_table).get(tenant, "none")
     dynamodb.override_client(None)
-    signed_client._current_credentials.cache_clear()
+    signed_client._botocore_credentials.cache_clear()
 
 
 def test_real_credentials_are_never_sent_to_the_local_store(tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
