@@ -1,4 +1,4 @@
-"""Work beside a request's own thread, which waits for it as long as there is time, and no longer."""
+"""Background threads of a request, which waits for them with a time-out."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ Result = TypeVar("Result")
 
 
 def submit(work: Callable[[], Result]) -> Future[Result]:
-    """Begin `work`, as part of the call under way; what nobody waits for any more runs on to an end of its own."""
-    # A thread each: work that waits for other work would wait for ever where both had to share a few.
-    thread = ThreadPoolExecutor(1, thread_name_prefix="aside")
-    begun = thread.submit(copy_context().run, work)
+    """Run `work` in a thread, as part of the current call. It is not cancelled when its time is over."""
+    # One thread each: in a shared pool, work that waits for other work could deadlock.
+    thread = ThreadPoolExecutor(1, thread_name_prefix="background")
+    future = thread.submit(copy_context().run, work)
     thread.shutdown(wait=False)
-    return begun
+    return future
 
 
 def run_with_timeout(seconds: float, work: Callable[[], Result]) -> Result:
-    """What `work` gives, or `TimeoutError` once `seconds` are over; it is not begun where there are none."""
+    """Return the result of `work`. Raise TimeoutError after `seconds`; without time left, do not start it."""
     if seconds == math.inf:
         return work()
     if seconds <= 0:
@@ -31,6 +31,6 @@ def run_with_timeout(seconds: float, work: Callable[[], Result]) -> Result:
     return result(submit(work), seconds)
 
 
-def result(begun: Future[Result], seconds: float) -> Result:
-    """What was begun gives, or `TimeoutError` once `seconds` are over."""
-    return begun.result(timeout=max(0.0, seconds))
+def result(future: Future[Result], seconds: float) -> Result:
+    """Return the result of submitted work. Raise TimeoutError after `seconds`."""
+    return future.result(timeout=max(0.0, seconds))

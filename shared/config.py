@@ -1,4 +1,4 @@
-"""Settings, read from the environment; a wrong value is named before anything is served."""
+"""Settings from the environment, validated before the first request."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Choice = TypeVar("Choice", bound=str)
 
 
 class ConfigurationError(Exception):
-    """A setting has a value that cannot be used."""
+    """A setting has an invalid value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What the operator decides."""
+    """The operator's settings."""
 
     auth: Auth
     memory_table: str
@@ -65,15 +65,15 @@ class Config:
 
     @property
     def has_index(self) -> bool:
-        """Whether there is an index that passages are found by."""
+        """Return True if a search index is configured."""
         return bool(self.qdrant_url or self.qdrant_folder)
 
 
 @cache
 def config() -> Config:
-    """The settings of this process."""
+    """Return the settings of this process."""
     return Config(
-        # Closed unless the machine's own server opens it: a forgotten setting must not open a deployment.
+        # Credentials are required unless `kho serve` turns them off: a missing setting must not open a deployment.
         auth=_choice("KHO_AUTH", get_args(Auth), "required"),
         memory_table=os.environ.get("KHO_MEMORY_TABLE", ""),
         documents_table=os.environ.get("KHO_DOCUMENTS_TABLE", ""),
@@ -90,7 +90,7 @@ def config() -> Config:
         audio_server=os.environ.get("KHO_AUDIO_SERVER", ""),
         audio_port=_integer("KHO_AUDIO_PORT", 8884, at_least=1),
         oidc_issuer=_url("KHO_OIDC_ISSUER"),
-        oidc_audience=_with("KHO_OIDC_ISSUER", "KHO_OIDC_AUDIENCE"),
+        oidc_audience=_required_with("KHO_OIDC_ISSUER", "KHO_OIDC_AUDIENCE"),
         oidc_jwks_url=_url("KHO_OIDC_JWKS_URL"),
         oidc_tenant_claim=os.environ.get("KHO_OIDC_TENANT_CLAIM") or "tenant_id",
         oidc_roles_claim=os.environ.get("KHO_OIDC_ROLES_CLAIM") or "roles",
@@ -116,7 +116,7 @@ def config() -> Config:
 
 
 def is_safe_url(url: str) -> bool:
-    """Whether what comes from `url` can be trusted to come from there."""
+    """Return True for HTTPS and for loopback addresses, whose origin can be trusted."""
     try:
         parts = urlsplit(url)
         return bool(parts.hostname) and (parts.scheme == "https" or _is_loopback(parts))
@@ -131,14 +131,14 @@ def _is_loopback(parts: SplitResult) -> bool:
 def _url(name: str) -> str:
     value = os.environ.get(name, "")
     if value and not is_safe_url(value):
-        raise ConfigurationError(f"{name} is '{value}'; it must begin with https:// (http:// on this machine alone)")
+        raise ConfigurationError(f"{name} is '{value}'; it must begin with https:// (http:// only for this machine)")
     return value
 
 
-def _with(cause: str, name: str) -> str:
+def _required_with(cause: str, name: str) -> str:
     value = os.environ.get(name, "")
     if os.environ.get(cause) and not value:
-        raise ConfigurationError(f"{name} must be set where {cause} is")
+        raise ConfigurationError(f"{name} must be set if {cause} is")
     return value
 
 

@@ -1,7 +1,7 @@
-"""DynamoDB, in plain Python values: the one place that speaks to it.
+"""DynamoDB tables with plain Python values; no other module calls DynamoDB.
 
-Reads are strongly consistent. What DynamoDB refuses by a condition is a `ConditionFailed` for the caller to
-understand; what it cannot answer is `Unavailable`.
+Reads are strongly consistent. A condition that does not hold raises `ConditionFailed`, which the caller interprets.
+Failures of DynamoDB raise `Unavailable`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 Item = dict[str, Any]
 
 _CONFLICT_ATTEMPTS: Final = 10
-_BATCH: Final = 25
-_BATCH_OF_READS: Final = 100
+_WRITE_BATCH: Final = 25
+_READ_BATCH: Final = 100
 
 
 class ConditionFailed(Exception):
@@ -51,7 +51,7 @@ class Write:
     names: Mapping[str, str] = field(default_factory=dict)
 
     def request(self, table: str) -> dict[str, Any]:
-        """This write in DynamoDB's words."""
+        """Return the write as DynamoDB's request."""
         request: dict[str, Any] = {
             "TableName": table,
             "Item" if self.kind == "Put" else "Key": marshal(self.target),
@@ -65,33 +65,33 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Which sort keys of a partition a query takes."""
+    """A condition on the sort keys of a partition."""
 
     condition: str
     values: Mapping[str, str]
 
     @classmethod
     def beginning(cls, prefix: str) -> Keys:
-        """Those that begin with `prefix`."""
+        """Select keys that begin with `prefix`."""
         return cls("begins_with(sk, :prefix)", {":prefix": prefix})
 
     @classmethod
     def after(cls, bound: str) -> Keys:
-        """Those greater than `bound`."""
+        """Select keys greater than `bound`."""
         return cls("sk > :bound", {":bound": bound})
 
     @classmethod
     def before(cls, bound: str) -> Keys:
-        """Those smaller than `bound`."""
+        """Select keys smaller than `bound`."""
         return cls("sk < :bound", {":bound": bound})
 
     @classmethod
     def between(cls, first: str, last: str) -> Keys:
-        """Those from `first` to `last`, both included."""
+        """Select keys from `first` to `last`, both included."""
         return cls("sk BETWEEN :first AND :last", {":first": first, ":last": last})
 
     def request(self, table: str, pk: str) -> Any:
-        """These keys in DynamoDB's words."""
+        """Return the query as DynamoDB's request."""
         return {
             "TableName": table,
             "KeyConditionExpression": f"pk = :pk AND {self.condition}",
@@ -101,42 +101,42 @@ class Keys:
 
 
 class Table:
-    """One table, whose items have the keys `pk` and `sk`."""
+    """One table with the keys `pk` and `sk`."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._client = client()
 
     def get(self, pk: str, sk: str) -> Item | None:
-        """The item under a key."""
-        with self._asking("GetItem"):
-            found = self._client.get_item(TableName=self.name, Key=marshal(_key(pk, sk)), ConsistentRead=True)
-        return unmarshal(found["Item"]) if "Item" in found else None
+        """Return the item with this key, or None."""
+        with self._request("GetItem"):
+            response = self._client.get_item(TableName=self.name, Key=marshal(_key(pk, sk)), ConsistentRead=True)
+        return unmarshal(response["Item"]) if "Item" in response else None
 
     def get_all(self, keys: Iterable[tuple[str, str]], fields: Sequence[str] = ()) -> Iterator[Item]:
-        """The items under those of the keys that have one, in any order, or these fields of them."""
-        left: list[Any] = [marshal(_key(pk, sk)) for pk, sk in keys]
+        """Read the existing items of these keys in any order, complete or only `fields`."""
+        pending: list[Any] = [marshal(_key(pk, sk)) for pk, sk in keys]
         names = {f"#{number}": name for number, name in enumerate(fields)}
-        wanted = {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names} if names else {}
+        projection = {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names} if names else {}
         attempt = 0
-        while left:
-            asked: Any = {self.name: {"Keys": left[:_BATCH_OF_READS], "ConsistentRead": True, **wanted}}
-            with self._asking("BatchGetItem"):
-                answer = self._client.batch_get_item(RequestItems=asked)
-            found = answer["Responses"].get(self.name, [])
-            yield from (unmarshal(item) for item in found)
-            missed = answer.get("UnprocessedKeys", {}).get(self.name)
-            unprocessed = list(missed["Keys"]) if missed else []
-            # An answer ends at 16 MB: what did not fit is asked for again, and at once.
-            attempt = 0 if found or not unprocessed else attempt + 1
+        while pending:
+            request: Any = {self.name: {"Keys": pending[:_READ_BATCH], "ConsistentRead": True, **projection}}
+            with self._request("BatchGetItem"):
+                response = self._client.batch_get_item(RequestItems=request)
+            items = response["Responses"].get(self.name, [])
+            yield from (unmarshal(item) for item in items)
+            rest = response.get("UnprocessedKeys", {}).get(self.name)
+            unprocessed = list(rest["Keys"]) if rest else []
+            # A response ends at 16 MB: items that did not fit are requested again immediately.
+            attempt = 0 if items or not unprocessed else attempt + 1
             if attempt > _CONFLICT_ATTEMPTS:
                 raise Unavailable("The store takes no more reads.")
             if attempt:
                 time.sleep(0.02 * 2 ** min(attempt, 5))
-            left = unprocessed + left[_BATCH_OF_READS:]
+            pending = unprocessed + pending[_READ_BATCH:]
 
     def write(self, write: Write) -> Item:
-        """Carry out one write; an update answers with the item as it is then."""
+        """Execute one write. Return the item, after an update as it is stored then."""
         request = write.request(self.name)
         written = write.target
 
@@ -153,56 +153,56 @@ class Table:
         return written
 
     def transact(self, *writes: Write) -> None:
-        """Carry out all writes or none."""
+        """Execute all writes or none."""
         requests: Any = [{write.kind: write.request(self.name)} for write in writes]
         self._retry_conflicts("TransactWriteItems", lambda: self._client.transact_write_items(TransactItems=requests))
 
     def _retry_conflicts(self, operation: str, send: Callable[[], object]) -> None:
-        """Meet a transaction that is under way, and wait it out."""
+        """Retry with back-off while another transaction is in progress."""
         for attempt in range(_CONFLICT_ATTEMPTS):
             try:
-                with self._asking(operation):
+                with self._request(operation):
                     send()
             except _Conflicted:
-                time.sleep(random.uniform(0, 0.02 * 2 ** min(attempt, 5)))  # noqa: S311 - spreads retries, no secret
+                time.sleep(random.uniform(0, 0.02 * 2 ** min(attempt, 5)))  # noqa: S311 - jitter, no secret
             else:
                 return
-        raise Unavailable("Too many writers at once.")
+        raise Unavailable("Too many concurrent writers.")
 
     def query(self, pk: str, keys: Keys, *, descending: bool = False, limit: int | None = None) -> Iterator[list[Item]]:
-        """The items of a partition in the order of their `sk`, page by page."""
+        """Query a partition in the order of `sk`, page by page."""
         request = keys.request(self.name, pk) | {"ScanIndexForward": not descending}
         left = limit
         while left is None or left > 0:
             if left is not None:
                 request["Limit"] = left
-            with self._asking("Query"):
-                found = self._client.query(**request)
-            items = [unmarshal(item) for item in found["Items"]]
+            with self._request("Query"):
+                page = self._client.query(**request)
+            items = [unmarshal(item) for item in page["Items"]]
             yield items
-            if "LastEvaluatedKey" not in found:
+            if "LastEvaluatedKey" not in page:
                 return
-            request["ExclusiveStartKey"] = found["LastEvaluatedKey"]
+            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
             left = None if left is None else left - len(items)
 
     def count(self, pk: str, keys: Keys) -> int:
-        """How many items `query` would give."""
+        """Count the items that `query` would return."""
         request = keys.request(self.name, pk) | {"Select": "COUNT"}
         total = 0
         while True:
-            with self._asking("Query"):
-                found = self._client.query(**request)
-            total += found["Count"]
-            if "LastEvaluatedKey" not in found:
+            with self._request("Query"):
+                page = self._client.query(**request)
+            total += page["Count"]
+            if "LastEvaluatedKey" not in page:
                 return total
-            request["ExclusiveStartKey"] = found["LastEvaluatedKey"]
+            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
     def scan(self, prefix: str) -> Iterator[list[Item]]:
-        """Every item whose partition begins with `prefix`, page by page; all of the table is read for it."""
+        """Scan the whole table for items whose partition begins with `prefix`, page by page."""
         yield from self._scan("begins_with(pk, :prefix)", {":prefix": prefix})
 
     def keys(self, within: str, sk: str = "") -> Iterator[tuple[str, str]]:
-        """The keys of items whose partition holds `within`, of one sort key if given; all of the table is read."""
+        """Scan the whole table for keys whose partition contains `within`, of one sort key if given."""
         condition, values = "contains(pk, :within)", {":within": within}
         if sk:
             condition, values = f"{condition} AND sk = :sk", values | {":sk": sk}
@@ -218,31 +218,31 @@ class Table:
             **more,
         }
         while True:
-            with self._asking("Scan"):
-                found = self._client.scan(**request)
-            yield [unmarshal(item) for item in found["Items"]]
-            if "LastEvaluatedKey" not in found:
+            with self._request("Scan"):
+                page = self._client.scan(**request)
+            yield [unmarshal(item) for item in page["Items"]]
+            if "LastEvaluatedKey" not in page:
                 return
-            request["ExclusiveStartKey"] = found["LastEvaluatedKey"]
+            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
     def delete_all(self, keys: Iterable[tuple[str, str]]) -> None:
-        """Delete items by their keys, in any order; a failure leaves the rest to a repeated call."""
-        left: list[Any] = [{"DeleteRequest": {"Key": marshal(_key(pk, sk))}} for pk, sk in keys]
+        """Delete items by their keys, in any order. After a failure, call it again for the rest."""
+        pending: list[Any] = [{"DeleteRequest": {"Key": marshal(_key(pk, sk))}} for pk, sk in keys]
         attempt = 0
-        while left:
-            with self._asking("BatchWriteItem"):
-                answer = self._client.batch_write_item(RequestItems={self.name: left[:_BATCH]})
-            unprocessed: list[Any] = answer.get("UnprocessedItems", {}).get(self.name, [])
-            # Only where nothing went through is there no progress: a busy partition takes a part at a time.
-            attempt = attempt + 1 if len(unprocessed) == len(left[:_BATCH]) else 0
+        while pending:
+            with self._request("BatchWriteItem"):
+                response = self._client.batch_write_item(RequestItems={self.name: pending[:_WRITE_BATCH]})
+            unprocessed: list[Any] = response.get("UnprocessedItems", {}).get(self.name, [])
+            # A busy partition takes a part of a batch: only a batch without any is an attempt without progress.
+            attempt = attempt + 1 if len(unprocessed) == len(pending[:_WRITE_BATCH]) else 0
             if attempt > _CONFLICT_ATTEMPTS:
                 raise Unavailable("The store takes no more writes.")
             if unprocessed:
                 time.sleep(0.02 * 2 ** min(attempt, 5))
-            left = unprocessed + left[_BATCH:]
+            pending = unprocessed + pending[_WRITE_BATCH:]
 
     @contextmanager
-    def _asking(self, operation: str) -> Iterator[None]:
+    def _request(self, operation: str) -> Iterator[None]:
         with store_call(operation, self.name):
             try:
                 yield
@@ -272,7 +272,7 @@ def _translate_errors(error: ClientError, operation: str) -> Exception:
         if "TransactionConflict" in reasons:
             return _Conflicted()
     if code in ("ValidationException", "ResourceNotFoundException", "AccessDeniedException"):
-        return error  # our own defect: a crash, with its trace in the log
+        return error  # a defect of Kho: crash, with a trace in the log
     logger.warning("store", extra={"operation": operation, "failure": code})
     return Unavailable("The store is not answering.")
 
@@ -285,14 +285,14 @@ _client: list[DynamoDBClient] = []
 
 
 def client() -> DynamoDBClient:
-    """The one client of this process, made at the first use."""
+    """Return the client of this process, created at the first use."""
     if not _client:
         override_client(cast("DynamoDBClient", DynamoDBHttpClient()))
     return _client[0]
 
 
 def override_client(other: DynamoDBClient | None) -> None:
-    """Ask the store through `other`, as who signs in as an operator does; None: as functions do, wherever it is now."""
-    for former in _client:
-        former.close()
+    """Replace the client, e.g. by one with an operator's credentials; None: create the default one at the next use."""
+    for previous in _client:
+        previous.close()
     _client[:] = [other] if other else []

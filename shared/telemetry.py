@@ -1,4 +1,4 @@
-"""Logs and metrics of one call, under one correlation id from door to store."""
+"""Logs and metrics of one call, under one correlation id from the endpoint to the store."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 _CORRELATION_ID: Final = re.compile(r"[A-Za-z0-9._=:-]{8,128}")
 
 
-class _Log(logging.Handler):
-    """Writes to the file that is named when a line is written, whoever was imported before it was; else to Lambda."""
+class _LogHandler(logging.Handler):
+    """Log handler for the file that the environment names at the time of a record, else for standard output."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,33 +38,33 @@ class _Log(logging.Handler):
         file = os.environ.get("KHO_LOG_FILE", "")
         if file != self._file:
             self._writer.close()
-            self._writer = _rotated(file) if file else logging.StreamHandler(sys.stdout)
+            self._writer = _rotating_handler(file) if file else logging.StreamHandler(sys.stdout)
             self._file = file
         self._writer.setFormatter(self.formatter)
         self._writer.emit(record)
 
 
-def _rotated(file: str) -> logging.Handler:
+def _rotating_handler(file: str) -> logging.Handler:
     return RotatingFileHandler(file, maxBytes=10_000_000, backupCount=3)
 
 
-logger = Logger(service="kho", logger_handler=_Log())
+logger = Logger(service="kho", logger_handler=_LogHandler())
 _cold = [True]
 
 REQUEST_SECONDS: Final = 13.0
-"""Within which a request may begin calls to stores: each may take eleven more, and a function ends at 26."""
+"""The time in which a request may begin calls to stores: each may take eleven more, and a function ends at 26."""
 
 
 @dataclass(slots=True)
 class Observation:
-    """What is known of a call when it has ended."""
+    """The facts about one call that its log record and metrics report."""
 
     method: str
     correlation_id: str
     budget: float = math.inf
     outcome: str = "OK"
     fault: bool = False
-    """Whether it failed through us, or what we stand on, and not through what the caller asked for."""
+    """True if Kho or a service that it uses failed, not if the caller's request was wrong."""
     store_calls: int = 0
     store_ms: float = 0.0
     counts: dict[str, int] = field(default_factory=dict)
@@ -75,32 +75,32 @@ _current: ContextVar[Observation | None] = ContextVar("observation", default=Non
 
 
 def correlation_id_from(proposed: str | None) -> str:
-    """The caller's correlation id where it is a plain token, else a new one."""
+    """Return the caller's correlation id if it is a plain token, else a new one."""
     if proposed and _CORRELATION_ID.fullmatch(proposed):
         return proposed
     return secrets.token_hex(16)
 
 
 def current_correlation_id() -> str:
-    """The correlation id of the call under way."""
+    """Return the correlation id of the current call."""
     observation = _current.get()
     return observation.correlation_id if observation else ""
 
 
 def seconds_left() -> float:
-    """For how long the call under way may still begin calls to stores."""
+    """Return the seconds in which the current call may still begin calls to stores."""
     observation = _current.get()
     return observation.budget - (time.perf_counter() - observation.started) if observation else math.inf
 
 
 def seconds_so_far() -> float:
-    """How long the call under way has taken."""
+    """Return the seconds since the current call began."""
     observation = _current.get()
     return time.perf_counter() - observation.started if observation else 0.0
 
 
 def count(**counts: int) -> None:
-    """Tell with the call under way how many there were of what, each a metric of its own where there were any."""
+    """Add counts to the current call's log record; each that is not zero is also a metric."""
     observation = _current.get()
     if observation:
         observation.counts |= counts
@@ -108,9 +108,9 @@ def count(**counts: int) -> None:
 
 @contextmanager
 def observe(method: str, correlation_id: str, *, budget: float | None = None) -> Iterator[Observation]:
-    """Log and count one call to `method`. Convert unexpected exceptions to an internal error and log their traces.
+    """Log and count one call to `method`, with unexpected exceptions as internal errors.
 
-    The call may begin calls to stores for `budget` seconds, by default as long as any request may.
+    The call may begin calls to stores for `budget` seconds, by default REQUEST_SECONDS.
     """
     budget = REQUEST_SECONDS if budget is None else budget
     observation = Observation(method, correlation_id, budget, started=time.perf_counter())
@@ -118,10 +118,10 @@ def observe(method: str, correlation_id: str, *, budget: float | None = None) ->
     logger.thread_safe_append_keys(correlation_id=correlation_id, method=method)
     cold, _cold[0] = _cold[0], False
     try:
-        with foreseen(correlation_id):
+        with internal_errors(correlation_id):
             yield observation
     except KhoError as error:
-        observation.outcome = error.name
+        observation.outcome = error.code
         observation.fault = isinstance(error, (Internal, Unavailable, OutOfTime))
         raise
     finally:
@@ -132,8 +132,8 @@ def observe(method: str, correlation_id: str, *, budget: float | None = None) ->
 
 
 @contextmanager
-def foreseen(correlation_id: str) -> Iterator[None]:
-    """Let what was not foreseen leave as an internal error, its trace in the log."""
+def internal_errors(correlation_id: str) -> Iterator[None]:
+    """Convert unexpected exceptions to an internal error and log their traces."""
     try:
         yield
     except KhoError:
@@ -145,7 +145,7 @@ def foreseen(correlation_id: str) -> Iterator[None]:
 
 @contextmanager
 def store_call(operation: str, table: str) -> Iterator[None]:
-    """Time one call to a store for whoever caused it, unless its time is over."""
+    """Time one call to a store. Raise OutOfTime if the current call's budget is spent."""
     started = time.perf_counter()
     observation = _current.get()
     if observation and started - observation.started > observation.budget:
@@ -176,14 +176,14 @@ def _record(observation: Observation, elapsed: float, *, cold: bool) -> None:
     namespace = os.environ.get("POWERTOOLS_METRICS_NAMESPACE", "Kho")
     metrics = EphemeralMetrics(namespace=namespace, service=server)
     metrics.add_dimension("method", observation.method)
-    metrics.add_dimensions(service=server)  # alarms watch a server as a whole
+    metrics.add_dimensions(service=server)  # alarms are per server
     metrics.add_metric("Calls", MetricUnit.Count, 1)
     metrics.add_metric("Duration", MetricUnit.Milliseconds, elapsed)
-    # A metric costs for each hour in which it is told: these three are told where there is something to tell.
+    # A metric costs for each hour with a value: these three are sent only if they are not zero.
     for name, happened in (("Errors", observation.outcome != "OK"), ("Faults", observation.fault), ("ColdStart", cold)):
         if happened:
             metrics.add_metric(name, MetricUnit.Count, 1)
-    for name, counted in observation.counts.items():
-        if counted:
-            metrics.add_metric(name.title().replace("_", ""), MetricUnit.Count, counted)
+    for name, value in observation.counts.items():
+        if value:
+            metrics.add_metric(name.title().replace("_", ""), MetricUnit.Count, value)
     metrics.flush_metrics()

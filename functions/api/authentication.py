@@ -1,4 +1,4 @@
-"""Who stands at the door: what the gateway's authorizer established, or everyone on an open machine."""
+"""Authentication: the caller from the gateway's authorizer or from the request's own headers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def caller_from_authorizer(authorizer: Mapping[str, Any] | None) -> Caller:
-    """The caller that the authorizer's context names, at a route that the gateway guards."""
+    """Return the caller in the authorizer's context, for routes that have the gateway's authorizer."""
     if config().auth == "open":
         return LOCAL
     if not authorizer:
@@ -22,24 +22,24 @@ def caller_from_authorizer(authorizer: Mapping[str, Any] | None) -> Caller:
     if "refused" in authorizer:
         raise NotSignedIn(str(authorizer["refused"]))
     if float(authorizer.get("expires_at", "inf")) <= time.time():
-        raise NotSignedIn("This key or token is expired.")  # though the gateway still remembers it
+        raise NotSignedIn("This key or token is expired.")  # the gateway caches the context longer
     roles = str(authorizer["roles"]).split(",")
     return Caller.from_record({"sub": authorizer["sub"], "roles": roles, "tenant_id": authorizer["tenant_id"]})
 
 
 def require_authenticated(caller: Caller) -> None:
-    """Refuse the anonymous."""
+    """Raise NotSignedIn for an anonymous caller."""
     if caller == ANONYMOUS:
         raise NotSignedIn
 
 
 def caller_from_headers(headers: Mapping[str, str]) -> Caller:
-    """The caller whom the request's own headers prove, or the anonymous, at a route that the gateway does not guard."""
+    """Verify the Authorization header, for routes without an authorizer. Return ANONYMOUS if there is none."""
     if config().auth == "open":
         return LOCAL
     authorization = headers.get("authorization", "").strip()
     if not authorization:
         return ANONYMOUS
-    from shared.access.credentials import cached_verifier  # brings boto3
+    from shared.access.credentials import cached_verifier  # imports boto3
 
     return cached_verifier().verify(authorization).caller

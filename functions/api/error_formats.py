@@ -1,4 +1,4 @@
-"""How each door says each named error: the contract's table of errors."""
+"""Error formats: HTTP status, JSON-RPC code and body of each error, by endpoint and server."""
 
 from __future__ import annotations
 
@@ -35,34 +35,34 @@ _SERVERS: dict[str, dict[type[KhoError], int]] = {
 _CATEGORIES: dict[str, dict[str, int]] = {
     "research-agent": {"CONFIGURATION": -32001, "COLLECTION": -32002, "DOCUMENT": -32003, "QUERY": -32004},
 }
-"""Where a seed numbers errors by what they are about: the first word of their code."""
+"""Servers that number errors by category: the first word of the error code."""
 
 RECALL_KIT = "recall-kit"
-"""The server that answers errors in an object of its own at every door, where others' errors are the door's."""
+"""The server whose errors have the same format at every endpoint; others' errors have the endpoint's format."""
 _RECALL_KIT_CODES: dict[type[KhoError], str] = {errors.Unavailable: "DATABASE_ERROR", errors.OutOfTime: "TIMEOUT"}
 _INVALID, _FAILED = "VALIDATION_ERROR", "Validation failed"
 _NOT_SANITIZED = "CONTEXT_NOT_SANITIZED"
 _DEVICE_ERROR = "DEVICE_ERROR"
-"""What a device has refused itself, which is passed on with its own code and words."""
+"""An error of the device itself; its code and message are passed on."""
 _RETRY_AFTER_SECONDS = 1
 _RETRYABLE_CODES = frozenset({"IN_PROGRESS"})
 
 
 def status_of(kind: type[KhoError]) -> HTTPStatus:
-    """The HTTP status of errors of this kind."""
+    """Return the HTTP status of errors of this kind."""
     return _TABLE[kind][0]
 
 
 def http_status(error: KhoError) -> HTTPStatus:
-    """The HTTP status of `error`."""
+    """Return the HTTP status of `error`."""
     return status_of(type(error))
 
 
 def http_body(error: KhoError) -> dict[str, Any]:
-    """The body with which an HTTP door answers `error`."""
+    """Return the HTTP body of `error`."""
     return {
         "error": {
-            "code": error.name,
+            "code": error.code,
             "message": error.message,
             "details": error.details,
             "guidance": error.guidance,
@@ -71,16 +71,16 @@ def http_body(error: KhoError) -> dict[str, Any]:
 
 
 def agent_data_body(error: KhoError, request_id: str | None) -> dict[str, Any]:
-    """The body with which seed 000's doors answer `error`."""
-    said = {"error": {"code": error.name, "message": error.message, "details": error.details}}
-    return said if request_id is None else said | {"request_id": request_id}
+    """Return the HTTP body of `error` in agent-data's format."""
+    body = {"error": {"code": error.code, "message": error.message, "details": error.details}}
+    return body if request_id is None else body | {"request_id": request_id}
 
 
 def recall_kit_body(error: KhoError) -> dict[str, Any]:
-    """The object with which seed 003's methods answer `error` at every door."""
+    """Return `error` in recall-kit's format, which is the same at every endpoint."""
     if isinstance(error, errors.InvalidParams):
         return {"success": False, "error": _validation_error(error)}
-    code = _RECALL_KIT_CODES.get(type(error), error.name)
+    code = _RECALL_KIT_CODES.get(type(error), error.code)
     known = error.details if isinstance(error.details, dict) else {}
     return {
         "success": False,
@@ -90,30 +90,30 @@ def recall_kit_body(error: KhoError) -> dict[str, Any]:
 
 def _validation_error(error: errors.InvalidParams) -> dict[str, Any]:
     problems = {"validation_errors": error.details}
-    if error.name == _NOT_SANITIZED:
-        details = {"code": error.name, "guidance": error.guidance}
+    if error.code == _NOT_SANITIZED:
+        details = {"code": error.code, "guidance": error.guidance}
         return {"code": _INVALID, "message": _FAILED} | problems | {"details": details}
-    if error.name == error.code:
+    if error.code == type(error).code:
         return {"code": _INVALID, "message": _FAILED} | problems
-    return {"code": error.name, "message": error.message.removeprefix(f"{error.summary}: ")} | problems
+    return {"code": error.code, "message": error.message.removeprefix(f"{error.summary}: ")} | problems
 
 
 def http_headers(error: KhoError) -> dict[str, str]:
-    """When to call again, or how to sign in, where that would help."""
+    """Return the Retry-After or WWW-Authenticate header, if one applies."""
     if isinstance(error, errors.NotSignedIn):
         return {"www-authenticate": "Bearer"}
-    retryable = error.retryable or error.name in _RETRYABLE_CODES
+    retryable = error.retryable or error.code in _RETRYABLE_CODES
     known = error.details if isinstance(error.details, dict) else {}
     after = known.get("retry_after_seconds", _RETRY_AFTER_SECONDS)
     return {"retry-after": str(after)} if retryable else {}
 
 
 def jsonrpc_error(error: KhoError, server: str) -> dict[str, Any]:
-    """The error object with which the JSON-RPC door answers for `server`."""
+    """Return the JSON-RPC error object of `error` for `server`."""
     code = _code_of(error, server)
-    if error.name == _DEVICE_ERROR:
+    if error.code == _DEVICE_ERROR:
         return {"code": error.details["code"], "message": error.message, "data": _data(error)}
-    # The specification's own codes bear its own words; what is wrong where stands in data.
+    # Codes of the specification keep its messages; data has the details.
     predefined = -32768 <= code <= -32600
     return {
         "code": code,
@@ -123,9 +123,9 @@ def jsonrpc_error(error: KhoError, server: str) -> dict[str, Any]:
 
 
 def _data(error: KhoError) -> dict[str, Any]:
-    return {"code": error.name, "details": error.details, "guidance": error.guidance}
+    return {"code": error.code, "details": error.details, "guidance": error.guidance}
 
 
 def _code_of(error: KhoError, server: str) -> int:
-    category = _CATEGORIES.get(server, {}).get(error.name.partition("_")[0])
+    category = _CATEGORIES.get(server, {}).get(error.code.partition("_")[0])
     return category or _SERVERS.get(server, {}).get(type(error), _TABLE[type(error)][1])

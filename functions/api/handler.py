@@ -1,7 +1,6 @@
-"""The direct door: `POST /{server}/{method}` reaches the one function, and other doors call it here too.
+"""The `@method` decorator, which makes a plain function the Lambda handler of one method.
 
-`@method` makes a plain function that Lambda's handler: what comes from the gateway is read and answered
-as HTTP, what comes from another door as that door's call.
+The handler takes the gateway's event of `POST /{server}/{method}` and the `FunctionCall` of other endpoints.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class Handler(Generic[P, R]):
         self.method = described
 
     def __call__(self, event: dict[str, Any], _context: Any) -> Any:
-        """Answer the gateway's event or another door's call."""
+        """Answer the gateway's event or another endpoint's call."""
         if "requestContext" in event:
             failure = _FAILURES.get(self.method.name.partition("/")[0], error_response)
             return respond(self.method.name, event, self._answer_http, failure)
@@ -66,7 +65,7 @@ class Handler(Generic[P, R]):
                 if call.get("to_read") and self.method.tool and self.method.tool.text:
                     answer["text"] = self.method.tool.text(result)
                 if len(json.dumps(answer, ensure_ascii=False).encode("utf-8")) > MAX_EVENT_BYTES:
-                    raise TooLarge("The answer would pass 6 MB.")
+                    raise TooLarge("The answer exceeds 6 MB.")
                 return answer
         except KhoError as error:
             return FunctionAnswer(error=error.record())
@@ -80,10 +79,10 @@ def method(
     errors: tuple[type[KhoError], ...] = (),
     tool: McpTool | None = None,
 ) -> Callable[[Callable[[P, Caller], R]], Handler[P, R]]:
-    """Make the decorated function the method `name`, for callers who hold `role`; `errors` are its own.
+    """Make the decorated function the method `name`, for callers with `role`; `errors` are its own error kinds.
 
-    An `anonymous` method serves everyone: its route has no authorizer, and who has credentials proves them to it.
-    What is a `tool` is offered to models at the MCP doors.
+    An `anonymous` method needs no credentials: its route has no authorizer, and the method verifies credentials that
+    are sent. A method with a `tool` is offered at the MCP endpoints.
     """
 
     def decorate(run: Callable[[P, Caller], R]) -> Handler[P, R]:

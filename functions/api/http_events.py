@@ -1,4 +1,4 @@
-"""What every HTTP door shares: the gateway's event in, the gateway's answer out."""
+"""HTTP requests and responses in the gateway's event format (payload 2.0)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 MAX_ANSWER_BYTES: Final = MAX_EVENT_BYTES - 4096
-"""What is left of it for a body, beside status and headers."""
+"""The limit of a response body; the rest is for status and headers."""
 _MAX_ECHOED: Final = 1024
+_MAX_ESCAPED_BYTES: Final = 6
+"""The most bytes that a character takes in an event: a control character's escape."""
 _JSON: Final = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """One HTTP request, as the gateway hands it over."""
+    """One HTTP request from the gateway."""
 
     path: str
     path_parameters: Mapping[str, str]
@@ -50,17 +52,16 @@ class HttpRequest:
         )
 
     def request_id(self) -> str | None:
-        """What the body calls this request, whatever else may be wrong with it."""
+        """Return the body's `request_id`, even if the rest of the body is invalid."""
         try:
             body = parse(self.body)
         except ParseError:
             return None
-        found = body.get("request_id") if isinstance(body, dict) else None
-        echoed = isinstance(found, str) and len(found) <= _MAX_ECHOED and is_encodable(found)
-        return found if echoed else None
+        id_ = body.get("request_id") if isinstance(body, dict) else None
+        return id_ if isinstance(id_, str) and len(id_) <= _MAX_ECHOED and is_encodable(id_) else None
 
     def require_json(self) -> None:
-        """Refuse what is not declared as JSON: browsers may send anything else across sites unasked."""
+        """Refuse other content types than JSON: browsers send those across sites without a preflight request."""
         content_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
         if content_type != _JSON:
             raise InvalidRequest(
@@ -72,7 +73,7 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """One HTTP answer, as the gateway takes it."""
+    """One HTTP response to the gateway."""
 
     status: HTTPStatus
     body: str | None = None
@@ -80,15 +81,15 @@ class HttpResponse:
 
     @classmethod
     def error(cls, error: KhoError, body: dict[str, Any] | None = None) -> HttpResponse:
-        """`error` in the dialect of HTTP, or with a body in another."""
-        said = error_formats.http_body(error) if body is None else body
-        return cls(error_formats.http_status(error), compact(said), error_formats.http_headers(error))
+        """Return the response to `error`, with `body` instead of the usual one if given."""
+        body = error_formats.http_body(error) if body is None else body
+        return cls(error_formats.http_status(error), compact(body), error_formats.http_headers(error))
 
     def to_event(self, correlation_id: str) -> dict[str, Any]:
-        """The answer as the gateway takes it, unless it is too large."""
+        """Return the response as the gateway's event. Raise TooLarge if it does not fit."""
         body = self.body or ""
-        if event_bytes(body) > MAX_ANSWER_BYTES:
-            raise TooLarge("The answer would pass 6 MB.")
+        if not fits_event(body):
+            raise TooLarge("The answer exceeds 6 MB.")
         headers = {"x-correlation-id": correlation_id, "cache-control": "no-store"}
         if self.body is not None:
             headers["content-type"] = _JSON
@@ -101,22 +102,27 @@ class HttpResponse:
 
 
 def event_bytes(body: str) -> int:
-    """The size of `body` inside a function's event."""
+    """Return the size of `body` as a JSON string in a function's event."""
     return len(json.dumps(body, ensure_ascii=False).encode("utf-8"))
 
 
+def fits_event(body: str) -> bool:
+    """Return True if `body` fits into a function's event. Only a body that might not fit is measured."""
+    return len(body) * _MAX_ESCAPED_BYTES < MAX_ANSWER_BYTES or event_bytes(body) <= MAX_ANSWER_BYTES
+
+
 def error_response(_request: HttpRequest, error: KhoError) -> HttpResponse:
-    """`error` as most doors answer it."""
+    """Return the response to `error` in the usual format."""
     return HttpResponse.error(error)
 
 
 def agent_data_error_response(request: HttpRequest, error: KhoError) -> HttpResponse:
-    """`error` as seed 000's doors answer it."""
+    """Return the response to `error` in agent-data's format."""
     return HttpResponse.error(error, error_formats.agent_data_body(error, request.request_id()))
 
 
 def recall_kit_error_response(_request: HttpRequest, error: KhoError) -> HttpResponse:
-    """`error` as seed 003's methods answer it."""
+    """Return the response to `error` in recall-kit's format."""
     return HttpResponse.error(error, error_formats.recall_kit_body(error))
 
 
@@ -126,7 +132,7 @@ def respond(
     answer: Callable[[HttpRequest], HttpResponse],
     failure: Callable[[HttpRequest, KhoError], HttpResponse] = error_response,
 ) -> dict[str, Any]:
-    """Answer the gateway's `event` under the name `name`, every failure in the contract's words."""
+    """Answer the gateway's `event`, observed as `name`; `failure` formats errors."""
     request = HttpRequest.from_event(event)
     try:
         with observe(name, request.correlation_id):
@@ -138,7 +144,7 @@ def respond(
 def endpoint(
     name: str, failure: Callable[[HttpRequest, KhoError], HttpResponse] = error_response
 ) -> Callable[[Callable[[HttpRequest], HttpResponse]], Callable[[dict[str, Any], Any], dict[str, Any]]]:
-    """Make a function from requests to responses the Lambda handler of the door `name`."""
+    """Make a function from requests to responses the Lambda handler of the endpoint `name`."""
 
     def decorate(answer: Callable[[HttpRequest], HttpResponse]) -> Callable[[dict[str, Any], Any], dict[str, Any]]:
         def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:

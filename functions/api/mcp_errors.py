@@ -1,4 +1,4 @@
-"""How the MCP doors say each named error, in each revision of the protocol."""
+"""Errors in MCP's format, by revision of the protocol."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ if TYPE_CHECKING:
     from shared.rpc.errors import KhoError
 
 _RESERVED: Final = range(-32099, -31999)
-"""Codes that JSON-RPC leaves to implementations, and MCP since 2026-07-28 keeps for itself."""
+"""Codes that JSON-RPC leaves to implementations, and that MCP reserves since 2026-07-28."""
 
 
 def is_handshake(revision: str) -> bool:
-    """Whether `revision` begins with a handshake: 2025-11-25 and those before."""
+    """Return True for revisions with a handshake: 2025-11-25 and earlier."""
     return revision not in MODERN_PROTOCOL_VERSIONS
 
 
 def protocol_error(error: KhoError, server: str, revision: str) -> MCPError:
-    """`error` as a JSON-RPC error."""
-    said = jsonrpc_error(error, server)
-    data = said["data"]
+    """Return `error` as a JSON-RPC error."""
+    formatted = jsonrpc_error(error, server)
+    data = formatted["data"]
     if isinstance(error, NotFound) and "uri" in error.details:
         data = data | {"uri": error.details["uri"]}
-    code = said["code"]
+    code = formatted["code"]
     if not is_handshake(revision):
         if isinstance(error, NotFound):
             code = INVALID_PARAMS
         elif code in _RESERVED:
             code = INTERNAL_ERROR
-    return MCPError(code, said["message"], data)
+    return MCPError(code, formatted["message"], data)
 
 
 def tool_error(error: KhoError) -> dict[str, Any]:
-    """`error` as the result of a tool, for the model to read and act on."""
+    """Return `error` as a tool's result, for the model to read and act on."""
     return {
-        "content": [{"type": "text", "text": f"{error.name}: {error.message} {error.guidance}".strip()}],
+        "content": [{"type": "text", "text": f"{error.code}: {error.message} {error.guidance}".strip()}],
         "structuredContent": {
-            "code": error.name,
+            "code": error.code,
             "message": error.message,
             "details": error.details,
             "guidance": error.guidance,
@@ -54,6 +54,6 @@ def tool_error(error: KhoError) -> dict[str, Any]:
 
 
 def recall_kit_error(error: KhoError) -> dict[str, Any]:
-    """`error` as the result of one of seed 003's tools, in every revision."""
-    said = recall_kit_body(error)
-    return {"content": [{"type": "text", "text": compact(said)}], "structuredContent": said, "isError": True}
+    """Return `error` as the result of one of recall-kit's tools, in every revision."""
+    body = recall_kit_body(error)
+    return {"content": [{"type": "text", "text": compact(body)}], "structuredContent": body, "isError": True}

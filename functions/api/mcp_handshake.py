@@ -1,7 +1,7 @@
-"""One message of a handshake revision, answered whole: by the SDK's kernel, without the streams of its transport.
+"""Answers to messages of the handshake revisions, made by the SDK's kernel without the streams of its transport.
 
-The SDK's own transport for these revisions starts nine tasks and five streams a request, for replies and streams that a
-stateless server never has. What a tool notifies of while it runs is kept, and sent before the answer.
+The SDK's transport for these revisions starts nine tasks and five streams a request, for replies and streams that a
+stateless server never has. Notifications of a running tool are collected and sent before the answer.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _STREAM: Final = ("text/event-stream", "text/*", "*/*")
 
 @dataclass
 class _DispatchContext:
-    """What a handler may do towards the client while it answers one request: notify, and not ask."""
+    """The SDK's dispatch context of one request: handlers can send notifications, but no requests."""
 
     transport: TransportContext
     request_id: RequestId
     message_metadata: ServerMessageMetadata
     progress_token: ProgressToken | None
-    notified: list[dict[str, Any]] = field(default_factory=list)
+    notifications: list[dict[str, Any]] = field(default_factory=list)
     cancel_requested: anyio.Event = field(default_factory=anyio.Event)
     can_send_request: bool = False
 
@@ -53,29 +53,29 @@ class _DispatchContext:
         raise NoBackChannelError(method)
 
     async def notify(self, method: str, params: Mapping[str, Any] | None, _opts: CallOptions | None = None) -> None:
-        self.notified.append({"jsonrpc": "2.0", "method": method, "params": dict(params or {})})
+        self.notifications.append({"jsonrpc": "2.0", "method": method, "params": dict(params or {})})
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         if self.progress_token is not None:
-            said = {"progressToken": self.progress_token, "progress": progress, "total": total, "message": message}
-            await self.notify("notifications/progress", {key: each for key, each in said.items() if each is not None})
+            params = {"progressToken": self.progress_token, "progress": progress, "total": total, "message": message}
+            await self.notify("notifications/progress", {key: each for key, each in params.items() if each is not None})
 
 
 def uses_handshake_revision(scope: Scope) -> bool:
-    """Whether this comes in a revision that begins with a handshake."""
+    """Return True if the request is of a revision with a handshake."""
     return Request(scope).headers.get(_REVISION, DEFAULT_NEGOTIATED_VERSION) in HANDSHAKE_PROTOCOL_VERSIONS
 
 
 async def serve_handshake_message(server: Server[Any], scope: Scope, message: Mapping[str, Any], send: Send) -> None:
-    """Answer `message` as JSON, or as a stream's events where there are notifications before the answer."""
+    """Answer `message` as JSON, or as a stream of events if there are notifications before the answer."""
     if "method" not in message or "id" not in message:
-        # A notification, or an answer to what was never asked: nothing here waits for either.
+        # A notification, or an answer to no request: it needs no response.
         await _send(send, 202, "application/json", "")
         return
     request = Request(scope)
     accepted = [each.partition(";")[0].strip() for each in request.headers.get("accept", "*/*").lower().split(",")]
-    takes_json, takes_stream = (any(each in kinds for each in accepted) for kinds in (_JSON, _STREAM))
-    if not (takes_json or takes_stream):
+    accepts_json, accepts_stream = (any(each in kinds for each in accepted) for kinds in (_JSON, _STREAM))
+    if not (accepts_json or accepts_stream):
         await _send(send, 406, "application/json", compact({"message": "Accept application/json."}))
         return
     params = message.get("params")
@@ -93,8 +93,8 @@ async def serve_handshake_message(server: Server[Any], scope: Scope, message: Ma
         )
     except MCPError as error:
         answer["error"] = error.error.model_dump(by_alias=True, exclude_none=True)
-    if takes_stream and (context.notified or not takes_json):
-        events = (f"event: message\r\ndata: {compact(each)}\r\n\r\n" for each in (*context.notified, answer))
+    if accepts_stream and (context.notifications or not accepts_json):
+        events = (f"event: message\r\ndata: {compact(each)}\r\n\r\n" for each in (*context.notifications, answer))
         await _send(send, 200, "text/event-stream", "".join(events))
     else:
         await _send(send, 200, "application/json", compact(answer))

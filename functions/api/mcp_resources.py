@@ -1,4 +1,4 @@
-"""MCP's resources, the prompts about them, and completions of their ids."""
+"""MCP resources, the prompts about them, and completion of their ids."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from urllib.parse import quote, unquote
 from mcp_types import PromptReference
 
 from api.mcp_errors import protocol_error
-from api.mcp_tools import require_first_page, require_fitting
+from api.mcp_tools import require_first_page
 from shared.rpc import cursor as cursors
 from shared.rpc.catalogue import catalogue
 from shared.rpc.errors import FieldProblem, InvalidParams, KhoError, NotFound
-from shared.rpc.invoke import invoke
 from shared.rpc.strict_json import compact, encodable
 
 if TYPE_CHECKING:
@@ -32,56 +31,60 @@ _VARIABLE: Final = re.compile(r"\{(\w+)\}")
 
 
 class McpResources:
-    """The resources and prompts that are offered."""
+    """The resources and prompts of a catalog."""
 
     def __init__(self, resources: list[McpResource], prompts: list[McpPrompt]) -> None:
         self._resources = resources
         self._listings = [each.listing for each in resources if each.listing]
         self._prompts = {each.name: each for each in prompts}
 
-    def list_resources(self, params: PaginatedRequestParams, visit: McpRequestContext, revision: str) -> dict[str, Any]:
-        """Those that exist, one server after the other, page by page."""
-        fixed = [_described(each) for each in self._resources if not each.is_template]
+    def list_resources(
+        self, params: PaginatedRequestParams, context: McpRequestContext, revision: str
+    ) -> dict[str, Any]:
+        """List resources page by page, one server after the other."""
+        concrete = [_describe(each) for each in self._resources if not each.is_template]
         if params.cursor is None:
-            return self._page(fixed, self._listings[0] if self._listings else "", "", visit, revision)
+            return self._page(concrete, self._listings[0] if self._listings else "", "", context, revision)
         listing, inner = cursors.decode(params.cursor, str, str)
         if listing not in self._listings:
             raise cursors.stale()
-        return self._page([], listing, inner, visit, revision)
+        return self._page([], listing, inner, context, revision)
 
     def _page(
-        self, before: list[dict[str, Any]], listing: str, inner: str, visit: McpRequestContext, revision: str
+        self, before: list[dict[str, Any]], listing: str, inner: str, context: McpRequestContext, revision: str
     ) -> dict[str, Any]:
         if not listing:
             return {"resources": before}
-        listed = _invoke_method(listing, {"cursor": inner} if inner else {}, visit, revision)
-        page: dict[str, Any] = {"resources": before + listed["resources"]}
+        following = _invoke_method(listing, {"cursor": inner} if inner else {}, context, revision)
+        page: dict[str, Any] = {"resources": before + following["resources"]}
         later = self._listings[self._listings.index(listing) + 1 :]
-        if "nextCursor" in listed:
-            page["nextCursor"] = cursors.encode(listing, listed["nextCursor"])
+        if "nextCursor" in following:
+            page["nextCursor"] = cursors.encode(listing, following["nextCursor"])
         elif later:
             page["nextCursor"] = cursors.encode(later[0], "")
         return page
 
     def list_templates(
-        self, params: PaginatedRequestParams, _visit: McpRequestContext, _revision: str
+        self, params: PaginatedRequestParams, _context: McpRequestContext, _revision: str
     ) -> dict[str, Any]:
-        """The forms that resources' URIs have."""
+        """List the resources' URI templates."""
         require_first_page(params)
-        return {"resourceTemplates": [_described(each) for each in self._resources if each.is_template]}
+        return {"resourceTemplates": [_describe(each) for each in self._resources if each.is_template]}
 
     def read_resource(
-        self, params: ReadResourceRequestParams, visit: McpRequestContext, revision: str
+        self, params: ReadResourceRequestParams, context: McpRequestContext, revision: str
     ) -> dict[str, Any]:
-        """What a resource holds; where more follows, `_meta.next_cursor` says from where."""
+        """Return a resource's contents; `_meta.next_cursor` continues one that is too long for one answer."""
         for resource in self._resources:
-            found = _pattern(resource).fullmatch(params.uri)
-            if found:
-                return _read(resource, params.uri, found.groupdict(), visit, revision)
+            match = _pattern(resource).fullmatch(params.uri)
+            if match:
+                return _read(resource, params.uri, match.groupdict(), context, revision)
         raise _no_resource(params.uri)
 
-    def list_prompts(self, params: PaginatedRequestParams, _visit: McpRequestContext, _revision: str) -> dict[str, Any]:
-        """The prompts there are."""
+    def list_prompts(
+        self, params: PaginatedRequestParams, _context: McpRequestContext, _revision: str
+    ) -> dict[str, Any]:
+        """List the prompts."""
         require_first_page(params)
         return {
             "prompts": [
@@ -98,66 +101,66 @@ class McpResources:
             ]
         }
 
-    def get_prompt(self, params: GetPromptRequestParams, visit: McpRequestContext, revision: str) -> dict[str, Any]:
-        """A prompt with its arguments filled in, and the resource that it is about."""
-        prompt = self._prompts.get(params.name)
-        if prompt is None:
-            said = f"'{encodable(params.name)}' is not a prompt; prompts/list names them"
-            raise InvalidParams(FieldProblem(field="name", message=said))
-        given = _arguments(prompt, params.arguments or {})
-        messages: list[dict[str, Any]] = [_from_user({"type": "text", "text": prompt.text.format_map(given)})]
+    def get_prompt(self, params: GetPromptRequestParams, context: McpRequestContext, revision: str) -> dict[str, Any]:
+        """Return a prompt with its arguments filled in, and the resource that it is about."""
+        prompt = self._find_prompt(params.name, "name")
+        arguments = _prompt_arguments(prompt, params.arguments or {})
+        messages: list[dict[str, Any]] = [_user_message({"type": "text", "text": prompt.text.format_map(arguments)})]
         if prompt.resource:
             resource = next(each for each in self._resources if each.uri == prompt.resource)
-            uri = _VARIABLE.sub(lambda found: quote(given[found[1]], safe=":@"), resource.uri)
-            contents = _read(resource, uri, given, visit, revision)["contents"]
-            messages += [_from_user({"type": "resource", "resource": each}) for each in contents]
+            uri = _VARIABLE.sub(lambda variable: quote(arguments[variable[1]], safe=":@"), resource.uri)
+            contents = _read(resource, uri, arguments, context, revision)["contents"]
+            messages += [_user_message({"type": "resource", "resource": each}) for each in contents]
         return {"description": prompt.description, "messages": messages}
 
-    def complete(self, params: CompleteRequestParams, visit: McpRequestContext, revision: str) -> dict[str, Any]:
-        """Values of a variable that begin with what is typed."""
+    def complete(self, params: CompleteRequestParams, context: McpRequestContext, revision: str) -> dict[str, Any]:
+        """Complete a variable: list its values that begin with what was typed."""
         name = params.argument.name
-        uri = self._uri_behind(params)
-        found = [each for each in self._resources if each.uri == uri and each.listing and f"{{{name}}}" in each.uri]
-        if not found:
+        uri = self._referenced_uri(params)
+        templates = [each for each in self._resources if each.uri == uri and each.listing and f"{{{name}}}" in each.uri]
+        if not templates:
             return {"completion": {"values": [], "total": 0, "hasMore": False}}
-        asked = {"prefix": params.argument.value, "limit": MAX_COMPLETIONS}
-        listed = _invoke_method(found[0].listing, asked, visit, revision)
-        matches = (_pattern(found[0]).fullmatch(each["uri"]) for each in listed["resources"])
+        query = {"prefix": params.argument.value, "limit": MAX_COMPLETIONS}
+        page = _invoke_method(templates[0].listing, query, context, revision)
+        matches = (_pattern(templates[0]).fullmatch(each["uri"]) for each in page["resources"])
         values = [unquote(match[name]) for match in matches if match]
-        return {"completion": {"values": values, "hasMore": "nextCursor" in listed}}
+        return {"completion": {"values": values, "hasMore": "nextCursor" in page}}
 
-    def _uri_behind(self, params: CompleteRequestParams) -> str:
+    def _referenced_uri(self, params: CompleteRequestParams) -> str:
         if not isinstance(params.ref, PromptReference):
             return params.ref.uri
-        prompt = self._prompts.get(params.ref.name)
+        return self._find_prompt(params.ref.name, "ref.name").resource
+
+    def _find_prompt(self, name: str, field: str) -> McpPrompt:
+        prompt = self._prompts.get(name)
         if prompt is None:
-            said = f"'{encodable(params.ref.name)}' is not a prompt; prompts/list names them"
-            raise InvalidParams(FieldProblem(field="ref.name", message=said))
-        return prompt.resource
+            message = f"'{encodable(name)}' is not a prompt; prompts/list names them"
+            raise InvalidParams(FieldProblem(field=field, message=message))
+        return prompt
 
 
 def _read(
-    resource: McpResource, uri: str, variables: dict[str, str], visit: McpRequestContext, revision: str
+    resource: McpResource, uri: str, variables: dict[str, str], context: McpRequestContext, revision: str
 ) -> dict[str, Any]:
     entry = catalogue().methods[resource.read]
     if "uri" in entry.fields:
-        read = _invoke_method(resource.read, {"uri": uri}, visit, revision)
+        read = _invoke_method(resource.read, {"uri": uri}, context, revision)
         more = {"_meta": {"next_cursor": read["next_cursor"]}} if "next_cursor" in read else {}
-        return require_fitting({"contents": read["contents"]} | more)
-    given = {name: unquote(value) for name, value in variables.items() if name in entry.fields}
+        return {"contents": read["contents"]} | more
+    arguments = {name: unquote(value) for name, value in variables.items() if name in entry.fields}
     try:
-        result = invoke(entry.function, entry.name, given, visit.caller, visit.correlation_id)
+        result = context.invoke(entry, arguments)["result"]
     except (NotFound, InvalidParams):
         raise _no_resource(uri) from None
     except KhoError as error:
         raise protocol_error(error, entry.server, revision) from None
-    return require_fitting({"contents": [{"uri": uri, "mimeType": resource.mime_type, "text": compact(result)}]})
+    return {"contents": [{"uri": uri, "mimeType": resource.mime_type, "text": compact(result)}]}
 
 
-def _invoke_method(method: str, params: dict[str, Any], visit: McpRequestContext, revision: str) -> dict[str, Any]:
+def _invoke_method(method: str, params: dict[str, Any], context: McpRequestContext, revision: str) -> dict[str, Any]:
     entry = catalogue().methods[method]
     try:
-        result: dict[str, Any] = invoke(entry.function, entry.name, params, visit.caller, visit.correlation_id)
+        result: dict[str, Any] = context.invoke(entry, params)["result"]
     except KhoError as error:
         if isinstance(error, NotFound) and "uri" in params:
             error.details = error.details | {"uri": params["uri"]}
@@ -165,24 +168,24 @@ def _invoke_method(method: str, params: dict[str, Any], visit: McpRequestContext
     return result
 
 
-def _arguments(prompt: McpPrompt, given: dict[str, str]) -> dict[str, str]:
+def _prompt_arguments(prompt: McpPrompt, arguments: dict[str, str]) -> dict[str, str]:
     known = {each.name: each for each in prompt.arguments}
     unknown = [
         FieldProblem(field=encodable(name), message="is not an argument of this prompt")
-        for name in given
+        for name in arguments
         if name not in known
     ]
     missing = [
         FieldProblem(field=each.name, message="is required")
         for each in prompt.arguments
-        if each.required and not given.get(each.name)
+        if each.required and not arguments.get(each.name)
     ]
     if unknown or missing:
         raise InvalidParams(*unknown, *missing)
-    return {name: given.get(name) or each.default for name, each in known.items()}
+    return {name: arguments.get(name) or each.default for name, each in known.items()}
 
 
-def _described(resource: McpResource) -> dict[str, Any]:
+def _describe(resource: McpResource) -> dict[str, Any]:
     return {
         "uriTemplate" if resource.is_template else "uri": resource.uri,
         "name": resource.name,
@@ -196,7 +199,7 @@ def _pattern(resource: McpResource) -> re.Pattern[str]:
     return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(resource.uri)))
 
 
-def _from_user(content: dict[str, Any]) -> dict[str, Any]:
+def _user_message(content: dict[str, Any]) -> dict[str, Any]:
     return {"role": "user", "content": content}
 
 

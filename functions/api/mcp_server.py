@@ -1,4 +1,4 @@
-"""Kho as an MCP server: tools, resources, prompts and completions, made from what the functions offer."""
+"""The MCP server of Kho: tools, resources, prompts and completions of an MCP catalog."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from api.mcp_resources import McpResources
 from api.mcp_tools import McpTools
 from shared.rpc.errors import InvalidParams, KhoError
 from shared.rpc.method import field_problems
-from shared.telemetry import foreseen
+from shared.telemetry import internal_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -41,16 +41,16 @@ if TYPE_CHECKING:
 VERSION: Final = "0.1.0"
 _INSTRUCTIONS: Final = (
     "A storehouse for agents. Tools named memory_… keep conversations; the others say what they do. Ids that tools "
-    "take come from other tools' results or from the resources. What fails says in 'guidance' what to do about it."
+    "take come from other tools' results or from the resources. An error's 'guidance' says what to do about it."
 )
 _CACHED: Final = CacheHint(ttl_ms=60_000, scope="private")
 _FRESH: Final = CacheHint(ttl_ms=0, scope="private")
 _UNCHANGING: Final = ("server/discover", "tools/list", "prompts/list", "resources/templates/list")
 
 
-def server_for_catalog(offers: McpCatalog) -> Server[Any]:
-    """The MCP server that offers `offers`."""
-    tools, resources = McpTools(offers.tools), McpResources(offers.resources, offers.prompts)
+def server_for_catalog(catalog: McpCatalog) -> Server[Any]:
+    """Return the MCP server of `catalog`."""
+    tools, resources = McpTools(catalog.tools), McpResources(catalog.resources, catalog.prompts)
     answers: list[RequestHandler] = [
         ("tools/list", PaginatedRequestParams, tools.list_tools),
         ("tools/call", CallToolRequestParams, tools.call_tool),
@@ -71,14 +71,14 @@ def build_server(
     unchanging: Collection[str],
     *first: ServerMiddleware[Any],
 ) -> Server[Any]:
-    """An MCP server that gives `answers`, those to `unchanging` as it gave them before."""
+    """Return an MCP server with these request handlers; answers to `unchanging` methods are cached."""
     hints: dict[CacheableMethod, CacheHint] = {
         method: _CACHED if method in unchanging else _FRESH for method in get_args(CacheableMethod)
     }
     server: Server[Any] = Server("kho", title="Kho", version=VERSION, instructions=instructions, cache_hints=hints)
-    # In place of the SDK's own, which traces for whoever collects traces.
+    # This replaces the SDK's own middleware, which only traces.
     server.middleware = [_TranslateErrors(), *first, _CacheLists(unchanging)]
-    # None mirrors an argument in a header; without this the SDK would list all tools before each call to find that out.
+    # No tool mirrors an argument in a header. Without this, the SDK lists all tools before each call to check that.
     server.get_tool_input_schema = schema_of
     for method, params, answer in answers:
         _add(server, method, params, answer)
@@ -86,22 +86,22 @@ def build_server(
 
 
 def request_context(context: Context) -> McpRequestContext:
-    """Who calls, and under which correlation id."""
+    """Return the caller and the correlation id of an SDK context."""
     assert context.request is not None
-    visit: McpRequestContext = context.request.scope["state"]["visit"]
-    return visit
+    request: McpRequestContext = context.request.scope["state"]["request_context"]
+    return request
 
 
 def _add(server: Server[Any], method: str, params: type[BaseModel], answer: Answer) -> None:
     async def handle(context: Context, read: BaseModel) -> dict[str, Any]:
-        # The loop serves this one call, so what waits here keeps nobody waiting.
+        # The event loop serves this call alone, so it may block.
         return {"resultType": "complete"} | answer(read, request_context(context), context.protocol_version)
 
     server.add_request_handler(method, params, handle)
 
 
 class _CacheLists(ServerMiddleware[Any]):
-    """Remembers lists that change with a deployment alone: shaping them takes longer than all else about a request."""
+    """Caches lists that only a deployment changes: shaping them takes longer than the rest of the request."""
 
     def __init__(self, unchanging: Collection[str]) -> None:
         self._unchanging = unchanging
@@ -117,17 +117,17 @@ class _CacheLists(ServerMiddleware[Any]):
 
 
 class _TranslateErrors(ServerMiddleware[Any]):
-    """Lets nothing leave but errors of the contract and of the protocol: no text of an exception."""
+    """Turns exceptions into errors of the contract and the protocol, without the exception's text."""
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         try:
-            with foreseen(request_context(ctx).correlation_id):
+            with internal_errors(request_context(ctx).correlation_id):
                 try:
                     return await call_next(ctx)
                 except ValidationError as error:
                     raise InvalidParams(*field_problems(error)) from None
                 except MCPError as error:
-                    said = error
+                    failure = error
         except KhoError as error:
-            said = protocol_error(error, "", ctx.protocol_version)
-        raise said from None
+            failure = protocol_error(error, "", ctx.protocol_version)
+        raise failure from None

@@ -1,4 +1,4 @@
-"""MCP's tools: what a caller may call, and the calls."""
+"""MCP tools: the list that a caller's role allows, and their calls."""
 
 from __future__ import annotations
 
@@ -8,49 +8,49 @@ from api.error_formats import RECALL_KIT
 from api.http_events import MAX_ANSWER_BYTES, event_bytes
 from api.mcp_errors import is_handshake, protocol_error, recall_kit_error, tool_error
 from shared.rpc.catalogue import catalogue
-from shared.rpc.errors import FieldProblem, InvalidParams, KhoError, TooLarge
-from shared.rpc.invoke import invoke_with_text
+from shared.rpc.errors import FieldProblem, InvalidParams, KhoError
 from shared.rpc.strict_json import compact, encodable
 
 if TYPE_CHECKING:
     from mcp_types import CallToolRequestParams, PaginatedRequestParams
 
     from api.mcp_transport import McpRequestContext
+    from shared.rpc.catalogue import MethodEntry
     from shared.rpc.mcp_catalog import McpToolEntry
 
 _ENVELOPE_BYTES: Final = 4096
 _SURELY_SMALL: Final = 256 * 1024
-_ELSEWHERE: Final = "The result is in structuredContent alone: it is too long to be said twice."
+_ONLY_STRUCTURED: Final = "The result is in structuredContent alone: it is too long to send twice."
 
 
 class McpTools:
-    """The tools that are offered, by their names."""
+    """The tools of a catalog, by name."""
 
     def __init__(self, tools: list[McpToolEntry]) -> None:
         self._tools = {each.name: each for each in tools}
-        # Seeds write some names with a slash, which models' interfaces do not take; whoever knows them may say so.
-        self._spelt = {each.method.partition("/")[2]: each for each in tools if not each.by_name}
+        # Some names have a slash, which models' interfaces do not take. Both spellings can be called.
+        self._by_method_name = {each.method.partition("/")[2]: each for each in tools if not each.by_name}
 
     def schema_of(self, name: str) -> dict[str, Any] | None:
-        """What a tool takes."""
+        """Return the tool's input schema, or None if there is no such tool."""
         tool = self._tools.get(name)
         return tool.described["inputSchema"] if tool else None
 
-    def list_tools(self, params: PaginatedRequestParams, visit: McpRequestContext, _revision: str) -> dict[str, Any]:
-        """The tools that the caller's role allows."""
+    def list_tools(self, params: PaginatedRequestParams, context: McpRequestContext, _revision: str) -> dict[str, Any]:
+        """List the tools that the caller's role allows."""
         require_first_page(params)
-        allowed = [each for each in self._tools.values() if each.anonymous or visit.caller.holds(each.role)]
+        allowed = [each for each in self._tools.values() if each.anonymous or context.caller.holds(each.role)]
         return {"tools": [each.described for each in allowed]}
 
-    def call_tool(self, params: CallToolRequestParams, visit: McpRequestContext, revision: str) -> dict[str, Any]:
-        """The result of a tool; its failure as the revision says it."""
-        tool = self._tools.get(params.name) or self._spelt.get(params.name)
+    def call_tool(self, params: CallToolRequestParams, context: McpRequestContext, revision: str) -> dict[str, Any]:
+        """Call a tool and return its result; the revision decides how an error is reported."""
+        tool = self._tools.get(params.name) or self._by_method_name.get(params.name)
         if tool is None:
-            said = f"'{encodable(params.name)}' is not a tool; tools/list names them"
-            raise InvalidParams(FieldProblem(field="name", message=said))
+            message = f"'{encodable(params.name)}' is not a tool; tools/list names them"
+            raise InvalidParams(FieldProblem(field="name", message=message))
         entry = catalogue().methods[tool.method]
         try:
-            return _run(tool, entry.function, params.arguments or {}, visit)
+            return _run(tool, entry, params.arguments or {}, context)
         except KhoError as error:
             if entry.server == RECALL_KIT:
                 return recall_kit_error(error)
@@ -59,30 +59,25 @@ class McpTools:
             return tool_error(error)
 
 
-def _run(tool: McpToolEntry, function: str, arguments: dict[str, Any], visit: McpRequestContext) -> dict[str, Any]:
-    given = {"name": tool.name, "arguments": arguments} if tool.by_name else arguments
-    result, text = invoke_with_text(function, tool.method, given, visit.caller, visit.correlation_id)
+def _run(
+    tool: McpToolEntry, entry: MethodEntry, arguments: dict[str, Any], context: McpRequestContext
+) -> dict[str, Any]:
+    params = {"name": tool.name, "arguments": arguments} if tool.by_name else arguments
+    answer = context.invoke(entry, params, to_read=True)
+    result: dict[str, Any] = answer["result"]
     if tool.by_name:
-        return require_fitting(result)
-    said = compact(result) if text is None else text
-    if len(said) > _SURELY_SMALL and encoded_bytes(result) + encoded_bytes(said) > MAX_ANSWER_BYTES - _ENVELOPE_BYTES:
-        said = _ELSEWHERE
-    return require_fitting({"content": [{"type": "text", "text": said}], "structuredContent": result})
+        return result
+    text = answer["text"] if "text" in answer else compact(result)
+    if len(text) > _SURELY_SMALL and not _fit_together(result, text):
+        text = _ONLY_STRUCTURED
+    return {"content": [{"type": "text", "text": text}], "structuredContent": result}
+
+
+def _fit_together(result: dict[str, Any], text: str) -> bool:
+    return sum(event_bytes(compact(each)) for each in (result, text)) <= MAX_ANSWER_BYTES - _ENVELOPE_BYTES
 
 
 def require_first_page(params: PaginatedRequestParams) -> None:
-    """Refuse a cursor where a list has one page only, and so gave none."""
+    """Refuse a cursor for a list that has only one page."""
     if params.cursor is not None:
         raise InvalidParams(FieldProblem(field="cursor", message="is not a cursor of this list, which has one page"))
-
-
-def require_fitting(result: dict[str, Any]) -> dict[str, Any]:
-    """`result`, unless it would not fit through the door."""
-    if encoded_bytes(result) > MAX_ANSWER_BYTES - _ENVELOPE_BYTES:
-        raise TooLarge("The answer would pass 6 MB.")
-    return result
-
-
-def encoded_bytes(value: Any) -> int:
-    """What `value` costs in the door's answer, whose body the event carries as a string."""
-    return event_bytes(compact(value))

@@ -1,4 +1,4 @@
-"""MCP's Streamable HTTP under Mangum: the gateway's event in, the SDK's answer out, nothing kept between two calls."""
+"""MCP's Streamable HTTP transport under Mangum, stateless: the gateway's event in, the SDK's answer out."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from api.http_events import MAX_ANSWER_BYTES
 from api.mcp_handshake import serve_handshake_message, uses_handshake_revision
+from shared.rpc.invoke import call_function
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,99 +23,110 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from shared.rpc.caller import Caller
+    from shared.rpc.catalogue import MethodEntry
+    from shared.rpc.errors import KhoError
+    from shared.rpc.invoke import FunctionAnswer
 
 
 @dataclass(frozen=True, slots=True)
 class McpRequestContext:
-    """Who calls in one request, under which correlation id, and which device where the door leads to one."""
+    """The caller and correlation id of one request, and the device if the endpoint serves one."""
 
     caller: Caller
     correlation_id: str
     device_id: str = ""
+    refusal: KhoError | None = None
+    """The error that every invocation raises."""
+
+    def invoke(self, entry: MethodEntry, params: dict[str, Any], *, to_read: bool = False) -> FunctionAnswer:
+        """Call a method for this request. Return its answer, with text for a model if `to_read`, or raise its error."""
+        if self.refusal:
+            raise self.refusal
+        return call_function(entry.function, entry.name, params, self.caller, self.correlation_id, to_read=to_read)
 
 
 class McpTransport:
-    """Serves one MCP server, however many calls come at once."""
+    """The transport of one MCP server, for any number of concurrent calls."""
 
     def __init__(self, server: Server[Any]) -> None:
         self._server = server
-        # Lambda sends one call at a time, and so one seat is made there. One machine makes as many as it needs.
-        self._free: LifoQueue[_SessionWorker] = LifoQueue()
+        # Lambda sends one call at a time, so one worker is made there. `kho serve` makes as many as it needs.
+        self._idle: LifoQueue[_SessionWorker] = LifoQueue()
 
     @property
     def capacity(self) -> int:
-        """How many calls it can serve at once without making room; as many as there once were."""
-        return self._free.qsize()
+        """Return the number of idle workers."""
+        return self._idle.qsize()
 
-    def answer(self, event: dict[str, Any], message: dict[str, Any], visit: McpRequestContext) -> dict[str, Any]:
-        """What the SDK answers to the gateway's event, whose body is `message`."""
+    def answer(self, event: dict[str, Any], message: dict[str, Any], context: McpRequestContext) -> dict[str, Any]:
+        """Return the SDK's answer to the gateway's event, whose body is `message`."""
         try:
-            seat = self._free.get_nowait()
+            worker = self._idle.get_nowait()
         except Empty:
-            seat = _SessionWorker(self._server)
+            worker = _SessionWorker(self._server)
         try:
-            return seat.answer(event, message, visit)
+            return worker.answer(event, message, context)
         finally:
-            self._free.put(seat)
+            self._idle.put(worker)
 
     def close(self) -> None:
-        """End what is not under way."""
-        while not self._free.empty():
-            self._free.get_nowait().close()
+        """Close the idle workers."""
+        while not self._idle.empty():
+            self._idle.get_nowait().close()
 
 
 class _SessionWorker:
-    """An event loop of its own with the SDK's session manager in it, for one call at a time.
+    """An event loop with the SDK's session manager, for one call at a time.
 
-    The manager must be entered once and left running: entered anew for each event it refuses the second, and what one
-    task has entered no other may leave. So a task of its own holds it, and sleeps while the loop does.
+    The manager can be entered only once, and must be left by the task that entered it. A task of its own therefore
+    holds it open between calls.
     """
 
     def __init__(self, server: Server[Any]) -> None:
         self._loop = asyncio.new_event_loop()
-        # The SDK's own limit is lower than the door's.
+        # The SDK's default limit is lower than the endpoint's.
         self._manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=MAX_ANSWER_BYTES)
         self._server = server
         self._message: dict[str, Any] = {}
-        self._visit: McpRequestContext | None = None
-        self._over = asyncio.Event()
+        self._context: McpRequestContext | None = None
+        self._closing = asyncio.Event()
         running = asyncio.Event()
-        self._kept = self._loop.create_task(self._keep(running))
+        self._manager_task = self._loop.create_task(self._hold_manager(running))
         self._loop.run_until_complete(running.wait())
-        with self._current():
+        with self._current_loop():
             self._mangum = Mangum(self._serve, lifespan="off")
 
-    def answer(self, event: dict[str, Any], message: dict[str, Any], visit: McpRequestContext) -> dict[str, Any]:
-        self._message, self._visit = message, visit
-        with self._current():
+    def answer(self, event: dict[str, Any], message: dict[str, Any], context: McpRequestContext) -> dict[str, Any]:
+        self._message, self._context = message, context
+        with self._current_loop():
             return self._mangum(event, cast("LambdaContext", None))
 
     def close(self) -> None:
-        self._over.set()
-        with self._current():
-            self._loop.run_until_complete(self._kept)
-            left = asyncio.all_tasks(self._loop)
-            for task in left:
+        self._closing.set()
+        with self._current_loop():
+            self._loop.run_until_complete(self._manager_task)
+            tasks = asyncio.all_tasks(self._loop)
+            for task in tasks:
                 task.cancel()
-            self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+            self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
         self._loop.close()
 
     @contextmanager
-    def _current(self) -> Iterator[None]:
-        # Mangum asks for the thread's own loop.
+    def _current_loop(self) -> Iterator[None]:
+        # Mangum uses the thread's current event loop.
         asyncio.set_event_loop(self._loop)
         try:
             yield
         finally:
             asyncio.set_event_loop(None)
 
-    async def _keep(self, running: asyncio.Event) -> None:
+    async def _hold_manager(self, running: asyncio.Event) -> None:
         async with self._manager.run():
             running.set()
-            await self._over.wait()
+            await self._closing.wait()
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope["state"] = {"visit": self._visit}
+        scope["state"] = {"request_context": self._context}
         if uses_handshake_revision(scope):
             await serve_handshake_message(self._server, scope, self._message, send)
         else:

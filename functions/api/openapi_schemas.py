@@ -1,4 +1,4 @@
-"""What OpenAPI tells of the doors that are not methods, and how it tells of any."""
+"""OpenAPI descriptions of the endpoints that are not methods, and the schemas that all share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _ID: Final = {"type": ["string", "number", "null"]}
 
 
 def json_response(description: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """An answer in JSON."""
+    """Return the description of a JSON response."""
     return {"description": description, "content": json_content(schema)}
 
 
@@ -17,18 +17,18 @@ def json_content(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def inline_definitions(schema: dict[str, Any]) -> dict[str, Any]:
-    """`schema` with its own definitions in place of references to them, for it stands inside another document."""
+    """Replace the schema's references to its `$defs` by the definitions, so that it can be embedded."""
     definitions = schema.get("$defs", {})
 
-    def resolved(node: Any) -> Any:
+    def resolve(node: Any) -> Any:
         if isinstance(node, dict):
             if "$ref" in node:
-                return resolved(definitions[node["$ref"].removeprefix("#/$defs/")])
-            return {key: resolved(value) for key, value in node.items() if key != "$defs"}
-        return [resolved(item) for item in node] if isinstance(node, list) else node
+                return resolve(definitions[node["$ref"].removeprefix("#/$defs/")])
+            return {key: resolve(value) for key, value in node.items() if key != "$defs"}
+        return [resolve(item) for item in node] if isinstance(node, list) else node
 
-    made: dict[str, Any] = resolved(schema)
-    return made
+    inlined: dict[str, Any] = resolve(schema)
+    return inlined
 
 
 _CAPABILITIES: Final = {
@@ -139,12 +139,12 @@ SCHEMAS: Final = {
 _NAMED_SERVER: Final = {"name": "server_name", "in": "path", "required": True, "schema": {"type": "string"}}
 
 _MCP_ANSWERS: Final = {
-    "200": json_response("The answer; a stream's events where there are notifications before it.", _ANSWER),
+    "200": json_response("The answer; a stream of events if there are notifications before it.", _ANSWER),
     "202": {"description": "Notifications have no answer."},
-    "400": json_response("No message of MCP.", _ANSWER),
+    "400": json_response("Not an MCP message.", _ANSWER),
     "401": json_response("Not signed in.", {"$ref": "#/components/schemas/Failure"}),
-    "403": json_response("A foreign page or host name.", {"$ref": "#/components/schemas/Failure"}),
-    "406": json_response("The client takes neither JSON nor events.", {"type": "object"}),
+    "403": json_response("Foreign origin or host name.", {"$ref": "#/components/schemas/Failure"}),
+    "406": json_response("The client accepts neither JSON nor events.", {"type": "object"}),
     "413": json_response("Too large.", {"$ref": "#/components/schemas/Failure"}),
 }
 _MCP_MESSAGE: Final = {"required": True, "content": json_content({"$ref": "#/components/schemas/Message"})}
@@ -153,7 +153,7 @@ INFO_PATHS: Final = {
     "/health": {
         "get": {
             "operationId": "health",
-            "summary": "That the system answers, and which servers it has.",
+            "summary": "Report that the system is healthy, and list its servers.",
             "security": [],
             "responses": {
                 "200": json_response(
@@ -173,7 +173,7 @@ INFO_PATHS: Final = {
     "/servers": {
         "get": {
             "operationId": "servers",
-            "summary": "Every server and what it can do.",
+            "summary": "List every server and its capabilities.",
             "security": [],
             "responses": {
                 "200": json_response(
@@ -199,7 +199,7 @@ INFO_PATHS: Final = {
     "/servers/{server_name}/capabilities": {
         "get": {
             "operationId": "capabilities",
-            "summary": "What one server can do.",
+            "summary": "List one server's capabilities.",
             "security": [],
             "parameters": [_NAMED_SERVER],
             "responses": {
@@ -226,7 +226,7 @@ INFO_PATHS: Final = {
     "/mcp/recall-kit": {
         "post": {
             "operationId": "mcp_recall_kit",
-            "summary": "The same for everyone, with recall-kit's tools alone.",
+            "summary": "The same without credentials, with recall-kit's tools alone.",
             "security": [],
             "requestBody": _MCP_MESSAGE,
             "responses": _MCP_ANSWERS,
@@ -236,10 +236,12 @@ INFO_PATHS: Final = {
         f"/.well-known/oauth-protected-resource{path}": {
             "get": {
                 "operationId": f"resource_metadata{path.replace('/', '_')}",
-                "summary": "Where MCP clients get credentials (RFC 9728).",
+                "summary": "Protected resource metadata: where MCP clients get credentials (RFC 9728).",
                 "security": [],
                 "responses": {
-                    "200": json_response("Whom the MCP door trusts.", {"type": "object", "required": ["resource"]}),
+                    "200": json_response(
+                        "The metadata, with the authorization servers.", {"type": "object", "required": ["resource"]}
+                    ),
                     "404": json_response("Nothing needs credentials here.", {"$ref": "#/components/schemas/Failure"}),
                 },
             }

@@ -1,1 +1,1 @@
-"""Doors: each turns one envelope into method calls and back, and holds no domain logic."""
+"""Endpoints: each turns one envelope into method calls and back, without domain logic."""

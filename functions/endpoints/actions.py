@@ -1,4 +1,4 @@
-"""POST /actions: seed 000's envelope; `action` is a method of agent-data, `payload` its parameters."""
+"""POST /actions: agent-data's envelope; `action` is a method of agent-data, `payload` its parameters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SERVER = "agent-data"
 
 
 class Principal(Params):
-    """Who the caller says it is; its roles are labels for the audit log, and grant nothing."""
+    """The caller as it describes itself; its roles are labels for the audit log and grant nothing."""
 
     sub: Annotated[str, Field(min_length=1, max_length=256)] | None = None
     roles: Annotated[list[Annotated[str, Field(max_length=64)]], Field(default_factory=list, max_length=32)]
@@ -29,7 +29,7 @@ class Principal(Params):
 
 
 class ActionEnvelope(Params):
-    """One action."""
+    """The body of one request."""
 
     action: Annotated[str, Field(min_length=1, max_length=64)]
     request_id: RequestId | None = None
@@ -39,34 +39,34 @@ class ActionEnvelope(Params):
 
 @endpoint("actions", agent_data_error_response)
 def handler(request: HttpRequest) -> HttpResponse:
-    """Answer one action with its result, the request's id beside it."""
-    proven = caller_from_headers(request.headers)
-    require_authenticated(proven)
+    """Answer one action with its result and the request's id."""
+    authenticated = caller_from_headers(request.headers)
+    require_authenticated(authenticated)
     request.require_json()
     envelope = read(ActionEnvelope, parse(request.body))
-    caller = _acting_caller(proven, envelope.principal)
+    caller = _acting_caller(authenticated, envelope.principal)
     entry = catalogue().methods.get(f"{SERVER}/{envelope.action}")
     if entry is None:
         raise UnknownMethod(f"Unknown action: {envelope.action}", details={"action": envelope.action})
     if "request_id" in envelope.payload:
-        raise InvalidParams(FieldProblem(field="payload.request_id", message="belongs beside 'action'"))
+        raise InvalidParams(FieldProblem(field="payload.request_id", message="belongs next to 'action'"))
     echoed = {"request_id": envelope.request_id} if envelope.request_id else {}
     params = envelope.payload | (echoed if "request_id" in entry.fields else {})
     result = invoke(entry.function, entry.name, params, caller, request.correlation_id)
     return HttpResponse(HTTPStatus.OK, compact(result | echoed))
 
 
-def _acting_caller(proven: Caller, principal: Principal) -> Caller:
-    """Whom the request proves, and its principal must not contradict; on an open machine, the principal itself."""
+def _acting_caller(authenticated: Caller, principal: Principal) -> Caller:
+    """Return the authenticated caller, which the principal must not contradict; with open access, the principal."""
     labels = tuple(principal.roles)
     if config().auth == "open":
         return Caller(principal.sub or LOCAL.sub, LOCAL.roles, principal.tenant_id or LOCAL.tenant_id, labels)
     for name in ("sub", "tenant_id"):
-        said = getattr(principal, name)
-        if said is not None and said != getattr(proven, name):
+        claimed = getattr(principal, name)
+        if claimed is not None and claimed != getattr(authenticated, name):
             raise NotAllowed(
-                f"principal.{name} is not whom the credentials name.",
+                f"principal.{name} differs from the credentials.",
                 details={"field": f"principal.{name}"},
                 guidance="Leave out of 'principal' what you do not know.",
             )
-    return Caller(proven.sub, proven.roles, proven.tenant_id, labels)
+    return Caller(authenticated.sub, authenticated.roles, authenticated.tenant_id, labels)

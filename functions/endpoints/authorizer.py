@@ -1,8 +1,8 @@
-"""The gateway's authorizer: who is calling, by an API key or an identity provider's token.
+"""The gateway's Lambda authorizer, for API keys and an identity provider's tokens.
 
-Credentials that prove nothing are let through with a context that says so: where an HTTP API's authorizer refuses,
-the gateway answers 403 in its own words, and the contract has 401, which the method then answers itself. The
-gateway caches what is answered here for a minute; a failure it does not cache.
+Invalid credentials are let through with a context that says so, and the method answers 401 as the contract requires:
+if an authorizer refuses, an HTTP API answers 403 with a body of its own. The gateway caches this function's answers for
+a minute, but not its failures.
 """
 
 from __future__ import annotations

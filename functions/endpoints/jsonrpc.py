@@ -38,7 +38,7 @@ _REFUSAL_BYTES: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class _RequestObject:
-    """One request object that is what the specification asks for."""
+    """One valid request object."""
 
     id: Any
     method: str
@@ -63,11 +63,11 @@ def handler(request: HttpRequest) -> HttpResponse:
             raise InvalidRequest(details={"reason": f"a batch holds 1 to {MAX_BATCH} requests, this one {len(body)}"})
     except (ParseError, InvalidRequest) as error:
         require_authenticated(caller)
-        return HttpResponse(HTTPStatus.OK, compact(_failure(None, error)))
+        return HttpResponse(HTTPStatus.OK, compact(_jsonrpc_error_answer(None, error)))
     if not any(_is_anonymous(item) for item in (body if isinstance(body, list) else [body])):
         require_authenticated(caller)
-    fitting = _ResponseBudget()
-    answer = partial(_answer, caller=caller, correlation_id=request.correlation_id, fitting=fitting)
+    budget = _ResponseBudget()
+    answer = partial(_answer, caller=caller, correlation_id=request.correlation_id, budget=budget)
     if not isinstance(body, list):
         single = answer(body)
         return HttpResponse(HTTPStatus.NO_CONTENT) if single is None else HttpResponse(HTTPStatus.OK, single)
@@ -77,88 +77,88 @@ def handler(request: HttpRequest) -> HttpResponse:
 
 
 class _ResponseBudget:
-    """The answers as far as they fit through the door together; each other says that it is too large.
+    """The size that is left for the answers of a batch; answers that do not fit become errors.
 
-    One is read and weighed after the other, as it comes: many large ones at once would not fit into memory.
+    Answers are read one at a time: many large ones together would not fit into memory.
     """
 
     def __init__(self) -> None:
         self._left = MAX_ANSWER_BYTES - MAX_BATCH * _REFUSAL_BYTES
-        self._one_at_a_time = threading.Lock()
+        self._lock = threading.Lock()
 
-    def text(self, id_: Any, made: Callable[[], dict[str, Any]]) -> str:
-        """What `made` gives as JSON, or what stands in its place."""
-        with self._one_at_a_time:
-            text = compact(made())
+    def encode(self, id_: Any, read: Callable[[], dict[str, Any]]) -> str:
+        """Return the answer that `read` returns as JSON, or a TooLarge error if it does not fit."""
+        with self._lock:
+            text = compact(read())
             size = event_bytes(text)
             if size <= self._left:
                 self._left -= size
                 return text
-        return compact(_failure(id_, TooLarge("The answer would pass 6 MB.")))
+        return compact(_jsonrpc_error_answer(id_, TooLarge("The answer exceeds 6 MB.")))
 
 
-def _answer(item: Any, *, caller: Caller, correlation_id: str, fitting: _ResponseBudget) -> str | None:
-    """The answer to one request object; none to a notification."""
+def _answer(item: Any, *, caller: Caller, correlation_id: str, budget: _ResponseBudget) -> str | None:
+    """Answer one request object. Return None for a notification."""
     try:
-        single = _RequestObject.of(item)
+        request = _RequestObject.of(item)
     except InvalidRequest as error:
-        return compact(_failure(_echoed_id(item), error))
+        return compact(_jsonrpc_error_answer(_echoed_id(item), error))
     try:
-        raw = _invoke_raw(single, caller, correlation_id)
-        if single.id is _NOTIFICATION:
+        raw = _invoke_raw(request, caller, correlation_id)
+        if request.id is _NOTIFICATION:
             return None
-        return fitting.text(single.id, lambda: {"jsonrpc": "2.0", "result": unwrap(raw)["result"], "id": single.id})
+        return budget.encode(request.id, lambda: {"jsonrpc": "2.0", "result": unwrap(raw)["result"], "id": request.id})
     except KhoError as error:
-        if single.id is _NOTIFICATION:
+        if request.id is _NOTIFICATION:
             return None
-        return compact(_failed(single, error))
+        return compact(_error_answer(request, error))
 
 
-def _invoke_raw(single: _RequestObject, caller: Caller, correlation_id: str) -> bytes:
-    """What the method's function answers, unread."""
-    entry = catalogue().methods.get(single.method)
+def _invoke_raw(request: _RequestObject, caller: Caller, correlation_id: str) -> bytes:
+    """Invoke the method's function and return its answer unparsed."""
+    entry = catalogue().methods.get(request.method)
     if entry is None:
         raise UnknownMethod
     if not entry.anonymous:
-        require_authenticated(caller)  # before anything is invoked: an invocation costs more than the refusal
-    call = FunctionCall(
+        require_authenticated(caller)  # before the invocation, which costs more than the refusal
+    function_call = FunctionCall(
         method=entry.name,
-        params=_named_params(single.params, entry),
+        params=_named_params(request.params, entry),
         caller=caller.record(),
         correlation_id=correlation_id,
     )
-    return send(call, entry.function)
+    return send(function_call, entry.function)
 
 
 def _is_anonymous(item: Any) -> bool:
-    """Whether this asks for a method that is open to the anonymous; beside one, others are refused one by one."""
+    """Return True for a call of an anonymous method. In a batch with one, other calls are refused individually."""
     name = item.get("method") if isinstance(item, dict) else None
     return isinstance(name, str) and name in catalogue().methods and catalogue().methods[name].anonymous
 
 
 def _named_params(params: list[Any] | dict[str, Any], entry: MethodEntry) -> dict[str, Any]:
-    """Parameters by name; those by position follow the order of the method's fields."""
+    """Return the parameters by name. Positional parameters follow the order of the method's fields."""
     if isinstance(params, dict):
         return params
     if len(params) > len(entry.fields):
-        said = f"takes at most {len(entry.fields)} by position: {', '.join(entry.fields) or 'none'}"
-        raise InvalidParams(FieldProblem(field="params", message=said))
+        message = f"takes at most {len(entry.fields)} by position: {', '.join(entry.fields) or 'none'}"
+        raise InvalidParams(FieldProblem(field="params", message=message))
     return dict(zip(entry.fields, params, strict=False))
 
 
-def _failed(single: _RequestObject, error: KhoError) -> dict[str, Any]:
-    """What a method's error is said as: for recall-kit a result, as its seed has it."""
-    if single.method in catalogue().methods and single.method.startswith(f"{RECALL_KIT}/"):
-        return {"jsonrpc": "2.0", "result": recall_kit_body(error), "id": single.id}
-    return _failure(single.id, error, single.method.partition("/")[0])
+def _error_answer(request: _RequestObject, error: KhoError) -> dict[str, Any]:
+    """Return the answer for a method's error. For recall-kit it is a result."""
+    if request.method in catalogue().methods and request.method.startswith(f"{RECALL_KIT}/"):
+        return {"jsonrpc": "2.0", "result": recall_kit_body(error), "id": request.id}
+    return _jsonrpc_error_answer(request.id, error, request.method.partition("/")[0])
 
 
-def _failure(id_: Any, error: KhoError, server: str = "") -> dict[str, Any]:
+def _jsonrpc_error_answer(id_: Any, error: KhoError, server: str = "") -> dict[str, Any]:
     return {"jsonrpc": "2.0", "error": jsonrpc_error(error, server), "id": id_}
 
 
 def _problem(item: Any) -> str | None:
-    """What keeps `item` from being a request object."""
+    """Return the reason why `item` is not a valid request object, or None."""
     if not isinstance(item, dict):
         return "a request is a JSON object"
     if item.get("jsonrpc") != "2.0":

@@ -1,6 +1,6 @@
 """POST /mcp: MCP over Streamable HTTP, stateless: every tool, resource and prompt.
 
-The official SDK speaks the protocol. Before it, this door checks what the SDK would let through or answer with an
+The official SDK implements the protocol. This endpoint first checks what the SDK would let through or answer with an
 exception's text: Host and Origin, credentials, and that the body is one message.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from functools import cache, partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
@@ -18,12 +19,12 @@ from pydantic import ValidationError
 
 from api.authentication import caller_from_headers, require_authenticated
 from api.error_formats import http_body, jsonrpc_error
-from api.http_events import HttpRequest, HttpResponse, respond
+from api.http_events import HttpRequest, HttpResponse, fits_event, respond
 from api.mcp_server import server_for_catalog
 from api.mcp_transport import McpRequestContext, McpTransport
 from endpoints.resource_metadata import challenge
 from shared.config import config
-from shared.rpc.errors import InvalidParams, InvalidRequest, KhoError, NotAllowed, NotSignedIn, ParseError
+from shared.rpc.errors import InvalidParams, InvalidRequest, KhoError, NotAllowed, NotSignedIn, ParseError, TooLarge
 from shared.rpc.mcp_catalog import mcp_catalog
 from shared.rpc.strict_json import compact, is_encodable, parse, require_text
 
@@ -37,7 +38,7 @@ _LARGE: Final = 64 * 1024
 _ONLY_POST: Final = {
     "error": {
         "code": "METHOD_NOT_ALLOWED",
-        "message": "This door takes POST alone: it keeps no sessions and opens no streams.",
+        "message": "This endpoint takes only POST: it keeps no sessions and opens no streams.",
         "details": {},
         "guidance": "Send each MCP message as the body of a POST.",
     }
@@ -50,7 +51,7 @@ def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
 
 
 def handle_message(event: dict[str, Any], transport: McpTransport, *, open_to_all: bool = False) -> dict[str, Any]:
-    """Answer the gateway's event with what the MCP server behind `transport` says."""
+    """Answer the gateway's event through `transport`."""
     admit = caller_from_headers if open_to_all else _authenticated_caller
     return respond("endpoints/mcp", event, partial(_answer, event=event, transport=transport, admit=admit))
 
@@ -69,7 +70,7 @@ def _answer(
 ) -> HttpResponse:
     if event["requestContext"]["http"]["method"] != "POST":
         return HttpResponse(HTTPStatus.METHOD_NOT_ALLOWED, compact(_ONLY_POST), {"allow": "POST"})
-    _refuse_foreign(request.headers)
+    _refuse_foreign_pages(request.headers)
     try:
         caller = admit(request.headers)
     except NotSignedIn as error:
@@ -82,25 +83,32 @@ def _answer(
         _require_one_message(message)
     except (ParseError, InvalidRequest, InvalidParams) as error:
         return _refusal(message, error)
-    visit = McpRequestContext(caller, request.correlation_id, request.path_parameters.get("device_id", ""))
-    said = transport.answer(_mcp_headers_only(event), message, visit)
-    return HttpResponse(HTTPStatus(said["statusCode"]), _without_escapes(said), _without_length(said["headers"]))
+    context = McpRequestContext(caller, request.correlation_id, request.path_parameters.get("device_id", ""))
+    answer = partial(_response_of, transport, _mcp_headers_only(event), message)
+    response = answer(context)
+    if response.body and not fits_event(response.body):
+        return answer(replace(context, refusal=TooLarge("The answer exceeds 6 MB.")))
+    return response
 
 
-def _without_escapes(said: dict[str, Any]) -> str | None:
-    """The body; a large one without the SDK's escapes, which make twice and more of what is not English."""
-    body: str = said["body"]
-    if len(body) > _LARGE and said["headers"].get("content-type") == "application/json":
+def _response_of(
+    transport: McpTransport, event: dict[str, Any], message: Any, context: McpRequestContext
+) -> HttpResponse:
+    response = transport.answer(event, message, context)
+    headers = {name: value for name, value in response["headers"].items() if name != "content-length"}
+    return HttpResponse(HTTPStatus(response["statusCode"]), _unescaped_body(response), headers)
+
+
+def _unescaped_body(response: dict[str, Any]) -> str | None:
+    """Return the body, a large one without the SDK's Unicode escapes, which at least double text that is not ASCII."""
+    body: str = response["body"]
+    if len(body) > _LARGE and "\\u" in body and response["headers"].get("content-type") == "application/json":
         return compact(json.loads(body))
     return body or None
 
 
-def _without_length(headers: dict[str, str]) -> dict[str, str]:
-    return {name: value for name, value in headers.items() if name != "content-length"}
-
-
-def _refuse_foreign(headers: Mapping[str, str]) -> None:
-    """Refuse pages elsewhere, which a browser here may have been led to: by their origin, or a name that leads here."""
+def _refuse_foreign_pages(headers: Mapping[str, str]) -> None:
+    """Refuse requests of foreign pages in a local browser: by Origin (CSRF) or by Host (DNS rebinding)."""
     host = headers.get("host", "").lower()
     is_open = config().auth == "open"
     if is_open and re.sub(r":\d*$", "", host).strip("[]") not in _LOOPBACK:
@@ -113,7 +121,7 @@ def _refuse_foreign(headers: Mapping[str, str]) -> None:
         if parts.netloc == host or (is_open and parts.hostname in _LOOPBACK):
             return
     except ValueError:
-        pass  # no address at all
+        pass  # not a URL
     raise NotAllowed("Pages of this origin are not served.", guidance="Call from a program, or from a page here.")
 
 
@@ -125,9 +133,8 @@ def _authenticated_caller(headers: Mapping[str, str]) -> Caller:
 
 def _require_one_message(message: Any) -> None:
     if isinstance(message, list):
-        raise InvalidRequest(details={"reason": "batches are no part of MCP: send one message a request"})
-    if not is_encodable(message):
-        require_text(message)
+        raise InvalidRequest(details={"reason": "MCP has no batches: send one message a request"})
+    require_text(message)
     if isinstance(message, dict) and not _is_id(message.get("id", "")):
         raise InvalidRequest(details={"reason": "'id' must be a string or a whole number"})
     if isinstance(message, dict) and not isinstance(message.get("params", {}), dict):
@@ -150,9 +157,9 @@ def _is_id(value: Any) -> bool:
 
 
 def _mcp_headers_only(event: dict[str, Any]) -> dict[str, Any]:
-    """The event with those headers alone that are MCP's business: of others, Mangum trips over some."""
+    """Return the event with MCP's headers alone. Mangum fails on some others."""
     headers = event.get("headers") or {}
-    kept = {
+    relevant = {
         name: value for name, value in headers.items() if name in ("accept", "content-type") or name.startswith("mcp-")
     }
-    return event | {"headers": kept}
+    return event | {"headers": relevant}

@@ -1,4 +1,4 @@
-"""GET /openapi.json: every HTTP door, made from the catalogue's parameter and result models."""
+"""GET /openapi.json: every HTTP endpoint, generated from the catalogue's parameter and result models."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _ANY_METHOD: Final = (
 
 @endpoint("openapi")
 def handler(_request: HttpRequest) -> HttpResponse:
-    """Answer with the description of every HTTP door."""
+    """Answer with the OpenAPI document."""
     return HttpResponse(HTTPStatus.OK, compact(document()))
 
 
 @cache
 def document() -> dict[str, Any]:
-    """The description of every HTTP door, in OpenAPI 3.1."""
-    methods = {f"/{entry.name}": {"post": _direct(entry)} for entry in catalogue().methods.values()}
+    """Return the description of every HTTP endpoint in OpenAPI 3.1."""
+    methods = {f"/{entry.name}": {"post": _method(entry)} for entry in catalogue().methods.values()}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -58,7 +58,7 @@ def document() -> dict[str, Any]:
     }
 
 
-def _direct(entry: MethodEntry) -> dict[str, Any]:
+def _method(entry: MethodEntry) -> dict[str, Any]:
     return {
         "operationId": entry.name.replace("/", "_"),
         "tags": [entry.server],
@@ -74,11 +74,11 @@ def _actions() -> dict[str, Any]:
     entries = [entry for entry in catalogue().methods.values() if entry.server == actions.SERVER]
     return {
         "operationId": "actions",
-        "summary": "The methods of agent-data in seed 000's envelope.",
+        "summary": "The methods of agent-data in its envelope.",
         "requestBody": {"required": True, "content": json_content({"oneOf": [_envelope(entry) for entry in entries]})},
         "responses": {
             "200": json_response(
-                "The result, with the `request_id` that was given.",
+                "The result, with the request's `request_id`.",
                 {"anyOf": [inline_definitions(entry.result) for entry in entries]},
             )
         }
@@ -116,7 +116,7 @@ def _jsonrpc() -> dict[str, Any]:
 
 
 def _failures(named: list[str], schema: str) -> dict[str, Any]:
-    """The answers to what may fail in any call, and to the errors `named`."""
+    """Return the responses to the errors of any call and to the errors `named`."""
     kinds = [kind for kind in errors.KhoError.__subclasses__() if kind.__name__ in named or kind in _ANY_METHOD]
     failure = {"$ref": f"#/components/schemas/{schema}"}
     return {

@@ -1,4 +1,4 @@
-"""POST /mcp/recall-kit: MCP as at `/mcp`, for everyone: recall-kit's tools and prompts, and no credentials needed."""
+"""POST /mcp/recall-kit: MCP like `/mcp` without credentials, with recall-kit's tools and prompts alone."""
 
 from __future__ import annotations
 

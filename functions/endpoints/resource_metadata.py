@@ -21,16 +21,16 @@ _HOST: Final = re.compile(r"[A-Za-z0-9._:\[\]-]+")
 
 @endpoint("resource_metadata")
 def handler(request: HttpRequest) -> HttpResponse:
-    """Tell whom the MCP door trusts, with or without the door's path behind the well-known one."""
+    """Answer with the MCP endpoint's metadata, with or without its path behind the well-known one."""
     if config().auth == "open":
         raise NotFound("Nothing here needs credentials.", guidance="Call /mcp without credentials.")
     return HttpResponse(HTTPStatus.OK, compact(_metadata(request.headers)))
 
 
 def challenge(headers: Mapping[str, str]) -> str:
-    """What `WWW-Authenticate` says at the MCP door: a key or a token is needed, and where to learn which."""
-    proven = 'error="invalid_token", ' if "authorization" in headers else ""
-    return f'Bearer {proven}resource_metadata="{_origin(headers)}{WELL_KNOWN}{MCP}"'
+    """Return the `WWW-Authenticate` header of the MCP endpoint, which points to the metadata."""
+    error = 'error="invalid_token", ' if "authorization" in headers else ""
+    return f'Bearer {error}resource_metadata="{_origin(headers)}{WELL_KNOWN}{MCP}"'
 
 
 def _metadata(headers: Mapping[str, str]) -> dict[str, Any]:

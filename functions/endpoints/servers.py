@@ -12,7 +12,7 @@ from shared.rpc.strict_json import compact, encodable
 
 @endpoint("servers")
 def handler(request: HttpRequest) -> HttpResponse:
-    """List the servers, or tell one server's capabilities."""
+    """List the servers, or one server's capabilities."""
     name = request.path_parameters.get("server_name")
     if name is None:
         servers = [{"name": each.name, "capabilities": each.capabilities()} for each in catalogue().servers.values()]

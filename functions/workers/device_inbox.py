@@ -70,7 +70,7 @@ def _greet(device: RegisteredDevice, hello: protocol.Hello, at: int) -> None:
         else:  # it was asked who it is a moment ago
             _dropped.note("repeated", device.id)
     except KhoError as error:  # whoever calls the device will try again
-        logger.warning("no session", extra={"device_id": device.id, "outcome": error.name})
+        logger.warning("no session", extra={"device_id": device.id, "outcome": error.code})
 
 
 def _audio_channel() -> dict[str, Any] | None:

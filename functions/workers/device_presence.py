@@ -33,7 +33,7 @@ def handler(event: dict[str, Any], _context: Any) -> None:
         try:
             device_client().begin(device, time.monotonic() + _HANDSHAKE_SECONDS)
         except KhoError as error:  # whoever calls the device will try again
-            logger.warning("no session", extra={"device_id": device.id, "outcome": error.name})
+            logger.warning("no session", extra={"device_id": device.id, "outcome": error.code})
 
 
 def _presence(event: dict[str, Any]) -> DevicePresence | None:

@@ -77,9 +77,9 @@ def _errors(server: str, names: list[str]) -> Iterator[str]:
         if server == RECALL_KIT:
             yield f"`{recall_kit_body(error)['error']['code']}` (HTTP {status_of(kind).value})"
         elif server == _CATEGORIES and kind not in (errors.Unavailable, errors.OutOfTime):
-            yield f"`{error.name}` (HTTP {status_of(kind).value}, JSON-RPC by category)"
+            yield f"`{error.code}` (HTTP {status_of(kind).value}, JSON-RPC by category)"
         else:
-            yield f"`{error.name}` (HTTP {status_of(kind).value}, JSON-RPC {jsonrpc_error(error, server)['code']})"
+            yield f"`{error.code}` (HTTP {status_of(kind).value}, JSON-RPC {jsonrpc_error(error, server)['code']})"
 
 
 def _fields(schema: dict[str, Any], definitions: dict[str, Any], path: str = "", depth: int = 0) -> Iterator[Any]:

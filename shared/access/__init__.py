@@ -1,1 +1,1 @@
-"""Who is calling: API keys, and tokens of an identity provider."""
+"""Authentication by API keys and an identity provider's tokens."""

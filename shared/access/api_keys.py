@@ -1,4 +1,4 @@
-"""API keys: made and shown once, held as a hash, verified, revoked."""
+"""API keys: created and shown once, stored as a hash, verified and revoked."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ State = Literal["active", "expired", "revoked"]
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """What is known of a key; its secret is known to its holder alone."""
+    """One key without its secret."""
 
     id: str
     tenant_id: str
@@ -43,7 +43,7 @@ class ApiKey:
     revoked_at: str | None
 
     def state(self, now: float) -> State:
-        """Whether the key opens anything at `now`."""
+        """Return the key's state at `now`."""
         if self.revoked_at:
             return "revoked"
         ends = self.ends
@@ -51,7 +51,7 @@ class ApiKey:
 
     @property
     def ends(self) -> float | None:
-        """When the key expires, in seconds since 1970."""
+        """Return the time of expiry in seconds since 1970, or None."""
         return datetime.fromisoformat(self.expires_at).timestamp() if self.expires_at else None
 
 
@@ -65,7 +65,7 @@ class ApiKeys:
     def create(
         self, tenant_id: str, role: Role, *, name: str = "", expires_in: timedelta | None = None
     ) -> tuple[ApiKey, str]:
-        """A new key, and its text, which is nowhere else; its `name` is its callers' `sub`."""
+        """Create a key. Return it and its text, which is not stored; its `name` is the `sub` of its callers."""
         key_id, secret = secrets.token_hex(8), secrets.token_hex(32)
         now = datetime.fromtimestamp(self._clock(), UTC)
         item = {
@@ -83,14 +83,14 @@ class ApiKeys:
         return _key(item), f"{PREFIX}{key_id}_{secret}"
 
     def list_keys(self, tenant_id: str | None = None) -> list[ApiKey]:
-        """The keys of one tenant or of all, oldest first."""
+        """List the keys of one tenant or of all tenants, oldest first."""
         pages = self._table.query(keys.PARTITION, Keys.after(" "))
-        found = [_key(item) for page in pages for item in page if tenant_id in (None, item["tenant_id"])]
-        return sorted(found, key=lambda key: (key.created_at, key.id))
+        listed = [_key(item) for page in pages for item in page if tenant_id in (None, item["tenant_id"])]
+        return sorted(listed, key=lambda key: (key.created_at, key.id))
 
     def revoke(self, key_id: str) -> ApiKey:
-        """Let the key open nothing from now on; revoking again changes nothing."""
-        revoking = Write(
+        """Revoke the key. Revoking it again changes nothing."""
+        revocation = Write(
             "Update",
             {"pk": keys.PARTITION, "sk": key_id},
             expression="SET revoked_at = if_not_exists(revoked_at, :now)",
@@ -100,15 +100,15 @@ class ApiKeys:
         try:
             if not _ID.fullmatch(key_id):
                 raise ConditionFailed
-            return _key(self._table.write(revoking))
+            return _key(self._table.write(revocation))
         except ConditionFailed:
             raise NotFound("No key has this id; 'kho keys list' shows the ids.") from None
 
     def verify(self, text: str) -> Identity:
-        """Who holds the key with this text, or NotSignedIn."""
+        """Return the identity of the key with this text. Raise NotSignedIn if it is not valid."""
         parts = _TEXT.fullmatch(text)
         item = self._table.get(keys.PARTITION, parts[1]) if parts else None
-        # The secret is random and long: a plain hash cannot be turned back, nor guessed.
+        # The secret is random and long, so a plain hash can be neither reversed nor guessed.
         if parts is None or item is None or not hmac.compare_digest(item["secret_hash"], _hash(parts[2])):
             raise NotSignedIn("This is not a valid key.")
         key = _key(item)

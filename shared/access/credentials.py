@@ -1,4 +1,4 @@
-"""What an Authorization header proves: the same code behind the gateway's authorizer and at doors of their own."""
+"""Verification of the Authorization header, for the gateway's authorizer and for routes without one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from shared.access.tokens import TokenVerifier
 
 CACHE_SECONDS: Final = 60
-"""How long a revoked key may live on at most."""
+"""The longest time that a revoked key stays valid."""
 _MAX_CREDENTIAL: Final = 8192
 
 
@@ -29,7 +29,7 @@ class CredentialVerifier:
         self._clock = clock
 
     def verify(self, authorization: str) -> Identity:
-        """Who the header says is calling, or NotSignedIn."""
+        """Return the identity that the header proves. Raise NotSignedIn if it proves none."""
         scheme, _, credential = authorization.strip().partition(" ")
         credential = credential.strip()
         if scheme.lower() != "bearer" or not credential.isascii() or not 1 <= len(credential) <= _MAX_CREDENTIAL:
@@ -46,43 +46,43 @@ class CredentialVerifier:
 
     @cached_property
     def _tokens(self) -> TokenVerifier:
-        from shared.access.tokens import TokenVerifier  # brings cryptography, which keys do without
+        from shared.access.tokens import TokenVerifier  # imports cryptography, which keys do not need
 
         return TokenVerifier(config(), self._clock)
 
 
 class CachingVerifier:
-    """A verifier that remembers for a minute whom it has let in; whom it has refused, it asks again."""
+    """A verifier with a TTL cache of one minute for identities; refusals are not cached."""
 
     def __init__(self, verifier: CredentialVerifier, clock: Clock = time.time, *, capacity: int = 1000) -> None:
         self._verifier = verifier
         self._clock = clock
         self._capacity = capacity
-        self._known: dict[bytes, tuple[Identity, float]] = {}
+        self._identities: dict[bytes, tuple[Identity, float]] = {}
 
     def verify(self, authorization: str) -> Identity:
-        """Who the header says is calling, or NotSignedIn."""
+        """Return the identity that the header proves. Raise NotSignedIn if it proves none."""
         now = self._clock()
         digest = hashlib.sha256(authorization.encode("utf-8", "surrogatepass")).digest()
-        identity, until = self._known.get(digest, (None, 0.0))
+        identity, until = self._identities.get(digest, (None, 0.0))
         if identity is None or now >= until:
             identity = self._verifier.verify(authorization)
             until = min(now + CACHE_SECONDS, identity.expires_at or float("inf"))
-            self._known.pop(digest, None)
-            self._known[digest] = (identity, until)
-            while len(self._known) > self._capacity:
-                # The oldest goes first; another thread may have taken it already.
-                self._known.pop(next(iter(self._known), b""), None)
+            self._identities.pop(digest, None)
+            self._identities[digest] = (identity, until)
+            while len(self._identities) > self._capacity:
+                # The oldest is evicted first; another thread may have evicted it already.
+                self._identities.pop(next(iter(self._identities), b""), None)
         return identity
 
 
 @cache
 def verifier() -> CredentialVerifier:
-    """This process's verifier, for the authorizer, whose answers the gateway caches."""
+    """Return this process's verifier, for the authorizer, whose answers the gateway caches."""
     return CredentialVerifier(config().access_table)
 
 
 @cache
 def cached_verifier() -> CachingVerifier:
-    """This process's verifier with a cache, for doors that the gateway does not guard."""
+    """Return this process's caching verifier, for routes without an authorizer."""
     return CachingVerifier(verifier())

@@ -1,4 +1,4 @@
-"""The public keys with which an identity provider's tokens are verified, as the provider publishes them."""
+"""JWKS client: the public keys that an identity provider publishes for verifying its tokens."""
 
 from __future__ import annotations
 
@@ -19,45 +19,45 @@ from shared.telemetry import logger
 if TYPE_CHECKING:
     from shared.access.models import Clock
 
-_KINDS: Final = ("RSA", "EC")
+_KEY_TYPES: Final = ("RSA", "EC")
 _FRESH_SECONDS: Final = 600
 _STALE_SECONDS: Final = 3600
-"""How long keys serve on where the provider does not answer."""
+"""The longest time that keys are used while the provider does not answer."""
 _CONNECT_SECONDS: Final = 2.0
 _READ_SECONDS: Final = 3.0
 _PAUSE_SECONDS: Final = 30
-"""Between two fetches, so that tokens with invented key ids cannot make us flood the provider."""
+"""The least time between two fetches, so that tokens with invented key ids cannot make us flood the provider."""
 _MAX_BYTES: Final = 256 * 1024
 
 
 class JwksClient:
-    """One provider's keys, fetched when they are needed."""
+    """One provider's keys, fetched on demand."""
 
     def __init__(self, issuer: str, url: str = "", clock: Clock = time.time) -> None:
         self._issuer = issuer
         self._url = url
         self._clock = clock
-        # Redirects are not followed: they could lead away from what was configured.
+        # Redirects are not followed: they could lead away from the configured provider.
         self._http = urllib3.PoolManager(
             timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=_READ_SECONDS), retries=False
         )
         self._lock = threading.Lock()
         self._keys: KeySet | None = None
-        self._fetched_at = self._asked_at = float("-inf")
+        self._fetched_at = self._attempted_at = float("-inf")
 
     def current(self) -> KeySet:
-        """The keys as they were published at most ten minutes ago."""
+        """Return the keys, at most ten minutes old."""
         return self._not_older_than(_FRESH_SECONDS)
 
     def refreshed(self) -> KeySet:
-        """The keys as they are published now, for a token whose key is not among those known."""
+        """Return the keys as they are published now, for a token with an unknown key id."""
         return self._not_older_than(_PAUSE_SECONDS)
 
     def _not_older_than(self, seconds: float) -> KeySet:
         with self._lock:
             now = self._clock()
-            if now - self._fetched_at >= seconds and now - self._asked_at >= _PAUSE_SECONDS:
-                self._asked_at = now
+            if now - self._fetched_at >= seconds and now - self._attempted_at >= _PAUSE_SECONDS:
+                self._attempted_at = now
                 try:
                     self._keys = self._fetch()
                 except _JwksUnavailable as error:
@@ -69,18 +69,18 @@ class JwksClient:
             return self._keys
 
     def _fetch(self) -> KeySet:
-        listed = self._get(self._url or self._discovered()).get("keys")
+        published = self._get(self._url or self._discover_url()).get("keys")
         keys = []
-        for each in listed if isinstance(listed, list) else ():
-            if isinstance(each, dict) and each.get("kty") in _KINDS:
-                # One key that cannot be read must not hide the others.
+        for each in published if isinstance(published, list) else ():
+            if isinstance(each, dict) and each.get("kty") in _KEY_TYPES:
+                # An unreadable key must not hide the others.
                 with contextlib.suppress(JoseError, ValueError, KeyError, TypeError):
                     keys.append(import_key(each))
         if not keys:
             raise _JwksUnavailable("no usable key")
         return KeySet(keys)
 
-    def _discovered(self) -> str:
+    def _discover_url(self) -> str:
         metadata = self._get(f"{self._issuer.rstrip('/')}/.well-known/openid-configuration")
         if metadata.get("issuer") != self._issuer:
             raise _JwksUnavailable("the metadata is another issuer's")
@@ -101,12 +101,12 @@ class JwksClient:
         if response.status != 200:
             raise _JwksUnavailable(f"status {response.status}")
         try:
-            found = json.loads(body)
+            document = json.loads(body)
         except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
+            document = None
+        if not isinstance(document, dict):
             raise _JwksUnavailable("not a JSON object")
-        return found
+        return document
 
 
 class _JwksUnavailable(Exception):

@@ -1,10 +1,10 @@
-"""Where an API key lies in the table.
+"""Keys of API keys in the table.
 
     pk    sk    item
-    keys  {id}  whose it is, and the SHA-256 of its secret
+    keys  {id}  tenant, role, name and the SHA-256 of the secret
 
-A key is looked up before anyone knows the tenant: this is the one table whose keys do not start from it. Keys are
-few and their verification is cached, so one partition holds them all, to be read as a list.
+A key is looked up before the tenant is known: this is the one table whose keys do not start with it. Keys are
+few and their verification is cached, so one partition holds them all and can be read as a list.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What credentials establish."""
+"""The identity that credentials prove."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from shared.rpc.caller import Caller
 
 Clock = Callable[[], float]
-"""Gives the seconds since 1970."""
+"""Returns the seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who is calling, and until when the credentials say so."""
+    """A caller, and the expiry of its credentials."""
 
     caller: Caller
     expires_at: float | None = None

@@ -1,1 +1,1 @@
-"""Protocols of AWS: signed requests, DynamoDB, Secrets Manager."""
+"""AWS protocols: signed requests, DynamoDB, Secrets Manager."""

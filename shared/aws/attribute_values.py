@@ -1,4 +1,4 @@
-"""An item's attributes in DynamoDB's notation, and in plain values."""
+"""Conversion between DynamoDB's attribute values and plain Python values."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 def marshal(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Plain values in DynamoDB's notation."""
+    """Convert plain values to attribute values."""
     return {name: _to_wire(value) for name, value in item.items()}
 
 
 def unmarshal(item: Mapping[str, Any]) -> dict[str, Any]:
-    """DynamoDB's notation in plain values; its numbers are Decimals."""
+    """Convert attribute values to plain values; numbers become Decimals."""
     return {name: _from_wire(value) for name, value in item.items()}
 
 
@@ -35,11 +35,11 @@ def _to_wire(value: Any) -> dict[str, Any]:
             return {"L": [_to_wire(each) for each in value]}
         case dict():
             return {"M": marshal(value)}
-    raise TypeError(f"no attribute can be a {type(value).__name__}")
+    raise TypeError(f"a {type(value).__name__} cannot be an attribute")
 
 
-def _from_wire(noted: Mapping[str, Any]) -> Any:
-    ((kind, value),) = noted.items()
+def _from_wire(attribute: Mapping[str, Any]) -> Any:
+    ((kind, value),) = attribute.items()
     match kind:
         case "N":
             return Decimal(value)

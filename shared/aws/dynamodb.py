@@ -1,4 +1,4 @@
-"""DynamoDB's own protocol, for functions: what `shared.dynamodb` asks for, in and out as boto3's client has it."""
+"""DynamoDB's HTTP protocol: the operations that `shared.dynamodb` uses, with the interface of boto3's client."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shared.aws.signed_client import ConnectionFailed, SignedServiceClient
 _ATTEMPTS: Final = 3
 _CONNECT_SECONDS: Final = 2
 _READ_SECONDS: Final = 3
-_PASSING: Final = {
+_TRANSIENT: Final = {
     "InternalServerError",
     "ProvisionedThroughputExceededException",
     "RequestLimitExceeded",
@@ -26,24 +26,24 @@ _PASSING: Final = {
     "ThrottlingException",
     "TransactionInProgressException",
 }
-"""What may be otherwise the next time."""
+"""Error codes that are worth a retry."""
 
 
 class DynamoDBHttpClient:
-    """DynamoDB in this process's region, or at `url`; what may pass is tried three times."""
+    """Client of DynamoDB in this process's region or at `url`; transient failures are retried twice."""
 
     _API = "DynamoDB_20120810"
 
     def __init__(self, url: str = "") -> None:
-        # Three tries of three seconds, begun within shared.telemetry's budget, end within the time a request has.
+        # Three attempts of three seconds, begun within shared.telemetry's budget, fit into a request's time.
         self._service = SignedServiceClient(
             "dynamodb", connect_seconds=_CONNECT_SECONDS, read_seconds=_READ_SECONDS, url=url
         )
 
     def call(self, operation: str, /, **request: Any) -> Any:
-        """The answer to an operation of the protocol, or the error that it says."""
+        """Send one operation. Return its answer or raise its error."""
         if operation == "TransactWriteItems":
-            # A transaction that is sent again is done once.
+            # The token makes the transaction idempotent when it is sent again.
             request = {"ClientRequestToken": secrets.token_hex(16)} | request
         body = json.dumps(request, default=_as_base64).encode()
         headers = {
@@ -53,8 +53,8 @@ class DynamoDBHttpClient:
         }
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                status, answered, raw = self._service.post("/", body, headers)
-                _require_whole(raw, answered.get("x-amz-crc32"))
+                status, response_headers, raw = self._service.post("/", body, headers)
+                _verify_checksum(raw, response_headers.get("x-amz-crc32"))
                 answer = self._parse_response(raw) if raw else {}
             except (ConnectionFailed, ValueError) as error:
                 if attempt == _ATTEMPTS:
@@ -63,14 +63,14 @@ class DynamoDBHttpClient:
                 if status < 300:
                     return answer
                 failure = _failure(status, answer, operation)
-                passing = status >= 500 or failure.response["Error"]["Code"] in _PASSING
-                if attempt == _ATTEMPTS or not passing:
+                transient = status >= 500 or failure.response["Error"]["Code"] in _TRANSIENT
+                if attempt == _ATTEMPTS or not transient:
                     raise failure
-            time.sleep(random.uniform(0, 0.05 * 2**attempt))  # noqa: S311 - spreads retries, no secret
-        raise AssertionError("every attempt ends in an answer or an error")
+            time.sleep(random.uniform(0, 0.05 * 2**attempt))  # noqa: S311 - jitter, no secret
+        raise AssertionError("every attempt returns or raises")
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._service.close()
 
     def _parse_response(self, raw: bytes) -> Any:
@@ -88,7 +88,7 @@ class DynamoDBHttpClient:
 
 
 class DynamoDBStreamsHttpClient(DynamoDBHttpClient):
-    """DynamoDB Streams, its records as functions are sent them."""
+    """Client of DynamoDB Streams, with records in the format of stream events."""
 
     _API = "DynamoDBStreams_20120810"
 
@@ -103,22 +103,22 @@ class DynamoDBStreamsHttpClient(DynamoDBHttpClient):
 
 def _failure(status: int, answer: dict[str, Any], operation: str) -> ClientError:
     code = str(answer.get("__type", status)).rpartition("#")[2]
-    said = {"Code": code, "Message": answer.get("message") or answer.get("Message") or ""}
-    response: Any = answer | {"Error": said, "ResponseMetadata": {"HTTPStatusCode": status}}
+    error = {"Code": code, "Message": answer.get("message") or answer.get("Message") or ""}
+    response: Any = answer | {"Error": error, "ResponseMetadata": {"HTTPStatusCode": status}}
     return ClientError(response, operation)
 
 
-def _require_whole(raw: bytes, checksum: str | None) -> None:
+def _verify_checksum(raw: bytes, checksum: str | None) -> None:
     if checksum is not None and zlib.crc32(raw) != int(checksum):
-        raise ValueError("the answer was damaged on its way")
+        raise ValueError("the checksum of the answer is wrong")
 
 
 def _as_base64(value: Any) -> str:
     return base64.b64encode(value).decode("ascii")
 
 
-def _from_base64(found: dict[str, Any]) -> Any:
-    """DynamoDB's notation of bytes holds them in base64; an attribute may bear the notation's name."""
-    if len(found) == 1 and isinstance(found.get("B"), str):
-        return {"B": base64.b64decode(found["B"])}
-    return found
+def _from_base64(value: dict[str, Any]) -> Any:
+    """Decode a binary attribute value. An attribute named B holds an object, not a string."""
+    if len(value) == 1 and isinstance(value.get("B"), str):
+        return {"B": base64.b64decode(value["B"])}
+    return value

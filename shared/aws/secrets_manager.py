@@ -1,4 +1,4 @@
-"""Keys of what Kho stands on: in the environment of one machine, in Secrets Manager where functions are deployed."""
+"""Secrets of other services: from the environment with `kho serve`, from Secrets Manager when deployed."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _READ_SECONDS: Final = 3
 
 
 def get_secret(setting: str) -> str:
-    """The key that `setting` holds, or the secret whose ARN `{setting}_SECRET` holds."""
-    given, arn = os.environ.get(setting, ""), os.environ.get(f"{setting}_SECRET", "")
-    return given if given or not arn else _cached_secret(arn)
+    """Return the value of `setting`, or else the secret whose ARN is in `{setting}_SECRET`."""
+    value, arn = os.environ.get(setting, ""), os.environ.get(f"{setting}_SECRET", "")
+    return value if value or not arn else _cached_secret(arn)
 
 
 @cache
 def _cached_secret(arn: str) -> str:
-    """A secret, fetched once a process."""
+    """Fetch a secret once per process."""
     try:
         return (_fetch_signed(arn) if signed_client.runs_in_lambda() else _fetch_with_boto3(arn)).strip()
     except ConnectionError as error:
         logger.warning("secret", extra={"failure": str(error)})
-        raise Unavailable("A key cannot be read.") from None
+        raise Unavailable("A secret cannot be read.") from None
 
 
 def _fetch_signed(arn: str) -> str:
@@ -44,8 +44,8 @@ def _fetch_signed(arn: str) -> str:
         service.close()
     if status != 200:
         raise ConnectionError(f"status {status}")
-    found: str = json.loads(raw)["SecretString"]
-    return found
+    secret: str = json.loads(raw)["SecretString"]
+    return secret
 
 
 def _fetch_with_boto3(arn: str) -> str:
@@ -55,7 +55,7 @@ def _fetch_with_boto3(arn: str) -> str:
 
     limits = Config(connect_timeout=_CONNECT_SECONDS, read_timeout=_READ_SECONDS)
     try:
-        found: str = boto3.client("secretsmanager", config=limits).get_secret_value(SecretId=arn)["SecretString"]
+        secret: str = boto3.client("secretsmanager", config=limits).get_secret_value(SecretId=arn)["SecretString"]
     except (BotoCoreError, ClientError) as error:
         raise ConnectionError(type(error).__name__) from None
-    return found
+    return secret

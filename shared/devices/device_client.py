@@ -282,4 +282,4 @@ def _now() -> int:
 
 
 def _is_unknown_tool(failure: ToolFailed) -> bool:
-    return failure.name == errors.DEVICE_ERROR and failure.details["code"] == METHOD_NOT_FOUND
+    return failure.code == errors.DEVICE_ERROR and failure.details["code"] == METHOD_NOT_FOUND

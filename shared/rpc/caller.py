@@ -1,4 +1,4 @@
-"""Who is calling: subject, roles, tenant."""
+"""The caller: subject, roles and tenant."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from shared.rpc.errors import NotAllowed, NotSignedIn
 Role = Literal["reader", "writer", "operator", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)
 TENANT_ID: Final = r"[A-Za-z0-9](?:[A-Za-z0-9._@:-]{0,126}[A-Za-z0-9])?"
-"""What a tenant can be called. '#' parts the keys in every table: with it, 'a#b' could pass for a part of 'a'."""
+"""The pattern of tenant ids. '#' separates the parts of keys in every table: 'a#b' could pass for a part of 'a'."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The subject, roles and tenant that a door has established."""
+    """An authenticated subject with its roles and tenant."""
 
     sub: str
     roles: frozenset[Role]
     tenant_id: str
     labels: tuple[str, ...] = ()
-    """What the caller says of itself, for logs alone: it grants nothing."""
+    """The caller's description of itself, only for logs: it grants nothing."""
 
     def holds(self, role: Role) -> bool:
-        """Whether the caller holds `role` or one that includes it."""
-        return any(ROLES.index(held) >= ROLES.index(role) for held in self.roles)
+        """Return True if the caller holds `role` or one that includes it."""
+        return any(ROLES.index(own) >= ROLES.index(role) for own in self.roles)
 
     def require(self, role: Role) -> None:
-        """Refuse unless the caller holds `role` or one that includes it."""
+        """Raise NotAllowed unless the caller holds `role` or one that includes it."""
         if self == ANONYMOUS:
             raise NotSignedIn
         if not self.holds(role):
@@ -38,7 +38,7 @@ class Caller:
             )
 
     def record(self) -> dict[str, Any]:
-        """This caller as it travels from a door to a function."""
+        """Return the caller as an endpoint sends it to a function."""
         return {
             "sub": self.sub,
             "roles": sorted(self.roles),
@@ -48,12 +48,12 @@ class Caller:
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Caller:
-        """The caller that a door has sent along."""
+        """Return the caller that an endpoint sent."""
         roles = frozenset(role for role in ROLES if role in record["roles"])
         return cls(record["sub"], roles, record["tenant_id"], tuple(record.get("labels", ())))
 
 
 ANONYMOUS = Caller("anonymous", frozenset(), "")
-"""Whoever comes without credentials: no tenant, no role, served only by methods that are open to the anonymous."""
+"""A caller without credentials: no tenant, no role, served only by anonymous methods."""
 LOCAL = Caller("local", frozenset(ROLES), "local")
-"""Everyone, where one machine is served without keys."""
+"""Every caller of a `kho serve` without keys."""

@@ -1,4 +1,4 @@
-"""The catalogue of methods: made from the functions by `kho generate`, read by doors at run time."""
+"""The catalogue of methods: generated from the functions by `kho generate`, read by endpoints at run time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILE: Final = Path(__file__).with_name("catalogue.json")
 
 @dataclass(frozen=True, slots=True)
 class MethodEntry:
-    """One method, as doors know it."""
+    """One method in the catalogue."""
 
     name: str
     function: str
@@ -29,18 +29,18 @@ class MethodEntry:
 
     @property
     def server(self) -> str:
-        """The server that the method belongs to."""
+        """Return the name of the method's server."""
         return self.name.partition("/")[0]
 
     @property
     def fields(self) -> list[str]:
-        """The parameters in the order of their declaration."""
+        """Return the parameters in the order of their declaration."""
         return list(self.params.get("properties", {}))
 
 
 @dataclass(frozen=True, slots=True)
 class ServerEntry:
-    """One server, and what it can do besides its methods."""
+    """One server with its tools, resources and prompts."""
 
     name: str
     summary: str
@@ -49,7 +49,7 @@ class ServerEntry:
     prompts: list[dict[str, Any]]
 
     def capabilities(self) -> dict[str, Any]:
-        """What the server tells of itself."""
+        """Return the server's capabilities."""
         return {"tools": self.tools, "resources": self.resources, "prompts": self.prompts}
 
 
@@ -63,9 +63,9 @@ class MethodCatalogue:
 
 @cache
 def catalogue() -> MethodCatalogue:
-    """The catalogue that was made from the functions."""
-    made = json.loads(FILE.read_text(encoding="utf-8"))
+    """Return the generated catalogue."""
+    record = json.loads(FILE.read_text(encoding="utf-8"))
     return MethodCatalogue(
-        {server["name"]: ServerEntry(**server) for server in made["servers"]},
-        {entry["name"]: MethodEntry(**entry) for entry in made["methods"]},
+        {server["name"]: ServerEntry(**server) for server in record["servers"]},
+        {entry["name"]: MethodEntry(**entry) for entry in record["methods"]},
     )

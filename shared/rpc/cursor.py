@@ -1,4 +1,4 @@
-"""Cursors: where a paged answer goes on, opaque to the caller."""
+"""Opaque cursors of paged lists."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from shared.rpc.errors import FieldProblem, InvalidParams
 
 
 def encode(*position: str | int) -> str:
-    """A cursor that stands for `position`."""
+    """Encode `position` as a cursor."""
     return base64.urlsafe_b64encode(json.dumps(position).encode()).decode().rstrip("=")
 
 
 def decode(cursor: str, *types: type) -> list[Any]:
-    """The position that `cursor` stands for, or an error that names it."""
+    """Decode the position of `cursor`. Raise InvalidParams if it is not a cursor of these types."""
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
         position = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
@@ -27,7 +27,7 @@ def decode(cursor: str, *types: type) -> list[Any]:
 
 
 def stale() -> InvalidParams:
-    """A cursor that this list never gave, or that no longer leads anywhere."""
+    """Return the error for a cursor that this list never returned, or whose position no longer exists."""
     return InvalidParams(
         FieldProblem(field="cursor", message="is not a cursor of this list any more; start again without one")
     )

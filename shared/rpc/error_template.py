@@ -1,4 +1,4 @@
-"""One reason to refuse what was asked, in the words of the subject that has it."""
+"""Templates of errors, filled with the details of one case."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ErrorTemplate:
-    """One reason to refuse; called with what it is `about`, it is the error to raise.
+    """An error with placeholders; calling it with the values of `about` returns the error to raise.
 
-    Message and problem name in braces what they are about, or other words that it is called with; `problem` is the
-    parameter that is at fault, and how; what is `always` so stands in the details beside what it is about.
+    `message` and `problem` name values of `about` and other keyword arguments in braces. `problem` is the parameter at
+    fault and its message. `always` is added to the details.
     """
 
     kind: type[KhoError]
@@ -26,7 +26,7 @@ class ErrorTemplate:
     always: dict[str, Any] = field(default_factory=dict)
 
     def __call__(self, *about: Any, **words: Any) -> KhoError:
-        """The error, with what it is about in its details."""
+        """Return the error, with the values of `about` in its details."""
         details: Any = dict(zip(self.about, about, strict=True)) | self.always
         named = {name: ", ".join(value) if isinstance(value, list) else value for name, value in details.items()}
         named |= words

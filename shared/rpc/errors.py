@@ -1,18 +1,18 @@
-"""The named errors of the contract; a door renders each in its own dialect.
+"""The errors of the contract; each endpoint has its own format for them.
 
 KhoError
-├── ParseError           the bytes are not JSON we read
-├── InvalidRequest       the envelope is not what the door takes
+├── ParseError           the bytes are not valid JSON
+├── InvalidRequest       the envelope is not what the endpoint takes
 ├── UnknownMethod
 ├── InvalidParams        one {field, message} each in details
 ├── NotSignedIn
 ├── NotAllowed
-├── NotFound             does not exist, or is another tenant's: the same answer
+├── NotFound             does not exist or belongs to another tenant: the same answer
 ├── Conflict             `code` says which
 ├── TooLarge
 ├── TooManyRequests
 ├── ToolFailed
-├── Unavailable          a store or model is not answering
+├── Unavailable          a store or model does not answer
 ├── OutOfTime
 └── Internal             a correlation id, nothing else
 """
@@ -23,7 +23,7 @@ from typing import Any, ClassVar, TypedDict
 
 
 class ErrorRecord(TypedDict):
-    """An error as it travels from a function to a door."""
+    """An error as a function sends it to an endpoint."""
 
     kind: str
     code: str
@@ -33,16 +33,16 @@ class ErrorRecord(TypedDict):
 
 
 class FieldProblem(TypedDict):
-    """What is wrong with one parameter."""
+    """A problem with one parameter."""
 
     field: str
     message: str
 
 
 class KhoError(Exception):
-    """What went wrong, where, and what to do, in words for the caller."""
+    """An error for the caller: its code, message, details and guidance."""
 
-    code: ClassVar[str]
+    code: str
     summary: ClassVar[str]
     advice: ClassVar[str]
     retryable: ClassVar[bool] = False
@@ -53,14 +53,14 @@ class KhoError(Exception):
         self.message = message or self.summary
         self.details = {} if details is None else details
         self.guidance = self.advice if guidance is None else guidance
-        self.name = code or self.code
+        self.code = code or type(self).code
         super().__init__(self.message)
 
     def record(self) -> ErrorRecord:
-        """This error as it travels from a function to a door."""
+        """Return the error as a function sends it to an endpoint."""
         return ErrorRecord(
             kind=type(self).__name__,
-            code=self.name,
+            code=self.code,
             message=self.message,
             details=self.details,
             guidance=self.guidance,
@@ -68,7 +68,7 @@ class KhoError(Exception):
 
     @classmethod
     def from_record(cls, record: ErrorRecord) -> KhoError:
-        """The error that a function's answer holds."""
+        """Return the error that a function sent."""
         kind = _KINDS[record["kind"]]
         error = kind.__new__(kind)
         KhoError.__init__(
@@ -82,7 +82,7 @@ class KhoError(Exception):
 
 
 class ParseError(KhoError):
-    """The bytes are not JSON that we read: not UTF-8, broken, or nested deeper than 64 levels."""
+    """The bytes are not valid JSON: not UTF-8, malformed, or nested deeper than 64 levels."""
 
     code = "PARSE_ERROR"
     summary = "Parse error"
@@ -90,15 +90,15 @@ class ParseError(KhoError):
 
 
 class InvalidRequest(KhoError):
-    """The JSON is not the envelope that this door takes."""
+    """The JSON is not the envelope that this endpoint takes."""
 
     code = "INVALID_REQUEST"
     summary = "Invalid Request"
-    advice = "GET /openapi.json describes what each door takes."
+    advice = "GET /openapi.json describes what each endpoint takes."
 
 
 class UnknownMethod(KhoError):
-    """No method bears this name."""
+    """There is no method of this name."""
 
     code = "METHOD_NOT_FOUND"
     summary = "Method not found"
@@ -134,7 +134,7 @@ class NotAllowed(KhoError):
 
 
 class NotFound(KhoError):
-    """It does not exist, or it is another tenant's: the same answer."""
+    """It does not exist or belongs to another tenant: the answer is the same."""
 
     code = "NOT_FOUND"
     summary = "Resource not found"
@@ -142,7 +142,7 @@ class NotFound(KhoError):
 
 
 class Conflict(KhoError):
-    """The state has changed under the caller, or forbids this."""
+    """The current state does not allow this."""
 
     code = "CONFLICT"
     summary = "Conflict"
@@ -150,7 +150,7 @@ class Conflict(KhoError):
 
 
 class TooLarge(KhoError):
-    """The request or its answer does not fit through the door."""
+    """The request or its answer is too large."""
 
     code = "TOO_LARGE"
     summary = "Too large"
@@ -158,7 +158,7 @@ class TooLarge(KhoError):
 
 
 class TooManyRequests(KhoError):
-    """The caller is over its rate."""
+    """The caller exceeds its rate limit."""
 
     code = "TOO_MANY_REQUESTS"
     summary = "Too many requests"
@@ -175,7 +175,7 @@ class ToolFailed(KhoError):
 
 
 class Unavailable(KhoError):
-    """A store or model is not answering."""
+    """A store or model does not answer."""
 
     code = "UNAVAILABLE"
     summary = "Temporarily unavailable"
@@ -184,7 +184,7 @@ class Unavailable(KhoError):
 
 
 class OutOfTime(KhoError):
-    """The work did not end in the time that a request has."""
+    """The work took longer than a request may."""
 
     code = "OUT_OF_TIME"
     summary = "Out of time"
@@ -192,7 +192,7 @@ class OutOfTime(KhoError):
 
 
 class Internal(KhoError):
-    """A defect of ours; the logs hold the rest under the correlation id."""
+    """A defect of Kho; the log has the trace under the correlation id."""
 
     code = "INTERNAL_ERROR"
     summary = "Internal error"

@@ -1,4 +1,4 @@
-"""The seam between doors and functions: doors call functions, never their code."""
+"""Invocation of functions by endpoints, which never call their code directly."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from shared.rpc.errors import ErrorRecord
 
 MAX_EVENT_BYTES: Final = 6 * 1024 * 1024
-"""What a function can be sent, and can answer."""
-TIME_LIMIT = 26.0
-_CONNECT_SECONDS = 2.0
-"""Seconds that a door waits for a function: every request ends by 28."""
+"""Lambda's limit of a request and of a response."""
+TIME_LIMIT: Final = 26.0
+"""Seconds that an endpoint waits for a function: every request ends by 28."""
+_CONNECT_SECONDS: Final = 2.0
 
 
 class FunctionCall(TypedDict):
-    """What a door sends to a method's function."""
+    """The request of an endpoint to a method's function."""
 
     method: str
     params: Any
@@ -34,7 +34,7 @@ class FunctionCall(TypedDict):
 
 
 class FunctionAnswer(TypedDict):
-    """What a method's function sends back: a result or an error; where it was asked for, text for a model to read."""
+    """The answer of a method's function: a result or an error, and text for a model if it was requested."""
 
     result: NotRequired[Any]
     text: NotRequired[str]
@@ -42,47 +42,48 @@ class FunctionAnswer(TypedDict):
 
 
 class FunctionTransport(Protocol):
-    """Brings a call's JSON to a function and its answer's JSON back."""
+    """Sends a call's JSON to a function and returns the answer's JSON."""
 
     def __call__(self, function: str, payload: bytes) -> bytes:
-        """Raise TimeoutError past TIME_LIMIT, FunctionCrashed if no answer was made."""
+        """Raise TimeoutError after TIME_LIMIT, FunctionCrashed if the function made no answer."""
 
 
 class FunctionCrashed(Exception):
-    """The function ended without an answer of its own making."""
+    """The function ended without an answer of its own."""
 
 
 _transport: list[FunctionTransport] = []
 
 
 def use_transport(transport: FunctionTransport) -> None:
-    """Let calls travel by `transport` instead of Lambda, as one machine does."""
+    """Send calls through `transport` instead of Lambda, as `kho serve` does."""
     _transport[:] = [transport]
 
 
 def invoke(function: str, method: str, params: Any, caller: Caller, correlation_id: str) -> Any:
-    """Call the method that lives in `function`; its result, or its error raised."""
+    """Call `method` in `function`. Return its result or raise its error."""
+    return call_function(function, method, params, caller, correlation_id)["result"]
+
+
+def call_function(  # noqa: PLR0913 - each is a part of the call
+    function: str, method: str, params: Any, caller: Caller, correlation_id: str, *, to_read: bool = False
+) -> FunctionAnswer:
+    """Call `method` like `invoke`. Return the whole answer; with `to_read`, it may have text for a model."""
     call = FunctionCall(method=method, params=params, caller=caller.record(), correlation_id=correlation_id)
-    return unwrap(send(call, function))["result"]
-
-
-def invoke_with_text(
-    function: str, method: str, params: Any, caller: Caller, correlation_id: str
-) -> tuple[Any, str | None]:
-    """Call the method as `invoke` does; its result, and the same for a model to read where the method says it so."""
-    call = FunctionCall(
-        method=method, params=params, caller=caller.record(), correlation_id=correlation_id, to_read=True
-    )
-    answer = unwrap(send(call, function))
-    return answer["result"], answer.get("text")
+    if to_read:
+        call["to_read"] = True
+    return unwrap(send(call, function))
 
 
 def send(call: FunctionCall, function: str) -> bytes:
-    """Bring a call to the function; what it answers, unread."""
-    require_text(call["params"])
-    payload = compact(call).encode("utf-8")
+    """Send a call to the function. Return its answer unparsed."""
+    try:
+        payload = compact(call).encode("utf-8")
+    except UnicodeEncodeError:
+        require_text(call["params"])
+        raise
     if len(payload) > MAX_EVENT_BYTES:
-        raise TooLarge("The parameters would pass 6 MB.")
+        raise TooLarge("The parameters exceed 6 MB.")
     transport = _transport[0] if _transport else _lambda()
     try:
         return transport(function, payload)
@@ -93,7 +94,7 @@ def send(call: FunctionCall, function: str) -> bytes:
 
 
 def unwrap(raw: bytes) -> FunctionAnswer:
-    """A function's answer, or its error raised."""
+    """Parse a function's answer. Raise its error if it has one."""
     answer: FunctionAnswer = json.loads(raw)
     if "error" in answer:
         raise KhoError.from_record(answer["error"])
@@ -104,7 +105,7 @@ def unwrap(raw: bytes) -> FunctionAnswer:
 def _lambda() -> FunctionTransport:
     from shared.aws.signed_client import ConnectionFailed, ResponseTimeout, SignedServiceClient
 
-    # A call that was sent may have taken effect: it is never sent again.
+    # A call that was sent may have taken effect: it is never retried.
     service = SignedServiceClient("lambda", connect_seconds=_CONNECT_SECONDS, read_seconds=TIME_LIMIT)
     prefix = config().function_prefix
 
@@ -119,7 +120,7 @@ def _lambda() -> FunctionTransport:
         if status == HTTPStatus.TOO_MANY_REQUESTS:
             raise TooManyRequests
         if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-            raise TooLarge("The parameters would pass 6 MB.")
+            raise TooLarge("The parameters exceed 6 MB.")
         if status >= HTTPStatus.BAD_REQUEST:
             _warn(function, f"{status} {headers.get('x-amzn-errortype', '')}")
             raise Unavailable

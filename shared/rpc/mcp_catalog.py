@@ -1,7 +1,7 @@
-"""What MCP clients are offered: tools, resources and prompts.
+"""The MCP catalog: tools, resources and prompts.
 
-Declared beside the methods, gathered by `kho generate`, and read by the doors at run time: a tool is a method with a
-`Tool`; resources and prompts stand in a server's package as `MCP_RESOURCES` and `MCP_PROMPTS`.
+A tool is a method with an `McpTool`; a server's package declares resources and prompts as `MCP_RESOURCES` and
+`MCP_PROMPTS`. `kho generate` collects them in a file, which the MCP endpoints read at run time.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 FILE: Final = Path(__file__).with_name("mcp_catalog.json")
 
 Effect = Literal["reads", "adds", "sets", "replaces", "removes", "acts"]
-"""What a call does to what is stored, or that it acts on the world, which cannot be undone by writing.
+"""The effect of a call on stored data; `acts` is an effect on the world, which no write can undo.
 
-Called twice with the same arguments, only `adds` and `acts` have a further effect.
+Only `adds` and `acts` have a further effect when they are repeated with the same arguments.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class McpTool:
-    """A method as a model sees it; it is called as the seed calls it, without the server, unless `name` is given."""
+    """A method as a tool for models; its default `name` is the method's without the server."""
 
     title: str
     effect: Effect
@@ -36,11 +36,11 @@ class McpTool:
     name: str = ""
     open_world: bool = False
     text: Callable[[Any], str] | None = None
-    """What the model reads of a result, where that is not the result's JSON."""
+    """Renders a result for the model, if not as JSON."""
 
 
 def tool_annotations(effect: Effect, *, open_world: bool) -> dict[str, bool]:
-    """What clients are told of a tool before they call it."""
+    """Return MCP's annotations of a tool."""
     return {
         "readOnlyHint": effect == "reads",
         "destructiveHint": effect in ("replaces", "removes", "acts"),
@@ -51,10 +51,10 @@ def tool_annotations(effect: Effect, *, open_world: bool) -> dict[str, bool]:
 
 @dataclass(frozen=True, slots=True)
 class McpResource:
-    """A resource, or a template of many where `uri` has variables in braces.
+    """A resource, or a resource template if `uri` has variables in braces.
 
-    `read` is the method that reads it: by its `uri` where it takes one, else by the variables. `listing` lists those
-    there are, in MCP's words, takes `prefix`, `limit` and `cursor`, and so completes the variable too.
+    The method `read` reads it: by its `uri` if it takes one, else by the variables. The method `listing` lists the
+    resources in MCP's format. It takes `prefix`, `limit` and `cursor`, and so completes the variable too.
     """
 
     uri: str
@@ -67,13 +67,13 @@ class McpResource:
 
     @property
     def is_template(self) -> bool:
-        """Whether the URI has variables."""
+        """Return True if the URI has variables."""
         return "{" in self.uri
 
 
 @dataclass(frozen=True, slots=True)
 class McpPromptArgument:
-    """What a prompt is given; without it, `default`."""
+    """One argument of a prompt."""
 
     name: str
     description: str
@@ -83,7 +83,7 @@ class McpPromptArgument:
 
 @dataclass(frozen=True, slots=True)
 class McpPrompt:
-    """A prompt: its text with the arguments in place of their names in braces, and a resource that it is about."""
+    """A prompt: its text, with the arguments' names in braces, and the resource that it is about."""
 
     name: str
     title: str
@@ -92,36 +92,36 @@ class McpPrompt:
     arguments: list[McpPromptArgument] = field(default_factory=list)
     resource: str = ""
     server: str = ""
-    """Whose it is, as `kho generate` writes it."""
+    """The prompt's server, which `kho generate` fills in."""
 
 
 @dataclass(frozen=True, slots=True)
 class McpToolEntry:
-    """One tool: how MCP describes it, and the method that a call reaches."""
+    """One tool: its description in MCP's format, and the method that it calls."""
 
     described: dict[str, Any]
     method: str
     role: Role
     anonymous: bool = False
     by_name: bool = False
-    """Whether the method runs several tools, and takes which of them beside its arguments."""
+    """True if the method runs several tools and takes the tool's name as a parameter."""
 
     @property
     def name(self) -> str:
-        """What the tool is called."""
+        """Return the tool's name."""
         return str(self.described["name"])
 
 
 @dataclass(frozen=True, slots=True)
 class McpCatalog:
-    """Everything that MCP clients are offered."""
+    """Every tool, resource and prompt."""
 
     tools: list[McpToolEntry]
     resources: list[McpResource]
     prompts: list[McpPrompt]
 
     def of(self, server: str) -> McpCatalog:
-        """What one server offers."""
+        """Return the catalog of one server."""
         return McpCatalog(
             [each for each in self.tools if each.method.startswith(f"{server}/")],
             [each for each in self.resources if each.read.startswith(f"{server}/")],
@@ -129,19 +129,19 @@ class McpCatalog:
         )
 
 
-def catalog_from_json(made: dict[str, Any]) -> McpCatalog:
-    """The offers as `kho generate` writes them."""
+def catalog_from_json(record: dict[str, Any]) -> McpCatalog:
+    """Return the catalog that `kho generate` wrote."""
     return McpCatalog(
-        [McpToolEntry(**each) for each in made["tools"]],
-        [McpResource(**each) for each in made["resources"]],
+        [McpToolEntry(**each) for each in record["tools"]],
+        [McpResource(**each) for each in record["resources"]],
         [
             McpPrompt(**each | {"arguments": [McpPromptArgument(**argument) for argument in each["arguments"]]})
-            for each in made["prompts"]
+            for each in record["prompts"]
         ],
     )
 
 
 @cache
 def mcp_catalog() -> McpCatalog:
-    """The offers that were made from the functions."""
+    """Return the generated catalog."""
     return catalog_from_json(json.loads(FILE.read_text(encoding="utf-8")))

@@ -1,4 +1,4 @@
-"""MCP's resources: how they are named, and what reading one answers."""
+"""Results of methods that read MCP resources."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class ResourceText:
 
 @dataclass(frozen=True, slots=True)
 class ResourceContents:
-    """What the resource holds; `next_cursor` where more follows."""
+    """The resource's contents; `next_cursor` continues a long one."""
 
     contents: list[ResourceText]
     next_cursor: str | None = None
 
     @classmethod
     def json(cls, uri: str, text: str, next_cursor: str | None) -> ResourceContents:
-        """The resource at `uri`, whose JSON is `text`."""
+        """Return the contents of the resource at `uri`, whose JSON is `text`."""
         return cls([ResourceText(uri, "application/json", text)], next_cursor)

@@ -1,4 +1,4 @@
-"""A method: typed parameters in, a typed result or a named error out, and nothing of envelopes."""
+"""Methods: typed parameters in, a typed result or a named error out, independent of envelopes."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 MISSING: Final = "is required"
-"""What is said of a parameter that is not there."""
+"""The problem of a missing parameter."""
 _MAX_PROBLEMS: Final = 50
 _MAX_FIELD_NAME: Final = 200
 
 
 class Params(BaseModel):
-    """The base of every method's parameters: strict types, no unknown fields."""
+    """Base class of every method's parameters: strict types, no unknown fields."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
 
     @classmethod
     def to_error(cls, *problems: FieldProblem) -> InvalidParams:
-        """The error that says what is wrong with these parameters."""
+        """Return the error with these problems."""
         return InvalidParams(*problems)
 
 
@@ -44,11 +44,11 @@ def _whole(value: Any) -> Any:
 
 
 WHOLE = BeforeValidator(_whole)
-"""Reads 7.0 as 7: JSON does not tell them apart."""
+"""Reads 7.0 as 7: JSON does not distinguish them."""
 RequestId = Annotated[
     str, Field(min_length=1, max_length=128, pattern=r"^[!-~]+$", examples=["3f0c1a52-8a77-4ab1-9d35-6f1f3b1e0c11"])
 ]
-"""What a caller calls a request, so that sending it again does not do it again."""
+"""An idempotency key: a request that is sent again with the same one is done once."""
 
 P = TypeVar("P", bound=Params)
 R = TypeVar("R")
@@ -56,7 +56,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Method(Generic[P, R]):
-    """One action of the contract, as doors and the catalogue see it."""
+    """One method of the contract: its function, models, role and errors."""
 
     name: str
     summary: str
@@ -79,7 +79,7 @@ class Method(Generic[P, R]):
         anonymous: bool = False,
         tool: McpTool | None = None,
     ) -> Method[P, R]:
-        """Describe `run`, whose annotations name the parameters and the result."""
+        """Return the method of `run`, whose annotations name the parameters and the result."""
         hints = get_type_hints(run, include_extras=True)
         params = hints[next(iter(inspect.signature(run).parameters))]
         module = inspect.getmodule(run)
@@ -88,26 +88,26 @@ class Method(Generic[P, R]):
         return cls(name, summary.strip(), role, params, run, result, tuple(errors), anonymous, tool)
 
     def answer(self, raw: Any, caller: Caller) -> R:
-        """Check the role and the parameters, and run."""
+        """Check the role, read the parameters and run the method."""
         if not self.anonymous:
             caller.require(self.role)
         return self.run(self.read(raw), caller)
 
     def read(self, raw: Any) -> P:
-        """The typed parameters, or an error that names each field that is wrong."""
+        """Return the typed parameters. Raise InvalidParams with each wrong field."""
         return read(self.params, raw)
 
     def as_json(self, result: R) -> str:
-        """The result as JSON; what a result does not have is left out."""
+        """Return the result as JSON without null fields."""
         return self.result.dump_json(result, exclude_none=True).decode()
 
     def as_object(self, result: R) -> Any:
-        """The result as plain JSON values; what a result does not have is left out."""
+        """Return the result as plain JSON values without null fields."""
         return self.result.dump_python(result, mode="json", exclude_none=True)
 
 
 def read(model: type[P], raw: Any) -> P:
-    """`raw` as typed parameters, or an error that names each field that is wrong."""
+    """Return `raw` as typed parameters. Raise InvalidParams with each wrong field."""
     if not isinstance(raw, dict):
         raise model.to_error(FieldProblem(field="params", message="must be a JSON object"))
     require_text(raw)
@@ -118,18 +118,18 @@ def read(model: type[P], raw: Any) -> P:
 
 
 def field_problems(error: ValidationError, *inside: str) -> list[FieldProblem]:
-    """What is wrong with each field, which lies `inside` another."""
-    found = error.errors(include_url=False, include_context=False, include_input=False)
-    told = [_problem((*inside, *each["loc"]), each["type"], each["msg"]) for each in found[:_MAX_PROBLEMS]]
-    if len(found) > len(told):
-        told.append(FieldProblem(field="params", message=f"have {len(found) - len(told)} more problems"))
-    return told
+    """Return the problem of each field; `inside` is the path of the enclosing field."""
+    errors = error.errors(include_url=False, include_context=False, include_input=False)
+    problems = [_problem((*inside, *each["loc"]), each["type"], each["msg"]) for each in errors[:_MAX_PROBLEMS]]
+    if len(errors) > len(problems):
+        problems.append(FieldProblem(field="params", message=f"have {len(errors) - len(problems)} more problems"))
+    return problems
 
 
 def _problem(location: tuple[int | str, ...], kind: str, message: str) -> FieldProblem:
-    where = encodable(".".join(str(part) for part in location))[:_MAX_FIELD_NAME] or "params"
-    said = {
+    path = encodable(".".join(str(part) for part in location))[:_MAX_FIELD_NAME] or "params"
+    ours = {
         "missing": MISSING,
         "extra_forbidden": "is not a field of this method",
     }.get(kind)
-    return FieldProblem(field=where, message=said or encodable(message.removeprefix("Value error, ")))
+    return FieldProblem(field=path, message=ours or encodable(message.removeprefix("Value error, ")))

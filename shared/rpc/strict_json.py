@@ -1,4 +1,4 @@
-"""Reading JSON as strictly as the contract says, at every door."""
+"""Strict JSON for every endpoint."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_DEPTH: Final = 64
 
 
 def parse(raw: bytes) -> Any:
-    """Read one JSON text: UTF-8, at most 64 levels deep, no NaN, no infinite number."""
+    """Parse one JSON text: UTF-8, at most 64 levels deep, without NaN and infinity."""
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -24,7 +24,7 @@ def parse(raw: bytes) -> Any:
     except RecursionError:
         raise _too_deep() from None
     except ValueError as error:
-        # int() refuses thousands of digits in words that name Python; ours name the number.
+        # int() refuses thousands of digits with a message about Python; ours is about the number.
         reason = str(error) if isinstance(error, _NumberError) else "a number has too many digits"
         raise ParseError(details={"reason": reason}) from None
     if text.count("[") + text.count("{") > MAX_DEPTH and _deeper_than(value, MAX_DEPTH):
@@ -33,17 +33,17 @@ def parse(raw: bytes) -> Any:
 
 
 def compact(value: Any) -> str:
-    """Write `value` as JSON with nothing to spare."""
+    """Encode `value` as JSON without spaces."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def encodable(text: str) -> str:
-    """`text` with lone surrogates spelt out, so that it can be sent at all."""
+    """Escape lone surrogates in `text`, which cannot be encoded."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def is_encodable(value: Any) -> bool:
-    """Whether no string inside `value` holds a lone surrogate."""
+    """Return True if no string inside `value` holds a lone surrogate."""
     try:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
@@ -52,10 +52,10 @@ def is_encodable(value: Any) -> bool:
 
 
 def require_text(params: Any) -> None:
-    """Refuse parameters in which some string holds a lone surrogate, naming where."""
+    """Raise InvalidParams, with the field, if a string in the parameters holds a lone surrogate."""
     if not is_encodable(params):
-        where = _first_unencodable(params, "")
-        raise InvalidParams(FieldProblem(field=where, message="holds a lone surrogate, which is not text"))
+        path = _first_unencodable(params, "")
+        raise InvalidParams(FieldProblem(field=path, message="holds a lone surrogate, which is not text"))
 
 
 class _NumberError(ValueError):
@@ -92,10 +92,10 @@ def _children(parent: Any) -> Any:
     return parent if isinstance(parent, list) else ()
 
 
-def _first_unencodable(value: Any, where: str) -> str:
+def _first_unencodable(value: Any, path: str) -> str:
     if isinstance(value, str):
-        return where or "params"
+        return path or "params"
     children = value.items() if isinstance(value, dict) else enumerate(value)
     name, child = next(each for each in children if not (is_encodable(each[0]) and is_encodable(each[1])))
-    here = f"{where}.{encodable(str(name))}".removeprefix(".")
-    return here if not is_encodable(name) else _first_unencodable(child, here)
+    child_path = f"{path}.{encodable(str(name))}".removeprefix(".")
+    return child_path if not is_encodable(name) else _first_unencodable(child, child_path)

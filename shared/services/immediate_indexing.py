@@ -15,7 +15,7 @@ from shared.background import result, submit
 from shared.config import config
 from shared.rpc.errors import KhoError
 from shared.services.document_index import refresh_document
-from shared.telemetry import current_correlation_id, foreseen, logger, seconds_left
+from shared.telemetry import current_correlation_id, internal_errors, logger, seconds_left
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,12 +70,12 @@ def index_immediately(changes: UnitOfWork) -> None:
 def _index_all(tenant_id: str, document_ids: Sequence[str], deadline: float, answered: Callable[[], object]) -> None:
     """Index one after the other, also where the write no longer waits: to repeat it changes nothing."""
     try:
-        with foreseen(current_correlation_id()):
+        with internal_errors(current_correlation_id()):
             for document_id in document_ids:
                 if time.monotonic() > deadline:
                     return
                 refresh_document(tenant_id, document_id, at_most=_CHARACTERS, on_response=answered)
     except KhoError as error:
-        _index.failed(error.name)
+        _index.failed(error.code)
     finally:
         answered()

@@ -135,7 +135,7 @@ def expect_error(kind: type[KhoError], code: str, call: Callable[..., Any], *arg
     """The refusal of a call, which must have this kind and code."""
     with pytest.raises(kind) as raised:
         call(*args, **params)
-    assert raised.value.name == code
+    assert raised.value.code == code
     return raised.value
 
 

@@ -45,9 +45,9 @@ def conversation(home: DeviceBackend) -> dict[str, list[Any]]:
         until(lambda: one.sessions.read().session)
         assert len(one.tools()) == 51
         assert one.text("self.test.echo", text='ẩm "thực"\n') == 'ẩm "thực"\n'
-        assert one.call_error("self.audio_speaker.set_volume", volume=400).name == "INVALID_PARAMS"
+        assert one.call_error("self.audio_speaker.set_volume", volume=400).code == "INVALID_PARAMS"
         one.simulated.firmware.tools = [each for each in one.simulated.firmware.tools if each.name != "self.test.echo"]
-        assert one.call_error("self.test.echo", text="x").name == "DEVICE_ERROR"
+        assert one.call_error("self.test.echo", text="x").code == "DEVICE_ERROR"
         one.fleet.do(lambda: one.simulated.notify("notifications/state_changed", **CHANGED))
         first = one.sessions.read().session
         one.drop()

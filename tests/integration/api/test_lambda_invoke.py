@@ -108,7 +108,7 @@ def test_invoke_propagates_the_trace(seen: list[tuple[str, Any]], monkeypatch: p
 def test_error_round_trip(seen: list[tuple[str, Any]]) -> None:
     with pytest.raises(Conflict) as caught:
         call("refusing")
-    assert (caught.value.name, caught.value.message, caught.value.details) == ("ALREADY_EXISTS", "Taken.", {"id": 1})
+    assert (caught.value.code, caught.value.message, caught.value.details) == ("ALREADY_EXISTS", "Taken.", {"id": 1})
 
 
 @pytest.mark.parametrize(

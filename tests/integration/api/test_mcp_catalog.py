@@ -211,7 +211,7 @@ def test_large_result_is_sent_only_as_text(ask: Callable[..., Any], transport: M
         call(ask, "memory_add_message", conversation_id="long", role="user", content="ờ" * (256 * 1024 // 3))
     result = call(ask, "memory_get_all_messages", conversation_id="long", limit=12)["result"]
     assert len(result["structuredContent"]["messages"]) == 12
-    assert result["content"][0]["text"] == "The result is in structuredContent alone: it is too long to be said twice."
+    assert result["content"][0]["text"] == "The result is in structuredContent alone: it is too long to send twice."
     everything = call(ask, "memory_get_all_messages", conversation_id="long")["result"]
     assert len(everything["structuredContent"]["messages"]) == 16
 

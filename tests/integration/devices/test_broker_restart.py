@@ -97,7 +97,7 @@ def test_broker_killed_and_restarted_during_a_call(killable: Killable) -> None:
         lost = under_way.result()
         exchange.clock = clock
         assert isinstance(lost, OutOfTime), lost
-        assert (lost.name, lost.details["sent"]) == ("DEVICE_TIMEOUT", True)
+        assert (lost.code, lost.details["sent"]) == ("DEVICE_TIMEOUT", True)
         until(lambda: fleet.connected == 1)
         until(lambda: call(ECHO, TIMEOUT_MS, text="after") == "after")
         sent = [arguments.get("text") for _, arguments in fleet.devices[0].firmware.runs]

@@ -57,9 +57,9 @@ def test_device_lost_during_a_call_is_reported_before_the_timeout(home: DeviceBa
         one.drop()
         error = call.result()
         assert isinstance(error, OutOfTime)
-        assert (error.name, error.details["sent"]) == ("DEVICE_TIMEOUT", True)
+        assert (error.code, error.details["sent"]) == ("DEVICE_TIMEOUT", True)
         assert "lost its connection" in error.message
-        assert one.call_error(ECHO, text="x").name == "DEVICE_OFFLINE"
+        assert one.call_error(ECHO, text="x").code == "DEVICE_OFFLINE"
 
 
 @contextmanager
@@ -91,7 +91,7 @@ def test_second_device_with_same_id_replaces_the_session() -> None:
             tell()
             error = call.result()
             assert isinstance(error, Conflict)
-            assert (error.name, error.details["sent"]) == ("SESSION_REPLACED", True)
+            assert (error.code, error.details["sent"]) == ("SESSION_REPLACED", True)
             assert one.text(ECHO, text="to the second") == "to the second"
             assert second.devices[0].firmware.runs == [(ECHO, {"text": "to the second"})]
 
@@ -108,7 +108,7 @@ def test_reconnect_during_a_call_loses_the_call() -> None:
         until(lambda: one.sent("tools/call"))
         one.drop()
         tell()
-        assert call.result().name == "SESSION_REPLACED"
+        assert call.result().code == "SESSION_REPLACED"
         one.fleet.do(one.simulated.finish)
         assert one.text(ECHO, text="back") == "back"
         assert len(one.sent("tools/call")) == 2
@@ -186,7 +186,7 @@ def test_garbage_flood_does_not_affect_others() -> None:
         begun(well)
         until(lambda: counts.dropped_rate > 500)
         assert [well.text(ECHO, text=str(number)) for number in range(50)] == [str(number) for number in range(50)]
-        assert sick.call_error(ECHO, timeout_ms=1_000, text="x").name == "DEVICE_TIMEOUT"
+        assert sick.call_error(ECHO, timeout_ms=1_000, text="x").code == "DEVICE_TIMEOUT"
 
         # That call listens to the device: replies that nobody has asked for are counted, once the broker brings them.
         dropped = home.talks.exchange.dropped.counts

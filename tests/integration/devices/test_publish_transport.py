@@ -74,4 +74,4 @@ def test_absent_device_is_reported_immediately(home: DeviceBackend) -> None:
         home.talks.exchange.line.close()  # type: ignore[attr-defined]  # so that it was not heard just now
         error = one.call_error(ECHO, text="x")
         assert isinstance(error, Unavailable)
-        assert error.name == "DEVICE_OFFLINE"
+        assert error.code == "DEVICE_OFFLINE"

@@ -42,7 +42,7 @@ def test_firmware_errors_without_code_or_valid_json(home: DeviceBackend, message
     with home.device() as one:
         error = one.call_error("self.test.fail", message=message)
         assert isinstance(error, ToolFailed)
-        assert (error.name, error.details["code"]) == ("DEVICE_ERROR", -32603)
+        assert (error.code, error.details["code"]) == ("DEVICE_ERROR", -32603)
         # Where the device makes JSON of what was none, its reader reads JSON.
         assert error.message == (message if message != "back\\slash" else error.message)
         assert one.text(ECHO, text="and on") == "and on"
@@ -126,7 +126,7 @@ def test_late_reply_is_not_given_to_the_next_caller(home: DeviceBackend) -> None
 def test_a_call_that_is_not_answered_ends_by_itself(home: DeviceBackend) -> None:
     with home.device(Quirk.NEVER) as one:
         one.tools()
-        assert one.call_error(ECHO, timeout_ms=300, text="x").name == "DEVICE_TIMEOUT"
+        assert one.call_error(ECHO, timeout_ms=300, text="x").code == "DEVICE_TIMEOUT"
 
 
 def test_missing_reply_times_out_with_unknown_outcome(home: DeviceBackend) -> None:
@@ -134,7 +134,7 @@ def test_missing_reply_times_out_with_unknown_outcome(home: DeviceBackend) -> No
         one.tools()
         error = timed_out(one, ECHO, lambda: one.runs, text="x")
         assert isinstance(error, OutOfTime)
-        assert (error.name, error.details["sent"]) == ("DEVICE_TIMEOUT", True)
+        assert (error.code, error.details["sent"]) == ("DEVICE_TIMEOUT", True)
         assert "may have happened" in error.message
         assert one.runs == [(ECHO, {"text": "x"})]
 
@@ -142,7 +142,7 @@ def test_missing_reply_times_out_with_unknown_outcome(home: DeviceBackend) -> No
 def test_silent_device_is_not_called(home: DeviceBackend) -> None:
     with home.device(Quirk.NEVER_AT_ALL) as one:
         error = one.call_error(ECHO, timeout_ms=300, text="x")
-        assert (error.name, error.details["sent"]) == ("DEVICE_TIMEOUT", False)
+        assert (error.code, error.details["sent"]) == ("DEVICE_TIMEOUT", False)
         assert one.sent("tools/call") == []
         one.simulated.quirks.discard(Quirk.NEVER_AT_ALL)
         assert one.text(ECHO, text="awake") == "awake"
@@ -171,7 +171,7 @@ def test_truncated_reply_is_reported_immediately(home: DeviceBackend) -> None:
         one.call(ECHO, text="ready")
         one.simulated.quirks.add(Quirk.BROKEN_JSON)
         error = one.call_error(ECHO, text="x" * 200)
-        assert (type(error), error.name) == (ToolFailed, "DEVICE_REPLY_UNREADABLE")
+        assert (type(error), error.code) == (ToolFailed, "DEVICE_REPLY_UNREADABLE")
 
 
 def test_repeating_tool_list_ends_as_incomplete(home: DeviceBackend) -> None:
@@ -196,7 +196,7 @@ def test_tools_hidden_by_an_oversized_tool_can_be_called(home: DeviceBackend) ->
         assert one.text("self.relay_40.set", on=True) == "true"
         assert "self.relay_40.set" in hidden
         error = one.call_error("self.relay_40.set")
-        assert (error.name, error.details["code"]) == ("DEVICE_ERROR", -32602)
+        assert (error.code, error.details["code"]) == ("DEVICE_ERROR", -32602)
 
 
 def test_failed_tool_list_keeps_the_session(home: DeviceBackend) -> None:
@@ -204,7 +204,7 @@ def test_failed_tool_list_keeps_the_session(home: DeviceBackend) -> None:
         firmware = one.simulated.firmware
         tools, firmware.tools = firmware.tools, [DeviceTool("self.big", "x" * 9_000, lambda _state, _given: True)]
         error = one.call_error(ECHO, text="x")
-        assert (error.name, one.sent("tools/call")) == ("DEVICE_ERROR", [])
+        assert (error.code, one.sent("tools/call")) == ("DEVICE_ERROR", [])
         assert one.sessions.read().session  # the handshake stands
         firmware.tools = tools
         assert one.text(ECHO, text="now") == "now"
@@ -257,7 +257,7 @@ def test_unknown_tool_is_looked_up_once_and_not_called(home: DeviceBackend) -> N
     with home.device() as one:
         for _ in range(3):
             error = one.call_error("self.nothing", x=1)
-            assert (error.name, error.details["code"]) == ("DEVICE_ERROR", -32601)
+            assert (error.code, error.details["code"]) == ("DEVICE_ERROR", -32601)
             assert error.message == "Unknown tool: self.nothing"
         assert one.sent("tools/call") == []
         assert len(one.sent("tools/list")) < 20
@@ -278,7 +278,7 @@ def test_invalid_arguments_are_never_sent(home: DeviceBackend, arguments: dict[s
         one.tools()
         before = len(one.down)
         error = one.call_error("self.audio_speaker.set_volume", **arguments)
-        assert (error.name, [each["field"] for each in error.details]) == ("INVALID_PARAMS", [field])
+        assert (error.code, [each["field"] for each in error.details]) == ("INVALID_PARAMS", [field])
         assert len(one.down) == before
         assert one.runs == []
 
@@ -289,9 +289,9 @@ def test_invalid_arguments_are_rejected_while_offline(home: DeviceBackend) -> No
         one.fleet.do(one.simulated.stop)
         until(lambda: not one.simulated.connected)
         home.talks._known.clear()
-        assert one.call_error("self.audio_speaker.set_volume", volume=101).name == "INVALID_PARAMS"
+        assert one.call_error("self.audio_speaker.set_volume", volume=101).code == "INVALID_PARAMS"
         error = one.call_error("self.audio_speaker.set_volume", volume=50)
-        assert (type(error), error.name, error.details["sent"]) == (Unavailable, "DEVICE_OFFLINE", False)
+        assert (type(error), error.code, error.details["sent"]) == (Unavailable, "DEVICE_OFFLINE", False)
 
 
 def test_oversized_call_is_not_sent(home: DeviceBackend) -> None:
@@ -314,7 +314,7 @@ def test_a_subscribing_device_is_reached_by_publishing(home: DeviceBackend, monk
         until(lambda: not one.simulated.connected)
         with pytest.raises(KhoError) as refusal:
             home.talks.call(published, ECHO, {"text": "x"}, TIMEOUT_MS)
-        assert refusal.value.name == "DEVICE_OFFLINE"
+        assert refusal.value.code == "DEVICE_OFFLINE"
 
 
 def test_oversized_image_is_an_error(home: DeviceBackend) -> None:

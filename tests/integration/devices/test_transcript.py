@@ -112,7 +112,7 @@ def test_device_error_is_forwarded(home: DeviceBackend) -> None:
         error = one.call_error("self.test.echo", text="x")
         said = {"code": -32601, "message": "Unknown tool: self.test.echo"}
         assert replies(one)[one.sent("tools/call")[-1]["id"]]["error"] == said
-        assert (error.name, error.details["code"], error.message) == ("DEVICE_ERROR", said["code"], said["message"])
+        assert (error.code, error.details["code"], error.message) == ("DEVICE_ERROR", said["code"], said["message"])
         # and the list is read again
         assert "self.test.echo" not in [tool.name for tool in one.tools()]
         assert len(one.sent("tools/list")) == 10

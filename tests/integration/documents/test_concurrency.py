@@ -28,7 +28,7 @@ def outcome(call: Callable[[], Any]) -> Any:
     try:
         return call()
     except KhoError as error:
-        return error.name
+        return error.code
 
 
 def at_once(writers: int, call: Callable[[int], Any]) -> list[Any]:
@@ -156,7 +156,7 @@ def test_concurrent_updates_of_one_revision_have_one_winner(agent: DocumentAgent
     won = [writer for writer, answer in enumerate(answers) if isinstance(answer, dict)]
     lost = [answer for answer in answers if isinstance(answer, Conflict)]
     assert (len(won), len(lost)) == (1, 31)
-    assert {(error.name, error.details["current_revision"]) for error in lost} == {("CONFLICT", 2)}
+    assert {(error.code, error.details["current_revision"]) for error in lost} == {("CONFLICT", 2)}
     assert agent.get("a")["metadata"] == {"writer": won[0]}
     assert_consistent_tree(agent.tenant)
 

@@ -27,7 +27,7 @@ def interrupted(call: Callable[[], Any], intruder: Callable[[], Any], *, at: int
         try:
             return call()
         except KhoError as error:
-            return error.name
+            return error.code
 
 
 @pytest.fixture

@@ -156,7 +156,7 @@ class Documents(RuleBasedStateMachine):
             return
         with pytest.raises(KhoError) as raised:
             self.agent(method, **params)
-        assert raised.value.name == code
+        assert raised.value.code == code
 
     def hidden(self, document: str) -> str | None:
         return "NOT_FOUND" if document not in self.parents or document in self.deletions else None
