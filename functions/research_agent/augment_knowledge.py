@@ -54,7 +54,7 @@ def handler(params: AugmentKnowledge, caller: Caller) -> IngestionResult:
     if is_long(held, [new]):
         return job_accepted(jobs(caller).start(collection, [new], []), collection)
     ingestion = DocumentIngestion(held)
-    ingestion.bring(new)
+    ingestion.add(new)
     require_ingested(ingestion.tally)
     collections(caller).require_still(collection)
     return ingestion_result(ingestion.tally, collection)

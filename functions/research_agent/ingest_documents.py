@@ -11,8 +11,9 @@ from api.handler import Caller, Params, method
 from research_agent import collections, documents, jobs
 from shared.knowledge import file_source
 from shared.knowledge.errors import document_ambiguous, document_missing, no_reading_here
+from shared.knowledge.folder_sync import missing_paths
 from shared.knowledge.ingest_response import IngestionResult, ingestion_result, job_accepted, require_ingested
-from shared.knowledge.ingestion import DocumentIngestion, is_long, vanished
+from shared.knowledge.ingestion import DocumentIngestion, is_long
 from shared.knowledge.models import MAX_TEXT_BYTES, DocumentFailure, Name, NewKnowledgeDocument, Path
 from shared.knowledge.rendering import render_ingestion_result
 from shared.knowledge.space import current_space
@@ -75,7 +76,7 @@ def handler(params: IngestDocuments, caller: Caller) -> IngestionResult:
                 jobs(caller).start_reading(collection, params.path, recursive=params.recursive), collection
             )
         sent = [file if isinstance(file, DocumentFailure) else file.document() for file in findings.files()]
-        removed = vanished(held, findings) if findings.absent else []
+        removed = missing_paths(held.stored(), findings) if findings.absent else []
         if findings.absent and not removed:
             raise findings.absent
     elif params.documents is None and params.remove is None:
@@ -87,7 +88,7 @@ def handler(params: IngestDocuments, caller: Caller) -> IngestionResult:
     if is_long(held, read) or len(removed) > _REMOVED_AT_ONCE:
         return job_accepted(jobs(caller).start(collection, read, removed), collection)
     ingestion = DocumentIngestion(held)
-    ingestion.bring_all(sent)
+    ingestion.add_all(sent)
     ingestion.remove(removed)
     collections(caller).require_still(collection)
     if params.path is not None:

@@ -20,7 +20,7 @@ from shared.knowledge.documents import CollectionDocuments
 from shared.knowledge.errors import no_reading_here
 from shared.knowledge.file_source import file_reader
 from shared.knowledge.index import knowledge_index
-from shared.knowledge.ingestion import carry_out
+from shared.knowledge.ingestion import run_job
 from shared.knowledge.ingestion_jobs import IngestionJob, IngestionJobs
 from shared.knowledge.space import current_space
 from shared.rpc.errors import KhoError, NotFound, OutOfTime, Unavailable
@@ -67,7 +67,7 @@ def _carry_out(job: IngestionJob, jobs: IngestionJobs, table: Table, tenant_id: 
         raise no_reading_here()
     find = (lambda: files.find(job.path, recursive=job.recursive)) if job.path and files else None
     documents = CollectionDocuments(table, tenant_id, collection, knowledge_index())
-    tally = carry_out(job, jobs, documents, find, _TURN_SECONDS)
+    tally = run_job(job, jobs, documents, find, _TURN_SECONDS)
     if tally is None:
         return
     collections.require_still(collection)

@@ -184,13 +184,13 @@ def _gateway_error(status: int) -> BackendError:
 
     match status:
         case 413:
-            return BackendError.of(TooLarge())
+            return BackendError.from_kho_error(TooLarge())
         case 429:
-            return BackendError.of(TooManyRequests(guidance="Try again later: nothing was changed."))
+            return BackendError.from_kho_error(TooManyRequests(guidance="Try again later: nothing was changed."))
         case 502 | 503:
-            return BackendError.of(Unavailable())
+            return BackendError.from_kho_error(Unavailable())
         case 504:
-            return BackendError.of(OutOfTime())
+            return BackendError.from_kho_error(OutOfTime())
     said = f"The server answered with HTTP {status}, and not as Kho does."
     return BackendError.system(said, "Look whether the endpoint is a Kho server.")
 
@@ -208,7 +208,7 @@ class _EmbeddedBackend:
         try:
             return invoke(function, f"{SERVER}/{method}", params, LOCAL, secrets.token_hex(16))
         except KhoError as error:
-            raise BackendError.of(error) from None
+            raise BackendError.from_kho_error(error) from None
 
 
 @contextmanager

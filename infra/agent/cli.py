@@ -267,16 +267,16 @@ def _project(action: str, name: str, collections: str | None, where: BackendTarg
 def _ingest(path: str, collection: str, roots: tuple[Path, ...], where: BackendTarget, *, recursive: bool) -> None:
     from infra.agent.files.reader import FileReader
     from infra.agent.files.roots import Roots
-    from infra.agent.folder_sync import FolderSync
+    from infra.agent.folder_upload import FolderUpload
 
     reader = FileReader(Roots(roots or (Path(),)))
     with backend_or_exit(where) as backend, console.progress_bar(quiet=where.as_json) as told:
-        result = FolderSync(backend, collection, told).run(reader, path, recursive=recursive)
+        result = FolderUpload(backend, collection, told).run(reader, path, recursive=recursive)
     show_result(result, where, console.print_ingestion)
 
 
 def _augment(content: str, source: str, collection: str, title: str, where: BackendTarget) -> None:
-    from infra.agent.folder_sync import await_ingestion
+    from infra.agent.folder_upload import await_ingestion
 
     asked = {"content": content, "source": source, "collection": collection, "title": title}
     with backend_or_exit(where) as backend:
@@ -290,7 +290,7 @@ def _standard_input() -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise BackendError.of(unreadable("The standard input", "is not UTF-8 text")) from None
+        raise BackendError.from_kho_error(unreadable("The standard input", "is not UTF-8 text")) from None
 
 
 def _confirmed(question: str) -> bool:

@@ -78,7 +78,7 @@ def _error_response(wrong: ValidationError) -> JSONRPCError | None:
 
 
 def _error(error: KhoError, request: Any) -> JSONRPCError:
-    refused = BackendError.of(error)
+    refused = BackendError.from_kho_error(error)
     data = ErrorData(code=refused.code, message=refused.message, data=refused.data)
     return JSONRPCError(jsonrpc="2.0", id=_id_of(request), error=data)
 

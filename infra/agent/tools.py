@@ -23,7 +23,7 @@ from pydantic import Field
 
 from infra.agent.backend import SERVER, BackendError, deletion_unconfirmed, method_description, to_markdown
 from infra.agent.elicitation import elicit_confirmation
-from infra.agent.folder_sync import FolderSync, await_ingestion
+from infra.agent.folder_upload import FolderUpload, await_ingestion
 from shared.knowledge.models import Name  # noqa: TC001 - pydantic reads it
 from shared.rpc.errors import KhoError
 from shared.rpc.mcp_catalog import mcp_catalog
@@ -149,7 +149,7 @@ class AgentTools:
                 raise _Cancelled
             report(done, total, name)
 
-        ingestion = FolderSync(watched, params.collection, told)
+        ingestion = FolderUpload(watched, params.collection, told)
         return await _run_cancellable(
             watched, lambda: ingestion.run(self._reader, params.path, recursive=params.recursive)
         )
@@ -182,7 +182,7 @@ def _validate(model: type[Params], asked: dict[str, Any]) -> Any:
     try:
         return read(model, asked)
     except KhoError as error:
-        raise CodedError(BackendError.of(error)) from None
+        raise CodedError(BackendError.from_kho_error(error)) from None
 
 
 async def _with_coded_errors(work: Coroutine[Any, Any, Any]) -> Any:

@@ -92,4 +92,4 @@ def _decoded(content: bytes, charset: str) -> str:
 
 
 def _fetch_error(url: str, reason: str) -> BackendError:
-    return BackendError.of(unreadable(url, reason))
+    return BackendError.from_kho_error(unreadable(url, reason))

@@ -122,6 +122,10 @@ class CollectionDocuments:
             chosen.append(_stored(item))
         return chosen, None
 
+    def stored(self) -> Iterator[StoredDocument]:
+        """Return every document, by path."""
+        return map(_stored, self._items("\0"))
+
     def size(self) -> tuple[int, int]:
         """How many documents and chunks there are."""
         chunks = [int(item["chunks"]) for item in self._items("\0")]

@@ -1,4 +1,7 @@
-"""Bringing documents into a collection: at once where they are few, else by a worker that can be killed and goes on."""
+"""Ingestion of documents into a collection: within the request if they are few, else by a worker.
+
+A worker may be killed at any time. The next one resumes, because documents that are already stored are unchanged.
+"""
 
 from __future__ import annotations
 
@@ -6,154 +9,136 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from shared.knowledge.file_source import InvalidFile
+from shared.knowledge.folder_sync import FolderSync
 from shared.knowledge.models import DocumentFailure, IngestionTally
 from shared.rpc.errors import KhoError, OutOfTime, Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from shared.knowledge.documents import CollectionDocuments
     from shared.knowledge.file_source import FileListing
+    from shared.knowledge.folder_sync import StoredFile
     from shared.knowledge.ingestion_jobs import IngestionJob, IngestionJobs
-    from shared.knowledge.models import NewKnowledgeDocument
+    from shared.knowledge.models import NewKnowledgeDocument, StoredDocument
 
-_AT_ONCE_BYTES: Final = 24 * 1024
-"""What is embedded within the five seconds that seed 004 gives a simple call, on one slow core too."""
-_REPORTED_EVERY_SECONDS: Final = 0.5
-_PAGE: Final = 1000
+_MAX_INLINE_BYTES: Final = 24 * 1024
+"""As much as is embedded within the five seconds that research-agent allows a simple call, on one slow core."""
+_REPORT_INTERVAL_SECONDS: Final = 0.5
 
 
 def is_long(documents: CollectionDocuments, new: Sequence[NewKnowledgeDocument]) -> bool:
-    """Whether bringing in what is not there yet takes longer than a caller waits."""
-    if _bytes(new) <= _AT_ONCE_BYTES:
+    """Return whether the new and changed documents are too large to ingest within a request."""
+    if _size(new) <= _MAX_INLINE_BYTES:
         return False
-    there = documents.fields_of("hash", (each.path for each in new))
-    changed = [each for each in new if there.get(each.path) != each.hash]
-    return _bytes(changed) > _AT_ONCE_BYTES
+    hashes = documents.fields_of("hash", (each.path for each in new))
+    return _size([each for each in new if hashes.get(each.path) != each.hash]) > _MAX_INLINE_BYTES
 
 
-def _bytes(documents: Sequence[NewKnowledgeDocument]) -> int:
+def _size(documents: Sequence[NewKnowledgeDocument]) -> int:
     return sum(len(each.text.encode("utf-8")) for each in documents)
 
 
-def vanished(documents: CollectionDocuments, findings: FileListing, seen: Container[str] = ()) -> list[str]:
-    """What was read where the files were found, and is none of those `seen` there now."""
-    gone: list[str] = []
-    cursor: str | None = None
-    while True:
-        stored, cursor = documents.page(_PAGE, cursor)
-        gone += [
-            each.path
-            for each in stored
-            if each.tree == findings.tree and findings.covers(each.path) and each.path not in seen
-        ]
-        if cursor is None:
-            return gone
-
-
 class WorkerTimeExpired(Exception):
-    """A worker's time is over before its work; another goes on."""
+    """A worker's time is over before its work is done. Another worker continues."""
 
 
 class DocumentIngestion:
-    """Documents on their way into one collection, and what has become of them."""
+    """An ingestion into one collection, and the tally of its outcomes."""
 
     def __init__(
         self,
         documents: CollectionDocuments,
-        told: Callable[[IngestionTally], None] | None = None,
+        report: Callable[[IngestionTally], None] | None = None,
         *,
         seconds: float = float("inf"),
     ) -> None:
         self.tally = IngestionTally()
-        self._until = time.monotonic() + seconds
+        self._deadline = time.monotonic() + seconds
         self._documents = documents
-        self._told = told
-        self._told_at = 0.0
+        self._report = report
+        self._reported_at = 0.0
 
-    def bring(self, new: NewKnowledgeDocument | DocumentFailure) -> None:
-        """Bring one document in; what is wrong with it alone does not keep others out."""
-        if isinstance(new, DocumentFailure):
-            self._fail(new)
-            return
+    def find(self, path: str) -> StoredDocument | None:
+        """Return the document under `path`, if there is one."""
+        return self._documents.find(path)
+
+    def stored(self) -> Iterator[StoredDocument]:
+        """Return every document of the collection."""
+        return self._documents.stored()
+
+    def skip(self, stored: StoredFile) -> None:
+        """Count an unchanged document."""
+        self.tally.unchanged += 1
+        self.tally.chunks += stored.chunks
+        self._report_progress()
+
+    def add(self, new: NewKnowledgeDocument) -> None:
+        """Add or replace one document. An error that concerns only this document is counted, not raised."""
         try:
-            brought = self._documents.put(new)
+            result = self._documents.put(new)
         except (Unavailable, OutOfTime):
-            raise  # not for what it is: nothing else would go in either
-        except KhoError as refusal:
-            # What a file says now takes the place of what it said, though nothing of it can be kept.
-            fate = InvalidFile if new.origin == "file" else DocumentFailure
-            self._fail(fate(new.path, refusal.message.removeprefix(new.path).strip()))
+            raise  # the other documents would fail as well
+        except KhoError as error:
+            # The file has changed, so the document of its former content goes, although the new content is refused.
+            failure = InvalidFile if new.origin == "file" else DocumentFailure
+            self.fail(failure(new.path, error.message.removeprefix(new.path).strip()))
             return
-        setattr(self.tally, brought.outcome, getattr(self.tally, brought.outcome) + 1)
-        self.tally.chunks += brought.chunks
-        self.tally.pending += brought.pending
-        self._tell()
+        setattr(self.tally, result.outcome, getattr(self.tally, result.outcome) + 1)
+        self.tally.chunks += result.chunks
+        self.tally.pending += result.pending
+        self._report_progress()
 
-    def bring_all(self, new: Iterable[NewKnowledgeDocument | DocumentFailure]) -> None:
-        """Bring in each of them."""
+    def add_all(self, new: Iterable[NewKnowledgeDocument | DocumentFailure]) -> None:
+        """Add each document and record each failure."""
         for each in new:
-            self.bring(each)
-
-    def remove(self, paths: Iterable[str]) -> None:
-        """Take out what is there under each of `paths`."""
-        for path in paths:
-            self.tally.removed += self._documents.remove(path)
-            self._tell()
-
-    def follow(self, findings: FileListing) -> None:
-        """Let the collection hold what the files say: new, changed, and without those that are gone."""
-        seen = set()
-        for file in findings.files():
-            seen.add(file.path)
-            if isinstance(file, DocumentFailure):
-                self._fail(file)
-                continue
-            there = self._documents.find(file.path)
-            if there and there.hash == file.hash and there.indexed and there.tree == findings.tree:
-                self.tally.unchanged += 1
-                self.tally.chunks += there.chunks
-                self._tell()
+            if isinstance(each, DocumentFailure):
+                self.fail(each)
             else:
-                self.bring(file.document())
-        if findings.is_folder or findings.absent:
-            self.remove(vanished(self._documents, findings, seen))
+                self.add(each)
 
-    def _fail(self, failure: DocumentFailure) -> None:
+    def fail(self, failure: DocumentFailure) -> None:
+        """Record a document that cannot be ingested. A file that is now invalid loses its document."""
         self.tally.failed.append(failure)
         if isinstance(failure, InvalidFile):
             self.remove([failure.path])
-        self._tell()
+        self._report_progress()
 
-    def _tell(self) -> None:
-        if time.monotonic() > self._until:
+    def remove(self, paths: Iterable[str]) -> None:
+        """Remove the documents under `paths`."""
+        for path in paths:
+            self.tally.removed += self._documents.remove(path)
+            self._report_progress()
+
+    def _report_progress(self) -> None:
+        if time.monotonic() > self._deadline:
             raise WorkerTimeExpired
-        if self._told and time.monotonic() - self._told_at > _REPORTED_EVERY_SECONDS:
-            self._told_at = time.monotonic()
-            self._told(self.tally)
+        if self._report and time.monotonic() - self._reported_at > _REPORT_INTERVAL_SECONDS:
+            self._reported_at = time.monotonic()
+            self._report(self.tally)
 
 
-def carry_out(
+def run_job(
     job: IngestionJob,
     jobs: IngestionJobs,
     documents: CollectionDocuments,
     find: Callable[[], FileListing] | None,
     seconds: float,
 ) -> IngestionTally | None:
-    """What comes of a job, carried out from wherever it was left; none where `seconds` are over and another goes on.
+    """Run or resume a job and return its tally. Return None if `seconds` are over and another worker continues.
 
-    `find` finds the files of one that reads.
+    `find` lists the files of a job that reads a folder.
     """
-    findings = find() if find else None
-    total = findings.total if findings else job.total
+    listing = find() if find else None
+    total = listing.total if listing else job.total
     ingestion = DocumentIngestion(
         documents, lambda tally: jobs.report(job.id, "running", tally, total=total), seconds=seconds
     )
     try:
-        if findings:
-            ingestion.follow(findings)
+        if listing:
+            FolderSync(ingestion).run(listing)
         else:
-            ingestion.bring_all(jobs.todo(job))
+            ingestion.add_all(jobs.todo(job))
             ingestion.remove(jobs.removed(job.id))
     except WorkerTimeExpired:
         jobs.report(job.id, "running", ingestion.tally, total=total)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from infra.agent.backend import BackendConfig, open_backend
 from infra.agent.files.reader import FileReader
 from infra.agent.files.roots import Roots
-from infra.agent.folder_sync import FolderSync
+from infra.agent.folder_upload import FolderUpload
 from shared.knowledge.embedding.e5 import E5
 from shared.knowledge.passages import DocumentRef, Passage
 from shared.knowledge.splitting import split
@@ -94,7 +94,7 @@ class Kho:
 
     def take(self, folder: Path) -> dict[str, Any]:
         """Bring the folder in, until everything in it is found."""
-        ingestion = FolderSync(self._backend, COLLECTION, lambda _done, _total, _name: None)
+        ingestion = FolderUpload(self._backend, COLLECTION, lambda _done, _total, _name: None)
         return ingestion.run(FileReader(Roots([self._folder])), str(folder), recursive=False)
 
     def ask(self, query: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from infra.agent.backend import BackendError, RemoteBackend
 from infra.agent.files.reader import FileReader
 from infra.agent.files.roots import Roots
-from infra.agent.folder_sync import FolderSync
+from infra.agent.folder_upload import FolderUpload
 from tests.helpers.editor_folder import write_files
 from tests.helpers.kho_server import KhoServer
 from tests.helpers.wait import until
@@ -66,7 +66,7 @@ def ingest(request: pytest.FixtureRequest, server: KhoServer, roots: list[Path])
         return finished(server, result["job_id"]) if result["status"] == "accepted" else result
 
     def by_command(path: Path) -> dict[str, Any]:
-        ingestion = FolderSync(RemoteBackend(server.address, "", 60), collection, lambda *_: None)
+        ingestion = FolderUpload(RemoteBackend(server.address, "", 60), collection, lambda *_: None)
         try:
             return ingestion.run(FileReader(Roots(roots)), str(path), recursive=True)
         except BackendError as refusal:

@@ -184,9 +184,9 @@ def test_timeout_does_not_fail_the_document(
     with monkeypatch.context() as patched:
         patched.setattr(index, "replace", late)
         with pytest.raises(OutOfTime):
-            DocumentIngestion(documents).bring(NewKnowledgeDocument("a.md", TEXT))
+            DocumentIngestion(documents).add(NewKnowledgeDocument("a.md", TEXT))
     again = DocumentIngestion(documents)
-    again.bring(NewKnowledgeDocument("a.md", TEXT))
+    again.add(NewKnowledgeDocument("a.md", TEXT))
     assert (again.tally.updated, again.tally.failed) == (1, [])
 
 

@@ -14,6 +14,7 @@ from shared.config import config
 from shared.dynamodb import Table
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.documents import CollectionDocuments
+from shared.knowledge.folder_sync import FolderSync
 from shared.knowledge.ingestion import DocumentIngestion
 from shared.knowledge.models import DocumentFailure, IngestionTally
 from shared.knowledge.space import current_space
@@ -33,7 +34,7 @@ def follow(tenant: str, tmp_path: Path) -> Callable[[], tuple[IngestionTally, li
 
     def ingested() -> tuple[IngestionTally, list[str]]:
         ingestion = DocumentIngestion(documents)
-        ingestion.follow(FileReader(Roots([tmp_path])).find(".", recursive=True))
+        FolderSync(ingestion).run(FileReader(Roots([tmp_path])).find(".", recursive=True))
         return ingestion.tally, [each.path for each in documents.page(10)[0]]
 
     return ingested

@@ -87,6 +87,6 @@ def test_a_pdf_that_takes_long_is_a_document_that_failed(
     caller = Caller("tester", frozenset(ROLES), tenant)
     params = {"path": str(tmp_path / "slow.pdf"), "collection": "notes"}
     call = {"method": "ingest_documents", "params": params, "caller": caller.record(), "correlation_id": "slow-pdf"}
-    refused = BackendError.of(KhoError.from_record(handler(call, None)["error"]))
+    refused = BackendError.from_kho_error(KhoError.from_record(handler(call, None)["error"]))
     assert (refused.code, refused.data["code"]) == (-32003, "DOCUMENT_UNREADABLE")
     assert refused.message == "slow.pdf takes longer than 0 s to unpack"

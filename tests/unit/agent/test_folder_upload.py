@@ -9,7 +9,7 @@ import pytest
 from infra.agent.backend import BackendError
 from infra.agent.files.reader import FileReader
 from infra.agent.files.roots import Roots
-from infra.agent.folder_sync import FolderSync
+from infra.agent.folder_upload import FolderUpload
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,7 @@ class Slow:
 def run(folder: Path, backend: Slow) -> dict[str, Any]:
     (folder / "a.md").write_text("# A")
     reader = FileReader(Roots([folder]))
-    return FolderSync(backend, "notes", lambda _done, _total, _name: None).run(reader, ".", recursive=False)
+    return FolderUpload(backend, "notes", lambda _done, _total, _name: None).run(reader, ".", recursive=False)
 
 
 def test_timed_out_batch_is_retried(tmp_path: Path) -> None:
