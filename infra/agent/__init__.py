@@ -1,1 +1,1 @@
-"""The `research-agent` command: the knowledge base at a prompt, in scripts, and in an editor by MCP over STDIO."""
+"""The `research-agent` command: the knowledge base for the terminal, for scripts, and for editors by MCP over STDIO."""

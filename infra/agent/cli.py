@@ -1,10 +1,10 @@
-"""Find passages in your own documents, in any language from any other.
+"""Search your own documents, across languages.
 
-Make a collection (collections create notes), fill it (kb add-folder docs --collection notes --recursive), and ask
-(query "how do I …"). Everything lies in the data folder of this machine, unless an endpoint is named.
+Create a collection (collections create notes), fill it (kb add-folder docs --collection notes --recursive), and search
+it (query "how do I …"). All data is in this machine's data folder, unless an endpoint is set.
 
-Exit codes: 0 done; 1 the system failed; 2 the command was not understood; 3 configuration; 4 collection; 5 document;
-6 query; 7 done, but some documents were left out; 130 interrupted.
+Exit codes: 0 success; 1 system error; 2 usage; 3 configuration; 4 collection; 5 document; 6 query; 7 success, but some
+documents failed; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ app: Final = App(
 )
 collections: Final = App(name="collections", help="Knowledge collections.")
 kb: Final = App(name="kb", help="Add to the knowledge base.")
-projects: Final = App(name="projects", help="Projects, and the collections that they are linked to.")
+projects: Final = App(name="projects", help="Projects and their linked collections.")
 for each in (collections, kb, projects):
     app.command(each)
 
@@ -66,19 +66,19 @@ def query(  # noqa: PLR0913 - one argument an option
     Parameters
     ----------
     text
-        What you look for, in any language.
+        The query, in any language.
     collections
-        Names of collections, parted by commas; without, the project's or all.
+        Names of collections, separated by commas; default: the project's, or all.
     top_k
-        How many passages at most.
+        The maximum number of passages.
     document_context
-        What you are working on; it changes the ranking.
+        The text that you are working on; it influences the ranking.
     project
         Search this project's default collections.
     """
-    asked = {"query": text, "collections": collections, "top_k": top_k}
-    asked |= {"document_context": document_context, "project_name": project}
-    run("query_knowledge_base", asked, where, console.print_query_results)
+    params = {"query": text, "collections": collections, "top_k": top_k}
+    params |= {"document_context": document_context, "project_name": project}
+    run("query_knowledge_base", params, where, console.print_query_results)
 
 
 @app.command
@@ -88,9 +88,9 @@ def mcp(*, root: _Roots = (), debug: bool = False, where: BackendTarget = DEFAUL
     Parameters
     ----------
     root
-        The folders under which files may be read; without, the working folder.
+        A folder whose files may be read; default: the working folder.
     debug
-        Log what happens to the standard error.
+        Log details to the standard error.
     """
     from infra.agent import stdio_server
     from infra.agent.files.reader import FileReader
@@ -98,7 +98,7 @@ def mcp(*, root: _Roots = (), debug: bool = False, where: BackendTarget = DEFAUL
     from infra.agent.managed_server import ManagedServerBackend
 
     roots = Roots(root or (Path(),))
-    backend = ManagedServerBackend(where.choice(), roots.folders)
+    backend = ManagedServerBackend(where.config(), roots.folders)
     stdio_server.run(backend, FileReader(roots), timeout=where.timeout, debug=debug)
 
 
@@ -122,23 +122,19 @@ def create_collection(
     Parameters
     ----------
     type_
-        Without, project-specific where a project is named, else fundamental.
+        Default: project-specific if a project is named, else fundamental.
     project
         Link it to this project.
     """
-    asked = {"action": "create", "collection_name": name, "collection_type": type_, "project_name": project}
-    run("manage_collections", asked, where, console.print_collections)
+    params = {"action": "create", "collection_name": name, "collection_type": type_, "project_name": project}
+    run("manage_collections", params, where, console.print_collections)
 
 
 @collections.command(name="info")
 def describe_collection(name: str, /, *, where: BackendTarget = DEFAULT_TARGET) -> None:
     """Show a collection and its documents."""
-    run(
-        "manage_collections",
-        {"action": "info", "collection_name": name, "limit": 1000},
-        where,
-        console.print_collections,
-    )
+    params = {"action": "info", "collection_name": name, "limit": 1000}
+    run("manage_collections", params, where, console.print_collections)
 
 
 @collections.command(name="delete")
@@ -154,7 +150,7 @@ def delete_collection(
     Parameters
     ----------
     yes
-        Do not ask.
+        Skip the confirmation.
     """
     if not yes and not _confirmed(f"Delete the collection '{name}' and everything in it?"):
         exit_with_error(deletion_unconfirmed(name), as_json=where.as_json)
@@ -168,7 +164,7 @@ def add_document(path: str, /, *, collection: str, root: _Roots = (), where: Bac
     Parameters
     ----------
     root
-        The folders under which files may be read; without, the working folder.
+        A folder whose files may be read; default: the working folder.
     """
     _ingest(path, collection, root, where, recursive=False)
 
@@ -177,14 +173,14 @@ def add_document(path: str, /, *, collection: str, root: _Roots = (), where: Bac
 def add_folder(
     path: str, /, *, collection: str, recursive: bool = False, root: _Roots = (), where: BackendTarget = DEFAULT_TARGET
 ) -> None:
-    """Add a folder: new and changed files come in, those that are gone go out, unchanged ones cost nothing.
+    """Synchronise with a folder: add new and changed files, remove missing ones, skip unchanged ones.
 
     Parameters
     ----------
     recursive
-        Read the folders inside it too.
+        Include subfolders.
     root
-        The folders under which files may be read; without, the working folder.
+        A folder whose files may be read; default: the working folder.
     """
     _ingest(path, collection, root, where, recursive=recursive)
 
@@ -206,16 +202,16 @@ def add_text(
     content
         The text; '-' reads it from the standard input.
     source
-        Where it comes from; the same source replaces what was there.
+        The text's origin, which identifies it: adding the same source again replaces the text.
     """
     with exit_on_error(where):
-        content = _standard_input() if content == "-" else content
+        content = _read_standard_input() if content == "-" else content
     _augment(content, source, collection, title, where)
 
 
 @kb.command
 def add_url(url: str, /, *, collection: str, title: str = "", where: BackendTarget = DEFAULT_TARGET) -> None:
-    """Fetch a page of the web and add it."""
+    """Fetch a web page and add it."""
     from infra.agent.web_fetch import fetch
 
     with exit_on_error(where):
@@ -237,13 +233,13 @@ def describe_project(name: str, /, *, where: BackendTarget = DEFAULT_TARGET) -> 
 
 @projects.command(name="create")
 def create_project(name: str, /, *, collections: str | None = None, where: BackendTarget = DEFAULT_TARGET) -> None:
-    """Create a project, linked to collections where some are named."""
+    """Create a project, optionally linked to collections."""
     _project("create", name, collections, where)
 
 
 @projects.command(name="link")
 def link(name: str, /, *, collections: str, where: BackendTarget = DEFAULT_TARGET) -> None:
-    """Link collections, parted by commas, to a project."""
+    """Link collections, separated by commas, to a project."""
     _project("link", name, collections, where)
 
 
@@ -255,13 +251,13 @@ def unlink(name: str, /, *, collections: str, where: BackendTarget = DEFAULT_TAR
 
 @projects.command(name="set-defaults")
 def set_defaults(name: str, /, *, collections: str, where: BackendTarget = DEFAULT_TARGET) -> None:
-    """Set which of its collections the project's queries search by default."""
+    """Set the collections that the project's queries search by default."""
     _project("set-defaults", name, collections, where)
 
 
 def _project(action: str, name: str, collections: str | None, where: BackendTarget) -> None:
-    asked = {"action": action, "project_name": name, "collections": collections}
-    run("manage_projects", asked, where, console.print_projects)
+    params = {"action": action, "project_name": name, "collections": collections}
+    run("manage_projects", params, where, console.print_projects)
 
 
 def _ingest(path: str, collection: str, roots: tuple[Path, ...], where: BackendTarget, *, recursive: bool) -> None:
@@ -270,21 +266,21 @@ def _ingest(path: str, collection: str, roots: tuple[Path, ...], where: BackendT
     from infra.agent.folder_upload import FolderUpload
 
     reader = FileReader(Roots(roots or (Path(),)))
-    with backend_or_exit(where) as backend, console.progress_bar(quiet=where.as_json) as told:
-        result = FolderUpload(backend, collection, told).run(reader, path, recursive=recursive)
+    with backend_or_exit(where) as backend, console.progress_bar(quiet=where.as_json) as progress:
+        result = FolderUpload(backend, collection, progress).run(reader, path, recursive=recursive)
     show_result(result, where, console.print_ingestion)
 
 
 def _augment(content: str, source: str, collection: str, title: str, where: BackendTarget) -> None:
     from infra.agent.folder_upload import await_ingestion
 
-    asked = {"content": content, "source": source, "collection": collection, "title": title}
+    params = {"content": content, "source": source, "collection": collection, "title": title}
     with backend_or_exit(where) as backend:
-        result = await_ingestion(backend, backend.call("augment_knowledge", asked))
+        result = await_ingestion(backend, backend.call("augment_knowledge", params))
     show_result(result, where, console.print_ingestion)
 
 
-def _standard_input() -> str:
+def _read_standard_input() -> str:
     from shared.knowledge.errors import unreadable
 
     try:
@@ -311,5 +307,5 @@ def main() -> None:
     except CycloptsError as error:
         exit_with_error(usage_error(error), as_json=True)
     except KeyboardInterrupt:
-        sys.stderr.write("research-agent: interrupted; what was brought in stays, and the same command goes on.\n")
+        sys.stderr.write("research-agent: interrupted; repeat the command to continue, added documents are kept.\n")
         sys.exit(_INTERRUPTED)

@@ -1,4 +1,4 @@
-"""What the command line shows: tables and passages for people, JSON for scripts."""
+"""The output of the command line: tables and passages for people, JSON for scripts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        """Let what is left go nowhere: that nobody reads on changes nothing about how the command ends."""
+        """Discard further output. A closed pipe does not change the exit code."""
         self.quiet = True
         os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
 
@@ -32,21 +32,21 @@ class _Console(Console):
 out: Final = _Console()
 _err: Final = _Console(stderr=True)
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""What a terminal would obey: all control characters but tab and newline."""
+"""All control characters except tab and newline: a terminal would interpret them."""
 
 _COMMAND_GUIDANCE: Final = {
     "COLLECTION_NOT_FOUND": "'research-agent collections list' shows those that exist; 'collections create' makes one.",
-    "COLLECTION_EXISTS": "Use the one there is, or another name; 'research-agent collections info' describes it.",
+    "COLLECTION_EXISTS": "Use the existing one, or another name; 'research-agent collections info' describes it.",
     "CONFIGURATION_NO_PROJECT": "'research-agent projects list' shows those that exist; 'projects create' makes one.",
-    "CONFIGURATION_PROJECT_EXISTS": "Use the one there is, or another name; 'research-agent projects info' shows it.",
+    "CONFIGURATION_PROJECT_EXISTS": "Use the existing one, or another name; 'research-agent projects info' shows it.",
     "CONFIGURATION_NOT_LINKED": "Link them first: 'research-agent projects link'.",
     "INVALID_PARAMS": "Correct these and try again; nothing was changed.",
 }
-"""What to do, in commands where the tools' guidance names tools."""
+"""Guidance in terms of commands. The methods' own guidance names tools."""
 
 
 def escape_unencodable() -> None:
-    """Have every character shown somehow, where the terminal's encoding lacks it."""
+    """Print characters that the terminal's encoding lacks as escapes."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -55,17 +55,17 @@ def escape_unencodable() -> None:
 def print_json(result: Any) -> None:
     """Print a result for scripts."""
     text = json.dumps(result, ensure_ascii=out.options.ascii_only, indent=2)
-    _write(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+    _write(_CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 def prompt_user(question: str) -> str:
-    """What a person answers; the question is no part of the command's output."""
+    """Return a person's answer. The question goes to the standard error."""
     _err.print(_text(question), end="")
     return input()
 
 
 def print_query_results(result: dict[str, Any]) -> None:
-    """Show passages as they are, best first."""
+    """Print passages unchanged, best first."""
     for number, each in enumerate(result["results"], start=1):
         where = " · ".join(filter(None, (each["source_document"], each["header_path"])))
         out.print(_text(f"{number}. {each['metadata']['document_title']}", "bold"))
@@ -77,32 +77,32 @@ def print_query_results(result: dict[str, Any]) -> None:
 
 
 def print_collections(result: dict[str, Any]) -> None:
-    """Show collections, and the documents of one."""
+    """Print collections, and the documents of a single one."""
     out.print(_text(result["message"]))
-    shown = result.get("collections") or [result[name] for name in ("collection",) if name in result]
-    if shown:
-        _table(("name", "type", "documents", "chunks", "projects", "created_at"), shown)
+    rows = result.get("collections") or [result[name] for name in ("collection",) if name in result]
+    if rows:
+        _table(("name", "type", "documents", "chunks", "projects", "created_at"), rows)
     if result.get("documents"):
         _table(("path", "title", "chunks", "updated_at"), result["documents"])
 
 
 def print_projects(result: dict[str, Any]) -> None:
-    """Show projects."""
+    """Print projects."""
     out.print(_text(result["message"]))
-    shown = result.get("projects") or [result[name] for name in ("project",) if name in result]
-    if shown:
-        _table(("name", "collections", "defaults", "updated_at"), shown)
+    rows = result.get("projects") or [result[name] for name in ("project",) if name in result]
+    if rows:
+        _table(("name", "collections", "defaults", "updated_at"), rows)
 
 
 def print_ingestion(result: dict[str, Any]) -> None:
-    """Show what has become of documents."""
+    """Print the outcome of an ingestion."""
     out.print(_text(result["message"]))
     if result.get("failed"):
         _table(("path", "reason"), result["failed"])
 
 
 def print_error(error: BackendError) -> None:
-    """Show what went wrong, in which fields, and what to do."""
+    """Print an error with its fields and guidance."""
     _err.print(_text(f"research-agent: {error.message}", "red"))
     details = error.data.get("details")
     for each in details if isinstance(details, list) else ():
@@ -114,15 +114,15 @@ def print_error(error: BackendError) -> None:
 
 @contextmanager
 def progress_bar(*, quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
-    """A bar on the terminal; nothing where nobody looks."""
+    """Show a progress bar, if the standard error is a terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=_err, transient=True, disable=quiet or not _err.is_terminal) as bar:
         task = bar.add_task("", total=None)
 
-        def told(done: int, total: int, name: str) -> None:
+        def update(done: int, total: int, name: str) -> None:
             bar.update(task, completed=done, total=total, description=escape(_visible(name[-40:])))
 
-        yield told
+        yield update
 
 
 def _table(columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
@@ -136,16 +136,16 @@ def _cell(value: Any) -> str:
     return ", ".join(value) if isinstance(value, list) else str(value)
 
 
-def _text(said: str, style: str = "") -> Text:
-    return Text(_visible(said), style=style)
+def _text(text: str, style: str = "") -> Text:
+    return Text(_visible(text), style=style)
 
 
-def _visible(said: str) -> str:
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", said.replace("\r\n", "\n"))
+def _visible(text: str) -> str:
+    return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text.replace("\r\n", "\n"))
 
 
 def _write(text: str) -> None:
-    """Write `text` to the character, as no table or paragraph would have it."""
+    """Write `text` unchanged, without rich's wrapping."""
     try:
         print(text, flush=True)
     except BrokenPipeError:

@@ -1,4 +1,4 @@
-"""Asking the person at an editor, however the protocol's revision does it."""
+"""Elicitation: a confirmation by the editor's user, in either form of the protocol's revisions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fastmcp import Context
 
 _CONFIRMATION: Final = "confirm"
-_CONFIRMED: Final[dict[str, Any]] = {
+_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {_CONFIRMATION: {"type": "boolean", "title": "Delete it"}},
     "required": [_CONFIRMATION],
@@ -21,28 +21,31 @@ _CONFIRMED: Final[dict[str, Any]] = {
 
 
 async def elicit_confirmation(ctx: Context, question: str) -> bool | InputRequiredResult:
-    """Whether the person says yes; or, in the newest revision, the question that the client is to come back with."""
+    """Return whether the user confirms.
+
+    In the newest revision, a first call returns the question, and the client repeats the call with the answer.
+    """
     if not is_modern(ctx):
         try:
-            said = await ctx.elicit(question, bool)
+            response = await ctx.elicit(question, bool)
         except MCPError:
-            return False  # the client cannot ask
-        return isinstance(said, AcceptedElicitation) and said.data is True
-    answers = ctx.input_responses
-    if not answers or _CONFIRMATION not in answers:
-        form = ElicitRequestFormParams(mode="form", message=question, requested_schema=_CONFIRMED)
+            return False  # the client does not support elicitation
+        return isinstance(response, AcceptedElicitation) and response.data is True
+    responses = ctx.input_responses
+    if not responses or _CONFIRMATION not in responses:
+        form = ElicitRequestFormParams(mode="form", message=question, requested_schema=_SCHEMA)
         return InputRequiredResult(
             result_type="input_required",
             input_requests={_CONFIRMATION: ElicitRequest(method="elicitation/create", params=form)},
         )
-    answer = answers[_CONFIRMATION]
+    answer = responses[_CONFIRMATION]
     return isinstance(answer, ElicitResult) and answer.action == "accept" and _is_accepted(answer.content)
 
 
 def is_modern(ctx: Context | None) -> bool:
-    """Whether the client speaks the revision that keeps JSON-RPC's own codes to itself, and asks by results."""
-    asked = ctx.request_context if ctx else None
-    return bool(asked and asked.protocol_version in MODERN_PROTOCOL_VERSIONS)
+    """Return whether the client's protocol revision reserves JSON-RPC's error codes and elicits input by results."""
+    request = ctx.request_context if ctx else None
+    return bool(request and request.protocol_version in MODERN_PROTOCOL_VERSIONS)
 
 
 def _is_accepted(content: dict[str, Any] | None) -> bool:

@@ -1,8 +1,8 @@
-"""A backend for as long as an editor is open: the server that runs on the data, or one that is started for it.
+"""The backend of an editor's session: the server that runs on the data folder, or one that the session starts.
 
-One process alone can have the data folder. So an editor's session starts `kho serve` on it where none runs, and the
-command line and other editors find that one. It is told the session's roots: its own default, the working folder, is
-wherever the editor happens to be.
+Only one process can use the data folder. If no server runs on it, the session starts `kho serve`, which the command
+line and other editors then use as well. The session passes its roots, because the default is the working folder, and an
+editor's working folder is arbitrary.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from infra.agent.backend import BackendError, RemoteBackend
-from infra.local.data_folder import DataFolderInUse, read_server_info
+from infra.agent.backend import BackendError, RemoteBackend, unusable_folder
+from infra.local.data_folder import DataFolderError, DataFolderInUse, read_server_info
 from infra.local.dynamodb import end_with_parent
 
 if TYPE_CHECKING:
@@ -29,30 +29,30 @@ _POLL_SECONDS: Final = 0.1
 
 
 class ManagedServerBackend:
-    """Answers from wherever the data is served at the moment."""
+    """A backend that calls the server now running on the data folder, and starts one if there is none."""
 
-    def __init__(self, choice: BackendConfig, roots: Sequence[Path]) -> None:
-        self._choice = choice
-        self._data = choice.data.expanduser().resolve()
+    def __init__(self, config: BackendConfig, roots: Sequence[Path]) -> None:
+        self._config = config
+        self._data = config.data.expanduser().resolve()
         self._roots = roots
         self._starting = threading.Lock()
-        self._started: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._closed = threading.Event()
 
     def call(self, method: str, params: dict[str, Any]) -> Any:
-        """The result as plain JSON values, or `Refused`; once closed, nothing is asked any more."""
+        """Return the result as plain JSON values, or raise `BackendError`. Calls fail after `close`."""
         if self._closed.is_set():
             raise _closed_error()
-        address = self._choice.endpoint or self._address()
-        return RemoteBackend(address, self._choice.key, self._choice.timeout).call(method, params)
+        address = self._config.endpoint or self._address()
+        return RemoteBackend(address, self._config.key, self._config.timeout).call(method, params)
 
     def close(self) -> None:
-        """End the server that was started here, and start no other for who is still waiting."""
+        """End the server that this session started. Pending calls start no other."""
         self._closed.set()
         with self._starting:
-            if self._started:
-                self._started.terminate()
-                self._started.wait()
+            if self._process:
+                self._process.terminate()
+                self._process.wait()
 
     def _address(self) -> str:
         with self._starting:
@@ -62,18 +62,17 @@ class ManagedServerBackend:
                     raise _closed_error()
                 try:
                     running = read_server_info(self._data)
-                except (DataFolderInUse, ValueError):  # it is starting, or writing where it is
+                except DataFolderInUse:  # a server is starting
                     time.sleep(_POLL_SECONDS)
                     continue
-                except OSError as error:
-                    said = f"{self._data} cannot be used: {error.strerror}."
-                    raise BackendError.configuration(said, "Choose another folder with --data (KHO_DATA).") from None
+                except DataFolderError as error:
+                    raise unusable_folder(error) from None
                 if running:
                     return running["address"]
-                if self._started is None or self._started.poll() is not None:
+                if self._process is None or self._process.poll() is not None:
                     self._start()
                 time.sleep(_POLL_SECONDS)
-            raise BackendError.system("The local server did not start.", f"Look into {self._data / 'serve.log'}.")
+            raise BackendError.system("The local server did not start.", f"See {self._data / 'serve.log'}.")
 
     def _start(self) -> None:
         self._data.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -82,7 +81,7 @@ class ManagedServerBackend:
         for root in self._roots:
             command += ["--root", str(root)]
         with (self._data / "serve.log").open("ab") as output:
-            self._started = subprocess.Popen(  # noqa: S603 - our own words only
+            self._process = subprocess.Popen(  # noqa: S603 - no outside input in the command
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,

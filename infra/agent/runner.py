@@ -1,4 +1,4 @@
-"""What every command does: open the backend, ask it, show the result or what was refused, and end with a code."""
+"""The frame of every command: open the backend, call it, show the result or the error, and set the exit code."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ _DAY: Final = 86_400
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True)
 class BackendTarget:
-    """Which knowledge base, and how to answer.
+    """The knowledge base of a command, and the output's format.
 
     Parameters
     ----------
     data
-        The data folder of this machine; a 'kho serve' that runs on it is used.
+        This machine's data folder. If 'kho serve' runs on it, that server is used.
     endpoint
-        A deployed Kho, its key in KHO_KEY or in the keyring (service 'kho', user the endpoint).
+        A deployed Kho. Its key is in KHO_KEY or in the keyring (service 'kho', user: the endpoint).
     timeout
-        Seconds to wait for an answer.
+        Seconds to wait for a response.
     as_json
         Print JSON.
     """
@@ -50,23 +50,23 @@ class BackendTarget:
     timeout: Annotated[float, Parameter(validator=Number(gt=0, lte=_DAY))] = 60.0
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False
 
-    def choice(self) -> BackendConfig:
-        """The backend that is meant."""
+    def config(self) -> BackendConfig:
+        """Return the backend's configuration, with the key."""
         return BackendConfig(self.data, self.endpoint, api_key_for(self.endpoint), self.timeout)
 
 
 DEFAULT_TARGET: Final = BackendTarget()
 
 
-def run(method: str, asked: dict[str, Any], where: BackendTarget, show: Callable[[dict[str, Any]], None]) -> None:
-    """Ask a method, without what is None, and answer with its result."""
+def run(method: str, params: dict[str, Any], where: BackendTarget, show: Callable[[dict[str, Any]], None]) -> None:
+    """Call a method and show its result. Parameters that are None are omitted."""
     with backend_or_exit(where) as backend:
-        result = backend.call(method, {name: value for name, value in asked.items() if value is not None})
+        result = backend.call(method, {name: value for name, value in params.items() if value is not None})
     show_result(result, where, show)
 
 
 def show_result(result: dict[str, Any], where: BackendTarget, show: Callable[[dict[str, Any]], None]) -> None:
-    """Show a result, or print it as JSON; a code of its own says that documents were left out."""
+    """Show a result, or print it as JSON. End with code 7 if documents failed."""
     if where.as_json:
         console.print_json(result)
     else:
@@ -77,14 +77,14 @@ def show_result(result: dict[str, Any], where: BackendTarget, show: Callable[[di
 
 @contextmanager
 def backend_or_exit(where: BackendTarget) -> Iterator[Backend]:
-    """The backend that is meant; a refusal ends the command."""
-    with exit_on_error(where), open_backend(where.choice()) as backend:
+    """Open the backend. An error ends the command."""
+    with exit_on_error(where), open_backend(where.config()) as backend:
         yield backend
 
 
 @contextmanager
 def exit_on_error(where: BackendTarget) -> Iterator[None]:
-    """End with what was refused: in words, or in JSON as a JSON-RPC error has it."""
+    """End the command on an error: as text, or as JSON in the form of a JSON-RPC error."""
     try:
         yield
     except BackendError as error:
@@ -92,7 +92,7 @@ def exit_on_error(where: BackendTarget) -> Iterator[None]:
 
 
 def exit_with_error(error: BackendError, *, as_json: bool) -> NoReturn:
-    """End with this error's code, once it is shown."""
+    """Show the error and end with its exit code."""
     if as_json:
         console.print_json({"error": {"code": error.code, "message": error.message, "data": error.data}})
     else:
@@ -101,7 +101,7 @@ def exit_with_error(error: BackendError, *, as_json: bool) -> NoReturn:
 
 
 def usage_error(error: CycloptsError) -> BackendError:
-    """What was not understood of the command line, as methods say it of their parameters."""
+    """Convert a command-line error to the form of invalid parameters."""
     field = error.argument.name.lstrip("-") if error.argument else "arguments"
     details = [{"field": field, "message": str(error)}]
     guidance = "Add --help to the command: it tells what it takes."
@@ -109,10 +109,10 @@ def usage_error(error: CycloptsError) -> BackendError:
 
 
 def api_key_for(endpoint: str) -> str:
-    """The key that is configured for a deployed Kho."""
-    given = os.environ.get("KHO_KEY", "")
-    if given or not endpoint:
-        return given
+    """Return the key that is configured for a deployed Kho."""
+    key = os.environ.get("KHO_KEY", "")
+    if key or not endpoint:
+        return key
     import keyring
     from keyring.errors import KeyringError
 

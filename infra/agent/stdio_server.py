@@ -1,4 +1,4 @@
-"""MCP over STDIO: the tools, resources and prompts of research-agent in an editor, on this machine's files."""
+"""The MCP server over STDIO: research-agent's tools, resources and prompts for an editor, with this machine's files."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ _INSTRUCTIONS: Final = (
 )
 
 
-class _Codes(Middleware):
-    """Gives errors the seed's codes: as JSON-RPC errors, or where the protocol's revision keeps those, as results."""
+class _ErrorCodes(Middleware):
+    """Gives errors research-agent's codes: as JSON-RPC errors, or as results if the revision reserves those codes."""
 
     async def on_call_tool(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
         try:
             return await call_next(context)
-        except CodedError as error:
-            refusal = error.refusal
+        except CodedError as coded:
+            error = coded.error
         if not is_modern(context.fastmcp_context):
-            raise MCPError(refusal.code, refusal.message, refusal.data) from None
-        said = refusal.data | {"message": refusal.message}
-        text = f"{said.get('code', refusal.code)}: {refusal.message} {said.get('guidance', '')}".strip()
-        return ToolResult(content=[TextContent(type="text", text=text)], structured_content=said, is_error=True)
+            raise MCPError(error.code, error.message, error.data) from None
+        data = error.data | {"message": error.message}
+        text = f"{data.get('code', error.code)}: {error.message} {data.get('guidance', '')}".strip()
+        return ToolResult(content=[TextContent(type="text", text=text)], structured_content=data, is_error=True)
 
 
 def run(backend: ManagedServerBackend, reader: FileReader, *, timeout: float, debug: bool) -> None:
-    """Serve an editor until it closes the pipe; logs go to the standard error alone."""
+    """Serve an editor until it closes the pipe. Logs go to the standard error."""
     logging.basicConfig(level=logging.DEBUG if debug else logging.WARNING)
     anyio.run(_server(backend, AgentTools(backend, reader, timeout)).serve)
 
@@ -61,18 +61,18 @@ def _server(backend: ManagedServerBackend, tools: AgentTools) -> StdioServer:
         try:
             yield
         finally:
-            # Here and not when all is over: threads that wait for the backend keep the process until it is closed.
+            # Close it with the session: threads that wait for the backend would otherwise keep the process alive.
             backend.close()
 
-    mcp = StdioServer("research-agent", _INSTRUCTIONS, middleware=[_Codes()], mask_error_details=True, lifespan=session)
-    for tool in tools.offered():
+    mcp = StdioServer("research-agent", _INSTRUCTIONS, middleware=[_ErrorCodes()], mask_error_details=True, lifespan=session)
+    for tool in tools.list():
         mcp.add_tool(tool)
-    _offer_resources(mcp, tools)
-    _offer_prompts(mcp)
+    _add_resources(mcp, tools)
+    _add_prompts(mcp)
     return mcp
 
 
-def _offer_resources(mcp: FastMCP, tools: AgentTools) -> None:
+def _add_resources(mcp: FastMCP, tools: AgentTools) -> None:
     async def read_named(collection_name: str) -> str:
         return await tools.read_resource(f"{COLLECTIONS_URI}/{quote(collection_name, safe='')}")
 
@@ -86,19 +86,19 @@ def _offer_resources(mcp: FastMCP, tools: AgentTools) -> None:
         )(read_named if resource.is_template else partial(tools.read_resource, resource.uri))
 
 
-def _offer_prompts(mcp: FastMCP) -> None:
+def _add_prompts(mcp: FastMCP) -> None:
     def refine_query(query: str) -> str:
-        return _filled("refine_query", query=query)
+        return _fill("refine_query", query=query)
 
     def extract_context(task: str) -> str:
-        return _filled("extract_context", task=task)
+        return _fill("extract_context", task=task)
 
     for prompt in MCP_PROMPTS:
         fill = {"refine_query": refine_query, "extract_context": extract_context}[prompt.name]
         mcp.prompt(fill, name=prompt.name, title=prompt.title, description=prompt.description)
 
 
-def _filled(name: str, **arguments: str) -> str:
+def _fill(name: str, **arguments: str) -> str:
     text = next(each.text for each in MCP_PROMPTS if each.name == name)
     for argument, value in arguments.items():
         text = text.replace(f"{{{argument}}}", value)

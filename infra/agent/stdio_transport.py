@@ -1,4 +1,4 @@
-"""The pipes to an editor, and what is answered to lines that are no message: the SDK says nothing to them."""
+"""The STDIO transport, with error responses to lines that are not messages: the SDK does not respond to them."""
 
 from __future__ import annotations
 
@@ -25,66 +25,66 @@ _NOT_JSON: Final = "json_invalid"
 
 
 class StdioServer(FastMCP):
-    """An MCP server whose every request over the standard input is answered."""
+    """An MCP server that responds to every request on the standard input."""
 
     async def serve(self) -> None:
         """Serve until the standard input is closed."""
         set_transport("stdio")
         async with (
             self._lifespan_manager(),
-            stdio_server() as (lines, answers),
-            anyio.create_task_group() as reading,
+            stdio_server() as (lines, responses),
+            anyio.create_task_group() as tasks,
         ):
             messages, received = anyio.create_memory_object_stream[SessionMessage | Exception]()
-            reading.start_soon(_forward, lines, messages, answers)
+            tasks.start_soon(_forward, lines, messages, responses)
             options = self._mcp_server.create_initialization_options()
-            await self._mcp_server.run(received, answers, options)
-            reading.cancel_scope.cancel()
+            await self._mcp_server.run(received, responses, options)
+            tasks.cancel_scope.cancel()
 
 
 async def _forward(
     lines: ReadStream[SessionMessage | Exception],
     messages: MemoryObjectSendStream[SessionMessage | Exception],
-    answers: WriteStream[SessionMessage],
+    responses: WriteStream[SessionMessage],
 ) -> None:
     async with messages:
         async for each in lines:
             if isinstance(each, SessionMessage):
                 await messages.send(each)
-            elif isinstance(each, ValidationError) and (refusal := _error_response(each)):
-                await answers.send(SessionMessage(refusal))
+            elif isinstance(each, ValidationError) and (response := _error_response(each)):
+                await responses.send(SessionMessage(response))
 
 
-def _error_response(wrong: ValidationError) -> JSONRPCError | None:
-    """What is said to a line that is no message; nothing to a blank one, and to a notification."""
-    problem = wrong.errors(include_url=False, include_context=False)[0]
-    said = problem["input"]
+def _error_response(error: ValidationError) -> JSONRPCError | None:
+    """Build the response to a line that is not a message. Return None for a blank line and for a notification."""
+    problem = error.errors(include_url=False, include_context=False)[0]
+    line = problem["input"]
     if problem["type"] != _NOT_JSON:
-        return _error(InvalidRequest(), said)
-    if not said.strip():
+        return _error(InvalidRequest(), line)
+    if not line.strip():
         return None
     try:
-        # Python's own reader takes halves of characters: with them it is a request like any other, but for its text.
-        request = json.loads(said)
+        # Python's parser accepts lone surrogates, which pydantic rejects. Such a request has an id to respond to.
+        request = json.loads(line)
     except (ValueError, RecursionError):
         return _error(ParseError(), None)
     if not isinstance(request, dict) or "id" not in request:
         return None
     try:
         require_text(request.get("params"))
-    except InvalidParams as refusal:
-        return _error(refusal, request)
+    except InvalidParams as invalid:
+        return _error(invalid, request)
     return _error(InvalidRequest(), request)
 
 
 def _error(error: KhoError, request: Any) -> JSONRPCError:
-    refused = BackendError.from_kho_error(error)
-    data = ErrorData(code=refused.code, message=refused.message, data=refused.data)
+    record = BackendError.from_kho_error(error)
+    data = ErrorData(code=record.code, message=record.message, data=record.data)
     return JSONRPCError(jsonrpc="2.0", id=_id_of(request), error=data)
 
 
 def _id_of(request: Any) -> str | int | None:
-    """What a request is called, where it can be told."""
+    """Return the request's id, if it has a valid one."""
     match request:
         case {"method": _, "id": int() as number} if not isinstance(number, bool):
             return number

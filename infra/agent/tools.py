@@ -1,4 +1,4 @@
-"""The tools that /mcp offers of research-agent, over STDIO: the same methods, on this machine's files."""
+"""research-agent's tools over STDIO: the methods that /mcp offers, with this machine's files."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
     from infra.agent.backend import Backend
     from infra.agent.files.reader import FileReader
 
-_FOLLOWED: Final = 0.5
-"""Share of the time-out that a call waits for its job: clients give up after about the whole of it."""
+_JOB_WAIT_SHARE: Final = 0.5
+"""The share of the time-out that a call waits for its job. Clients give up after about the whole time-out."""
 
 
 class CodedError(ToolError):
-    """A refusal on its way through FastMCP, which keeps no codes."""
+    """A backend error inside FastMCP, whose own errors have no codes."""
 
-    def __init__(self, refusal: BackendError) -> None:
-        super().__init__(refusal.message)
-        self.refusal = refusal
+    def __init__(self, error: BackendError) -> None:
+        super().__init__(error.message)
+        self.error = error
 
 
 class IngestFiles(Params):
-    """What to bring in, and where."""
+    """The parameters of ingest_documents over STDIO."""
 
     path: Annotated[
         str,
@@ -62,7 +62,7 @@ class _AgentTool(Tool):
     work: Annotated[Callable[[dict[str, Any]], Awaitable[Any]], Field(exclude=True)]
 
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
-        """Answer the arguments as they came: the method says what is wrong with them."""
+        """Run the tool with unvalidated arguments: the method validates them."""
         result = await self.work(arguments)
         if isinstance(result, InputRequiredResult):
             return InputRequiredToolResult(result)
@@ -71,116 +71,122 @@ class _AgentTool(Tool):
 
 
 class _Cancelled(Exception):
-    """The client has gone; the thread that works for it ends."""
+    """The client has cancelled its call, so the thread that works for it ends."""
 
 
 class _CancellableBackend:
-    """A backend for as long as the client waits; it is told of each look at a job."""
+    """A backend whose calls fail once the client has cancelled. `on_poll` runs at each poll of a job."""
 
-    def __init__(self, backend: Backend, looked: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, backend: Backend, on_poll: Callable[[], None] = lambda: None) -> None:
         self._backend = backend
-        self._looked = looked
+        self._on_poll = on_poll
         self.stopped = threading.Event()
 
     def call(self, method: str, params: dict[str, Any]) -> Any:
-        """The result as plain JSON values, or `Refused`."""
+        """Return the result as plain JSON values, or raise `BackendError`."""
         if self.stopped.is_set():
             raise _Cancelled
         if method == "get_ingestion":
-            self._looked()
+            self._on_poll()
         return self._backend.call(method, params)
 
 
 class AgentTools:
-    """What the tools do: each asks the method of its name."""
+    """The tools of the MCP server. Each calls the method of its name."""
 
-    def __init__(self, backend: Backend, reader: FileReader, timeout: float, *, followed: float = _FOLLOWED) -> None:
+    def __init__(
+        self, backend: Backend, reader: FileReader, timeout: float, *, job_wait_share: float = _JOB_WAIT_SHARE
+    ) -> None:
         self._backend = backend
         self._reader = reader
         self._timeout = timeout
-        self._followed = timeout * followed
+        self._job_seconds = timeout * job_wait_share
 
-    def offered(self) -> Iterator[Tool]:
-        """Each tool as /mcp describes it; only that files are named here, which are sent there."""
+    def list(self) -> Iterator[Tool]:
+        """Yield each tool as /mcp describes it, except that ingest_documents takes a path of this machine."""
         own: dict[str, Callable[[dict[str, Any]], Awaitable[Any]]] = {
             "manage_collections": self._manage_collections,
             "ingest_documents": self._ingest_documents,
             "augment_knowledge": self._augment_knowledge,
         }
         for offer in mcp_catalog().of(SERVER).tools:
-            known = offer.described
-            schema = known["inputSchema"]
+            description = offer.described
+            schema = description["inputSchema"]
             if offer.name == "ingest_documents":
                 schema = compress_schema(IngestFiles.model_json_schema(), prune_titles=True)
             yield _AgentTool(
                 name=offer.name,
-                title=known["title"],
-                description=known["description"],
+                title=description["title"],
+                description=description["description"],
                 parameters=schema,
-                output_schema=known["outputSchema"],
-                annotations=ToolAnnotations.model_validate(known["annotations"]),
+                output_schema=description["outputSchema"],
+                annotations=ToolAnnotations.model_validate(description["annotations"]),
                 work=own.get(offer.name) or partial(self._call, offer.name),
             )
 
     async def read_resource(self, uri: str) -> str:
-        """What stands in a resource."""
+        """Return the text of a resource."""
         result = await _with_coded_errors(asyncio.to_thread(self._backend.call, "resources/read", {"uri": uri}))
         return str(result["contents"][0]["text"])
 
-    async def _manage_collections(self, asked: dict[str, Any]) -> Any:
-        params = _validate(method_description("manage_collections").params, asked)
+    async def _manage_collections(self, arguments: dict[str, Any]) -> Any:
+        params = _validate(method_description("manage_collections").params, arguments)
         name = params.collection_name
         if params.action == "delete" and name is not None:
             await self._call("manage_collections", {"action": "info", "collection_name": name, "limit": 1})
-            answer = await elicit_confirmation(get_context(), f"Delete the collection '{name}' and everything in it?")
-            if isinstance(answer, InputRequiredResult):
-                return answer
-            if not answer:
+            confirmation = await elicit_confirmation(
+                get_context(), f"Delete the collection '{name}' and everything in it?"
+            )
+            if isinstance(confirmation, InputRequiredResult):
+                return confirmation
+            if not confirmation:
                 raise CodedError(deletion_unconfirmed(name))
-        return await self._call("manage_collections", asked)
+        return await self._call("manage_collections", arguments)
 
-    async def _ingest_documents(self, asked: dict[str, Any]) -> Any:
-        params = _validate(IngestFiles, asked)
+    async def _ingest_documents(self, arguments: dict[str, Any]) -> Any:
+        params = _validate(IngestFiles, arguments)
         report = _progress_reporter()
-        watched = _CancellableBackend(self._backend)
+        backend = _CancellableBackend(self._backend)
 
-        def told(done: int, total: int, name: str) -> None:
-            if watched.stopped.is_set():
+        def progress(done: int, total: int, name: str) -> None:
+            if backend.stopped.is_set():
                 raise _Cancelled
             report(done, total, name)
 
-        ingestion = FolderUpload(watched, params.collection, told)
+        upload = FolderUpload(backend, params.collection, progress)
         return await _run_cancellable(
-            watched, lambda: ingestion.run(self._reader, params.path, recursive=params.recursive)
+            backend, lambda: upload.run(self._reader, params.path, recursive=params.recursive)
         )
 
-    async def _augment_knowledge(self, asked: dict[str, Any]) -> Any:
-        answer = await self._call("augment_knowledge", asked)
-        if "job_id" not in answer:
-            return answer
-        begun, report = time.monotonic(), _progress_reporter()
-        watched = _CancellableBackend(self._backend, lambda: report(time.monotonic() - begun, None, answer["message"]))
+    async def _augment_knowledge(self, arguments: dict[str, Any]) -> Any:
+        response = await self._call("augment_knowledge", arguments)
+        if "job_id" not in response:
+            return response
+        started, report = time.monotonic(), _progress_reporter()
+        backend = _CancellableBackend(
+            self._backend, lambda: report(time.monotonic() - started, None, response["message"])
+        )
         try:
-            async with asyncio.timeout(self._followed):
-                return await _run_cancellable(watched, lambda: await_ingestion(watched, answer))
+            async with asyncio.timeout(self._job_seconds):
+                return await _run_cancellable(backend, lambda: await_ingestion(backend, response))
         except TimeoutError:
-            return answer
+            return response
 
-    async def _call(self, method: str, asked: dict[str, Any]) -> Any:
-        _validate(method_description(method).params, asked)
+    async def _call(self, method: str, arguments: dict[str, Any]) -> Any:
+        _validate(method_description(method).params, arguments)
         try:
             async with asyncio.timeout(self._timeout):
-                return await _with_coded_errors(asyncio.to_thread(self._backend.call, method, asked))
+                return await _with_coded_errors(asyncio.to_thread(self._backend.call, method, arguments))
         except TimeoutError:
-            said = f"It did not end within {self._timeout:g} s."
-            guidance = "Ask for less, or allow more with --timeout (KHO_TIMEOUT)."
-            raise CodedError(BackendError.system(said, guidance)) from None
+            message = f"It did not end within {self._timeout:g} s."
+            guidance = "Request less, or allow more time with --timeout (KHO_TIMEOUT)."
+            raise CodedError(BackendError.system(message, guidance)) from None
 
 
-def _validate(model: type[Params], asked: dict[str, Any]) -> Any:
-    """The parameters as the method itself reads them."""
+def _validate(model: type[Params], arguments: dict[str, Any]) -> Any:
+    """Parse the arguments as the method does."""
     try:
-        return read(model, asked)
+        return read(model, arguments)
     except KhoError as error:
         raise CodedError(BackendError.from_kho_error(error)) from None
 
@@ -188,12 +194,12 @@ def _validate(model: type[Params], asked: dict[str, Any]) -> Any:
 async def _with_coded_errors(work: Coroutine[Any, Any, Any]) -> Any:
     try:
         return await work
-    except BackendError as refusal:
-        raise CodedError(refusal) from None
+    except BackendError as error:
+        raise CodedError(error) from None
 
 
-async def _run_cancellable(watched: _CancellableBackend, work: Callable[[], Any]) -> Any:
-    """What `work` gives, which ends soon after nobody waits for it any more."""
+async def _run_cancellable(backend: _CancellableBackend, work: Callable[[], Any]) -> Any:
+    """Run `work` in a thread. If the call is cancelled, `work` ends at its next use of the backend."""
 
     def until_stopped() -> Any:
         with contextlib.suppress(_Cancelled):
@@ -202,14 +208,14 @@ async def _run_cancellable(watched: _CancellableBackend, work: Callable[[], Any]
     try:
         return await _with_coded_errors(asyncio.to_thread(until_stopped))
     finally:
-        watched.stopped.set()
+        backend.stopped.set()
 
 
 def _progress_reporter() -> Callable[[float, float | None, str], None]:
-    """A way for threads to tell the client how far its call is."""
+    """Return a function by which threads report progress to the client."""
     ctx, loop = get_context(), asyncio.get_running_loop()
 
-    def report(done: float, total: float | None, said: str) -> None:
-        asyncio.run_coroutine_threadsafe(ctx.report_progress(done, total, said), loop)
+    def report(done: float, total: float | None, message: str) -> None:
+        asyncio.run_coroutine_threadsafe(ctx.report_progress(done, total, message), loop)
 
     return report

@@ -1,4 +1,4 @@
-"""Fetching a page of the web for the knowledge base."""
+"""Fetching of a web page for the knowledge base."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _SECONDS: Final = 20
 _REDIRECTS: Final = 5
 _MAX_BYTES: Final = 32 << 20
 _UNSUPPORTED_CODECS: Final = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7")
-"""Python's own names for what no page is written in: they read anything into it, slowly, or nothing at all."""
+"""Codecs of Python that are not charsets of web pages. They decode slowly, wrongly, or not at all."""
 
 
 def fetch(url: str) -> str:
-    """What the page at `url` says, in Markdown."""
+    """Fetch the page at `url` and convert it to Markdown."""
     import urllib3
     from urllib3.exceptions import HTTPError
 
@@ -27,10 +27,8 @@ def fetch(url: str) -> str:
         raise _fetch_error(url, "is not an address that begins with http:// or https://")
     parts = urlsplit(url)
     if parts.username is not None:
-        open_address = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
-        raise _fetch_error(
-            open_address, "was given with a password, which would be listed with it: add it by 'kb add-text'"
-        )
+        address = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+        raise _fetch_error(address, "contains a password, which listings would show: use 'kb add-text'")
     try:
         response = urllib3.PoolManager().request(
             "GET",
@@ -61,16 +59,16 @@ def _to_markdown(url: str, content: bytes, content_type: str) -> str:
 
         try:
             return text_of(content).replace("\f", "\n\n")
-        except UnreadableFile as refusal:
-            raise _fetch_error(url, str(refusal)) from None
-    text = _decoded(content, rest.partition("charset=")[2].strip(" \"'"))
+        except UnreadableFile as error:
+            raise _fetch_error(url, str(error)) from None
+    text = _decode(content, rest.partition("charset=")[2].strip(" \"'"))
     if "html" in kind or text.lstrip()[:15].lower().startswith(("<!doctype html", "<html")):
         from shared.knowledge.splitting import split
 
         try:
             return "\n\n".join(chunk.text for chunk in split("page.html", text).chunks)
-        except ValueError as refusal:
-            raise _fetch_error(url, str(refusal)) from None
+        except ValueError as error:
+            raise _fetch_error(url, str(error)) from None
     return text
 
 
@@ -82,8 +80,8 @@ def _is_web(url: str) -> bool:
     return parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
-def _decoded(content: bytes, charset: str) -> str:
-    """What the bytes say in their charset; in UTF-8 where it is none that texts of the web have."""
+def _decode(content: bytes, charset: str) -> str:
+    """Decode a page by its charset, or as UTF-8 if the charset is unknown or unsupported."""
     try:
         known = codecs.lookup(charset).name not in _UNSUPPORTED_CODECS
         return content.decode(charset if known else "utf-8", "replace")

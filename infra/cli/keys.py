@@ -1,4 +1,4 @@
-"""`kho keys`: make, list and revoke API keys, on this machine's data or in a deployed stack."""
+"""`kho keys`: create, list and revoke API keys, in this machine's data or in a deployed stack."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from shared.access.api_keys import ApiKey, ApiKeys
 
-keys: Final = App(name="keys", help="API keys: whoever has one calls as its tenant, with its role.")
+keys: Final = App(name="keys", help="API keys. A caller with a key belongs to its tenant and has its role.")
 
 _AsJson = Annotated[bool, Parameter(name="--json", negative=())]
 
@@ -37,18 +37,18 @@ def create(  # noqa: PLR0913 - one argument an option
     where: DataTarget = DEFAULT_TARGET,
     as_json: _AsJson = False,
 ) -> None:
-    """Make a key; it is shown this once, and nowhere kept.
+    """Create a key. It is shown only once; the store keeps only its hash.
 
     Parameters
     ----------
     tenant
         The tenant that callers with this key belong to.
     role
-        reader: queries. writer: changes too. operator: devices too. admin: moderation too.
+        reader: queries. writer: also changes. operator: also devices. admin: also moderation.
     name
-        Who calls with it: the caller's 'sub', as audit logs show it. Without one, 'key-' and the key's id.
+        The caller's name, as audit logs show it ('sub'); default: 'key-' and the key's id.
     expires_in_days
-        After how many days it ends; without, never.
+        The key's lifetime; default: unlimited.
     as_json
         Print JSON.
     """
@@ -56,16 +56,16 @@ def create(  # noqa: PLR0913 - one argument an option
         exit_with_error(f"'{tenant}' cannot be a tenant: 1 to 128 letters, digits and . _ @ : - inside.")
     if name and (len(name) > 128 or not name.isprintable()):
         exit_with_error("A name is at most 128 printable characters.")
-    with _open_target(where) as opened:
+    with _open_keys(where) as store:
         expires_in = timedelta(days=expires_in_days) if expires_in_days else None
-        key, text = opened.create(tenant, role, name=name, expires_in=expires_in)
+        key, text = store.create(tenant, role, name=name, expires_in=expires_in)
     if as_json:
         print(json.dumps(_record(key) | {"key": text}))
         return
     print(f"Key {key.id}: tenant {key.tenant_id}, role {key.role}, name {key.name}.")
     print(f"It expires {key.expires_at or 'never'}.")
     print(f"\n  {text}\n")
-    print("Keep it: it is not shown again. Callers send it as the header 'Authorization: Bearer <key>'.")
+    print("Save it: it is not shown again. Callers send it in the header 'Authorization: Bearer <key>'.")
 
 
 @keys.command(name="list")
@@ -75,33 +75,33 @@ def list_(*, tenant: str | None = None, where: DataTarget = DEFAULT_TARGET, as_j
     Parameters
     ----------
     tenant
-        Only this tenant's.
+        List only this tenant's keys.
     as_json
         Print JSON.
     """
-    with _open_target(where) as opened:
-        found = [_record(key) for key in opened.list_keys(tenant)]
+    with _open_keys(where) as store:
+        records = [_record(key) for key in store.list_keys(tenant)]
     if as_json:
-        print(json.dumps({"keys": found}))
+        print(json.dumps({"keys": records}))
         return
-    shown = ("id", "tenant_id", "role", "name", "state", "created_at", "expires_at")
-    print(format_table(shown, (tuple(str(each[column] or "never") for column in shown) for each in found)))
+    columns = ("id", "tenant_id", "role", "name", "state", "created_at", "expires_at")
+    print(format_table(columns, (tuple(str(each[column] or "never") for column in columns) for each in records)))
 
 
 @keys.command
 def revoke(key_id: str, /, *, where: DataTarget = DEFAULT_TARGET, as_json: _AsJson = False) -> None:
-    """Revoke a key; within a minute it opens nothing any more.
+    """Revoke a key. It is rejected within a minute.
 
     Parameters
     ----------
     key_id
-        The key's id, from 'kho keys list': not the key itself.
+        The key's ID, from 'kho keys list', not the key itself.
     as_json
         Print JSON.
     """
-    with _open_target(where) as opened:
-        key = opened.revoke(key_id)
-    print(json.dumps(_record(key)) if as_json else f"Key {key.id} ({key.name}) is revoked since {key.revoked_at}.")
+    with _open_keys(where) as store:
+        key = store.revoke(key_id)
+    print(json.dumps(_record(key)) if as_json else f"Key {key.id} ({key.name}) was revoked at {key.revoked_at}.")
 
 
 def _record(key: ApiKey) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def _record(key: ApiKey) -> dict[str, Any]:
 
 
 @contextmanager
-def _open_target(where: DataTarget) -> Iterator[ApiKeys]:
+def _open_keys(where: DataTarget) -> Iterator[ApiKeys]:
     with open_stores(where):
         from shared.access.api_keys import ApiKeys  # reads its settings as it is imported
         from shared.config import config

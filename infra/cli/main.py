@@ -5,11 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import socket
-import sys
 from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 from cyclopts import App
@@ -21,12 +20,14 @@ from infra.cli.doctor.command import doctor
 from infra.cli.keys import keys
 from infra.cli.qdrant import qdrant
 from infra.cli.reindex import reindex
+from infra.cli.target import exit_with_error
 from infra.cli.tenants import tenant
 from infra.local.broker.limits import Limits
-from infra.local.data_folder import DataFolderInUse, lock_folder
-from infra.local.dynamodb import DURABLE, Engine, EngineFailed, connect
+from infra.local.data_folder import DataFolderError, lock_folder
+from infra.local.dynamodb import DURABLE, connect
 from infra.local.environment import point_at_store, prepare
 from infra.local.sockets import listen
+from infra.local.store import StoreUnavailable, start_engine
 from infra.local.template import load
 from shared.config import Auth  # noqa: TC001 - cyclopts reads it
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 app: Final = App(
     version=lambda: version("kho"),
     name="kho",
-    help="A storehouse for AI agents: documents, memory, experiences, knowledge and devices.",
+    help="A backend for AI agents: documents, memory, experiences, knowledge and devices.",
     config=Env("KHO_", command=False),
 )
 app.command(keys)
@@ -47,8 +48,8 @@ app.command(reindex)
 app.command(qdrant)
 _MQTT_PORT: Final = 1883
 _CONNECT_SECONDS: Final = 5
-_UNPACKING_SECONDS: Final = 10
-"""Of a PDF that a request waits for, and then for its embedding."""
+_PDF_SECONDS: Final = 10
+"""The time limit for extracting a PDF within a request, which then also waits for the embedding."""
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
@@ -67,46 +68,44 @@ def serve(  # noqa: PLR0913 - one argument an option
     qdrant_url: str = "",
     root: tuple[Path, ...] = (),
 ) -> None:
-    """Serve template.yaml on this machine, with everything embedded.
+    """Serve template.yaml on this machine, with every service embedded.
 
     Parameters
     ----------
     host
-        The address to listen on; any but a loopback address needs --auth required.
+        The address to listen on; an address other than loopback requires --auth required.
     port
-        The port of HTTP; 0 takes a free one.
+        The HTTP port; 0 chooses a free one.
     mqtt_port
-        The port of the devices' MQTT broker: 1883, or a free one where that is taken; 0 takes a free one.
+        The port of the devices' MQTT broker; 0 chooses a free one; default: 1883, or a free one if that is taken.
     mqtt_rate
-        How many messages a second one connection may publish, as with IoT Core; 0 lifts the limit.
+        The maximum number of messages a second that a connection may publish, as with IoT Core; 0: unlimited.
     mqtt_url
-        A broker such as mqtt://127.0.0.1:1883 to use in place of the embedded one; it lets in whom it knows.
+        An external broker such as mqtt://127.0.0.1:1883, with its own authentication; default: the embedded broker.
     mqtt_token
-        The password of the user 'kho' there, where it asks for one.
+        The external broker's password of the user 'kho', if it requires one.
     data
-        The folder that keeps all data.
+        The folder of all data.
     auth
-        open: everyone is the tenant 'local'. required: callers need a key, see 'kho keys create'.
+        open: every caller is the tenant 'local'. required: callers need a key, see 'kho keys create'.
     aws_endpoint
-        A DynamoDB endpoint to use in place of the embedded store.
+        A DynamoDB endpoint; default: the embedded store.
     qdrant_url
-        A Qdrant server to use in place of the embedded engine; KHO_QDRANT_KEY is its key.
+        A Qdrant server, with its key in KHO_QDRANT_KEY; default: the embedded engine.
     root
-        A folder whose files ingestions may read, where the address is a loopback one; without, the working folder.
+        A folder whose files ingestions may read, if the address is a loopback one; default: the working folder.
     """
     if auth == "open" and host not in _LOOPBACK:
-        _exit_with_error(
-            f"{host} is not a loopback address: serve it with --auth required, and make keys with 'kho keys create'."
+        exit_with_error(
+            f"{host} is not a loopback address: use --auth required, and create keys with 'kho keys create'."
         )
     template = load()
     data = data.resolve()
     with ExitStack() as stack:
         try:
             stack.enter_context(lock_folder(data))
-        except DataFolderInUse as error:
-            _exit_with_error(f"{error}. Choose another folder with --data.")
-        except OSError as error:
-            _exit_with_error(f"{data} cannot be used: {error.strerror}. Choose another folder with --data.")
+        except DataFolderError as error:
+            exit_with_error(f"{error}. Choose another folder with --data.")
         listener = _listen(host, port, "--port (KHO_PORT)")
         stack.callback(listener.close)
         mqtt_listener = None if mqtt_url else _listen_for_devices(host, mqtt_port)
@@ -123,10 +122,13 @@ def serve(  # noqa: PLR0913 - one argument an option
             passages=data / "passages",
             own_account=bool(aws_endpoint),
         )
-        store_url = _check_endpoint(aws_endpoint) if aws_endpoint else _start_store(stack, data)
+        try:
+            store_url = _check_endpoint(aws_endpoint) if aws_endpoint else start_engine(stack, data)
+        except StoreUnavailable as error:
+            exit_with_error(str(error))
         point_at_store(store_url)
 
-        from infra.local import iot_core  # they read their settings as they are imported
+        from infra.local import iot_core  # imported here: they read their settings at import
         from infra.local import serve as machine
         from shared.config import ConfigurationError, config
         from shared.language_model import language_model
@@ -135,7 +137,7 @@ def serve(  # noqa: PLR0913 - one argument an option
             config()
             language_model()
         except ConfigurationError as error:
-            _exit_with_error(str(error))
+            exit_with_error(str(error))
         if host in _LOOPBACK:
             _allow_reading(root or (Path(),))
         authorizing = auth == "required"
@@ -155,18 +157,18 @@ def serve(  # noqa: PLR0913 - one argument an option
 
 @app.command
 def generate(*, check: bool = False) -> None:
-    """Make the catalogue of methods and the reference pages from the functions.
+    """Generate files from the functions' declarations: the catalogue, nested templates and reference pages.
 
     Parameters
     ----------
     check
-        Change nothing; fail where something would change.
+        Write nothing, and fail if a file is out of date.
     """
     from infra.deploy.generate import generate_all
 
     stale = generate_all(write=not check)
     if check and stale:
-        _exit_with_error(f"Not what the functions say: {', '.join(stale)}. Run 'make generate'.")
+        exit_with_error(f"Out of date: {', '.join(stale)}. Run 'make generate'.")
 
 
 def _listen(host: str, port: int, option: str) -> socket.socket:
@@ -174,10 +176,10 @@ def _listen(host: str, port: int, option: str) -> socket.socket:
         return listen(host, port)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            _exit_with_error(f"Port {port} is taken. Stop what listens there, or choose another with {option}.")
-        _exit_with_error(f"Cannot listen on {host}, port {port}: {error.strerror}.")
+            exit_with_error(f"Port {port} is taken. Stop the process that uses it, or choose another with {option}.")
+        exit_with_error(f"Cannot listen on {host}, port {port}: {error.strerror}.")
     except OverflowError:
-        _exit_with_error(f"{port} is no port: {option} takes 0 to 65535.")
+        exit_with_error(f"{port} is not a port: {option} takes 0 to 65535.")
 
 
 def _listen_for_devices(host: str, port: int | None) -> socket.socket:
@@ -185,17 +187,17 @@ def _listen_for_devices(host: str, port: int | None) -> socket.socket:
         return _listen(host, port, "--mqtt-port (KHO_MQTT_PORT)")
     try:
         return listen(host, _MQTT_PORT)
-    except OSError:  # nobody asked for this port: another broker on the machine must not keep everything from starting
+    except OSError:  # the default port is taken, for example by another broker on this machine
         return _listen(host, 0, "--mqtt-port (KHO_MQTT_PORT)")
 
 
-def _allow_reading(roots: Sequence[Path], *, unpacking_seconds: int = _UNPACKING_SECONDS) -> None:
-    """Allow ingestions to read this machine's files under `roots`: the callers are on this machine."""
+def _allow_reading(roots: Sequence[Path], *, pdf_seconds: int = _PDF_SECONDS) -> None:
+    """Allow ingestions to read this machine's files under `roots`. All callers are on this machine."""
     from infra.agent.files.reader import FileReader
     from infra.agent.files.roots import Roots
     from shared.knowledge import file_source
 
-    file_source.use_reader(FileReader(Roots(roots), unpacking_seconds))
+    file_source.use_reader(FileReader(Roots(roots), pdf_seconds))
 
 
 def _check_broker(url: str) -> None:
@@ -203,8 +205,8 @@ def _check_broker(url: str) -> None:
     try:
         socket.create_connection((host, port), timeout=_CONNECT_SECONDS).close()
     except OSError as error:
-        _exit_with_error(
-            f"No broker answers at {url} ({error.strerror or 'no answer'}). Correct --mqtt-url, or leave it out."
+        exit_with_error(
+            f"No broker answers at {url} ({error.strerror or 'no answer'}). Correct --mqtt-url, or omit it."
         )
 
 
@@ -212,23 +214,10 @@ def _check_endpoint(endpoint: str) -> str:
     try:
         connect(endpoint).list_tables(Limit=1)
     except (ValueError, BotoCoreError, ClientError) as error:
-        _exit_with_error(
-            f"No DynamoDB answers at {endpoint} ({type(error).__name__}). Correct --aws-endpoint, or leave it out."
+        exit_with_error(
+            f"No DynamoDB answers at {endpoint} ({type(error).__name__}). Correct --aws-endpoint, or omit it."
         )
     return endpoint
-
-
-def _start_store(stack: ExitStack, data: Path) -> str:
-    try:
-        engine = Engine(data / "dynamodb.sqlite", data / "store.log")
-    except EngineFailed as error:
-        _exit_with_error(f"{error}. Its own words are in {data / 'store.log'}.")
-    stack.callback(engine.close)
-    return engine.url
-
-
-def _exit_with_error(message: str) -> NoReturn:
-    sys.exit(f"kho: {message}")
 
 
 def main() -> None:

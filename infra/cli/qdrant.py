@@ -1,4 +1,4 @@
-"""`kho qdrant`: the Qdrant cluster that passages and experiences are kept in."""
+"""`kho qdrant`: the Qdrant cluster of passages and experiences."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from cyclopts import App
 
 from infra.cli.target import DEFAULT_TARGET, DataTarget, exit_with_error, open_stores
 
-qdrant: Final = App(name="qdrant", help="The Qdrant cluster that passages and experiences are kept in.")
+qdrant: Final = App(name="qdrant", help="The Qdrant cluster of passages and experiences.")
 
 
 @qdrant.command
 def prepare(*, where: DataTarget = DEFAULT_TARGET) -> None:
-    """Make the collections with all that searches need of them; what is there already stays as it is.
+    """Create the collections and their payload indexes, if they do not exist.
 
-    Functions do so themselves where they find none: this tells beforehand whether address, key and model are right.
+    Functions create them as well. This command checks address, key and model beforehand.
     """
     with open_stores(where):
         from shared.config import ConfigurationError, config
@@ -24,10 +24,10 @@ def prepare(*, where: DataTarget = DEFAULT_TARGET) -> None:
         from shared.services.experience_index import COLLECTION
 
         if not config().qdrant_url:
-            exit_with_error("There is no Qdrant cluster: deploy with QdrantUrl, or set KHO_QDRANT_URL.")
+            exit_with_error("No Qdrant cluster is configured: deploy with QdrantUrl, or set KHO_QDRANT_URL.")
         try:
-            for opened in (knowledge_index(), open_exhaustive_search(COLLECTION)):
-                opened.close()
+            for index in (knowledge_index(), open_exhaustive_search(COLLECTION)):
+                index.close()
         except ConfigurationError as error:
             exit_with_error(f"{error}.")
         name = config().qdrant_collection

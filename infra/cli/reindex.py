@@ -1,4 +1,4 @@
-"""`kho reindex`: make the index what DynamoDB says."""
+"""`kho reindex`: bring the index up to date with DynamoDB."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ def reindex(
     *,
     tenant: str = "",
     collection: str = "",
-    anew: _Flag = False,
+    force: Annotated[bool, Parameter(name="--anew", negative=())] = False,
     where: DataTarget = DEFAULT_TARGET,
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
 ) -> None:
-    """Make the index what the documents are: index what it lacks, forget what is no more.
+    """Bring the index up to date with DynamoDB: index missing documents and remove deleted ones.
 
-    It may be broken off and repeated: what is done is not done again.
+    The command can be interrupted and repeated. It skips documents that are up to date.
 
     Parameters
     ----------
     tenant
-        Only this tenant's.
+        Only this tenant.
     collection
-        Only this collection of research-agent; or agent-data: the documents; or experiences, which no tenant has.
-    anew
-        Index what the index has already, too.
+        Only this collection of research-agent, or 'agent-data' for documents, or 'experiences', which have no tenant.
+    force
+        Also index documents that are up to date.
     as_json
         Print JSON.
     """
@@ -53,9 +53,9 @@ def reindex(
         from shared.config import ConfigurationError, config
 
         if not config().has_index:
-            exit_with_error("There is no index: deploy with QdrantUrl, or set KHO_QDRANT_URL.")
+            exit_with_error("No index is configured: deploy with QdrantUrl, or set KHO_QDRANT_URL.")
         if running and not config().qdrant_url:
-            exit_with_error("The running 'kho serve' has the index: stop it first, and start it again afterwards.")
+            exit_with_error("The running 'kho serve' has locked the index: stop it first, and restart it afterwards.")
         from shared.knowledge.index import knowledge_index
 
         try:
@@ -63,18 +63,18 @@ def reindex(
         except ConfigurationError as error:
             exit_with_error(f"{error}.")
         try:
-            done = _Reindexer(index, tenant, collection, anew=anew).run()
+            done = _Reindexer(index, tenant, collection, force=force).run()
         finally:
             index.close()
     if as_json:
         print(json.dumps({part: done[part] for part in _PARTS}))
     else:
-        print(f"{done['indexed']} documents indexed, {done['unchanged']} were already, {done['removed']} removed.")
+        print(f"{done['indexed']} documents indexed, {done['unchanged']} unchanged, {done['removed']} removed.")
 
 
 @dataclass(frozen=True, slots=True)
 class _IndexTask:
-    """One document to be made what it is: `scope` are its points, `rebuild` tells whether there was anything to do."""
+    """The reindexing of one document: `scope` selects its points, `rebuild` returns whether the index was stale."""
 
     scope: Scope
     rebuild: Callable[[], bool]
@@ -82,36 +82,39 @@ class _IndexTask:
 
 @dataclass(slots=True)
 class _Reindexer:
-    """What the index knew before is looked at first: whatever the tables then do not have is nobody's."""
+    """One run of `kho reindex`.
+
+    The index is listed before the tables, so that documents added meanwhile are not taken for deleted ones.
+    """
 
     index: PassageIndex
     tenant: str
     collection: str
-    anew: bool
+    force: bool
     done: Counter[str] = field(default_factory=Counter)
-    meant: set[str] = field(default_factory=set)
+    rebuilt: set[str] = field(default_factory=set)
     """The ids of the collections that are rebuilt."""
 
     def run(self) -> Counter[str]:
-        """Rebuild, and show how far it is; how many documents were indexed, unchanged and removed."""
+        """Rebuild the index with a progress bar. Return the numbers of indexed, unchanged and removed documents."""
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         orphans = self.index.documents(self.tenant)
         with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-            for name, works in self._parts():
-                for work in progress.track(works, description=escape(name)):
-                    orphans.discard(work.scope)
-                    self.done["indexed" if work.rebuild() else "unchanged"] += 1
+            for name, tasks in self._collections():
+                for task in progress.track(tasks, description=escape(name)):
+                    orphans.discard(task.scope)
+                    self.done["indexed" if task.rebuild() else "unchanged"] += 1
         for scope in orphans:
-            if not self.collection or self.meant.intersection(scope.collections or ()):
+            if not self.collection or self.rebuilt.intersection(scope.collections or ()):
                 self.index.erase(scope)
                 self.done["removed"] += 1
         return self.done
 
-    def _parts(self) -> Iterator[tuple[str, list[_IndexTask]]]:
-        """Each collection's work; when the next is asked for, it has been done."""
+    def _collections(self) -> Iterator[tuple[str, list[_IndexTask]]]:
+        """Yield each collection's tasks. The caller runs them before it requests the next collection."""
         from shared.config import config
         from shared.dynamodb import Table
         from shared.knowledge import keys
@@ -120,19 +123,19 @@ class _Reindexer:
         from shared.services.document_index import COLLECTION
 
         if self.collection in ("", COLLECTION):
-            self.meant.add(COLLECTION)
+            self.rebuilt.add(COLLECTION)
             yield COLLECTION, list(self._documents())
         if self.collection in ("", _EXPERIENCES) and not self.tenant:
             yield from self._experiences()
         table = Table(config().knowledge_table)
         for pk, name in list(table.keys(keys.collections(self.tenant))):
             tenant_id = pk.removesuffix(keys.collections(""))
-            found = CollectionStore(table, tenant_id).find(name)
-            if found is None or self.tenant not in ("", tenant_id) or self.collection not in ("", name):
+            collection = CollectionStore(table, tenant_id).find(name)
+            if collection is None or self.tenant not in ("", tenant_id) or self.collection not in ("", name):
                 continue
-            self.meant.add(found.id)
-            yield f"{tenant_id}: {name}", list(self._collected(table, tenant_id, found))
-            CollectionStore(table, tenant_id).note_space(found, current_space())
+            self.rebuilt.add(collection.id)
+            yield f"{tenant_id}: {name}", list(self._collection_documents(table, tenant_id, collection))
+            CollectionStore(table, tenant_id).note_space(collection, current_space())
 
     def _experiences(self) -> Iterator[tuple[str, list[_IndexTask]]]:
         from shared.config import config
@@ -145,7 +148,7 @@ class _Reindexer:
         if ids:
             yield (
                 _EXPERIENCES,
-                [_IndexTask(scope_of(COLLECTION, id_), partial(index_experience, id_, force=self.anew)) for id_ in ids],
+                [_IndexTask(scope_of(COLLECTION, id_), partial(index_experience, id_, force=self.force)) for id_ in ids],
             )
             open_exhaustive_search(COLLECTION).close()
 
@@ -161,9 +164,9 @@ class _Reindexer:
             tenant_id, document_id = keys.document_of(pk)
             if self.tenant in ("", tenant_id):
                 scope = scope_of(DocumentRef(tenant_id, COLLECTION, document_id))
-                yield _IndexTask(scope, partial(refresh_document, tenant_id, document_id, force=self.anew))
+                yield _IndexTask(scope, partial(refresh_document, tenant_id, document_id, force=self.force))
 
-    def _collected(self, table: Table, tenant_id: str, collection: Collection) -> Iterator[_IndexTask]:
+    def _collection_documents(self, table: Table, tenant_id: str, collection: Collection) -> Iterator[_IndexTask]:
         from shared.knowledge.documents import CollectionDocuments
         from shared.knowledge.index import scope_of
         from shared.knowledge.passages import DocumentRef
@@ -171,4 +174,4 @@ class _Reindexer:
         documents = CollectionDocuments(table, tenant_id, collection, self.index)
         for path in documents.all_paths():
             scope = scope_of(DocumentRef(tenant_id, collection.id, path))
-            yield _IndexTask(scope, partial(documents.rebuild, path, anew=self.anew))
+            yield _IndexTask(scope, partial(documents.rebuild, path, anew=self.force))

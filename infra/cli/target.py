@@ -1,4 +1,4 @@
-"""Reaching the stores from a command: this machine's, served or not, or a deployed stack's."""
+"""The choice of data for operators' commands: this machine's data folder, served or not, or a deployed stack."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from cyclopts import Parameter
 
-from infra.local.data_folder import DataFolderInUse, lock_folder, read_server_info
-from infra.local.dynamodb import DURABLE, Engine, EngineFailed, connect, create_tables
-from infra.local.environment import point_at_store, prepare
-from infra.local.template import load
+from infra.local.data_folder import DataFolderError, server_or_lock
+from infra.local.store import StoreUnavailable, open_store
 from shared import dynamodb
 from shared.rpc.errors import KhoError
 from shared.telemetry import logger
@@ -34,16 +32,16 @@ _ANY_FUNCTION: Final = "endpoints-health"
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True)
 class DataTarget:
-    """Whose data.
+    """The data of a command.
 
     Parameters
     ----------
     data
-        The data folder of 'kho serve'; it may be running.
+        The data folder of 'kho serve', which may be running.
     aws_endpoint
-        The DynamoDB endpoint that 'kho serve' is given, if it is given one.
+        The DynamoDB endpoint of 'kho serve', if it uses one.
     stack
-        A deployed stack's name; your own AWS credentials are used.
+        The name of a deployed stack, accessed with your own AWS credentials.
     """
 
     data: Path = Path(".kho")
@@ -56,9 +54,9 @@ DEFAULT_TARGET: Final = DataTarget()
 
 @contextmanager
 def open_stores(where: DataTarget) -> Iterator[ServerInfo | None]:
-    """Let `shared.config` name the stores of `where`, and tell of the server that runs on them here.
+    """Configure `shared.config` for the stores of `where`. Yield the local server that runs on them, if there is one.
 
-    What goes wrong there ends the command in one line.
+    An error ends the command with one line.
     """
     from botocore.exceptions import BotoCoreError, ClientError
 
@@ -78,7 +76,7 @@ def open_stores(where: DataTarget) -> Iterator[ServerInfo | None]:
 
 
 def table_name(definition: TableDefinition) -> str:
-    """The name that the settings give a table of the template."""
+    """Return the configured name of a table of the template."""
     from shared.config import config
 
     name: str = getattr(config(), f"{definition.logical.removesuffix('Table').lower()}_table")
@@ -86,32 +84,32 @@ def table_name(definition: TableDefinition) -> str:
 
 
 def exit_with_error(message: str) -> NoReturn:
-    """End the command with what went wrong, and what to do."""
+    """End the command with an error message."""
     sys.exit(f"kho: {message}")
 
 
 def _apply_stack_settings(stack: str) -> None:
-    """Take the settings that the stack's functions have."""
+    """Use the environment variables of the stack's functions."""
     import boto3
 
     if boto3.Session().get_credentials() is None:
         exit_with_error("No AWS credentials were found. Sign in first, as for the AWS command line.")
     client = boto3.client("lambda")
     try:
-        found = client.get_function_configuration(FunctionName=f"{stack}-{_ANY_FUNCTION}")
+        function = client.get_function_configuration(FunctionName=f"{stack}-{_ANY_FUNCTION}")
     except client.exceptions.ResourceNotFoundException:
         exit_with_error(
             f"There is no stack '{stack}' of Kho in {client.meta.region_name}. Correct --stack, or choose its region."
         )
-    os.environ.update(found["Environment"]["Variables"])
+    os.environ.update(function["Environment"]["Variables"])
     os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"
-    # The stack's own level is for its functions: here lines of the log would stand in a command's answer.
+    # The stack's log level is for its functions. Log lines would mix with the command's output.
     logger.setLevel(logging.CRITICAL)
     dynamodb.override_client(_operator_client())
 
 
 def _operator_client() -> DynamoDBClient:
-    """A client as whoever types the command is signed in, by a profile or a proxy too."""
+    """Return a client with the operator's credentials, profile and proxy."""
     import boto3
     from botocore.config import Config
 
@@ -120,29 +118,13 @@ def _operator_client() -> DynamoDBClient:
 
 
 def _open_local(where: DataTarget, stack: ExitStack) -> ServerInfo | None:
-    """Have this process use the machine's store, which a running server has, or which is started for the moment."""
+    """Use the store of the running server, or start the store for this command."""
     data = where.data.resolve()
-    template = load()
-    prepare(template, auth="required", log_file=data / "kho.log", passages=data / "passages")
     try:
-        running = read_server_info(data)
-        if running is None:
-            stack.enter_context(lock_folder(data))
-        url = running["store_url"] if running else where.aws_endpoint or _start_engine(stack, data)
-    except (DataFolderInUse, EngineFailed) as error:
-        exit_with_error(f"{error}.")
-    except OSError as error:
-        exit_with_error(f"{data} cannot be used: {error.strerror}. Choose another folder with --data.")
-    point_at_store(url)
-    create_tables(connect(url), template.tables)
+        running = server_or_lock(data, stack)
+        open_store(stack, data, auth="required", url=running["store_url"] if running else where.aws_endpoint)
+    except DataFolderError as error:
+        exit_with_error(f"{error}. Choose another folder with --data.")
+    except StoreUnavailable as error:
+        exit_with_error(str(error))
     return running
-
-
-def _start_engine(stack: ExitStack, data: Path) -> str:
-    if not DURABLE:
-        exit_with_error(
-            "This platform has no durable local store: start 'kho serve' first, and repeat this while it runs."
-        )
-    engine = Engine(data / "dynamodb.sqlite", data / "store.log")
-    stack.callback(engine.close)
-    return engine.url

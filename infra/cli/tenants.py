@@ -1,4 +1,4 @@
-"""`kho tenant`: hand over, or remove, all that is a tenant's."""
+"""`kho tenant`: export or erase all data of a tenant."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
     from shared.dynamodb import Item, Table
 
-tenant: Final = App(name="tenant", help="All that is a tenant's: hand it over, or remove it.")
+tenant: Final = App(name="tenant", help="Export or erase all data of a tenant.")
 
 _NOT_BY_TENANT: Final = ("AccessTable", "ExperiencesTable")
-"""Keys are looked up before anyone knows the tenant; experiences are everybody's."""
+"""Tables whose keys do not begin with a tenant: API keys are looked up by their hash, and experiences are shared."""
 
 
 @tenant.command
 def export(tenant_id: str, /, *, to: Path, where: DataTarget = DEFAULT_TARGET) -> None:
-    """Write all that is a tenant's, deleted documents and audit logs included, as lines of JSON.
+    """Write all data of a tenant as JSON Lines, including deleted documents and audit logs.
 
     Parameters
     ----------
     tenant_id
         The tenant.
     to
-        A folder for the files; it is made.
+        The folder of the files; it is created if necessary.
     """
     _require_tenant(tenant_id)
     with open_stores(where):
@@ -58,33 +58,33 @@ def export(tenant_id: str, /, *, to: Path, where: DataTarget = DEFAULT_TARGET) -
 def erase(
     tenant_id: str, /, *, where: DataTarget = DEFAULT_TARGET, yes: Annotated[bool, Parameter(negative=())] = False
 ) -> None:
-    """Remove all that is a tenant's, keys too, for good; it can be repeated where it was broken off.
+    """Remove all data and API keys of a tenant permanently. If it is interrupted, repeat it.
 
     Parameters
     ----------
     tenant_id
         The tenant.
     yes
-        Do not ask.
+        Skip the confirmation.
     """
     _require_tenant(tenant_id)
     if not yes and not _confirm(tenant_id):
-        exit_with_error("Nothing was removed. Repeat the tenant's name when asked, or give --yes.")
+        exit_with_error("Nothing was removed. Repeat the tenant's name when asked, or use --yes.")
     with open_stores(where) as running:
         from shared.config import config
         from shared.knowledge.index import knowledge_index
 
         if running and not config().qdrant_url:
-            exit_with_error("The running 'kho serve' has the index: stop it first, and start it again afterwards.")
+            exit_with_error("The running 'kho serve' has locked the index: stop it first, and restart it afterwards.")
         keys = _erase_keys(tenant_id)
         removed = 0
-        while found := sum(_erase_items(table, tenant_id) for table in _tables()):
-            removed += found  # until nobody who was still writing has left anything
+        while count := sum(_erase_items(table, tenant_id) for table in _tables()):
+            removed += count  # repeat until calls in progress have not added items
         if config().has_index:
             knowledge_index().delete_tenant(tenant_id)
-    print(f"{removed} items and {keys} keys of {tenant_id} are removed.")
+    print(f"Removed {removed} items and {keys} keys of {tenant_id}.")
     if keys:
-        print("A key lives a minute longer than it is there: repeat this after that.")
+        print("Removed keys remain valid for up to a minute: repeat this command then.")
 
 
 def _require_tenant(tenant_id: str) -> None:
@@ -95,7 +95,7 @@ def _require_tenant(tenant_id: str) -> None:
 def _confirm(tenant_id: str) -> bool:
     if not sys.stdin.isatty():
         return False
-    return input(f"This removes all of {tenant_id} for good. Its name again: ") == tenant_id
+    return input(f"This permanently removes all data of {tenant_id}. Repeat its name: ") == tenant_id
 
 
 def _tables() -> Iterator[Table]:
@@ -107,14 +107,14 @@ def _tables() -> Iterator[Table]:
 
 
 def _items(tenant_id: str) -> Iterator[dict[str, Any]]:
-    """Every item as it is stored."""
+    """Yield every item as it is stored."""
     for table in _tables():
         for page in table.scan(f"{tenant_id}#"):
             yield from ({"table": table.name, "item": item} for item in page)
 
 
 def _documents(tenant_id: str) -> Iterator[dict[str, Any]]:
-    """Each revision of each document."""
+    """Yield each revision of each document."""
     from shared.config import config
     from shared.documents import keys
     from shared.documents.body_store import BodyStore
@@ -135,7 +135,7 @@ def _documents(tenant_id: str) -> Iterator[dict[str, Any]]:
 
 
 def _conversations(tenant_id: str) -> Iterator[dict[str, Any]]:
-    """Each conversation with its messages and its summary."""
+    """Yield each conversation with its messages and its summary."""
     from shared.config import config
     from shared.dynamodb import Keys, Table
     from shared.memory import keys
@@ -145,12 +145,12 @@ def _conversations(tenant_id: str) -> Iterator[dict[str, Any]]:
         for header in page:
             conversation_id = header["pk"].removeprefix(keys.conversation(tenant_id, ""))
             partition = keys.messages(tenant_id, header["generation"])
-            said = [item for part in table.query(partition, Keys.after(" ")) for item in part]
-            yield {"conversation_id": conversation_id, "said": [_without_keys(item) for item in said]}
+            items = [item for part in table.query(partition, Keys.after(" ")) for item in part]
+            yield {"conversation_id": conversation_id, "said": [_without_key(item) for item in items]}
 
 
 def _knowledge(tenant_id: str) -> Iterator[dict[str, Any]]:
-    """Each document of each collection, with its text."""
+    """Yield each document of each collection, with its text."""
     from shared.config import config
     from shared.dynamodb import Keys, Table
     from shared.knowledge import keys
@@ -174,21 +174,21 @@ def _erase_keys(tenant_id: str) -> int:
     from shared.dynamodb import Table
 
     table = Table(config().access_table)
-    mine = [key.id for key in ApiKeys(table).list_keys(tenant_id)]
-    table.delete_all((keys.PARTITION, key_id) for key_id in mine)
-    return len(mine)
+    key_ids = [key.id for key in ApiKeys(table).list_keys(tenant_id)]
+    table.delete_all((keys.PARTITION, key_id) for key_id in key_ids)
+    return len(key_ids)
 
 
 def _erase_items(table: Table, tenant_id: str) -> int:
-    """Delete what the table has of the tenant, and what leads to it; how many items that were."""
+    """Delete the tenant's items, and the index items of its devices. Return the number of the tenant's items."""
     from shared.devices import keys as devices
 
     removed = 0
     for page in table.scan(f"{tenant_id}#"):
-        found = [(item["pk"], item["sk"]) for item in page]
-        owned = [(devices.owner(sk), devices.OWNER) for pk, sk in found if pk == devices.devices(tenant_id)]
-        table.delete_all(owned + found)
-        removed += len(found)
+        items = [(item["pk"], item["sk"]) for item in page]
+        owners = [(devices.owner(sk), devices.OWNER) for pk, sk in items if pk == devices.devices(tenant_id)]
+        table.delete_all(owners + items)
+        removed += len(items)
     return removed
 
 
@@ -196,17 +196,17 @@ def _write(file: Path, records: Iterator[dict[str, Any]]) -> int:
     count = 0
     with file.open("w", encoding="utf-8") as lines:
         for record in records:
-            lines.write(json.dumps(record, ensure_ascii=False, default=_plain) + "\n")
+            lines.write(json.dumps(record, ensure_ascii=False, default=_to_json) + "\n")
             count += 1
     return count
 
 
-def _without_keys(item: Item) -> Item:
+def _without_key(item: Item) -> Item:
     return {name: value for name, value in item.items() if name != "pk"}
 
 
-def _plain(value: Any) -> Any:
-    """What JSON does not know, in what it knows."""
+def _to_json(value: Any) -> Any:
+    """Convert a DynamoDB number or binary value to a JSON value."""
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     return {"base64": base64.b64encode(bytes(value)).decode("ascii")}

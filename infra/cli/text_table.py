@@ -1,4 +1,4 @@
-"""Records as a table to read."""
+"""Plain-text tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def format_table(heading: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    """The rows under their heading, each column as wide as what it holds."""
+    """Format the rows under their heading. Each column is as wide as its longest cell."""
     table = [heading, *rows]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in table)

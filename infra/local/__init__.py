@@ -1,1 +1,1 @@
-"""One machine: the template served with everything embedded."""
+"""The local server: the template on one machine, with every service embedded."""

@@ -1,4 +1,4 @@
-"""One line a request on the terminal, which must never hold a request back."""
+"""The access log on the terminal. It never delays a request."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ _MAX_WAITING: Final = 1000
 
 
 class AccessLog(threading.Thread):
-    """Writes lines as the terminal takes them; where nobody reads, it drops them."""
+    """A thread that writes lines as fast as the terminal takes them and drops lines when its queue is full."""
 
     def __init__(self) -> None:
         super().__init__(name="terminal", daemon=True)
         self._lines: queue.Queue[str] = queue.Queue(_MAX_WAITING)
 
     def access(self, method: str, path: str, status: int, seconds: float) -> None:
-        """Tell of one request."""
-        shown = path.encode("unicode_escape").decode("ascii")
+        """Log one request."""
+        escaped = path.encode("unicode_escape").decode("ascii")
         with contextlib.suppress(queue.Full):
-            self._lines.put_nowait(f"{time.strftime('%H:%M:%S')} {method} {shown} {status} {seconds * 1000:.0f} ms\n")
+            self._lines.put_nowait(f"{time.strftime('%H:%M:%S')} {method} {escaped} {status} {seconds * 1000:.0f} ms\n")
 
     def run(self) -> None:
-        """Write what comes, until nobody can read it any more."""
+        """Write lines until the output is closed."""
         while True:
             line = self._lines.get()
             try:

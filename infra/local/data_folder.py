@@ -1,20 +1,23 @@
-"""The data folder of one machine: one server at a time, and where it can be reached."""
+"""The data folder of one machine: its lock, and the addresses of the server that runs on it."""
 
 from __future__ import annotations
 
 import json
+import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, TypedDict
+from typing import IO, TYPE_CHECKING, Final, TypedDict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import ExitStack
     from pathlib import Path
 
-_SERVING: Final = "serving.json"
+_SERVER_INFO: Final = "serving.json"
+_POLL_SECONDS: Final = 0.1
 
 
 class ServerInfo(TypedDict):
-    """Where a running server's parts can be reached."""
+    """The addresses of a running server's parts."""
 
     pid: int
     address: str
@@ -24,51 +27,85 @@ class ServerInfo(TypedDict):
     data_plane_url: str
 
 
-class DataFolderInUse(Exception):
-    """Another server is using this folder."""
+class DataFolderError(Exception):
+    """The data folder cannot be used."""
+
+
+class DataFolderInUse(DataFolderError):
+    """Another process has locked the data folder."""
 
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Have the folder to oneself; the lock goes with the process, however it ends."""
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except FileExistsError:
-        raise DataFolderInUse(f"{folder} is a file, not a folder") from None
-    with (folder / "lock").open("w") as lock:
+    """Lock the folder for this process. The operating system releases the lock when the process ends."""
+    with _open_lock(folder) as lock:
         _lock(lock.fileno(), folder)
-        # Left by a server that was killed, it would lead to what is no longer there.
-        (folder / _SERVING).unlink(missing_ok=True)
+        # A server that was killed left it behind.
+        (folder / _SERVER_INFO).unlink(missing_ok=True)
         try:
             yield
         finally:
-            (folder / _SERVING).unlink(missing_ok=True)
+            (folder / _SERVER_INFO).unlink(missing_ok=True)
 
 
-def write_server_info(folder: Path, serving: ServerInfo) -> None:
-    """Tell other commands on this machine where the server's parts are."""
-    file = folder / _SERVING
+def write_server_info(folder: Path, info: ServerInfo) -> None:
+    """Store the server's addresses for other commands on this machine."""
+    file = folder / _SERVER_INFO
     file.touch(mode=0o600)
-    file.write_text(json.dumps(serving))
+    file.write_text(json.dumps(info))
 
 
 def read_server_info(folder: Path) -> ServerInfo | None:
-    """Where the folder's running server can be reached, if there is one."""
+    """Return the addresses of the server that runs on the folder, if there is one."""
     try:
         with lock_folder(folder):
             return None
     except DataFolderInUse:
         try:
-            found: ServerInfo = json.loads((folder / _SERVING).read_text())
-        except FileNotFoundError:
+            info: ServerInfo = json.loads((folder / _SERVER_INFO).read_text())
+        except (FileNotFoundError, ValueError):
             raise DataFolderInUse(f"another command is starting in {folder}; try again in a moment") from None
-        return found
+        return info
+
+
+def running_server(folder: Path) -> ServerInfo | None:
+    """Return the addresses of the server that runs on the folder, without creating the folder."""
+    return read_server_info(folder.resolve()) if (folder / _SERVER_INFO).exists() else None
+
+
+def server_or_lock(folder: Path, stack: ExitStack, *, wait_seconds: float = 0.0) -> ServerInfo | None:
+    """Return the server that runs on the folder. Without one, lock the folder until `stack` is closed.
+
+    Wait at most `wait_seconds` for another command that has locked it.
+    """
+    deadline = time.monotonic() + wait_seconds
+    while True:
+        try:
+            if running := read_server_info(folder):
+                return running
+            stack.enter_context(lock_folder(folder))
+        except DataFolderInUse:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(_POLL_SECONDS)
+        else:
+            return None
+
+
+def _open_lock(folder: Path) -> IO[str]:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return (folder / "lock").open("w")
+    except FileExistsError:
+        raise DataFolderError(f"{folder} is a file, not a folder") from None
+    except OSError as error:
+        raise DataFolderError(f"{folder} cannot be used: {error.strerror}") from None
 
 
 def _lock(descriptor: int, folder: Path) -> None:
     try:
         import fcntl
-    except ImportError:  # Windows has no such locks; there the store's own must do
+    except ImportError:  # Windows has no such locks; there the store's own lock protects the data
         return
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

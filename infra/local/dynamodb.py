@@ -1,4 +1,4 @@
-"""The DynamoDB engine of one machine: `dynoxide` on a file in the data folder, or moto where there is none."""
+"""The local DynamoDB engine: `dynoxide` on a file in the data folder, or moto on platforms without it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class EngineFailed(Exception):
 
 
 class Engine:
-    """A DynamoDB endpoint on this machine, which ends when this process does, however it ends."""
+    """A DynamoDB endpoint on this machine. It ends with this process, even if the process is killed."""
 
     def __init__(self, file: Path, log: Path) -> None:
         self._log = log
@@ -51,7 +51,7 @@ class Engine:
         threading.Thread(target=self._keep_running, name="store", daemon=True).start()
 
     def close(self) -> None:
-        """End the engine; what it has acknowledged is on disk."""
+        """End the engine. Every acknowledged write is on disk."""
         self._closing.set()
         self._end()
 
@@ -64,7 +64,7 @@ class Engine:
             self._process.wait()
 
     def _start_on_free_port(self, file: Path) -> None:
-        """Start the engine. Choose another port if it ends: another process may have taken the first one meanwhile."""
+        """Start the engine. Try another port if it ends: another process may have taken the first one meanwhile."""
         for attempts_left in reversed(range(_START_ATTEMPTS)):
             host = _loopback_host()
             port = _free_port()
@@ -88,13 +88,13 @@ class Engine:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                # Not stopped by the terminal's Ctrl-C: requests that are under way still need it.
+                # A session of its own, so that the terminal's Ctrl-C does not stop it: requests in progress need it.
                 start_new_session=True,
                 preexec_fn=end_with_parent if platform.system() == "Linux" else None,  # noqa: PLW1509 - one system call
             )
 
     def _keep_running(self) -> None:
-        """Start the engine again should it die: what it has acknowledged is on disk."""
+        """Restart the engine whenever it ends. Every acknowledged write is on disk."""
         while not self._closing.is_set():
             self._process.wait()
             if not self._closing.wait(_RESTART_SECONDS):
@@ -116,7 +116,7 @@ class Engine:
 
 
 def connect(url: str) -> DynamoDBClient:
-    """A client of the engine at `url`."""
+    """Return a client of the engine at `url`."""
     settings = Config(retries={"total_max_attempts": 1}, connect_timeout=1, read_timeout=30, proxies={})
     return boto3.client("dynamodb", endpoint_url=url, config=settings)
 
@@ -138,9 +138,9 @@ def _moto(host: str, port: int) -> list[str]:
 
 
 def _loopback_host() -> str:
-    """Choose a random loopback address, which a web page cannot scan for: the engine answers any signature and origin.
+    """Choose a random loopback address. A web page cannot scan for it, and the engine accepts any signature and origin.
 
-    macOS has 127.0.0.1 alone.
+    macOS has only 127.0.0.1.
     """
     if platform.system() == "Darwin":
         return "127.0.0.1"
@@ -156,5 +156,5 @@ def _free_port() -> int:
 
 
 def end_with_parent() -> None:
-    """Have Linux kill this process when its parent is gone, though the parent be killed itself."""
+    """Make Linux kill this process when its parent ends, even if the parent is killed."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""The settings that functions find on one machine, in place of those that the template gives them on AWS."""
+"""The environment variables of functions on one machine. On AWS, the template sets them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from infra.local.template import Template
 
 
-_MAY_BE_BEDROCK: Final = ("KHO_MODEL_PROVIDER", "KHO_EMBEDDER", "KHO_RERANKER")
+_BEDROCK_SETTINGS: Final = ("KHO_MODEL_PROVIDER", "KHO_EMBEDDER", "KHO_RERANKER")
 
 _EMBEDDED: Final = {"KHO_EMBEDDER": "embedded", "KHO_RERANKER": "late-interaction"}
-"""What one machine does by itself, which on AWS others do."""
+"""Models that run in this process. On AWS, services run them."""
 _CREDENTIALS: Final = ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
 
 
@@ -26,11 +26,14 @@ def prepare(
     passages: Path | None = None,
     own_account: bool = False,
 ) -> None:
-    """Set this process's environment; what the operator has set stays, credentials only where AWS is really asked."""
-    given = {name: value for name, value in os.environ.items() if value}
-    os.environ.update(template.environment | _EMBEDDED | given)
+    """Set this process's environment. Variables that the operator has set keep their values.
+
+    AWS credentials are removed unless Bedrock or the operator's own account is used.
+    """
+    configured = {name: value for name, value in os.environ.items() if value}
+    os.environ.update(template.environment | _EMBEDDED | configured)
     os.environ["KHO_AUTH"] = auth
-    # One region for boto3, which knows the one name, and for all others, who prefer the other.
+    # boto3 reads AWS_DEFAULT_REGION, our client AWS_REGION; set both.
     os.environ["AWS_REGION"] = os.environ.setdefault("AWS_DEFAULT_REGION", os.environ.get("AWS_REGION", "us-east-1"))
     os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"
     if log_file:
@@ -38,20 +41,20 @@ def prepare(
     if passages:
         os.environ.setdefault("KHO_QDRANT_FOLDER", str(passages))
     _bypass_proxy("127.0.0.1,localhost,::1")
-    asked = own_account or any(os.environ.get(name) == "bedrock" for name in _MAY_BE_BEDROCK)
-    if not (asked and _has_credentials()):
-        _forget_account()
+    uses_aws = own_account or any(os.environ.get(name) == "bedrock" for name in _BEDROCK_SETTINGS)
+    if not (uses_aws and _has_credentials()):
+        _remove_credentials()
 
 
 def point_at_store(url: str) -> None:
-    """Have every function use the store at `url`, whatever else is configured: never a real account by accident."""
+    """Make every function use the store at `url`, whatever else is configured: never a real account by accident."""
     os.environ["AWS_ENDPOINT_URL_DYNAMODB"] = os.environ["AWS_ENDPOINT_URL_DYNAMODB_STREAMS"] = url
     os.environ["AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"] = "false"
     _bypass_proxy(str(urlsplit(url).hostname))
 
 
 def _bypass_proxy(hosts: str) -> None:
-    """Make clients connect to `hosts` directly, whatever proxy is configured."""
+    """Make clients connect to `hosts` directly, even if a proxy is configured."""
     for name in ("NO_PROXY", "no_proxy"):
         os.environ[name] = ",".join(filter(None, [os.environ.get(name), hosts]))
 
@@ -60,13 +63,13 @@ def _has_credentials() -> bool:
     if any(os.environ.get(name) for name in _CREDENTIALS):
         return True
     files = {"AWS_SHARED_CREDENTIALS_FILE": "~/.aws/credentials", "AWS_CONFIG_FILE": "~/.aws/config"}
-    return any(Path(os.environ.get(name, usual)).expanduser().is_file() for name, usual in files.items())
+    return any(Path(os.environ.get(name, default)).expanduser().is_file() for name, default in files.items())
 
 
-def _forget_account() -> None:
-    """Let nothing that is configured for a real account reach the stores here, which ask for no credentials at all."""
+def _remove_credentials() -> None:
+    """Replace AWS credentials by dummies: the local stores need none, and real ones must not reach them."""
     for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_SESSION_TOKEN"):
         os.environ.pop(name, None)
     os.environ["AWS_CONFIG_FILE"] = os.environ["AWS_SHARED_CREDENTIALS_FILE"] = os.devnull
-    # boto3 signs nothing without.
+    # boto3 does not sign requests without credentials.
     os.environ["AWS_ACCESS_KEY_ID"] = os.environ["AWS_SECRET_ACCESS_KEY"] = "local"  # noqa: S105 - no secret

@@ -1,10 +1,10 @@
-"""How many files, and so connections, this process may have open."""
+"""The limit of open files, and so of connections, of this process."""
 
 from __future__ import annotations
 
 
 def raise_open_files() -> None:
-    """Allow this process as many open files as the system lets it: each device is one."""
+    """Raise the limit of open files to 65,536 or the system's hard limit. Each device's connection is one file."""
     try:
         import resource
     except ImportError:  # Windows has no such limit

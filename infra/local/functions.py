@@ -1,4 +1,4 @@
-"""Functions in this process: each event and answer goes through JSON, as it does on the way to Lambda."""
+"""Lambda functions in this process. Events and responses are serialised to JSON, as they are for Lambda."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
     from infra.local.template import FunctionDefinition
 
-_TURN_SECONDS: Final = 0.0005
+_SWITCH_INTERVAL_SECONDS: Final = 0.0005
 
 
 @dataclass(frozen=True, slots=True)
 class LambdaContext:
-    """What Lambda tells a handler of its invocation."""
+    """The Lambda context object of an invocation."""
 
     function_name: str
     memory_limit_in_mb: int = 512
@@ -32,24 +32,24 @@ class LambdaContext:
 
 
 class Functions:
-    """Every function of the template, imported when it is first called."""
+    """Every function of the template, imported at its first call."""
 
     def __init__(self, functions: Mapping[str, FunctionDefinition], threads: int = 1100) -> None:
-        # Functions share one interpreter here, with the loops that read HTTP and MQTT: who has little left to do
-        # must not wait 5 ms for who has much.
-        sys.setswitchinterval(_TURN_SECONDS)
+        # Functions share one interpreter with the loops that read HTTP and MQTT. At Python's default of 5 ms, short
+        # tasks wait too long for busy threads.
+        sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
         self._functions = functions
         self._handlers: dict[str, Callable[[Any, Any], Any]] = {}
         self._importing = threading.Lock()
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="function")
 
     def __call__(self, function: str, payload: bytes) -> bytes:
-        """Run a function to its end, or to the end of its time."""
+        """Run a function. Raise TimeoutError when its configured timeout is over."""
         running = self._pool.submit(self._run, function, payload)
         return running.result(timeout=self._functions[function].timeout)
 
     def close(self) -> None:
-        """Start nothing more."""
+        """Cancel invocations that have not started."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _run(self, name: str, payload: bytes) -> bytes:

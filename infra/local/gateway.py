@@ -1,4 +1,4 @@
-"""The template's HTTP API on one machine: requests become the gateway's events, answers become responses."""
+"""The template's HTTP API on one machine: HTTP requests become API Gateway events for the functions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _GatewayResponse:
 
     @classmethod
     def own(cls, status: HTTPStatus, message: str) -> _GatewayResponse:
-        """What the gateway itself says."""
+        """Build an error response of the gateway itself."""
         return cls(status, {"content-type": "application/json"}, json.dumps({"message": message}).encode())
 
 
@@ -61,7 +61,7 @@ class Gateway:
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="gateway")
 
     def close(self) -> None:
-        """Take nothing more."""
+        """Cancel requests that have not started."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -72,36 +72,36 @@ class Gateway:
         try:
             body = await _read(receive)
         except _ClientDisconnected:
-            return  # a request that did not come whole was never made
+            return  # an incomplete request is not executed
         if body is None:
-            answer = _GatewayResponse.own(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Request Entity Too Large")
+            response = _GatewayResponse.own(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Request Entity Too Large")
         else:
             loop = asyncio.get_running_loop()
-            answer = await loop.run_in_executor(self._pool, self._answer, scope, body)
-        headers = {"content-length": str(len(answer.body)), **answer.headers}
-        if answer.status == HTTPStatus.NO_CONTENT:
+            response = await loop.run_in_executor(self._pool, self._respond, scope, body)
+        headers = {"content-length": str(len(response.body)), **response.headers}
+        if response.status == HTTPStatus.NO_CONTENT:
             del headers["content-length"]
         raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-        await send({"type": "http.response.start", "status": answer.status, "headers": raw})
-        await send({"type": "http.response.body", "body": answer.body})
-        self._access_log(scope["method"], scope["path"], answer.status, time.perf_counter() - started)
+        await send({"type": "http.response.start", "status": response.status, "headers": raw})
+        await send({"type": "http.response.body", "body": response.body})
+        self._access_log(scope["method"], scope["path"], response.status, time.perf_counter() - started)
 
-    def _answer(self, scope: Scope, body: bytes) -> _GatewayResponse:
+    def _respond(self, scope: Scope, body: bytes) -> _GatewayResponse:
         headers: dict[str, str] = {}
         for raw_name, raw_value in scope["headers"]:
             name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
             headers[name] = f"{headers[name]},{value}" if name in headers else value
         if not self._authorizing and _host(headers) not in _LOOPBACK_NAMES:
-            # Without keys, a page elsewhere whose name was made to lead here must not be served.
+            # DNS rebinding: without keys, a web page whose host name resolves to this machine must not be served.
             return _GatewayResponse.own(HTTPStatus.FORBIDDEN, "Forbidden")
         route, parameters = self._route(scope["method"], scope["path"])
         if route is None:
             return _GatewayResponse.own(HTTPStatus.NOT_FOUND, "Not Found")
         event = _event(scope, route, parameters, headers, body)
         if self._authorizing and route.authorized:
-            refusal = self._authorize(event)
-            if refusal:
-                return refusal
+            rejection = self._authorize(event)
+            if rejection:
+                return rejection
         payload = json.dumps(event, ensure_ascii=False).encode("utf-8")
         if len(payload) > MAX_EVENT_BYTES:
             return _GatewayResponse.own(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Request Entity Too Large")
@@ -113,29 +113,29 @@ class Gateway:
             return _GatewayResponse.own(HTTPStatus.INTERNAL_SERVER_ERROR, "Internal Server Error")
         if len(raw) > MAX_EVENT_BYTES:
             return _GatewayResponse.own(HTTPStatus.INTERNAL_SERVER_ERROR, "Internal Server Error")
-        made = json.loads(raw)
-        content = base64.b64decode(made["body"]) if made.get("isBase64Encoded") else made["body"].encode("utf-8")
-        return _GatewayResponse(made["statusCode"], made["headers"], content)
+        result = json.loads(raw)
+        content = base64.b64decode(result["body"]) if result.get("isBase64Encoded") else result["body"].encode("utf-8")
+        return _GatewayResponse(result["statusCode"], result["headers"], content)
 
     def _authorize(self, event: dict[str, Any]) -> _GatewayResponse | None:
-        """Let the authorizer say who is calling; what keeps the caller out, if anything does."""
+        """Invoke the authorizer and add its context to the event. Return an error response if the caller is refused."""
         if "authorization" not in event["headers"]:
             return _GatewayResponse.own(HTTPStatus.UNAUTHORIZED, "Unauthorized")
-        asked = {name: event[name] for name in ("version", "routeKey", "rawPath", "headers", "requestContext")}
-        asked |= {"type": "REQUEST", "identitySource": [event["headers"]["authorization"]]}
+        request = {name: event[name] for name in ("version", "routeKey", "rawPath", "headers", "requestContext")}
+        request |= {"type": "REQUEST", "identitySource": [event["headers"]["authorization"]]}
         try:
-            said = json.loads(self._functions(self._authorizer, json.dumps(asked).encode()))
+            result = json.loads(self._functions(self._authorizer, json.dumps(request).encode()))
         except (FunctionCrashed, TimeoutError):
             return _GatewayResponse.own(HTTPStatus.INTERNAL_SERVER_ERROR, "Internal Server Error")
-        if not said["isAuthorized"]:
+        if not result["isAuthorized"]:
             return _GatewayResponse.own(HTTPStatus.FORBIDDEN, "Forbidden")
-        event["requestContext"]["authorizer"] = {"lambda": said["context"]}
+        event["requestContext"]["authorizer"] = {"lambda": result["context"]}
         return None
 
     def _route(self, method: str, path: str) -> tuple[Route | None, dict[str, str]]:
         for pattern, route in self._routes:
-            if route.method == method and (found := pattern.fullmatch(path)):
-                return route, found.groupdict()
+            if route.method == method and (match := pattern.fullmatch(path)):
+                return route, match.groupdict()
         return None, {}
 
 
@@ -148,7 +148,7 @@ def _host(headers: dict[str, str]) -> str:
 
 
 async def _read(receive: Receive) -> bytes | None:
-    """The whole body, or None where it is larger than the gateway takes."""
+    """Return the whole body, or None if it is larger than the gateway accepts."""
     parts, size = [], 0
     while True:
         message = await receive()
@@ -165,7 +165,7 @@ async def _read(receive: Receive) -> bytes | None:
 def _event(
     scope: Scope, route: Route, parameters: dict[str, str], headers: dict[str, str], body: bytes
 ) -> dict[str, Any]:
-    """The gateway's event, payload format 2.0."""
+    """Build the gateway's event, payload format 2.0."""
     event: dict[str, Any] = {
         "version": "2.0",
         "routeKey": route.key,
@@ -195,7 +195,7 @@ def _event(
 
 
 def _encode_body(body: bytes, content_type: str) -> tuple[str, bool]:
-    """The body as the event carries it: text where it is declared to be and is, else base64."""
+    """Return the body as text if its content type says so and it is UTF-8, else as base64, and whether it is base64."""
     if _TEXT.match(content_type.lower()):
         try:
             return body.decode("utf-8"), False

@@ -1,4 +1,4 @@
-"""`kho serve`: the template on one machine, with everything embedded."""
+"""`kho serve`: the template on one machine, with every service embedded."""
 
 from __future__ import annotations
 
@@ -45,30 +45,30 @@ def run(  # noqa: PLR0913 - each is a part of the machine
     authorizing: bool,
     durable: bool,
 ) -> None:
-    """Serve until told to end."""
+    """Serve until SIGINT or SIGTERM."""
     with ExitStack() as stack:
         create_tables(connect(store_url), template.tables)
         functions = Functions(template.functions)
         stack.callback(functions.close)
         invoke.use_transport(functions)
-        served = stack.enter_context(devices)
-        configure_functions(served)
+        iot_core = stack.enter_context(devices)
+        configure_functions(iot_core)
         write_server_info(
             data,
             ServerInfo(
                 pid=os.getpid(),
                 address=address_of(listener),
                 store_url=store_url,
-                mqtt_url=served.mqtt_url,
-                mqtt_token=served.token,
-                data_plane_url=served.data_plane_url,
+                mqtt_url=iot_core.mqtt_url,
+                mqtt_token=iot_core.token,
+                data_plane_url=iot_core.data_plane_url,
             ),
         )
-        rules = RuleDispatcher(template.rules, served.broker, functions)
+        rules = RuleDispatcher(template.rules, iot_core.broker, functions)
         stack.callback(rules.close)
-        terminal = AccessLog()
-        terminal.start()
-        gateway = Gateway(template, functions, authorizing=authorizing, access_log=terminal.access)
+        access_log = AccessLog()
+        access_log.start()
+        gateway = Gateway(template, functions, authorizing=authorizing, access_log=access_log.access)
         stack.callback(gateway.close)
         readers = [StreamReader(trigger, store_url, functions, data) for trigger in template.streams]
         background: list[StreamReader | TtlSweeper] = [*readers, TtlSweeper(store_url, template.tables)]
@@ -76,14 +76,13 @@ def run(  # noqa: PLR0913 - each is a part of the machine
             thread.start()
             stack.callback(thread.join, 5)
             stack.callback(thread.stop)
-        # Ends what is being indexed, which may take minutes; the streams bring it again.
+        # Aborts indexing in progress, which may take minutes; the streams deliver those records again.
         stack.callback(close_index)
-        # A shell that starts a command in the background has it ignore Ctrl-C; uvicorn ends at either signal by itself,
-        # and then raises it again.
+        # A shell makes a background command ignore Ctrl-C. uvicorn ends at either signal by itself and raises it again.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         with contextlib.suppress(KeyboardInterrupt):
-            _greet(listener, served.mqtt_url, data, authorizing=authorizing, durable=durable)
+            _print_banner(listener, iot_core.mqtt_url, data, authorizing=authorizing, durable=durable)
             _serve(gateway, listener)
     with contextlib.suppress(OSError):
         print("Ended.", flush=True)
@@ -102,7 +101,7 @@ def _serve(gateway: Gateway, listener: socket.socket) -> None:
     asyncio.run(uvicorn.Server(settings).serve(sockets=[listener]))
 
 
-def _greet(listener: socket.socket, mqtt_url: str, data: Path, *, authorizing: bool, durable: bool) -> None:
+def _print_banner(listener: socket.socket, mqtt_url: str, data: Path, *, authorizing: bool, durable: bool) -> None:
     address = address_of(listener)
     call = {"jsonrpc": "2.0", "method": "memory-server/memory/get_or_create", "params": {}, "id": 1}
     print(f"Kho listens on {address}")

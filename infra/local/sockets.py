@@ -1,4 +1,4 @@
-"""Taking a port before anything else is started."""
+"""Listening sockets, bound before anything else is started."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import socket
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Take the port, or raise OSError where somebody else has it."""
+    """Bind and listen. Raise OSError if the port is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Only where the protocol is named does asyncio switch Nagle's algorithm off, which holds answers back for 40 ms.
+    # asyncio disables Nagle's algorithm, which delays responses by 40 ms, only if the protocol is named.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -22,6 +22,6 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def address_of(listener: socket.socket, scheme: str = "http") -> str:
-    """Where the listener can be reached."""
+    """Return the URL of the listener."""
     host, port = listener.getsockname()[:2]
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"

@@ -1,4 +1,4 @@
-"""Deleting what has outlived its time to live, as DynamoDB does by itself and the engine here does not."""
+"""Time to live: deletion of expired items, which DynamoDB does and the local engine does not."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     from infra.local.template import TableDefinition
 
-_EVERY_SECONDS: Final = 60.0
-_SHARE: Final = 50
-"""A sweep reads whole tables: it may take a fiftieth of the time."""
+_INTERVAL_SECONDS: Final = 60.0
+_MAX_LOAD: Final = 50
+"""A sweep scans whole tables, so it may take at most a fiftieth of the time."""
 
 
 class TtlSweeper(threading.Thread):
-    """Sweeps the tables that have a time to live."""
+    """A thread that deletes expired items from the tables with a TTL attribute."""
 
     def __init__(self, url: str, tables: Sequence[TableDefinition]) -> None:
         super().__init__(name="expiry", daemon=True)
@@ -36,7 +36,7 @@ class TtlSweeper(threading.Thread):
 
     def run(self) -> None:
         """Sweep until stopped."""
-        pause = _EVERY_SECONDS
+        pause = _INTERVAL_SECONDS
         while not self._stopping.wait(pause):
             started = time.monotonic()
             try:
@@ -44,7 +44,7 @@ class TtlSweeper(threading.Thread):
                     self.sweep(table)
             except (BotoCoreError, ClientError) as error:
                 logger.warning("expiry", extra={"failure": type(error).__name__})
-            pause = max(_EVERY_SECONDS, _SHARE * (time.monotonic() - started))
+            pause = max(_INTERVAL_SECONDS, _MAX_LOAD * (time.monotonic() - started))
 
     def sweep(self, table: TableDefinition) -> None:
         """Delete the expired items of one table."""
@@ -65,4 +65,4 @@ class TtlSweeper(threading.Thread):
                         TableName=table.name, Key=key, ConditionExpression="#expiry < :now", **condition
                     )
                 except self._client.exceptions.ConditionalCheckFailedException:
-                    continue  # it was renewed meanwhile
+                    continue  # its expiry was extended meanwhile

@@ -49,14 +49,14 @@ class Backend:
 
 
 def client(
-    backend: Backend, folder: Path, *, followed: float, progress: list[tuple[float, float | None]]
+    backend: Backend, folder: Path, *, job_wait_share: float, progress: list[tuple[float, float | None]]
 ) -> Client[Any]:
     """Return a client of the server, which follows a job for this share of a minute."""
 
     async def on_progress(done: float, total: float | None, _message: str | None) -> None:
         progress.append((done, total))
 
-    tools = AgentTools(backend, FileReader(Roots([folder])), CEILING_SECONDS, followed=followed)
+    tools = AgentTools(backend, FileReader(Roots([folder])), CEILING_SECONDS, job_wait_share=job_wait_share)
     server = _server(backend, tools)  # type: ignore[arg-type] # it answers and closes as one that is kept
     return Client(server, progress_handler=on_progress, timeout=CEILING_SECONDS)
 
@@ -65,7 +65,7 @@ def test_a_job_that_does_not_end_is_answered_as_accepted(tmp_path: Path) -> None
     progress: list[tuple[float, float | None]] = []
 
     async def use() -> Any:
-        async with client(Backend(), tmp_path, followed=0.01, progress=progress) as session:
+        async with client(Backend(), tmp_path, job_wait_share=0.01, progress=progress) as session:
             arguments = {"content": "Ships", "source": "ships", "collection": "notes"}
             return (await session.call_tool("augment_knowledge", arguments)).structured_content
 
@@ -79,7 +79,7 @@ def test_a_cancelled_ingestion_sends_nothing_more(tmp_path: Path) -> None:
     backend = Backend()
 
     async def use() -> None:
-        async with client(backend, tmp_path, followed=1, progress=[]) as session:
+        async with client(backend, tmp_path, job_wait_share=1, progress=[]) as session:
             async with anyio.create_task_group() as group:
                 group.start_soon(session.call_tool, "ingest_documents", {"path": ".", "collection": "notes"})
                 assert await anyio.to_thread.run_sync(backend.waiting.wait, CEILING_SECONDS)

@@ -1,1 +1,1 @@
-"""Reading the caller's own files, under allowed roots alone."""
+"""The reader of local files, confined to allowed root folders."""

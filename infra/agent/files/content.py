@@ -1,4 +1,4 @@
-"""What a file says, and the hash by which a change is seen."""
+"""The content of a file, its text, and the hash that detects changes."""
 
 from __future__ import annotations
 
@@ -21,29 +21,28 @@ _MAX_PDF_BYTES: Final = 32 << 20
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """One file as it was when it was read."""
+    """A snapshot of one file."""
 
     name: str
     content: bytes
     hash: str
 
     def text(self, seconds: int = MAX_SECONDS) -> str:
-        """What it says; the pages of a PDF, unpacked within `seconds`, parted by form feeds."""
+        """Return the text. The pages of a PDF, extracted within `seconds`, are separated by form feeds."""
         if format_of(self.name) == "pages":
             return text_of(self.content, seconds)
-        for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")):
-            if self.content.startswith(mark):
-                return _decode(self.content, encoding)
+        if self.content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            return _decode(self.content, "utf-16")
         if b"\0" in self.content[:8192]:
             raise UnreadableFile("is not text")
         return _decode(self.content, "utf-8-sig")
 
 
-def read(place: RootedPath) -> FileContent:
-    """Read a file, unless it is too large or not a regular one."""
-    is_pdf = format_of(place.name) == "pages"
-    content = read_bytes(place, _MAX_PDF_BYTES if is_pdf else MAX_TEXT_BYTES)
-    return FileContent(place.name, content, hashlib.sha256(content).hexdigest())
+def read(location: RootedPath) -> FileContent:
+    """Read a file. Raise `UnreadableFile` if it is too large or not a regular file."""
+    is_pdf = format_of(location.name) == "pages"
+    content = read_bytes(location, _MAX_PDF_BYTES if is_pdf else MAX_TEXT_BYTES)
+    return FileContent(location.name, content, hashlib.sha256(content).hexdigest())
 
 
 def _decode(content: bytes, encoding: str) -> str:

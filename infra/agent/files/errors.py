@@ -1,19 +1,19 @@
-"""What keeps a file from being read."""
+"""Errors of reading files."""
 
 from __future__ import annotations
 
 
 class UnreadableFile(Exception):
-    """A file or folder cannot be read, and why, in words for whoever asked."""
+    """A file or folder cannot be read. The message continues a sentence that begins with the file's name."""
 
 
 class OutsideRoots(UnreadableFile):
-    """A path leads to where nothing may be read."""
+    """A path leads outside the allowed roots."""
 
 
 class FileMissing(UnreadableFile):
-    """Nothing is there."""
+    """The file or folder does not exist."""
 
 
 class FileInaccessible(UnreadableFile):
-    """It cannot be looked at now, and may say what it said."""
+    """The file cannot be opened now. Its content may be unchanged."""

@@ -1,4 +1,4 @@
-"""Which files of a folder are read: not the hidden ones, nor those that a `.gitignore` names."""
+"""The scan of a folder for files, without hidden files and files that a `.gitignore` excludes."""
 
 from __future__ import annotations
 
@@ -27,26 +27,27 @@ _IGNORE_FILE: Final = ".gitignore"
 
 @dataclass(slots=True)
 class Scan:
-    """The files to read, those that cannot be, and which names the scan has spoken for."""
+    """The result of a scan: readable files, failures, and the range of names that it covers."""
 
-    place: RootedPath
+    location: RootedPath
     kind: Literal["file", "folder", "absent"]
     recursive: bool = True
     is_whole: bool = False
-    """Whether all that lies under its root was looked for."""
+    """Whether the scan covers its whole root."""
     files: list[RootedPath] = field(default_factory=list)
     failures: list[DocumentFailure] = field(default_factory=list)
     unlisted: list[str] = field(default_factory=list)
 
     def reads(self, name: str) -> bool:
-        """Whether a file of this name is among those that were looked for."""
+        """Return whether a file of this name is in the scanned range."""
         if self.kind == "file" or any(_is_below(folder, name) for folder in self.unlisted):
             return False
-        rest = name if self.place.name == "." else name.removeprefix(f"{self.place.name}/")
-        return name == self.place.name or (_is_below(self.place.name, name) and (self.recursive or "/" not in rest))
+        folder = self.location.name
+        rest = name if folder == "." else name.removeprefix(f"{folder}/")
+        return name == folder or (_is_below(folder, name) and (self.recursive or "/" not in rest))
 
     def covers(self, name: str) -> bool:
-        """Whether a file of the same root would have been found, were it still there and called so."""
+        """Return whether the scan would have found a file of this name in the same root."""
         return self.reads(name) or (self.is_whole and not self.unlisted)
 
 
@@ -63,82 +64,80 @@ class _Rules:
 
 
 def scan(roots: Roots, path: str, *, recursive: bool) -> Scan:
-    """Find the files of `path`: itself, or those of the folder it is."""
+    """Find the file at `path`, or the files in the folder at `path`."""
     try:
-        place = roots.place(path)
+        location = roots.locate(path)
     except FileMissing:
-        place = roots.resolve_path(path)
-        if not place.root.is_dir():
-            raise  # a root that is away, as a disk may be, has not lost its files
-        return Scan(place, "absent")
-    if _is_excluded(roots, place):
-        raise UnreadableFile("is left out: it is hidden, or a .gitignore names it")
-    if not place.path.is_dir():
-        return Scan(place, "file", files=[place])
-    found = Scan(place, "folder", recursive, is_whole=recursive and place.path == roots.outermost(place.path))
-    above = [place.root, *(each for each in reversed(place.path.parents) if place.root in each.parents)]
-    rules = [rule for folder in above if folder != place.path for rule in _rules(roots, folder)]
-    waiting = [(place.path, rules)]
-    while waiting:
-        folder, outer = waiting.pop()
+        location = roots.resolve_path(path)
+        if not location.root.is_dir():
+            raise  # the root itself is missing, for example an unmounted disk: its files are not deleted
+        return Scan(location, "absent")
+    if _is_excluded(roots, location):
+        raise UnreadableFile("is excluded: it is hidden, or a .gitignore names it")
+    if not location.path.is_dir():
+        return Scan(location, "file", files=[location])
+    result = Scan(
+        location, "folder", recursive, is_whole=recursive and location.path == roots.outermost(location.path)
+    )
+    above = [location.root, *(each for each in reversed(location.path.parents) if location.root in each.parents)]
+    rules = [rule for folder in above if folder != location.path for rule in _rules(roots, folder)]
+    pending = [(location.path, rules)]
+    while pending:
+        folder, outer = pending.pop()
         inner = [*outer, *_rules(roots, folder)]
-        for entry in _entries(roots, folder, found):
+        for entry in _entries(roots, folder, result):
             is_folder = entry.is_dir(follow_symlinks=False)
             if entry.name.startswith(".") or _is_ignored(inner, folder / entry.name, is_folder=is_folder):
                 continue
             if is_folder:
                 if recursive:
-                    waiting.append((folder / entry.name, inner))
+                    pending.append((folder / entry.name, inner))
             else:
-                _take(roots, folder / entry.name, found)
-    found.files.sort(key=lambda each: each.name)
-    return found
+                _add_file(roots, folder / entry.name, result)
+    result.files.sort(key=lambda each: each.name)
+    return result
 
 
-def read_failure(path: str, refusal: UnreadableFile) -> DocumentFailure:
-    """What a refusal makes of the file at `path`."""
-    # A share that is away for a moment, or rights that are being changed, must not cost anybody their documents.
-    return (
-        DocumentFailure(path, str(refusal))
-        if isinstance(refusal, FileInaccessible)
-        else InvalidFile(path, str(refusal))
-    )
+def read_failure(path: str, error: UnreadableFile) -> DocumentFailure:
+    """Convert the error of the file at `path`. Only an invalid file loses its document."""
+    # A share that is unreachable or permissions that are being changed must not delete documents.
+    return DocumentFailure(path, str(error)) if isinstance(error, FileInaccessible) else InvalidFile(path, str(error))
 
 
-def _entries(roots: Roots, folder: Path, found: Scan) -> Iterator[os.DirEntry[str]]:
+def _entries(roots: Roots, folder: Path, result: Scan) -> Iterator[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
             yield from entries
     except OSError as error:
-        found.failures.append(DocumentFailure(_shown(roots, folder), f"cannot be listed: {error.strerror}"))
-        found.unlisted.append(roots.name(folder))
+        result.failures.append(DocumentFailure(_name(roots, folder), f"cannot be listed: {error.strerror}"))
+        result.unlisted.append(roots.name(folder))
 
 
-def _take(roots: Roots, path: Path, found: Scan) -> None:
+def _add_file(roots: Roots, path: Path, result: Scan) -> None:
     try:
-        place = roots.place(path)
-    except UnreadableFile as refusal:
-        found.failures.append(read_failure(_shown(roots, path), refusal))
+        location = roots.locate(path)
+    except UnreadableFile as error:
+        result.failures.append(read_failure(_name(roots, path), error))
         return
     if not path.is_symlink():
-        found.files.append(place)
-    elif _is_excluded(roots, place):
+        result.files.append(location)
+    elif _is_excluded(roots, location):
         return
-    elif place.path.is_dir():
-        found.failures.append(InvalidFile(_shown(roots, path), "is a link to a folder, which is not followed"))
-    elif not found.reads(place.name):  # else it is read where it lies
-        found.files.append(replace(place, name=roots.name(path)))
+    elif location.path.is_dir():
+        result.failures.append(InvalidFile(_name(roots, path), "is a link to a folder, which is not followed"))
+    elif not result.reads(location.name):  # else the scan finds the link's target itself
+        result.files.append(replace(location, name=roots.name(path)))
 
 
-def _shown(roots: Roots, path: Path) -> str:
+def _name(roots: Roots, path: Path) -> str:
     return encodable(roots.name(path))
 
 
-def _is_excluded(roots: Roots, place: RootedPath) -> bool:
-    """Whether a scan of its root would pass it by."""
+def _is_excluded(roots: Roots, location: RootedPath) -> bool:
+    """Return whether a scan of its root would skip the path."""
     rules: list[_Rules] = []
-    folder = place.root
-    for part in place.path.relative_to(place.root).parts:
+    folder = location.root
+    for part in location.path.relative_to(location.root).parts:
         rules += _rules(roots, folder)
         folder /= part
         if part.startswith(".") or _is_ignored(rules, folder, is_folder=folder.is_dir()):
@@ -148,17 +147,17 @@ def _is_excluded(roots: Roots, place: RootedPath) -> bool:
 
 def _rules(roots: Roots, folder: Path) -> list[_Rules]:
     try:
-        text = read_bytes(roots.place(folder / _IGNORE_FILE), _MAX_IGNORE_BYTES).decode("utf-8", "replace")
+        text = read_bytes(roots.locate(folder / _IGNORE_FILE), _MAX_IGNORE_BYTES).decode("utf-8", "replace")
         return [_Rules(folder, GitIgnoreSpec.from_lines(text.splitlines()))]
     except (UnreadableFile, GitIgnorePatternError):
         return []
 
 
 def _is_ignored(rules: list[_Rules], path: Path, *, is_folder: bool) -> bool:
-    """As git decides: the deepest file that says anything of a path says it last."""
+    """Decide as git does: the deepest `.gitignore` with a pattern for the path decides."""
     for rule in reversed(rules):
         name = path.relative_to(rule.folder).as_posix() + ("/" if is_folder else "")
-        said = rule.spec.check_file(name).include
-        if said is not None:
-            return said
+        ignored = rule.spec.check_file(name).include
+        if ignored is not None:
+            return ignored
     return False

@@ -1,6 +1,7 @@
-"""The text of a PDF, read in a process of its own that a hostile one cannot make large or slow.
+"""Text extraction from PDFs, in a child process with limited memory and time.
 
-As `python -I -m infra.agent.files.pdf` this file is that process: a PDF on its input, its pages' text on its output.
+`python -I -m infra.agent.files.pdf` runs this module as the child process: it reads a PDF from its standard input and
+writes the pages' text to its standard output.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ _TOO_LARGE: Final = "unpacks to more than a document may hold"
 
 
 def text_of(content: bytes, seconds: int = MAX_SECONDS) -> str:
-    """The text of each page, parted by form feeds, if it is unpacked within `seconds`."""
-    # Isolated, and started elsewhere: what lies in the folder that is being read is never taken for a module of ours.
+    """Extract the text of each page within `seconds`. Pages are separated by form feeds."""
+    # Isolated mode and another working directory, so that files in the folder are never imported as modules.
     command = [sys.executable, "-I", "-m", "infra.agent.files.pdf", str(seconds)]
-    kept = ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH")
-    environment = {name: os.environ[name] for name in kept if name in os.environ}
+    inherited = ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH")
+    environment = {name: os.environ[name] for name in inherited if name in os.environ}
     try:
-        done = subprocess.run(  # noqa: S603 - our own words only
+        process = subprocess.run(  # noqa: S603 - no outside input in the command
             command,
             input=content,
             capture_output=True,
@@ -39,18 +40,18 @@ def text_of(content: bytes, seconds: int = MAX_SECONDS) -> str:
         )
     except subprocess.TimeoutExpired:
         raise UnreadableFile(f"takes longer than {seconds} s to unpack") from None
-    if done.returncode == 1:
-        raise UnreadableFile(done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2] or "is not a PDF")
-    if done.returncode:
+    if process.returncode == 1:
+        raise UnreadableFile(process.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2] or "is not a PDF")
+    if process.returncode:
         raise UnreadableFile(_TOO_LARGE)
-    text = done.stdout.decode("utf-8", "replace")
+    text = process.stdout.decode("utf-8", "replace")
     if not text.strip():
         raise UnreadableFile("holds no text: its pages are pictures")
     return text
 
 
 def _main() -> None:
-    _bound(seconds=int(sys.argv[1]))
+    _limit_resources(seconds=int(sys.argv[1]))
     logging.disable()
     from pypdf import PdfReader
     from pypdf.errors import PyPdfError
@@ -81,17 +82,17 @@ def _main() -> None:
         ArithmeticError,
         NotImplementedError,
     ):
-        # What pypdf raises of a broken file depends on where it is broken.
+        # pypdf raises different exceptions for different defects.
         sys.exit("is not a PDF that can be read")
 
 
-def _bound(*, seconds: int) -> None:
+def _limit_resources(*, seconds: int) -> None:
     try:
         import resource
-    except ImportError:  # no such limits on Windows; the time limit must do there
+    except ImportError:  # Windows has no such limits; only the parent's time-out applies there
         return
     resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
-    # For one whose parent is gone: the parent waits no longer either.
+    # Ends a child whose parent was killed.
     resource.setrlimit(resource.RLIMIT_CPU, (seconds + 1, seconds + 1))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 

@@ -1,4 +1,4 @@
-"""The reader of one machine: what ingestions and the command line see of its files."""
+"""The file reader for ingestions and the command line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """One file that was read; a PDF is unpacked when its text is asked for."""
+    """One file that was read. Its text is extracted on demand."""
 
     file: FileContent
     tree: str
@@ -35,7 +35,7 @@ class ReadFile:
 
     @property
     def path(self) -> str:
-        """The name that its document has."""
+        """The path of its document."""
         return self.file.name
 
     @property
@@ -44,62 +44,62 @@ class ReadFile:
         return self.file.hash
 
     def document(self) -> NewKnowledgeDocument | DocumentFailure:
-        """What it says, or why it cannot be read."""
+        """Extract the text, or return the reason why that fails."""
         try:
             return NewKnowledgeDocument(
                 self.file.name, self.file.text(self.seconds), hash=self.file.hash, tree=self.tree
             )
-        except UnreadableFile as refusal:
-            return read_failure(self.file.name, refusal)
+        except UnreadableFile as error:
+            return read_failure(self.file.name, error)
 
 
 class FileSelection:
-    """The files under a path, each read when it is asked for; or why there is nothing."""
+    """The files under a path, each read on demand. `absent` is the error if the path does not exist."""
 
-    def __init__(self, found: Scan, tree: str, absent: KhoError | None, seconds: int) -> None:
-        self._found = found
+    def __init__(self, scanned: Scan, tree: str, absent: KhoError | None, seconds: int) -> None:
+        self._scan = scanned
         self._seconds = seconds
         self.tree = tree
-        self.is_folder = found.kind == "folder"
+        self.is_folder = scanned.kind == "folder"
         self.absent = absent
-        self.total = len(found.files) + len(found.failures)
+        self.total = len(scanned.files) + len(scanned.failures)
 
     def files(self) -> Iterator[ReadFile | DocumentFailure]:
-        """Each file, or why it is left out."""
-        yield from self._found.failures
-        for place in self._found.files:
+        """Yield each file, or the reason why it cannot be read."""
+        yield from self._scan.failures
+        for path in self._scan.files:
             try:
-                yield ReadFile(read(place), self.tree, self._seconds)
-            except UnreadableFile as refusal:
-                yield read_failure(place.name, refusal)
+                yield ReadFile(read(path), self.tree, self._seconds)
+            except UnreadableFile as error:
+                yield read_failure(path.name, error)
 
     def covers(self, path: str) -> bool:
-        """Whether a file of this name would have been found, were it still there."""
-        return self._found.covers(path)
+        """Return whether the scan would have found a file of this name."""
+        return self._scan.covers(path)
 
 
 class FileReader:
-    """Reads files under `roots`; a PDF that is asked for alone is unpacked within `seconds`."""
+    """The reader of files under `roots`. A PDF that is requested by itself is extracted within `seconds`."""
 
     def __init__(self, roots: Roots, seconds: int = MAX_SECONDS) -> None:
         self._roots = roots
         self._seconds = seconds
 
     def find(self, path: str, *, recursive: bool) -> FileSelection:
-        """What lies under `path`; a refusal in the caller's words where it may not be read."""
+        """List the files under `path`. Raise `KhoError` if it may not be read."""
         try:
-            found = scan(self._roots, path, recursive=recursive)
-        except FileMissing as refusal:
-            raise no_document(path, str(refusal)) from None
+            scanned = scan(self._roots, path, recursive=recursive)
+        except FileMissing as error:
+            raise no_document(path, str(error)) from None
         except OutsideRoots:
             raise path_forbidden(path) from None
-        except UnreadableFile as refusal:
-            raise unreadable(encodable(path), str(refusal)) from None
-        absent = no_document(path, "does not exist under the allowed roots") if found.kind == "absent" else None
-        seconds = MAX_SECONDS if found.kind == "folder" else self._seconds
-        return FileSelection(found, self._tree(found.place), absent, seconds)
+        except UnreadableFile as error:
+            raise unreadable(encodable(path), str(error)) from None
+        absent = no_document(path, "does not exist under the allowed roots") if scanned.kind == "absent" else None
+        seconds = MAX_SECONDS if scanned.kind == "folder" else self._seconds
+        return FileSelection(scanned, self._tree(scanned.location), absent, seconds)
 
-    def _tree(self, place: RootedPath) -> str:
-        # Of its root alone: what was read under others, or before there were any, is told from it.
-        named = f"{platform.node()}\0{self._roots.outermost(place.path)}"
-        return hashlib.sha256(named.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    def _tree(self, location: RootedPath) -> str:
+        # The root identifies the tree, so that documents of other roots are not taken for missing files of this one.
+        identity = f"{platform.node()}\0{self._roots.outermost(location.path)}"
+        return hashlib.sha256(identity.encode("utf-8", "surrogateescape")).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""The folders under which files may be read, and no way out of them."""
+"""The allowed root folders, and safe opening of files under them."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from shared.rpc.strict_json import is_encodable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# A FIFO would keep an ordinary open waiting for its writer; a link put in place meanwhile must not be followed.
-_OPENING: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-_BY_FOLDER: Final = os.open in os.supports_dir_fd
+# O_NONBLOCK: opening a FIFO would wait for its writer. O_NOFOLLOW: a link created meanwhile must not be followed.
+_OPEN_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_HAS_DIR_FD: Final = os.open in os.supports_dir_fd
 _CHUNK: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class RootedPath:
-    """A path without links, the root that it lies under, and the name it has for others."""
+    """A resolved path, its root, and its name in documents and messages."""
 
     root: Path
     path: Path
@@ -32,26 +32,26 @@ class RootedPath:
 
 
 class Roots:
-    """The allowed folders."""
+    """The allowed root folders."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self.folders = list(dict.fromkeys(folder.resolve() for folder in folders))
         outermost = [each for each in self.folders if not any(other in each.parents for other in self.folders)]
         self._labels = dict(zip(outermost, _labels(outermost), strict=True))
 
-    def place(self, path: str | Path) -> RootedPath:
-        """Where `path` leads, links followed; relative ones start from the first root."""
-        place = self.resolve_path(path)
+    def locate(self, path: str | Path) -> RootedPath:
+        """Resolve `path`, which must exist. Relative paths start from the first root."""
+        location = self.resolve_path(path)
         try:
-            place.path.stat()
+            location.path.stat()
         except (FileNotFoundError, NotADirectoryError):
             raise FileMissing("does not exist under the allowed roots") from None
         except OSError as error:
             raise _unresolved() if error.errno in (errno.ELOOP, errno.ENAMETOOLONG) else _inaccessible(error) from None
-        return place
+        return location
 
     def resolve_path(self, path: str | Path) -> RootedPath:
-        """Where `path` would lead, whether anything is there or not."""
+        """Resolve `path`, which need not exist."""
         if not os.fspath(path) or "\0" in os.fspath(path):
             raise FileMissing("is not a path")
         if not is_encodable(os.fspath(path)):
@@ -64,17 +64,17 @@ class Roots:
             (each for each in self.folders if _is_in(each, real)), key=lambda each: len(each.parts), default=None
         )
         if root is None:
-            # Looked at before what exists, which is nobody's business out there.
+            # Checked before existence: the error must not reveal which files exist outside the roots.
             raise OutsideRoots("leads outside the allowed roots")
         return RootedPath(root, real, self.name(real))
 
     def name(self, path: Path) -> str:
-        """What a path under the roots is called: from its outermost root on, which is named where there are several."""
+        """Return the path relative to its outermost root, with the root's label if there are several roots."""
         root = self.outermost(path)
         return PurePosixPath(self._labels[root], path.relative_to(root).as_posix()).as_posix()
 
     def outermost(self, path: Path) -> Path:
-        """The root under which `path` is named: one inside another adds nothing to be read."""
+        """Return the outermost root that contains `path`."""
         return next(root for root in self._labels if _is_in(root, path))
 
 
@@ -83,22 +83,22 @@ def _is_in(root: Path, path: Path) -> bool:
 
 
 def _labels(roots: Sequence[Path]) -> list[str]:
-    """What names begin with: nothing for one root, else as much of each root's end as tells it from all others."""
+    """Return a unique label for each root: empty for a single root, else the shortest distinct ends of their paths."""
     if len(roots) == 1:
         return [""]
     parts = [root.as_posix().strip("/").split("/") for root in roots]
     for depth in range(1, max(map(len, parts)) + 1):
         labels = ["/".join(each[-depth:]) + "/" for each in parts]
-        # Nor may one lead into another, whose files a folder inside it would be taken for.
+        # A label must not be a prefix of another: a subfolder's files would have the other root's names.
         if not any(labels[m].startswith(labels[n]) for m, n in permutations(range(len(labels)), 2)):
             break
     return labels
 
 
-def read_bytes(place: RootedPath, limit: int) -> bytes:
-    """The content of a regular file of at most `limit` bytes."""
+def read_bytes(location: RootedPath, limit: int) -> bytes:
+    """Read a regular file of at most `limit` bytes."""
     try:
-        descriptor = _open(place)
+        descriptor = _open(location)
     except OSError as error:
         raise _inaccessible(error) from None
     with os.fdopen(descriptor, "rb", buffering=0) as file:
@@ -109,8 +109,8 @@ def read_bytes(place: RootedPath, limit: int) -> bytes:
             raise UnreadableFile(f"is larger than {limit >> 20} MiB")
         content = bytearray()
         try:
-            while len(content) <= limit and (read := file.read(_CHUNK)):
-                content += read
+            while len(content) <= limit and (chunk := file.read(_CHUNK)):
+                content += chunk
         except OSError as error:
             raise _inaccessible(error) from None
     if len(content) > limit:
@@ -118,22 +118,22 @@ def read_bytes(place: RootedPath, limit: int) -> bytes:
     return bytes(content)
 
 
-def _open(place: RootedPath) -> int:
-    """Open the file step by step from its root, so that no link that appears meanwhile leads out of it."""
-    if not _BY_FOLDER:
-        return os.open(place.path, _OPENING)
-    *folders, name = place.path.relative_to(place.root).parts or (".",)
-    at = os.open(place.root, os.O_RDONLY | os.O_DIRECTORY)
+def _open(location: RootedPath) -> int:
+    """Open the file folder by folder from its root, so that a link created meanwhile cannot lead out of the root."""
+    if not _HAS_DIR_FD:
+        return os.open(location.path, _OPEN_FLAGS)
+    *folders, name = location.path.relative_to(location.root).parts or (".",)
+    parent = os.open(location.root, os.O_RDONLY | os.O_DIRECTORY)
     for folder in folders:
         try:
-            inside = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
+            child = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
         finally:
-            os.close(at)
-        at = inside
+            os.close(parent)
+        parent = child
     try:
-        return os.open(name, _OPENING, dir_fd=at)
+        return os.open(name, _OPEN_FLAGS, dir_fd=parent)
     finally:
-        os.close(at)
+        os.close(parent)
 
 
 def _unresolved() -> UnreadableFile:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from infra.cli.target import exit_with_error
-from infra.local.data_folder import ServerInfo, read_server_info
+from infra.local.data_folder import running_server
 
 if TYPE_CHECKING:
     from collections.abc import Collection
-    from pathlib import Path
 
     from infra.cli.target import DataTarget
 
@@ -38,7 +37,7 @@ def broker_endpoint(where: DataTarget) -> str:
 
         found = boto3.client("iot").describe_domain_configuration(domainConfigurationName=f"{where.stack}-devices")
         return f"mqtts://{found['domainName']}:8883"
-    running = running_server_of(where.data)
+    running = running_server(where.data)
     return running["mqtt_url"] if running else ""
 
 
@@ -51,7 +50,7 @@ def disconnect(where: DataTarget, device_id: str) -> None:
         account = os.environ.get("KHO_IOT_ENDPOINT")
         plane = boto3.client("iot-data", endpoint_url=f"https://{account}" if account else None)
     else:
-        running = running_server_of(where.data)
+        running = running_server(where.data)
         if running is None or not running["data_plane_url"]:
             return
         plane = boto3.client("iot-data", endpoint_url=running["data_plane_url"])
@@ -60,11 +59,6 @@ def disconnect(where: DataTarget, device_id: str) -> None:
     except plane.exceptions.ResourceNotFoundException:  # it is not connected
         return
 
-
-def running_server_of(data: Path) -> ServerInfo | None:
-    """Where the parts of the server that uses the data folder are, if one runs."""
-    # Where nothing was ever served, asking would make the folder.
-    return read_server_info(data.resolve()) if (data / "serving.json").exists() else None
 
 
 def _deactivate_certificates(device_id: str) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from cyclopts import Parameter
 
 from infra.cli import target
-from infra.cli.devices.broker import running_server_of
 from infra.cli.target import exit_with_error, open_stores
+from infra.local.data_folder import running_server
 from shared.rpc.caller import LOCAL, ROLES, Caller
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def open_client(where: DeviceTarget) -> Iterator[DeviceServerClient]:
 
 def has_broker(where: DeviceTarget) -> bool:
     """Whether there is a broker for devices to be connected to."""
-    return bool(where.endpoint) or running_server_of(where.data) is not None
+    return bool(where.endpoint) or running_server(where.data) is not None
 
 
 def _remote_client(endpoint: str) -> DeviceServerClient:
@@ -88,7 +88,7 @@ def _local_client(where: DeviceTarget) -> DeviceServerClient:
     from shared.rpc import invoke
     from shared.rpc.errors import KhoError
 
-    if running := running_server_of(where.data):
+    if running := running_server(where.data):
         configure_functions(BrokerAddress(running["mqtt_url"], running["mqtt_token"], running["data_plane_url"]))
     invoke.use_transport(Functions(load().functions))
     caller = Caller("kho-devices", frozenset(ROLES), where.tenant)

@@ -11,8 +11,9 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from infra.cli.devices.broker import host_and_port, running_server_of
+from infra.cli.devices.broker import host_and_port
 from infra.cli.target import exit_with_error
+from infra.local.data_folder import running_server
 from infra.local.simulator.device import DeviceModel
 from infra.local.simulator.fleet import Fleet
 from infra.local.simulator.quirks import FIRMWARE, Quirk
@@ -83,7 +84,7 @@ def simulate(fleet: FleetOptions = _ONE, *, mqtt_url: str = "", data: Path = Pat
     data
         The data folder of 'kho serve'.
     """
-    running_here = None if mqtt_url else running_server_of(data)
+    running_here = None if mqtt_url else running_server(data)
     host, port = host_and_port(running_here["mqtt_url"] if running_here else mqtt_url or _DEFAULT_BROKER)
     # A shell that starts a command in the background has it ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)

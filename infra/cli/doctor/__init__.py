@@ -1,1 +1,1 @@
-"""`kho doctor`: looks at a deployment, or at this machine's set-up, and says what to do."""
+"""`kho doctor`: health checks of a deployment or of this machine, with advice."""

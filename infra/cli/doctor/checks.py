@@ -1,4 +1,4 @@
-"""What is looked at on one machine and in a deployment alike: tables, keys, the index, the model, the HTTP door."""
+"""The checks for one machine and for deployments: tables, keys, index, model, HTTP endpoint."""
 
 from __future__ import annotations
 
@@ -14,112 +14,111 @@ from infra.local.template import load
 from shared.config import config
 
 if TYPE_CHECKING:
-    from infra.cli.doctor.findings import CheckReport
+    from infra.cli.doctor.report import CheckReport
 
-_SECONDS: Final = 5.0
-_SKEW: Final = 60
-_REQUESTED: Final = "Answer with the one word: here"
+_TIMEOUT_SECONDS: Final = 5.0
+_MAX_SKEW_SECONDS: Final = 60
+_PROMPT: Final = "Answer with the one word: here"
 
 
-def check_tables(findings: CheckReport) -> None:
-    """Each table of the template is there, and tells of its changes."""
+def check_tables(report: CheckReport) -> None:
+    """Check that each table of the template exists and has its stream."""
     import boto3
 
     client = boto3.client("dynamodb")
     for definition in load().tables:
         name = table_name(definition)
-        with findings.guard(name, "Deploy again, or start 'kho serve' once: both make the tables."):
-            described = client.describe_table(TableName=name)["Table"]
-            streams = described.get("StreamSpecification", {}).get("StreamEnabled", False)
-            if described["TableStatus"] != "ACTIVE":
-                findings.wrong(name, f"It is {described['TableStatus']}.", "Wait, and look again.")
-            elif "StreamSpecification" in definition.creation and not streams:
-                findings.wrong(name, "It has no stream: workers never hear of it.", "Deploy the template again.")
+        with report.guard(name, "Deploy again, or start 'kho serve' once: both create the tables."):
+            table = client.describe_table(TableName=name)["Table"]
+            has_stream = table.get("StreamSpecification", {}).get("StreamEnabled", False)
+            if table["TableStatus"] != "ACTIVE":
+                report.wrong(name, f"The table is {table['TableStatus']}.", "Wait, and check again.")
+            elif "StreamSpecification" in definition.creation and not has_stream:
+                report.wrong(name, "The table has no stream for the workers.", "Deploy the template again.")
             else:
-                findings.good(name, "It is there.")
+                report.good(name, "The table is active.")
 
 
-def check_keys(findings: CheckReport, how: str) -> None:
-    """Somebody can call."""
+def check_keys(report: CheckReport, how: str) -> None:
+    """Check that there is an active API key or an identity provider."""
     from shared.access.api_keys import ApiKeys
     from shared.dynamodb import Table
 
-    with findings.guard("Keys", "See the tables above."):
+    with report.guard("Keys", "See the tables above."):
         active = sum(
             key.state(time.time()) == "active" for key in ApiKeys(Table(config().access_table)).list_keys(None)
         )
         if active:
-            findings.good("Keys", f"{active} can be used.")
+            report.good("Keys", f"{active} active.")
         elif config().oidc_issuer:
-            findings.note("Keys", "There is none: only tokens open the doors.")
+            report.note("Keys", "There are none: callers need tokens of the identity provider.")
         else:
-            findings.note("Keys", "There is none: where keys are required, nobody can call.", f"Make one: {how}")
+            report.note("Keys", "There are none: calls fail if keys are required.", f"Create one: {how}")
 
 
-def check_index(findings: CheckReport) -> None:
-    """Texts can be embedded, and the index answers."""
+def check_index(report: CheckReport) -> None:
+    """Check that the embedder and the index respond."""
     from shared.knowledge.embedding import embedder
 
-    with findings.guard("Embedding", "Correct KHO_EMBEDDER and KHO_EMBEDDING_MODEL, or ask for access to the model."):
+    advice = "Correct KHO_EMBEDDER and KHO_EMBEDDING_MODEL, or request access to the model."
+    with report.guard("Embedding", advice):
         started = time.perf_counter()
         embedder().question("kho")
-        took = (time.perf_counter() - started) * 1000
-        findings.good("Embedding", f"{embedder().space.model} embeds a question in {took:.0f} ms.")
-        _check_qdrant(findings)
+        milliseconds = (time.perf_counter() - started) * 1000
+        report.good("Embedding", f"{embedder().space.model} embeds a query in {milliseconds:.0f} ms.")
+        _check_qdrant(report)
 
 
-def _check_qdrant(findings: CheckReport) -> None:
+def _check_qdrant(report: CheckReport) -> None:
     from shared.knowledge.index import knowledge_index
 
-    where = config().qdrant_url or config().qdrant_folder
-    advice = (
-        "Correct KHO_QDRANT_URL and its key, or wait for the cluster; then 'kho reindex' makes good what it missed."
-    )
-    with findings.guard("Qdrant", advice):
+    location = config().qdrant_url or config().qdrant_folder
+    advice = "Correct KHO_QDRANT_URL and its key, or wait for the cluster; then run 'kho reindex'."
+    with report.guard("Qdrant", advice):
         started = time.perf_counter()
         knowledge_index().count("doctor")
-        findings.good("Qdrant", f"{where} answers in {(time.perf_counter() - started) * 1000:.0f} ms.")
+        report.good("Qdrant", f"{location} answers in {(time.perf_counter() - started) * 1000:.0f} ms.")
 
 
-def check_model(findings: CheckReport) -> None:
-    """The language model answers, where there is one."""
+def check_model(report: CheckReport) -> None:
+    """Check that the language model responds, if one is configured."""
     from shared.language_model import language_model
 
-    with findings.guard("Model", "Correct KHO_MODEL…; for Bedrock, ask for access to the model in its console."):
+    with report.guard("Model", "Correct KHO_MODEL…; for Bedrock, request access to the model in its console."):
         model = language_model()
         if model is None:
-            findings.note("Model", "None is configured: answers are extracts, and summaries are not made.")
+            report.note("Model", "None is configured: answers are extracts, and there are no summaries.")
             return
         started = time.perf_counter()
-        model.complete("You are brief.", _REQUESTED, max_tokens=8)
-        findings.good("Model", f"{config().model} answers in {time.perf_counter() - started:.1f} s.")
+        model.complete("You are brief.", _PROMPT, max_tokens=8)
+        report.good("Model", f"{config().model} answers in {time.perf_counter() - started:.1f} s.")
 
 
-def check_http_endpoint(findings: CheckReport, address: str, advice: str) -> None:
-    """The HTTP door answers, and agrees what time it is."""
-    with findings.guard("HTTP", advice):
+def check_http_endpoint(report: CheckReport, address: str, advice: str) -> None:
+    """Check that the HTTP endpoint responds, and compare its clock with this machine's."""
+    with report.guard("HTTP", advice):
         try:
-            answer = urllib3.request("GET", f"{address}/health", timeout=_SECONDS, retries=False)
+            response = urllib3.request("GET", f"{address}/health", timeout=_TIMEOUT_SECONDS, retries=False)
         except urllib3.exceptions.HTTPError as error:
-            findings.wrong("HTTP", f"{address} does not answer ({type(error).__name__}).", advice)
+            report.wrong("HTTP", f"{address} does not answer ({type(error).__name__}).", advice)
             return
-        if answer.status != 200:
-            findings.wrong("HTTP", f"{address}/health answers {answer.status}.", advice)
+        if response.status != 200:
+            report.wrong("HTTP", f"{address}/health returns {response.status}.", advice)
             return
-        servers: dict[str, Any] = json.loads(answer.data)
-        findings.good("HTTP", f"{address} answers, with {len(servers['servers'])} servers.")
-        _check_clock(findings, answer.headers.get("date"))
+        health: dict[str, Any] = json.loads(response.data)
+        report.good("HTTP", f"{address} answers, with {len(health['servers'])} servers.")
+        _check_clock(report, response.headers.get("date"))
 
 
-def _check_clock(findings: CheckReport, told: str | None) -> None:
-    if told is None:
+def _check_clock(report: CheckReport, date: str | None) -> None:
+    if date is None:
         return
-    skew = time.time() - parsedate_to_datetime(told).timestamp()
-    if abs(skew) > _SKEW:
-        findings.wrong(
+    skew = time.time() - parsedate_to_datetime(date).timestamp()
+    if abs(skew) > _MAX_SKEW_SECONDS:
+        report.wrong(
             "Clock",
-            f"This machine's is {abs(skew):.0f} s {'ahead' if skew > 0 else 'behind'}.",
-            "Set it by NTP: signatures, tokens and deletions to come go by the time.",
+            f"This machine's clock is {abs(skew):.0f} s {'ahead' if skew > 0 else 'behind'}.",
+            "Synchronise it by NTP: signatures, tokens and scheduled deletions depend on the time.",
         )
     else:
-        findings.good("Clock", "It is right.")
+        report.good("Clock", "It is correct.")

@@ -1,10 +1,10 @@
-"""The command `kho doctor`."""
+"""The `kho doctor` command."""
 
 from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
+
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.text import Text
 
 from infra.cli.doctor import deployment, machine
-from infra.cli.doctor.findings import CheckReport
+from infra.cli.doctor.report import CheckReport
 from infra.cli.target import DEFAULT_TARGET, DataTarget
 
 if TYPE_CHECKING:
-    from infra.cli.doctor.findings import CheckResult
+    from infra.cli.doctor.report import CheckResult
 
 _MARKS: Final = {"good": ("✓", "green"), "note": ("·", "yellow"), "wrong": ("✗", "red")}
 
@@ -24,9 +24,9 @@ _MARKS: Final = {"good": ("✓", "green"), "note": ("·", "yellow"), "wrong": ("
 def doctor(
     *, where: DataTarget = DEFAULT_TARGET, as_json: Annotated[bool, Parameter(name="--json", negative=())] = False
 ) -> None:
-    """Look at this machine's set-up, or with --stack at a deployment, and say what to do.
+    """Check this machine's set-up, or with --stack a deployment, and give advice.
 
-    Ends with 1 where something is wrong.
+    The exit code is 1 if a check fails.
 
     Parameters
     ----------
@@ -34,16 +34,18 @@ def doctor(
         Print JSON.
     """
     console = Console(highlight=False)
-    findings = CheckReport(lambda finding: None if as_json else _show(console, finding))
-    look = deployment.look if where.stack else machine.look
-    look(where, findings)
+    report = CheckReport(lambda result: None if as_json else _show(console, result))
+    check = deployment.check if where.stack else machine.check
+    check(where, report)
     if as_json:
-        print(json.dumps({"healthy": findings.healthy, "findings": [asdict(each) for each in findings.all]}, indent=1))
-    sys.exit(0 if findings.healthy else 1)
+        results = [each.to_json() for each in report.results]
+        print(json.dumps({"healthy": report.healthy, "findings": results}, indent=1))
+    sys.exit(0 if report.healthy else 1)
 
 
-def _show(console: Console, finding: CheckResult) -> None:
-    mark, colour = _MARKS[finding.state]
-    console.print(Text(f"{mark} ", colour) + Text(f"{finding.subject}: ", "bold") + Text(finding.said), soft_wrap=True)
-    if finding.advice:
-        console.print(Text(f"    {finding.advice}", "dim"), soft_wrap=True)
+def _show(console: Console, result: CheckResult) -> None:
+    mark, colour = _MARKS[result.state]
+    line = Text(f"{mark} ", colour) + Text(f"{result.subject}: ", "bold") + Text(result.message)
+    console.print(line, soft_wrap=True)
+    if result.advice:
+        console.print(Text(f"    {result.advice}", "dim"), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""What is looked at in a deployed stack alone, with the operator's own AWS credentials."""
+"""The checks of a deployed stack, with the operator's own AWS credentials."""
 
 from __future__ import annotations
 
@@ -14,96 +14,97 @@ from infra.local.template import load
 from shared.config import config
 
 if TYPE_CHECKING:
-    from infra.cli.doctor.findings import CheckReport
+    from infra.cli.doctor.report import CheckReport
     from infra.cli.target import DataTarget
 
-_HEALTHY: Final = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
-_FEW_RUNS: Final = 100
+_HEALTHY_STATES: Final = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
+_LOW_CONCURRENCY: Final = 100
 _MQTT_TLS: Final = 8883
 
 
-def look(where: DataTarget, findings: CheckReport) -> None:
-    """Look at the stack, and at what its functions stand on."""
+def check(where: DataTarget, report: CheckReport) -> None:
+    """Check the stack and the services that its functions use."""
     stack = where.stack
-    outputs = _check_stack(stack, findings)
+    outputs = _check_stack(stack, report)
     if "Endpoint" in outputs:
-        checks.check_http_endpoint(findings, outputs["Endpoint"], "Look at the function endpoints-health and its log.")
+        checks.check_http_endpoint(report, outputs["Endpoint"], "Check the function endpoints-health and its log.")
     with open_stores(where):
-        checks.check_tables(findings)
-        _check_tables_care(findings)
-        checks.check_keys(findings, f"kho keys create --stack {stack} --tenant <name> --role admin")
+        checks.check_tables(report)
+        _check_table_settings(report)
+        checks.check_keys(report, f"kho keys create --stack {stack} --tenant <name> --role admin")
         if config().qdrant_url:
-            checks.check_index(findings)
+            checks.check_index(report)
         else:
-            findings.note("Qdrant", "None is configured: searches answer 503.", "Deploy with the parameter QdrantUrl.")
-        checks.check_model(findings)
-    _check_runs(findings)
-    _check_workers(stack, findings)
-    _check_dead_letters(stack, findings)
-    _check_iot(findings)
+            report.note("Qdrant", "None is configured: searches return 503.", "Deploy with the parameter QdrantUrl.")
+        checks.check_model(report)
+    _check_concurrency(report)
+    _check_workers(stack, report)
+    _check_dead_letters(stack, report)
+    _check_iot(report)
 
 
-def _check_stack(stack: str, findings: CheckReport) -> dict[str, str]:
+def _check_stack(stack: str, report: CheckReport) -> dict[str, str]:
     outputs: dict[str, str] = {}
-    with findings.guard("Stack", "Correct --stack, or choose its region with AWS_REGION."):
-        (found,) = boto3.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
-        if found["StackStatus"] in _HEALTHY:
-            findings.good("Stack", f"{stack} is {found['StackStatus']}.")
+    with report.guard("Stack", "Correct --stack, or choose its region with AWS_REGION."):
+        (description,) = boto3.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
+        status = description["StackStatus"]
+        if status in _HEALTHY_STATES:
+            report.good("Stack", f"{stack} is {status}.")
         else:
-            findings.wrong("Stack", f"{stack} is {found['StackStatus']}.", "CloudFormation's events of it say why.")
-        outputs.update({each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", [])})
+            report.wrong("Stack", f"{stack} is {status}.", "See the stack's events in CloudFormation.")
+        outputs.update({each["OutputKey"]: each["OutputValue"] for each in description.get("Outputs", [])})
     return outputs
 
 
-def _check_tables_care(findings: CheckReport) -> None:
-    """Tables forget what has expired, and can be brought back as they were."""
+def _check_table_settings(report: CheckReport) -> None:
+    """Check that tables have their TTL attribute and point-in-time recovery."""
     client = boto3.client("dynamodb")
     for definition in load().tables:
         name = table_name(definition)
-        with findings.guard(name, "Deploy the template again."):
+        with report.guard(name, "Deploy the template again."):
             expiry = client.describe_time_to_live(TableName=name)["TimeToLiveDescription"]
             backups = client.describe_continuous_backups(TableName=name)["ContinuousBackupsDescription"]
             recovery = backups.get("PointInTimeRecoveryDescription", {}).get("PointInTimeRecoveryStatus")
             if definition.expiry_attribute and expiry.get("AttributeName") != definition.expiry_attribute:
-                findings.wrong(name, "It keeps what has expired.", "Deploy the template again.")
+                report.wrong(name, "The table has no time to live.", "Deploy the template again.")
             if recovery != "ENABLED":
-                findings.wrong(name, "It has no point-in-time recovery.", "Deploy the template again.")
+                report.wrong(name, "The table has no point-in-time recovery.", "Deploy the template again.")
 
 
-def _check_runs(findings: CheckReport) -> None:
-    with findings.guard("Concurrency", "It is only a look at the account's limit."):
+def _check_concurrency(report: CheckReport) -> None:
+    with report.guard("Concurrency", "This check only reads the account's limit."):
         limit = boto3.client("lambda").get_account_settings()["AccountLimit"]["ConcurrentExecutions"]
-        if limit < _FEW_RUNS:
-            findings.note(
+        if limit < _LOW_CONCURRENCY:
+            report.note(
                 "Concurrency",
-                f"This account may run {limit} functions at once: a batch or a busy minute passes that.",
-                "Ask for more in Service Quotas: Lambda, Concurrent executions.",
+                f"This account may run {limit} functions concurrently: a batch or a busy minute exceeds that.",
+                "Request more in Service Quotas: Lambda, Concurrent executions.",
             )
         else:
-            findings.good("Concurrency", f"This account may run {limit} functions at once.")
+            report.good("Concurrency", f"This account may run {limit} functions concurrently.")
 
 
-def _check_workers(stack: str, findings: CheckReport) -> None:
+def _check_workers(stack: str, report: CheckReport) -> None:
     client = boto3.client("lambda")
     for function in sorted({each.function for each in load().streams}):
         subject = f"Worker {function.partition('-')[2]}"
-        with findings.guard(subject, "Deploy again."):
+        with report.guard(subject, "Deploy again."):
             mappings: list[Any] = client.list_event_source_mappings(FunctionName=f"{stack}-{function}")[
                 "EventSourceMappings"
             ]
             states = [each.get("State", "") for each in mappings]
             if states and all(state == "Enabled" for state in states):
-                findings.good(subject, "It hears of changes.")
+                report.good(subject, "Its event source mapping is enabled.")
             else:
-                findings.wrong(
+                report.wrong(
                     subject,
-                    f"It does not hear of changes ({', '.join(states) or 'no trigger'}).",
-                    "Enable its trigger.",
+                    f"Its event source mapping is not enabled ({', '.join(states) or 'there is none'}).",
+                    "Enable its event source mapping.",
                 )
 
 
-def _check_dead_letters(stack: str, findings: CheckReport) -> None:
-    with findings.guard("Dead letters", "It is only a look at the queue."):
+def _check_dead_letters(stack: str, report: CheckReport) -> None:
+    with report.guard("Dead letters", "This check only reads the queue's length."):
         resource = boto3.client("cloudformation").describe_stack_resource(
             StackName=stack, LogicalResourceId="DeadLetters"
         )["StackResourceDetail"]
@@ -112,16 +113,18 @@ def _check_dead_letters(stack: str, findings: CheckReport) -> None:
         )["Attributes"]
         waiting = int(attributes["ApproximateNumberOfMessages"])
         if waiting:
-            findings.wrong("Dead letters", f"Workers gave up on {waiting}.", "See dead-letters in docs/operating.md.")
+            report.wrong(
+                "Dead letters", f"{waiting} are in the queue.", "See dead-letters in docs/operating.md."
+            )
         else:
-            findings.good("Dead letters", "There are none.")
+            report.good("Dead letters", "There are none.")
 
 
-def _check_iot(findings: CheckReport) -> None:
-    with findings.guard("Devices", "Let this machine reach IoT Core on port 8883, or look from another."):
+def _check_iot(report: CheckReport) -> None:
+    with report.guard("Devices", "Allow this machine to reach IoT Core on port 8883, or check from another one."):
         host = boto3.client("iot").describe_endpoint(endpointType="iot:Data-ATS")["endpointAddress"]
         with (
             socket.create_connection((host, _MQTT_TLS), timeout=5) as plain,
             ssl.create_default_context().wrap_socket(plain, server_hostname=host),
         ):
-            findings.good("Devices", f"They can connect to {host}, port {_MQTT_TLS}.")
+            report.good("Devices", f"{host} accepts connections on port {_MQTT_TLS}.")

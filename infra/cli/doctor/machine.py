@@ -1,4 +1,4 @@
-"""What is looked at on one machine alone."""
+"""The checks of this machine."""
 
 from __future__ import annotations
 
@@ -9,61 +9,61 @@ from urllib.parse import urlsplit
 
 from infra.cli.doctor import checks
 from infra.cli.target import open_stores
-from infra.local.data_folder import DataFolderInUse, read_server_info
+from infra.local.data_folder import DataFolderError, read_server_info
 from infra.local.dynamodb import DURABLE
 from shared.config import config
 
 if TYPE_CHECKING:
-    from infra.cli.doctor.findings import CheckReport
+    from infra.cli.doctor.report import CheckReport
     from infra.cli.target import DataTarget
 
-_ROOM: Final = 1 << 30
+_MIN_FREE_BYTES: Final = 1 << 30
 
 
-def look(where: DataTarget, findings: CheckReport) -> None:
-    """Look at the data folder, and at the server that runs on it."""
+def check(where: DataTarget, report: CheckReport) -> None:
+    """Check the data folder and the server that runs on it."""
     data = where.data.resolve()
-    _check_platform(findings)
-    with findings.guard("Data", f"Make {data} a folder that you may write to, or choose another with --data."):
+    _check_platform(report)
+    with report.guard("Data", f"Make {data} a writable folder, or choose another with --data."):
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
         free = shutil.disk_usage(data).free
-        if free < _ROOM:
-            findings.note("Data", f"Only {free >> 20} MB are free at {data}.", "Make room.")
+        if free < _MIN_FREE_BYTES:
+            report.note("Data", f"Only {free >> 20} MB are free at {data}.", "Free some disk space.")
         else:
-            findings.good("Data", f"{data}, {free >> 30} GB free.")
+            report.good("Data", f"{data}, {free >> 30} GB free.")
     try:
         running = read_server_info(data)
-    except DataFolderInUse as error:
-        findings.wrong("Server", f"{error}.", "Stop what uses it, or choose another folder with --data.")
+    except DataFolderError as error:
+        report.wrong("Server", f"{error}.", "Stop the process that uses it, or choose another folder with --data.")
         return
     if running:
-        checks.check_http_endpoint(findings, running["address"], "Stop 'kho serve' and start it again.")
-        _check_broker(findings, running["mqtt_url"])
+        checks.check_http_endpoint(report, running["address"], "Restart 'kho serve'.")
+        _check_broker(report, running["mqtt_url"])
     else:
-        findings.note("Server", "None is running here.", "Start it: kho serve")
+        report.note("Server", "None is running here.", "Start it: kho serve")
     with open_stores(where):
-        checks.check_tables(findings)
-        checks.check_keys(findings, "kho keys create --tenant <name> --role writer")
+        checks.check_tables(report)
+        checks.check_keys(report, "kho keys create --tenant <name> --role writer")
         if running and not config().qdrant_url:
-            findings.good("Qdrant", "It is embedded, and the running server has it.")
+            report.good("Qdrant", "The engine is embedded in the running server.")
         else:
-            checks.check_index(findings)
-        checks.check_model(findings)
+            checks.check_index(report)
+        checks.check_model(report)
 
 
-def _check_platform(findings: CheckReport) -> None:
+def _check_platform(report: CheckReport) -> None:
     if DURABLE:
-        findings.good("Platform", "It has the embedded store.")
+        report.good("Platform", "It supports the embedded store.")
     else:
-        findings.note(
+        report.note(
             "Platform",
-            "The embedded store does not run here: an emulator in memory stands in, and keeps nothing.",
-            "Name a DynamoDB endpoint with --aws-endpoint to keep data.",
+            "It does not support the embedded store: an in-memory emulator is used, and data is lost at exit.",
+            "Set a DynamoDB endpoint with --aws-endpoint to keep data.",
         )
 
 
-def _check_broker(findings: CheckReport, url: str) -> None:
+def _check_broker(report: CheckReport, url: str) -> None:
     parts = urlsplit(url)
-    with findings.guard("Devices", "Stop 'kho serve' and start it again."):
+    with report.guard("Devices", "Restart 'kho serve'."):
         socket.create_connection((parts.hostname or "", parts.port or 0), timeout=5).close()
-        findings.good("Devices", f"{url} takes connections.")
+        report.good("Devices", f"{url} accepts connections.")

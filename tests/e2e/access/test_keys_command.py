@@ -42,7 +42,7 @@ def test_keys_are_made_listed_and_revoked_with_and_without_a_server(tmp_path: Pa
     shown = run_kho("keys", "list", "--data", str(data), "--tenant", "t-1").stdout
     assert [line.split()[0] for line in shown.splitlines()] == ["id", before["id"]]
     assert before["key"].rpartition("_")[2] not in shown
-    assert "is revoked since" in run_kho("keys", "revoke", before["id"], "--data", str(data)).stdout
+    assert "was revoked at" in run_kho("keys", "revoke", before["id"], "--data", str(data)).stdout
     assert "revoked" in run_kho("keys", "list", "--data", str(data), "--tenant", "t-1").stdout
     assert all(before["key"].rpartition("_")[2] not in file.read_text("latin-1") for file in data.iterdir())
 

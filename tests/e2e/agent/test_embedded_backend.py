@@ -122,7 +122,7 @@ def test_ctrl_c_reports_what_was_stored(tmp_path: Path, site: Site) -> None:
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as running:
         assert site.slow_requested.wait(CEILING_SECONDS)
         running.send_signal(signal.SIGINT)
-        assert "what was brought in stays" in running.communicate(timeout=CEILING_SECONDS)[1]
+        assert "added documents are kept" in running.communicate(timeout=CEILING_SECONDS)[1]
     assert running.returncode == 130
 
 

@@ -133,7 +133,7 @@ def test_resources_and_prompts(session: Editor, notes: str) -> None:
 def test_deletion_requires_confirmation(session: Editor) -> None:
     session.result("manage_collections", action="create", collection_name="doomed")
     session.answer = False
-    with pytest.raises(MCPError, match="nobody confirmed it"):
+    with pytest.raises(MCPError, match="the deletion was not confirmed"):
         session.call("manage_collections", action="delete", collection_name="doomed")
     assert stored_hashes(session, "doomed") == {}
     session.answer = True

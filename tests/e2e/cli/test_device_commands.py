@@ -155,7 +155,7 @@ def test_deployed_endpoint_is_called_with_an_api_key(guarded: KhoServer) -> None
             run("call", "far-lamp", "self.audio_speaker.set_volume", "volume=1", *there, environment=key).stdout
             == "true\n"
         )
-    assert "does not know this key" in refused("list", *there, environment={"KHO_KEY": "kho_no"})
+    assert "rejected the key" in refused("list", *there, environment={"KHO_KEY": "kho_no"})
 
 
 def test_devices_are_registered_without_a_running_server(tmp_path: Path) -> None:

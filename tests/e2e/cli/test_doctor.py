@@ -67,7 +67,7 @@ def test_problems_are_reported_with_advice(tmp_path: Path) -> None:
 
 def test_text_output_has_one_line_per_check(tmp_path: Path) -> None:
     lines = run_kho("doctor", "--data", str(tmp_path)).stdout.splitlines()
-    assert any(line.startswith("✓ kho-MemoryTable: It is there.") for line in lines)
+    assert any(line.startswith("✓ kho-MemoryTable: The table is active.") for line in lines)
     assert "    Start it: kho serve" in lines
 
 
@@ -78,9 +78,9 @@ def test_deployed_stack_is_checked_with_operator_credentials(letters: int) -> No
         code, said = found("--stack", "kho", environment=environment)
     assert code == 1
     assert said["Stack"]["said"] == "kho is CREATE_COMPLETE."
-    assert said["kho-MemoryTable"]["said"] == "It has no point-in-time recovery."
+    assert said["kho-MemoryTable"]["said"] == "The table has no point-in-time recovery."
     assert said["Dead letters"]["state"] == ("wrong" if letters else "good")
-    assert said["Worker purge_messages"]["said"] == "It does not hear of changes (no trigger)."
+    assert said["Worker purge_messages"]["said"] == "Its event source mapping is not enabled (there is none)."
     assert said["Qdrant"]["advice"] == "Deploy with the parameter QdrantUrl."
 
 

@@ -123,7 +123,7 @@ def test_insecure_qdrant_url_is_reported(tmp_path: Path, url: str) -> None:
 
 
 def test_invalid_port_is_reported(tmp_path: Path) -> None:
-    assert "99999 is no port" in refusal("--data", str(tmp_path), "--port", "99999")
+    assert "99999 is not a port" in refusal("--data", str(tmp_path), "--port", "99999")
 
 
 @pytest.mark.parametrize("option", ["--port", "--mqtt-port"])

@@ -82,7 +82,7 @@ def test_a_pdf_that_takes_long_is_a_document_that_failed(
 ) -> None:
     (tmp_path / "slow.pdf").write_bytes(make_pdf(text_stream(b"No PDF is read in no time.")))
     monkeypatch.setattr(file_source, "_reader", [])
-    main._allow_reading([tmp_path], unpacking_seconds=0)
+    main._allow_reading([tmp_path], pdf_seconds=0)
     handler = importlib.import_module("research_agent.ingest_documents").handler
     caller = Caller("tester", frozenset(ROLES), tenant)
     params = {"path": str(tmp_path / "slow.pdf"), "collection": "notes"}

@@ -124,7 +124,7 @@ def test_ignored_file_cannot_be_read_by_name(root: Path, path: str) -> None:
     write_files(root, ".env", ".git/config", "x.log", "build/deep/x.md")
     write_files(root, ".gitignore", text="*.log\n/build/\n")
     (root / "link.md").symlink_to(".env")
-    with pytest.raises(UnreadableFile, match="is left out"):
+    with pytest.raises(UnreadableFile, match="is excluded"):
         scan(Roots([root]), path, recursive=True)
     assert scanned_names(root / "build", "deep") == ["deep/x.md"], "a root is nobody's to leave out"
 

@@ -61,7 +61,7 @@ def test_names_are_unique_across_roots(root: Path, folders: list[str], expected:
     for folder in folders:
         write_files(root, f"{folder}/a.md")
     roots = Roots([root / folder for folder in folders])
-    assert [roots.place(root / folder / "a.md").name for folder in folders] == expected
+    assert [roots.locate(root / folder / "a.md").name for folder in folders] == expected
 
 
 def test_scan_of_one_of_several_roots(root: Path) -> None:
@@ -98,4 +98,4 @@ def test_multiple_roots_are_labelled(root: Path) -> None:
     write_files(root, "a.md")
     write_files(other, "a.md")
     roots = Roots([root, other])
-    assert [roots.place(root / "a.md").name, roots.place(other / "a.md").name] == ["root/a.md", "other/a.md"]
+    assert [roots.locate(root / "a.md").name, roots.locate(other / "a.md").name] == ["root/a.md", "other/a.md"]
