@@ -126,9 +126,7 @@ class RemoteBackend:
 
         if not is_safe_url(endpoint):
             message = f"The endpoint '{endpoint}' must begin with https:// (http:// only on this machine)."
-            raise BackendError.configuration(
-                message, "Set the stack's output Endpoint with --endpoint (KHO_ENDPOINT)."
-            )
+            raise BackendError.configuration(message, "Set the stack's output Endpoint with --endpoint (KHO_ENDPOINT).")
         import urllib3
 
         self._server = server

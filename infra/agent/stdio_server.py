@@ -64,7 +64,9 @@ def _server(backend: ManagedServerBackend, tools: AgentTools) -> StdioServer:
             # Close it with the session: threads that wait for the backend would otherwise keep the process alive.
             backend.close()
 
-    mcp = StdioServer("research-agent", _INSTRUCTIONS, middleware=[_ErrorCodes()], mask_error_details=True, lifespan=session)
+    mcp = StdioServer(
+        "research-agent", _INSTRUCTIONS, middleware=[_ErrorCodes()], mask_error_details=True, lifespan=session
+    )
     for tool in tools.list():
         mcp.add_tool(tool)
     _add_resources(mcp, tools)

@@ -148,7 +148,10 @@ class _Reindexer:
         if ids:
             yield (
                 _EXPERIENCES,
-                [_IndexTask(scope_of(COLLECTION, id_), partial(index_experience, id_, force=self.force)) for id_ in ids],
+                [
+                    _IndexTask(scope_of(COLLECTION, id_), partial(index_experience, id_, force=self.force))
+                    for id_ in ids
+                ],
             )
             open_exhaustive_search(COLLECTION).close()
 

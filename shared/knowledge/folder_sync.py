@@ -1,4 +1,4 @@
-"""Synchronisation of a collection with the files under a path: add the new and changed ones, remove the missing ones."""
+"""Synchronisation of a collection with the files under a path: add new and changed ones, remove missing ones."""
 
 from __future__ import annotations
 

@@ -76,9 +76,7 @@ def scan(roots: Roots, path: str, *, recursive: bool) -> Scan:
         raise UnreadableFile("is excluded: it is hidden, or a .gitignore names it")
     if not location.path.is_dir():
         return Scan(location, "file", files=[location])
-    result = Scan(
-        location, "folder", recursive, is_whole=recursive and location.path == roots.outermost(location.path)
-    )
+    result = Scan(location, "folder", recursive, is_whole=recursive and location.path == roots.outermost(location.path))
     above = [location.root, *(each for each in reversed(location.path.parents) if location.root in each.parents)]
     rules = [rule for folder in above if folder != location.path for rule in _rules(roots, folder)]
     pending = [(location.path, rules)]

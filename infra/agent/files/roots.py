@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 # O_NONBLOCK: opening a FIFO would wait for its writer. O_NOFOLLOW: a link created meanwhile must not be followed.
-_OPEN_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_OPEN_FLAGS: Final = (
+    os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+)
 _HAS_DIR_FD: Final = os.open in os.supports_dir_fd
 _CHUNK: Final = 1 << 20
 

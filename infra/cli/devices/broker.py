@@ -60,7 +60,6 @@ def disconnect(where: DataTarget, device_id: str) -> None:
         return
 
 
-
 def _deactivate_certificates(device_id: str) -> None:
     import boto3
 

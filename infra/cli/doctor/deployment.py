@@ -113,9 +113,7 @@ def _check_dead_letters(stack: str, report: CheckReport) -> None:
         )["Attributes"]
         waiting = int(attributes["ApproximateNumberOfMessages"])
         if waiting:
-            report.wrong(
-                "Dead letters", f"{waiting} are in the queue.", "See dead-letters in docs/operating.md."
-            )
+            report.wrong("Dead letters", f"{waiting} are in the queue.", "See dead-letters in docs/operating.md.")
         else:
             report.good("Dead letters", "There are none.")
 

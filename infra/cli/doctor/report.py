@@ -59,7 +59,9 @@ class CheckReport:
             code = error.response.get("Error", {}).get("Code", "")
             denied = "Denied" in code or "Unauthorized" in code
             self.wrong(
-                subject, _line(error), f"Request the permission, or use another identity: {advice}" if denied else advice
+                subject,
+                _line(error),
+                f"Request the permission, or use another identity: {advice}" if denied else advice,
             )
         except KhoError as error:
             self.wrong(subject, error.message, advice)
