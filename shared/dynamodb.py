@@ -6,11 +6,12 @@ Failures of DynamoDB raise `Unavailable`.
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 Item = dict[str, Any]
+T = TypeVar("T")
 
 _CONFLICT_ATTEMPTS: Final = 10
 _WRITE_BATCH: Final = 25
@@ -37,6 +39,25 @@ class ConditionFailed(Exception):
     def __init__(self, failed: tuple[int, ...] = (0,)) -> None:
         super().__init__(f"condition of write {failed} does not hold")
         self.failed = failed
+
+
+def optimistic_retry(
+    operation: Callable[[], T], *, attempts: int, exhausted: Exception, seconds: float = math.inf
+) -> T:
+    """Run an operation that reads and then writes on condition; repeat it while another writer is faster.
+
+    Raise `exhausted` after `attempts` failures, or if an attempt would start after `seconds`.
+    """
+    started = time.monotonic()
+    for attempt in range(attempts):
+        if time.monotonic() - started > seconds:
+            break
+        try:
+            return operation()
+        except ConditionFailed:
+            # Random pauses keep the writers that collided from colliding again.
+            time.sleep(random.uniform(0, 0.005 * 2 ** min(attempt, 6)))  # noqa: S311 - spreads retries, no secret
+    raise exhausted
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""agent-data: documents in a tree, which agents share (seed 000)."""
+"""agent-data: a tree of documents that agents share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MCP_RESOURCES: Final = [
         uri="agent-data://document/{document_id}",
         name="document",
         title="Document",
-        description="A shared document by its id: its text, metadata, place and revision, as JSON.",
+        description="A shared document by its id: its text, metadata, parent and revision, as JSON.",
         read="agent-data/get_document",
     )
 ]
@@ -40,12 +40,12 @@ class DocumentParams(Params):
 
 
 class WriteParams(Params):
-    """Parameters of a write; with a `request_id`, made once however often it is sent."""
+    """Parameters of a write. A repetition with the same `request_id` changes nothing."""
 
     request_id: RequestId | None = None
 
     def request(self, action: str, caller: Caller) -> WriteRequest:
-        """This write, as the audit log and a repetition of it know it."""
+        """Return the identity of this write, for the audit log and for idempotency."""
         payload = self.model_dump(exclude={"request_id"}, exclude_unset=True)
         return WriteRequest(
             action=action,
@@ -63,12 +63,12 @@ class DocumentWriteParams(WriteParams):
 
 
 def unit_of_work(caller: Caller) -> UnitOfWork:
-    """What changes the documents of the caller's tenant."""
+    """Open a unit of work on the documents of the caller's tenant."""
     return UnitOfWork(Table(config().documents_table), caller.tenant_id)
 
 
 def document_queries(caller: Caller) -> DocumentQueries:
-    """The documents of the caller's tenant, to be read."""
+    """Return read access to the documents of the caller's tenant."""
     return DocumentQueries(Table(config().documents_table), caller.tenant_id)
 
 
@@ -76,7 +76,7 @@ Cursor = Annotated[str, Field(min_length=1, max_length=4096)]
 
 
 class DocumentPageParams(Params):
-    """Which part of the list."""
+    """Parameters of a paged list."""
 
     limit: Annotated[int, Field(ge=1, le=1000), WHOLE] = 100
     cursor: Cursor | None = None

@@ -17,14 +17,14 @@ from shared.services.immediate_indexing import index_immediately
 
 
 class ContentParams(Params):
-    """The text, and what kind of text it is."""
+    """The text and its MIME type."""
 
     mime_type: MimeType = "text/markdown"
     body: Body
 
 
 class CreateDocument(WriteParams):
-    """The document, and its parent; 'root' is the top of the tree."""
+    """The new document and its parent; 'root' is the top of the tree."""
 
     document_id: NewDocumentId
     parent_id: ParentId
@@ -42,7 +42,7 @@ class CreateDocument(WriteParams):
         "Create a document",
         "adds",
         "Create a document below a parent in the tree of shared documents ('root' is the top), as its last "
-        "child. Choose a document_id that nobody has taken; a taken one gets ALREADY_EXISTS.",
+        "child. Choose an unused document_id; one that is taken fails with ALREADY_EXISTS.",
     ),
 )
 def handler(params: CreateDocument, caller: Caller) -> WriteResult:
@@ -56,7 +56,7 @@ def handler(params: CreateDocument, caller: Caller) -> WriteResult:
         is_human_readable=params.is_human_readable,
         created_at=params.created_at,
     )
-    changed = unit_of_work(caller)
-    written = commands.create(changed, params.request("create_document", caller), new)
-    index_immediately(changed)
-    return written
+    work = unit_of_work(caller)
+    result = commands.create(work, params.request("create_document", caller), new)
+    index_immediately(work)
+    return result

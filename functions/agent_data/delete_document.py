@@ -1,4 +1,4 @@
-"""agent-data/delete_document: delete a document, softly, now or at a moment to come."""
+"""agent-data/delete_document: delete a document softly, now or at a given time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shared.services.immediate_indexing import index_immediately
 
 
 class DeleteDocument(DocumentWriteParams):
-    """Which document, when and why; `recursive` takes everything below it along."""
+    """The document, and when and why to delete it; `recursive` includes everything below it."""
 
     reason: Annotated[str, Field(max_length=2048)] | None = None
     deleted_by: Annotated[str, Field(max_length=256)] | None = None
@@ -32,14 +32,14 @@ class DeleteDocument(DocumentWriteParams):
     tool=McpTool(
         "Delete a document",
         "removes",
-        "Delete a document, now or at delete_at. It can be restored. One with children needs recursive: true, "
-        "which deletes them too.",
+        "Delete a document, now or at delete_at. It can be restored. If it has children, set recursive: true to "
+        "delete them too.",
     ),
 )
 def handler(params: DeleteDocument, caller: Caller) -> WriteResult:
-    """Hide the document from that moment on; its history stays, and it can be restored."""
+    """Delete the document. Its history stays, and it can be restored."""
     requested = deletion.Deletion(params.delete_at, params.reason, params.deleted_by, params.recursive)
-    changed = unit_of_work(caller)
-    written = deletion.delete(changed, params.request("delete_document", caller), params.document_id, requested)
-    index_immediately(changed)
-    return written
+    work = unit_of_work(caller)
+    result = deletion.delete(work, params.request("delete_document", caller), params.document_id, requested)
+    index_immediately(work)
+    return result

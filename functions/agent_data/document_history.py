@@ -1,4 +1,4 @@
-"""agent-data/document_history: who changed a document, when and how: the audit log."""
+"""agent-data/document_history: the audit log of a document: who changed it, when and how."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shared.rpc.mcp_catalog import McpTool
 
 
 class DocumentHistory(DocumentPageParams):
-    """Of which document, deleted or not."""
+    """The document, deleted or not, and a page of its history."""
 
     document_id: DocumentId
 
@@ -22,7 +22,7 @@ class DocumentHistory(DocumentPageParams):
     tool=McpTool(
         "Read a document's history",
         "reads",
-        "List who changed a document, when and how, oldest first, also where it is deleted.",
+        "List who changed a document, when and how, oldest first. Works for deleted documents too.",
     ),
 )
 def handler(params: DocumentHistory, caller: Caller) -> AuditLogPage:

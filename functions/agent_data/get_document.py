@@ -1,4 +1,4 @@
-"""agent-data/get_document: one document, as it is or as it was at a revision."""
+"""agent-data/get_document: one document at its current or an earlier revision."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shared.rpc.method import WHOLE
 
 
 class GetDocument(DocumentParams):
-    """Which document, and at which revision if not the current one."""
+    """The document, and the revision if not the current one."""
 
     revision: Annotated[int, Field(ge=1, le=999_999_999_999), WHOLE] | None = None
 
@@ -27,7 +27,7 @@ class GetDocument(DocumentParams):
     tool=McpTool(
         "Read a document",
         "reads",
-        "Read one document by its id: its text, metadata, place and revision; with 'revision', as it was then.",
+        "Read one document by its id: its text, metadata, parent and revision; with 'revision', as of then.",
     ),
 )
 def handler(params: GetDocument, caller: Caller) -> Document:

@@ -1,4 +1,4 @@
-"""agent-data/list_children: the documents below a parent, in order."""
+"""agent-data/list_children: the children of a document, in order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shared.rpc.mcp_catalog import McpTool
 
 
 class ListChildren(DocumentPageParams):
-    """Below which parent; 'root' is the top of the tree."""
+    """The parent; 'root' is the top of the tree."""
 
     parent_id: ParentId = "root"
 
@@ -23,7 +23,7 @@ class ListChildren(DocumentPageParams):
         "List documents",
         "reads",
         "List the documents below a parent ('root' is the top of the tree), in order, without their texts. "
-        "Where 'next_cursor' comes back, call again with it as 'cursor'.",
+        "If 'next_cursor' is returned, call again with it as 'cursor'.",
     ),
 )
 def handler(params: ListChildren, caller: Caller) -> ChildPage:

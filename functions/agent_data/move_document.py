@@ -1,4 +1,4 @@
-"""agent-data/move_document: bring a document, and all below it, to another place in the tree."""
+"""agent-data/move_document: move a document, with everything below it, in the tree."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from shared.rpc.method import WHOLE
 
 
 class PositionParams(Params):
-    """Before which sibling, or at which number from 0 on where no sibling is named; else last."""
+    """The sibling to come before, or else the index from 0. Last without either."""
 
     ordering: Annotated[int, Field(ge=0, le=2**53), WHOLE] | None = None
     before: DocumentId | None = None
 
 
 class MoveDocument(DocumentWriteParams):
-    """Which document, under which parent, and where among its children."""
+    """The document, its new parent, and its position among the children."""
 
     new_parent_id: ParentId
     position: PositionParams = PositionParams()
@@ -37,12 +37,12 @@ class MoveDocument(DocumentWriteParams):
     tool=McpTool(
         "Move a document",
         "sets",
-        "Move a document, and all below it, under another parent: before a sibling (position.before), at a "
-        "number from 0 on (position.ordering), or last.",
+        "Move a document, with everything below it, under another parent: before a sibling (position.before), at an "
+        "index from 0 (position.ordering), or last.",
     ),
 )
 def handler(params: MoveDocument, caller: Caller) -> WriteResult:
-    """Move the document; the tree stays a tree, whoever else is moving."""
-    place = SiblingPosition(params.position.before, params.position.ordering)
-    request = params.request("move_document", caller)
-    return relocation.move(unit_of_work(caller), request, params.document_id, params.new_parent_id, place)
+    """Move the document. Concurrent moves cannot form a cycle."""
+    target = SiblingPosition(params.position.before, params.position.ordering)
+    command = relocation.Move(params.document_id, params.new_parent_id, target)
+    return relocation.move(unit_of_work(caller), params.request("move_document", caller), command)

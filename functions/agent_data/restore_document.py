@@ -1,4 +1,4 @@
-"""agent-data/restore_document: bring a deleted document back, or call off a deletion to come."""
+"""agent-data/restore_document: restore a deleted document, or cancel its scheduled deletion."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shared.services.immediate_indexing import index_immediately
 
 
 class RestoreDocument(DocumentWriteParams):
-    """Which document; `recursive` brings back what was deleted together with it."""
+    """The document; `recursive` also restores what was deleted together with it."""
 
     recursive: bool = False
 
@@ -24,14 +24,14 @@ class RestoreDocument(DocumentWriteParams):
     tool=McpTool(
         "Restore a document",
         "sets",
-        "Bring back a deleted document to its place, or call off a deletion to come. recursive: true brings "
-        "back what was deleted with it.",
+        "Restore a deleted document to its position, or cancel its scheduled deletion. recursive: true also "
+        "restores what was deleted with it.",
     ),
 )
 def handler(params: RestoreDocument, caller: Caller) -> WriteResult:
-    """Restore the document to the place that it had."""
-    changed = unit_of_work(caller)
+    """Restore the document to its position."""
+    work = unit_of_work(caller)
     request = params.request("restore_document", caller)
-    written = deletion.restore(changed, request, params.document_id, recursive=params.recursive)
-    index_immediately(changed)
-    return written
+    result = deletion.restore(work, request, params.document_id, recursive=params.recursive)
+    index_immediately(work)
+    return result

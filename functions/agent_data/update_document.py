@@ -17,14 +17,14 @@ from shared.services.immediate_indexing import index_immediately
 
 
 class ContentPatchParams(Params):
-    """The new text; without `mime_type` it stays the kind of text that it was."""
+    """The new text. Without `mime_type` its MIME type stays the same."""
 
     mime_type: MimeType | None = None
     body: Body
 
 
 class PatchParams(Params):
-    """What each field that is given is to become."""
+    """The new values of the given fields."""
 
     content: ContentPatchParams | None = None
     metadata: Metadata | None = None
@@ -32,7 +32,7 @@ class PatchParams(Params):
 
 
 class UpdateDocument(DocumentWriteParams):
-    """The patch; without `update_mask` every field in it is applied, with `last_known_revision` only to that one."""
+    """The patch, its mask, and the revision to apply it to. Without a mask every field of the patch is applied."""
 
     patch: PatchParams
     update_mask: Annotated[list[PatchField], Field(min_length=1, max_length=3)] | None = None
@@ -47,12 +47,12 @@ class UpdateDocument(DocumentWriteParams):
         "Update a document",
         "replaces",
         "Replace a document's text, metadata or display flag with those in 'patch'. Give the revision that "
-        "you read as last_known_revision: if somebody has written since, it fails with CONFLICT and changes "
+        "you read as last_known_revision: if it has changed since, the call fails with CONFLICT and changes "
         "nothing; then read again.",
     ),
 )
 def handler(params: UpdateDocument, caller: Caller) -> WriteResult:
-    """Apply the patch, unless somebody else has written since the caller read."""
+    """Apply the patch, unless the document has changed since the caller read it."""
     content = params.patch.content
     patch = commands.Patch(
         mime_type=content.mime_type if content else None,
@@ -61,8 +61,8 @@ def handler(params: UpdateDocument, caller: Caller) -> WriteResult:
         is_human_readable=params.patch.is_human_readable,
         mask=params.update_mask,
     )
-    changed = unit_of_work(caller)
+    work = unit_of_work(caller)
     request = params.request("update_document", caller)
-    written = commands.update(changed, request, params.document_id, patch, params.last_known_revision)
-    index_immediately(changed)
-    return written
+    result = commands.update(work, request, params.document_id, patch, params.last_known_revision)
+    index_immediately(work)
+    return result

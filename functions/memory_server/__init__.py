@@ -1,4 +1,4 @@
-"""memory-server: a chatbot's conversations (seed 002)."""
+"""memory-server: the conversations of a chatbot, with their messages and summaries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 URI: Final = "memory://conversation/"
 
-# Seed 002's capabilities show none, though models are offered its methods at the MCP doors.
+# The server's own capabilities list no tools. The MCP endpoints offer its methods as tools.
 TOOLS: Final[list[object]] = []
 
 RESOURCES: Final = [
@@ -44,9 +44,9 @@ MCP_PROMPTS: Final = [
     McpPrompt(
         name="summarize_conversation",
         title="Summarise a conversation",
-        description="Write the summary that stands for a conversation's older messages.",
+        description="Write the summary that replaces a conversation's older messages.",
         text=(
-            "Summarise the conversation below so that it can go on without its older messages: who wants what, what "
+            "Summarise the conversation below so that it can continue without its older messages: who wants what, what "
             "was found, decided and promised, and what is still open. Build on the summary that it has, if any. Write "
             "in the language with the code '{language}', in at most 200 words, and nothing but the summary. Then store "
             "it with memory_set_summary, for the conversation '{conversation_id}'."
@@ -67,7 +67,7 @@ class ConversationParams(Params):
 
 
 def conversations(caller: Caller) -> Conversations:
-    """The conversations of the caller's tenant."""
+    """Return the conversations of the caller's tenant."""
     return Conversations(Table(config().memory_table), caller.tenant_id)
 
 
@@ -78,7 +78,7 @@ Cursor = Annotated[str, Field(min_length=1, max_length=4096)]
 
 
 class MessagePageParams(ConversationParams):
-    """A conversation, and the part of it that is wanted; without `limit`, everything that fits."""
+    """A conversation and a page of its messages. Without `limit`, as many as fit in a response."""
 
     limit: Limit | None = None
     cursor: Cursor | None = None

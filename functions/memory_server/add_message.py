@@ -10,7 +10,7 @@ from shared.rpc.mcp_catalog import McpTool
 
 
 class AddMessageParams(ConversationParams):
-    """The message and where it belongs."""
+    """The message and its conversation."""
 
     role: Role
     content: Content
@@ -22,11 +22,11 @@ class AddMessageParams(ConversationParams):
     tool=McpTool(
         "Add a message",
         "adds",
-        "Append one message to the end of a conversation; one that does not exist is created. Calling twice "
-        "adds it twice.",
+        "Append one message to a conversation, which is created if it does not exist. Calling twice adds the "
+        "message twice.",
     ),
 )
 def handler(params: AddMessageParams, caller: Caller) -> ConversationResult:
-    """Append one message; a conversation that does not exist is created."""
+    """Append one message. Create the conversation if it does not exist."""
     conversations(caller).append(params.conversation_id, params.role, params.content)
     return ConversationResult("success", params.conversation_id)

@@ -1,4 +1,4 @@
-"""memory-server/memory/clear: delete all messages of a conversation, which stays."""
+"""memory-server/memory/clear: delete all messages of a conversation and keep the conversation."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from shared.rpc.mcp_catalog import McpTool
     tool=McpTool(
         "Delete all messages",
         "removes",
-        "Delete all messages and the summary of a conversation for good; the conversation itself stays, empty.",
+        "Delete all messages and the summary of a conversation permanently. The empty conversation remains.",
     ),
 )
 def handler(params: ConversationParams, caller: Caller) -> ConversationResult:
-    """Delete all messages and the summary; the conversation stays."""
+    """Delete all messages and the summary. Keep the conversation."""
     conversations(caller).clear(params.conversation_id)
     return ConversationResult("cleared", params.conversation_id)

@@ -14,10 +14,10 @@ from shared.rpc.mcp_catalog import McpTool
     tool=McpTool(
         "Delete a conversation",
         "removes",
-        "Delete a conversation with all its messages for good. Deleting one that does not exist succeeds too.",
+        "Delete a conversation with all its messages permanently. Succeeds if it does not exist, too.",
     ),
 )
 def handler(params: ConversationParams, caller: Caller) -> ConversationResult:
-    """Delete the conversation, whether or not it exists."""
+    """Delete the conversation, if it exists."""
     conversations(caller).delete(params.conversation_id)
     return ConversationResult("deleted", params.conversation_id)

@@ -17,10 +17,10 @@ from shared.rpc.mcp_catalog import McpTool
     tool=McpTool(
         "Read a whole conversation",
         "reads",
-        "Read every message of a conversation, oldest first. Give 'limit' to page; where 'next_cursor' comes "
-        "back, call again with it as 'cursor'.",
+        "Read every message of a conversation, oldest first. Set 'limit' for pages. If 'next_cursor' is "
+        "returned, call again with it as 'cursor'.",
     ),
 )
 def handler(params: MessagePageParams, caller: Caller) -> MessagePage:
-    """Get all messages, oldest first; `next_cursor` where more follow."""
+    """Get all messages, oldest first, page by page."""
     return MessageHistory(conversations(caller), params.conversation_id).page(params.limit, params.cursor)

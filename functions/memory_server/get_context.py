@@ -1,4 +1,4 @@
-"""memory-server/memory/get_context: the most recent messages, for a model to read."""
+"""memory-server/memory/get_context: the most recent messages, as context for a model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shared.rpc.method import WHOLE
 
 
 class GetContext(ConversationParams):
-    """How many messages at most; KEEP_RECENT_MESSAGES is the most there is."""
+    """The conversation, and the maximum number of messages, which KEEP_RECENT_MESSAGES caps."""
 
     max_messages: Annotated[int, Field(ge=1, le=2**31 - 1), WHOLE] | None = None
 
@@ -37,8 +37,8 @@ class MessageContext:
     tool=McpTool(
         "Read recent messages",
         "reads",
-        "Read the last few messages of a conversation, oldest first: what you need to answer its next turn. "
-        "Older ones are in its summary (memory_get_summary).",
+        "Read the last few messages of a conversation, oldest first: the context for its next turn. "
+        "Its summary covers older ones (memory_get_summary).",
     ),
 )
 def handler(params: GetContext, caller: Caller) -> MessageContext:

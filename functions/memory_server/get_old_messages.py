@@ -1,4 +1,4 @@
-"""memory-server/memory/get_old_messages: the messages that should be summarized: all but the recent ones."""
+"""memory-server/memory/get_old_messages: the messages to summarize: all but the recent ones."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from shared.rpc.mcp_catalog import McpTool
     tool=McpTool(
         "Read messages to summarise",
         "reads",
-        "Read the messages before the recent ones that no summary covers yet: those to summarise. "
+        "Read the messages to summarise: those before the recent ones that no summary covers yet. "
         "'total_count' counts all messages of the conversation.",
     ),
 )
 def handler(params: MessagePageParams, caller: Caller) -> OldMessages:
-    """Get the messages before the recent ones, without those that the summary covers."""
+    """Get the messages before the recent ones. COMPRESS_AFTER_SUMMARY omits those that the summary covers."""
     settings = config()
     return MessageHistory(conversations(caller), params.conversation_id).old(
         settings.keep_recent_messages,

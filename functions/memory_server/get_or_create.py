@@ -11,14 +11,14 @@ from shared.rpc.mcp_catalog import McpTool
 
 
 class GetOrCreate(Params):
-    """Which conversation; without an id, a new one."""
+    """The conversation. Without an id, a new one."""
 
     conversation_id: ConversationId | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationResponse:
-    """The conversation, which exists."""
+    """The id of an existing conversation."""
 
     conversation_id: str
 

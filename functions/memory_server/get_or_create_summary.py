@@ -1,4 +1,4 @@
-"""memory-server/memory/get_or_create_summary: the summary of a conversation, or "" if one needs to be made."""
+"""memory-server/memory/get_or_create_summary: the summary of a conversation, or "" if it has none yet."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from shared.rpc.mcp_catalog import McpTool
 
 
 class OldMessage(Params):
-    """One of the messages that the caller holds for old."""
+    """One of the old messages, as the caller sends it."""
 
     role: Role
     content: Content
 
 
 class GetOrCreateSummary(ConversationParams):
-    """The language to make a summary in; `old_messages` are accepted, and the stored ones are what is summarized."""
+    """The conversation and the language of a new summary. `old_messages` is ignored: stored messages are summarized."""
 
     old_messages: Annotated[list[OldMessage], Field(default_factory=list, max_length=100_000)]
     language: Language = "vi"
@@ -39,12 +39,12 @@ class GetOrCreateSummary(ConversationParams):
     tool=McpTool(
         "Get or make a summary",
         "sets",
-        "Get the stored summary of a conversation, or have one made where the server has a model for it. An "
-        "empty summary means: write one yourself and store it with memory_set_summary.",
+        "Get the stored summary of a conversation, or generate one if the server has a model for it. If the "
+        "summary is empty, write one yourself and store it with memory_set_summary.",
     ),
 )
 def handler(params: GetOrCreateSummary, caller: Caller) -> SummaryResult:
-    """Get the stored summary; with AUTO_SUMMARY on, make one where there is none."""
+    """Get the stored summary. Generate one if there is none and AUTO_SUMMARY is on."""
     settings = config()
     history = MessageHistory(conversations(caller), params.conversation_id)
     stored = history.summary()

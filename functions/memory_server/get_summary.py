@@ -17,10 +17,10 @@ from shared.rpc.mcp_catalog import McpTool
     tool=McpTool(
         "Read the summary",
         "reads",
-        "Read the stored summary of a conversation; empty where there is none.",
+        "Read the stored summary of a conversation. It is empty if there is none.",
     ),
 )
 def handler(params: ConversationParams, caller: Caller) -> SummaryResult:
-    """Get the stored summary, else the empty string."""
+    """Get the stored summary, or an empty string if there is none."""
     stored = MessageHistory(conversations(caller), params.conversation_id).summary()
     return SummaryResult(stored.text if stored else "")

@@ -13,7 +13,7 @@ from memory_server import URI, Cursor, Limit, conversations
 
 
 class ListResources(Params):
-    """Which part of the list; with `prefix`, only ids that begin so."""
+    """A page of the list, optionally restricted to ids with a prefix."""
 
     limit: Limit = 100
     cursor: Cursor | None = None
@@ -32,7 +32,7 @@ class ConversationResource:
 
 @dataclass(frozen=True, slots=True)
 class ConversationResourcePage:
-    """Conversations in order of their ids; `nextCursor` where more follow."""
+    """A page of conversations in order of their ids, with `nextCursor` if more follow."""
 
     resources: list[ConversationResource]
     nextCursor: str | None = None  # noqa: N815 - MCP's own name
@@ -41,9 +41,9 @@ class ConversationResourcePage:
 @method("memory-server/resources/list", role="reader")
 def handler(params: ListResources, caller: Caller) -> ConversationResourcePage:
     """List conversations as resources."""
-    ids, more = conversations(caller).list_ids(params.limit, params.cursor, params.prefix)
+    ids, next_cursor = conversations(caller).list_ids(params.limit, params.cursor, params.prefix)
     resources = [
-        ConversationResource(URI + quote(each, safe=":@"), f"Conversation {each}", f"Conversation history for {each}")
-        for each in ids
+        ConversationResource(URI + quote(id_, safe=":@"), f"Conversation {id_}", f"Conversation history for {id_}")
+        for id_ in ids
     ]
-    return ConversationResourcePage(resources, more)
+    return ConversationResourcePage(resources, next_cursor)

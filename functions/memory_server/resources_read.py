@@ -15,12 +15,13 @@ from shared.memory.message_history import MessageHistory
 from shared.memory.models import ConversationId
 from shared.rpc.errors import NotFound
 from shared.rpc.mcp_resource import ResourceContents, Uri
+from shared.rpc.response_size import SizeBudget
 
 _CONVERSATION_ID: TypeAdapter[str] = TypeAdapter(ConversationId)
 
 
 class ReadConversationResource(Params):
-    """Which conversation, and which part of its messages."""
+    """The URI of a conversation, and a page of its messages."""
 
     uri: Annotated[Uri, Field(examples=["memory://conversation/chat_xxx"])]
     limit: Limit | None = None
@@ -33,17 +34,17 @@ def handler(params: ReadConversationResource, caller: Caller) -> ResourceContent
     history = MessageHistory(conversations(caller), _conversation_id(params.uri))
     stored = history.summary()
     summary = stored.as_object() if stored else {}
-    page = history.page(params.limit, params.cursor, beside=summary, nested=1)
+    page = history.page(params.limit, params.cursor, SizeBudget(summary, nested=1))
     messages = [asdict(message) for message in page.messages]
     text = json.dumps({"messages": messages, "summary": summary}, ensure_ascii=False)
     return ResourceContents.json(params.uri, text, page.next_cursor)
 
 
 def _conversation_id(uri: str) -> str:
-    scheme, _, quoted = uri.partition(URI)
+    prefix, _, quoted = uri.partition(URI)
     try:
-        if scheme:
-            raise ValueError("another scheme")
+        if prefix:
+            raise ValueError("not a conversation URI")
         return _CONVERSATION_ID.validate_python(unquote(quoted, errors="strict"))
     except (ValidationError, ValueError):
         raise NotFound(

@@ -12,7 +12,7 @@ from shared.rpc.mcp_catalog import McpTool
 
 
 class SetSummary(ConversationParams):
-    """The summary of everything said so far; `compress` is accepted and ignored."""
+    """The summary of the conversation so far; `compress` is ignored."""
 
     summary: SummaryText
     compress: bool | None = None
@@ -25,12 +25,11 @@ class SetSummary(ConversationParams):
     tool=McpTool(
         "Store a summary",
         "replaces",
-        "Store the summary of everything said so far in a conversation, in place of the one before. The "
-        "messages themselves stay.",
+        "Store the summary of a conversation so far, replacing the previous one. The messages themselves stay.",
     ),
 )
 def handler(params: SetSummary, caller: Caller) -> ConversationResult:
-    """Store the summary; the full history is kept."""
+    """Store the summary. Keep all messages."""
     history = MessageHistory(conversations(caller), params.conversation_id)
     history.set_summary(params.summary, covers=history.last_number)
     return ConversationResult("success", params.conversation_id)

@@ -1,4 +1,4 @@
-"""recall-kit: experiences that coding agents share, open to everyone (seed 003)."""
+"""recall-kit: experiences that coding agents share, open to all callers."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ MCP_PROMPTS: Final = [
     McpPrompt(
         name="write_up_experience",
         title="Write up an experience",
-        description="Turn a problem that was just solved into an experience that others find and can use.",
+        description="Turn a problem that was just solved into an experience that others can find and use.",
         text=(
-            "You have just solved this problem: '{problem}'. Write it up for whoever meets it next. First call "
-            "query_experiences with what they would search for; where an experience says the same already, stop and "
-            "name it. Else call submit_experience: 'title' is the problem in one line as it shows itself, with the "
-            "error's own words; 'problem_description' what was seen, in which versions, and what did not help; "
-            "'root_cause' why it happened, if you know; 'solution' what to do, step by step, as it was proven; "
-            "'context' the smallest code that shows it. Everybody reads it: put placeholders such as <API_KEY>, "
-            "<EMAIL> and <PATH> in the place of keys, passwords, names, addresses and paths of this project. Write in "
-            "the language of the problem. Say the id that you get."
+            "You have just solved this problem: '{problem}'. Write it up for others who run into it. First call "
+            "query_experiences with the words they would search for; if an experience already describes it, stop and "
+            "name it. Otherwise call submit_experience: 'title' is the problem in one line as it appears, with the "
+            "exact words of the error; 'problem_description' the symptoms, the versions, and what did not help; "
+            "'root_cause' the reason, if you know it; 'solution' the proven steps; 'context' the smallest code that "
+            "shows the problem. It is public: use placeholders such as <API_KEY>, <EMAIL> and <PATH> instead of keys, "
+            "passwords, names, addresses and paths of this project. Write in the language of the problem. Report the "
+            "returned id."
         ),
         arguments=[McpPromptArgument("problem", "The problem, and how it was solved, in a few words.", required=True)],
     )
@@ -30,6 +30,6 @@ PROMPTS: Final = [{"name": each.name, "description": each.description} for each 
 
 
 class ExperienceIdParams(RequiredParams):
-    """Which experience."""
+    """Parameters that name an experience."""
 
     id: ExperienceId

@@ -1,4 +1,4 @@
-"""recall-kit/delete_experience: show an experience to nobody, until it is restored; for moderators."""
+"""recall-kit/delete_experience: hide an experience until it is restored; for moderators."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shared.services.experience_index import index_immediately
 
 @method("recall-kit/delete_experience", role="admin", errors=(NotFound, Unavailable))
 def handler(params: ExperienceIdParams, _caller: Caller) -> ResponseEnvelope[ModerationResult]:
-    """Delete it; what is deleted already stays so."""
+    """Delete an experience softly. Succeed if it is already deleted."""
     deleted = experience_repository().delete(params.id)
     index_immediately(deleted.id)
     return ResponseEnvelope(success=True, data=ModerationResult(deleted.id, "deleted"))

@@ -18,10 +18,10 @@ from shared.rpc.mcp_catalog import McpTool
     tool=McpTool(
         "Get an experience",
         "reads",
-        "Read one experience by its id, with when it was last used, and in 'similar_to' the id of an older one that "
-        "says nearly the same.",
+        "Read one experience by its id, with the time of its last use, and in 'similar_to' the id of an older, nearly "
+        "identical one.",
     ),
 )
 def handler(params: ExperienceIdParams, _caller: Caller) -> ResponseEnvelope[ExperienceDetail]:
-    """Read it; reading is not counted."""
+    """Read an experience without counting it as a query result."""
     return ResponseEnvelope(success=True, data=experience_detail(experience_repository().require(params.id)))

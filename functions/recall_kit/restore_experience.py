@@ -1,4 +1,4 @@
-"""recall-kit/restore_experience: show a deleted experience again; for moderators."""
+"""recall-kit/restore_experience: restore a deleted experience; for moderators."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shared.services.experience_index import index_immediately
 
 @method("recall-kit/restore_experience", role="admin", errors=(NotFound, Unavailable))
 def handler(params: ExperienceIdParams, _caller: Caller) -> ResponseEnvelope[ModerationResult]:
-    """Restore it; what is not deleted stays as it is."""
+    """Restore a deleted experience. Change nothing if it is not deleted."""
     restored = experience_repository().restore(params.id)
     index_immediately(restored.id)
     return ResponseEnvelope(success=True, data=ModerationResult(restored.id, "published"))

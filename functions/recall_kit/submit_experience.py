@@ -1,4 +1,4 @@
-"""recall-kit/submit_experience: publish a solved problem, to be found at once."""
+"""recall-kit/submit_experience: publish a solved problem, searchable immediately."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from shared.services.keyword_extraction import with_keywords
 
 
 class Submission(RequiredParams):
-    """A problem and what solved it."""
+    """A problem and its solution."""
 
     codes: ClassVar = {"title": "INVALID_TITLE"}
 
     title: Title
-    problem_description: Annotated[Text, Field(description="What was seen, where, and what did not help.")]
-    solution: Annotated[Text, Field(description="What to do, step by step.")]
-    root_cause: Annotated[Text | None, Field(description="Why it happened.")] = None
+    problem_description: Annotated[Text, Field(description="The symptoms, where they occur, and what did not help.")]
+    solution: Annotated[Text, Field(description="The steps that solve it.")]
+    root_cause: Annotated[Text | None, Field(description="The reason for the problem.")] = None
     context: Annotated[
         ContextText | None,
-        Field(description="Versions and the smallest code that shows it, placeholders in the place of secrets."),
+        Field(description="Versions and the smallest code that shows the problem, with placeholders for secrets."),
     ] = None
     keywords: Annotated[
-        Keywords | None, Field(description="What it is about; without them, they are made from the text.")
+        Keywords | None, Field(description="The topics. Without them, they are extracted from the text.")
     ] = None
 
-    def account(self) -> ExperienceReport:
-        """What is told."""
+    def report(self) -> ExperienceReport:
+        """Return the submitted report."""
         return ExperienceReport(
             title=self.title,
             problem_description=self.problem_description,
@@ -66,18 +66,18 @@ class SubmissionResult:
     tool=McpTool(
         "Submit an experience",
         "adds",
-        "Share a problem that you have solved, once the solution is proven: everybody can find it from then on. Query "
-        "first whether it is known. Write no secrets and nothing personal: keys, passwords, e-mail and IP addresses, "
-        "home paths; put placeholders such as <API_KEY> in their place. What has any is refused, and told which field.",
+        "Share a problem that you have solved, once the solution is proven. It is public immediately. First query "
+        "whether it is known. Include no secrets or personal data: keys, passwords, e-mail and IP addresses, home "
+        "paths; use placeholders such as <API_KEY>. A submission with any is rejected, and the error names the fields.",
     ),
 )
 def handler(params: Submission, caller: Caller) -> ResponseEnvelope[SubmissionResult]:
-    """Publish it, and let the next query find it."""
-    account = params.account()
-    require_sanitized(account)
+    """Publish the experience and index it."""
+    report = params.report()
+    require_sanitized(report)
     if not caller.holds("writer"):
         require_capacity(experiences_table(), config().anonymous_submissions_a_minute)
-    experience = experience_repository().add(with_keywords(account))
+    experience = experience_repository().add(with_keywords(report))
     index_immediately(experience.id)
     message = "Experience record created and published successfully"
     return ResponseEnvelope(success=True, data=SubmissionResult(experience.id, "published", message))

@@ -1,4 +1,4 @@
-"""recall-kit/update_experience: change what an experience tells; for moderators."""
+"""recall-kit/update_experience: change the report of an experience; for moderators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shared.services.keyword_extraction import with_keywords
 
 
 class UpdateExperience(RequiredParams):
-    """Which experience, and what it is to tell; what is left out stays as it is."""
+    """The experience and its new field values. Omitted fields stay as they are."""
 
     codes: ClassVar = {"title": "INVALID_TITLE"}
 
@@ -26,16 +26,16 @@ class UpdateExperience(RequiredParams):
     title: Title | None = None
     problem_description: Text | None = None
     solution: Text | None = None
-    root_cause: Annotated[Text | None, Field(description="null takes it out.")] = None
-    context: Annotated[ContextText | None, Field(description="null takes it out.")] = None
-    keywords: Annotated[Keywords | None, Field(description="An empty list has them made from the text.")] = None
+    root_cause: Annotated[Text | None, Field(description="null removes it.")] = None
+    context: Annotated[ContextText | None, Field(description="null removes it.")] = None
+    keywords: Annotated[Keywords | None, Field(description="An empty list: they are extracted from the text.")] = None
 
-    def revised(self, account: ExperienceReport) -> ExperienceReport:
-        """What the experience is to tell, sanitised."""
-        given = {name: getattr(self, name) for name in self.model_fields_set - {"id"}}
-        may_be_none = {"root_cause", "context"}
+    def revise(self, report: ExperienceReport) -> ExperienceReport:
+        """Return the report with the new values. Raise InvalidParams if it has secrets."""
+        values = {name: getattr(self, name) for name in self.model_fields_set - {"id"}}
+        nullable = {"root_cause", "context"}
         revised = replace(
-            account, **{name: value for name, value in given.items() if value is not None or name in may_be_none}
+            report, **{name: value for name, value in values.items() if value is not None or name in nullable}
         )
         require_sanitized(revised)
         return with_keywords(revised)
@@ -43,7 +43,7 @@ class UpdateExperience(RequiredParams):
 
 @method("recall-kit/update_experience", role="admin", errors=(NotFound, Unavailable))
 def handler(params: UpdateExperience, _caller: Caller) -> ResponseEnvelope[ExperienceDetail]:
-    """Change it, and let it be found as it is from now on."""
-    changed = experience_repository().update(params.id, params.revised)
-    index_immediately(changed.id)
-    return ResponseEnvelope(success=True, data=experience_detail(changed))
+    """Change the report and index it again."""
+    updated = experience_repository().update(params.id, params.revise)
+    index_immediately(updated.id)
+    return ResponseEnvelope(success=True, data=experience_detail(updated))

@@ -1,4 +1,4 @@
-"""Count what queries have returned, after they have answered, each once however often the stream brings it."""
+"""Count the experiences that queries have returned, exactly once despite repeated stream records."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from shared.telemetry import correlation_id_from, observe
 
 
 def handler(event: dict[str, Any], _context: Any) -> Any:
-    """Count all that this batch of the stream's records names; where that fails, all of it is delivered again."""
+    """Count all query results in a batch of stream records. If that fails, request the whole batch again."""
     records = event["Records"]
-    noted = [tuple(record["dynamodb"]["Keys"][name]["S"] for name in ("pk", "sk")) for record in records]
+    result_keys = [tuple(record["dynamodb"]["Keys"][name]["S"] for name in ("pk", "sk")) for record in records]
     try:
         with observe("workers/count_queries", correlation_id_from(records[0].get("eventID"))):
-            QueryCounts(experiences_table()).count(noted, refresh_counts)
+            QueryCounts(experiences_table()).count(result_keys, refresh_counts)
     except KhoError:
         return {"batchItemFailures": [{"itemIdentifier": records[0]["dynamodb"]["SequenceNumber"]}]}
     return {"batchItemFailures": []}

@@ -9,7 +9,7 @@ from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, pro
 
 from shared.config import config
 from shared.documents import keys
-from shared.documents.deletion import remind
+from shared.documents.deletion import schedule_deletion_event
 from shared.dynamodb import Table
 from shared.services.document_index import refresh_document
 from shared.telemetry import correlation_id_from, observe
@@ -27,5 +27,5 @@ def _index(record: Any) -> None:
     with observe("workers/index_documents", correlation_id_from(record.event_id), budget=math.inf):
         if not config().has_index:
             return
-        remind(Table(config().documents_table), tenant_id, document_id)
+        schedule_deletion_event(Table(config().documents_table), tenant_id, document_id)
         refresh_document(tenant_id, document_id)

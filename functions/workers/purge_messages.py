@@ -1,7 +1,7 @@
-"""Delete the messages and summaries of generations that are over.
+"""Delete the messages and summaries of past generations.
 
-A purge item comes with each clearing and deletion. Its coming deletes what is there; its going, by its time
-to live, deletes what a writer that was still under way has put there since.
+Each clearing and deletion of a conversation adds a purge item. Its INSERT record deletes the existing items. Its
+REMOVE record, when the TTL expires, deletes items that a concurrent writer has added since.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _processor = BatchProcessor(event_type=EventType.DynamoDBStreams, raise_on_entir
 
 
 def handler(event: dict[str, Any], context: Any) -> Any:
-    """Purge every generation that the stream says is over; what fails is delivered again."""
+    """Purge every generation in a batch of stream records. Failed records are delivered again."""
     return process_partial_response(event=event, record_handler=_purge, processor=_processor, context=context)
 
 

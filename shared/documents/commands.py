@@ -1,4 +1,4 @@
-"""Creating and updating documents."""
+"""Commands that create and update documents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shared.documents import errors, keys
 from shared.documents.body_store import BodyStore
-from shared.documents.sibling_order import SiblingOrder, SiblingPosition, listing_writes
+from shared.documents.sibling_order import SiblingOrder, SiblingPosition, listing_write
 from shared.documents.tree import MAX_DEPTH, TreePosition
 from shared.documents.unit_of_work import DocumentHead, WritePlan
 from shared.dynamodb import Write
@@ -40,7 +40,7 @@ class NewDocument:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """What a document is to become; what is None stays, but where the mask names it."""
+    """The changes to a document. None leaves a field as it is, unless the mask names it."""
 
     mime_type: MimeType | None = None
     body: str | None = None
@@ -49,12 +49,12 @@ class Patch:
     mask: Sequence[PatchField] | None = None
 
     def applied(self) -> Patch:
-        """The patch as far as its mask lets it apply; what the mask names and the patch lacks is cleared."""
+        """Return the patch restricted to its mask. A masked field without a value is cleared."""
         mask = self.mask
         if mask is None:
             return self
         missing: list[FieldProblem] = [
-            FieldProblem(field=f"patch.{name}", message="is named by update_mask, and cannot be cleared")
+            FieldProblem(field=f"patch.{name}", message="is named by update_mask and cannot be cleared")
             for name, value in (("content", self.body), ("is_human_readable", self.is_human_readable))
             if name in mask and value is None
         ]
@@ -68,20 +68,20 @@ class Patch:
         )
 
     def fields(self) -> list[str]:
-        """The names of what it changes."""
-        given = {"content": self.body, "metadata": self.metadata, "is_human_readable": self.is_human_readable}
-        return [name for name, value in given.items() if value is not None]
+        """Return the names of the fields that it changes."""
+        values = {"content": self.body, "metadata": self.metadata, "is_human_readable": self.is_human_readable}
+        return [name for name, value in values.items() if value is not None]
 
 
-def create(changes: UnitOfWork, request: WriteRequest, new: NewDocument) -> WriteResult:
+def create(work: UnitOfWork, request: WriteRequest, new: NewDocument) -> WriteResult:
     """Create a document as the last child of its parent."""
-    body = _store_once(changes, new.body)
+    body = _deferred_body(work, new.body)
 
-    def prepare(now: int) -> WritePlan:
-        if changes.table.get(**changes.key(new.document_id)):
+    def plan(now: int) -> WritePlan:
+        if work.table.get(**work.key(new.document_id)):
             raise errors.already_exists(new.document_id)
-        chain = changes.tree.chain(new.parent_id, now)
-        if len(chain) == MAX_DEPTH:
+        ancestors = work.tree.ancestors(new.parent_id, now)
+        if len(ancestors) == MAX_DEPTH:
             raise errors.too_deep(new.parent_id, MAX_DEPTH)
         head = DocumentHead(
             document_id=new.document_id,
@@ -93,9 +93,9 @@ def create(changes: UnitOfWork, request: WriteRequest, new: NewDocument) -> Writ
             is_human_readable=new.is_human_readable,
             created_at=now if new.created_at is None else new.created_at,
             updated_at=now,
-            delete_at=chain[0].delete_at if chain else None,
+            delete_at=ancestors[0].delete_at if ancestors else None,
         )
-        order_key = SiblingOrder(changes.tree, new.parent_id, new.document_id).key(SiblingPosition(), now)
+        order_key = SiblingOrder(work.tree, new.parent_id, new.document_id).key(SiblingPosition(), now)
         position = TreePosition(
             document_id=new.document_id,
             parent_id=new.parent_id,
@@ -104,39 +104,39 @@ def create(changes: UnitOfWork, request: WriteRequest, new: NewDocument) -> Writ
             arrivals=0,
             height=0,
             delete_at=head.delete_at,
-            deletion=chain[0].deletion if head.delete_at is not None else None,
+            deletion=ancestors[0].deletion if head.delete_at is not None else None,
         )
         writes = [
-            Write("Put", changes.key(new.document_id) | head.as_item(), condition="attribute_not_exists(pk)"),
-            Write("Put", changes.tree.key(new.document_id) | position.as_item()),
-            listing_writes(changes.tree, position),
-            Write("Put", _content(changes, head) | body()),
-            changes.audit_entry(request, head, now, from_revision=0),
-            *changes.tree.attachment(chain, 0),
+            Write("Put", work.key(new.document_id) | head.as_item(), condition="attribute_not_exists(pk)"),
+            Write("Put", work.tree.key(new.document_id) | position.as_item()),
+            listing_write(work.tree, position),
+            Write("Put", _content_item(work, head) | body()),
+            work.audit_entry(request, head, now, from_revision=0),
+            *work.tree.attachment_writes(ancestors, 0),
         ]
         return WritePlan(writes, head.write_result())
 
-    return changes.execute(request, new.document_id, prepare)
+    return work.execute(request, new.document_id, plan)
 
 
 def update(
-    changes: UnitOfWork,
+    work: UnitOfWork,
     request: WriteRequest,
     document_id: str,
     patch: Patch,
     last_known_revision: int | None = None,
 ) -> WriteResult:
-    """Apply a patch to a document, if it still is at the revision that the caller knows."""
-    body = None if patch.body is None else _store_once(changes, patch.body)
+    """Apply a patch to a document, if it is still at the revision that the caller knows."""
+    new_body = None if patch.body is None else _deferred_body(work, patch.body)
 
-    def prepare(now: int) -> WritePlan:
-        item = changes.table.get(**changes.key(document_id))
+    def plan(now: int) -> WritePlan:
+        item = work.table.get(**work.key(document_id))
         old = DocumentHead.from_item(item) if item else None
         if old is None or old.deleted(now):
             raise errors.no_document(document_id)
         applied = patch.applied()
         if not applied.fields():
-            raise InvalidParams(FieldProblem(field="patch", message="holds nothing to apply"))
+            raise InvalidParams(FieldProblem(field="patch", message="changes nothing"))
         if last_known_revision is not None and last_known_revision != old.revision:
             raise errors.stale_revision(document_id, last_known_revision, old.revision)
         revision = old.revision + 1
@@ -154,25 +154,25 @@ def update(
         )
         if applied.body is None and _searchable(head) == _searchable(old):
             head = replace(head, searchable_since=old.searchable_revision)
-        held = body() if body and applied.body is not None else _held(changes, old)
+        body = new_body() if new_body and applied.body is not None else _current_body(work, old)
         writes = [
-            changes.head_update(old, head, now),
-            Write("Put", _content(changes, head) | held),
-            changes.audit_entry(request, head, now, from_revision=old.revision, fields=applied.fields()),
+            work.head_update(old, head, now),
+            Write("Put", _content_item(work, head) | body),
+            work.audit_entry(request, head, now, from_revision=old.revision, fields=applied.fields()),
         ]
         return WritePlan(writes, head.write_result())
 
-    return changes.execute(request, document_id, prepare)
+    return work.execute(request, document_id, plan)
 
 
-def _store_once(changes: UnitOfWork, text: str) -> Callable[[], dict[str, Any]]:
-    """What an item needs to hold `text`, kept when it is first asked for: a refused write keeps nothing."""
-    return cache(lambda: BodyStore(changes.table, changes.tenant_id).keep(text))
+def _deferred_body(work: UnitOfWork, text: str) -> Callable[[], dict[str, Any]]:
+    """Return a function that stores a body on its first call, so that a rejected write stores nothing."""
+    return cache(lambda: BodyStore(work.table, work.tenant_id).keep(text))
 
 
-def _content(changes: UnitOfWork, head: DocumentHead) -> Item:
+def _content_item(work: UnitOfWork, head: DocumentHead) -> Item:
     return {
-        "pk": keys.document(changes.tenant_id, head.document_id),
+        "pk": keys.document(work.tenant_id, head.document_id),
         "sk": keys.content(head.revision),
         "mime_type": head.mime_type,
         "metadata": head.metadata,
@@ -181,13 +181,13 @@ def _content(changes: UnitOfWork, head: DocumentHead) -> Item:
 
 
 def _searchable(head: DocumentHead) -> tuple[Any, ...]:
-    """What is searched of a document beside its text."""
+    """Return the searchable attributes of a document other than its text."""
     metadata = json.loads(head.metadata)
     return head.mime_type, metadata.get("title"), metadata.get("tags")
 
 
-def _held(changes: UnitOfWork, old: DocumentHead) -> dict[str, Any]:
-    """What holds the body that a document has already."""
-    item = changes.table.get(keys.document(changes.tenant_id, old.document_id), keys.content(old.content_revision))
+def _current_body(work: UnitOfWork, old: DocumentHead) -> dict[str, Any]:
+    """Return the attributes that hold the current body of a document."""
+    item = work.table.get(keys.document(work.tenant_id, old.document_id), keys.content(old.content_revision))
     assert item is not None
     return {name: item[name] for name in ("body", "body_digest") if name in item}

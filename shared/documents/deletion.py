@@ -1,21 +1,22 @@
-"""Deleting and restoring documents: softly, at a moment, alone or with all that is below.
+"""Soft deletion and restoration of documents: immediate or scheduled, of one document or a subtree.
 
-No child outlives its parent. What is deleted with its descendants is marked from the top down: from the first mark
-on nothing can come below it, so that the walk, which lists the children of each after marking it, meets them all.
-They bear the name of their deletion, so that restoring brings back what it took and nothing else. Either walk that
-breaks off is finished by asking again.
+No child outlives its parent. A recursive deletion marks documents from the top down. Nothing can come below a marked
+document, so the walk, which lists the children of each document after marking it, meets all descendants. Each keeps
+the id of its deletion, so that a restoration brings back exactly what that deletion took. A repeated call finishes an
+interrupted walk.
 """
 
 from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from shared.documents import errors, keys, timestamps
-from shared.documents.sibling_order import listing_writes
-from shared.documents.unit_of_work import DocumentHead, DocumentNode, WritePlan, backoff
-from shared.dynamodb import ConditionFailed, Write
+from shared.documents.sibling_order import listing_write
+from shared.documents.unit_of_work import ATTEMPTS, DocumentHead, DocumentNode, WritePlan
+from shared.dynamodb import Write, optimistic_retry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,17 +28,16 @@ if TYPE_CHECKING:
     from shared.dynamodb import Table
 
 _BATCH: Final = 19
-"""Each document takes four writes of a transaction's hundred, and its parent may take one."""
-_ATTEMPTS: Final = 12
-_QUERIES: Final = 16
+"""Each document takes four of the 100 writes of a transaction, and its parent may take one."""
+_CONCURRENT_QUERIES: Final = 16
 _SECOND: Final = 1_000_000
-_AFTER_SECONDS: Final = 60
-"""Clocks differ: what goes too early would tell of a deletion that has not come yet."""
+_EXPIRY_DELAY_SECONDS: Final = 60
+"""Clocks differ: without it, the record could expire before the deletion is due."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """When a document is to be deleted, why, and on whose word."""
+    """A deletion request: when, why, by whom, and with descendants or not."""
 
     delete_at: int | None = None
     reason: str | None = None
@@ -45,99 +45,97 @@ class Deletion:
     recursive: bool = False
 
 
-def delete(changes: UnitOfWork, request: WriteRequest, document_id: str, deletion: Deletion) -> WriteResult:
-    """Delete a document at a moment; one that is deleted already stays as it is."""
-    said = {"reason": deletion.reason, "deleted_by": deletion.deleted_by}
+def delete(work: UnitOfWork, request: WriteRequest, document_id: str, deletion: Deletion) -> WriteResult:
+    """Delete a document now or at a given time. Change nothing if it is already deleted."""
+    details = {"reason": deletion.reason, "deleted_by": deletion.deleted_by}
 
-    def prepare(now: int) -> WritePlan:
-        node = changes.find(document_id)
+    def plan(now: int) -> WritePlan:
+        node = work.require(document_id)
         if node.head.deleted(now):
             return WritePlan([], node.head.write_result(deleted=True))
-        moment, checks = _moment(changes, node, now if deletion.delete_at is None else deletion.delete_at, now)
-        if not deletion.recursive and changes.tree.has_children_beyond(document_id, moment):
+        requested = now if deletion.delete_at is None else deletion.delete_at
+        delete_at, parent_writes = _latest_with_parent(work, node, requested, now)
+        if not deletion.recursive and work.tree.has_children_after(document_id, delete_at):
             raise errors.has_children(document_id)
-        if node.head.delete_at == moment:
+        if node.head.delete_at == delete_at:
             return WritePlan([], node.head.write_result(deleted=False))
-        # A deletion that is put off or brought forward is the same one to what it has marked below.
-        name = secrets.token_hex(8) if node.head.delete_at is None else node.position.deletion
-        marked = _marked(node, moment, name, now)
-        writes = [*_remarked(changes, request, node, marked, now, **said), *checks]
-        return WritePlan(writes, marked.head.write_result(deleted=moment <= now))
+        # A rescheduled deletion keeps its id, which the descendants that it has marked carry too.
+        deletion_id = secrets.token_hex(8) if node.head.delete_at is None else node.position.deletion
+        marked = _mark(node, delete_at, deletion_id, now)
+        writes = [*_mark_writes(work, request, node, marked, now, **details), *parent_writes]
+        return WritePlan(writes, marked.head.write_result(deleted=delete_at <= now))
 
     if not deletion.recursive:
-        return changes.execute(request, document_id, prepare)
-    return changes.execute_in_steps(
-        request, document_id, prepare, lambda: _delete_below(changes, request, document_id, said)
+        return work.execute(request, document_id, plan)
+    return work.execute_in_steps(
+        request, document_id, plan, lambda: _delete_descendants(work, request, document_id, details)
     )
 
 
-def restore(changes: UnitOfWork, request: WriteRequest, document_id: str, *, recursive: bool = False) -> WriteResult:
-    """Bring a deleted document back to its place, or call off a deletion to come."""
+def restore(work: UnitOfWork, request: WriteRequest, document_id: str, *, recursive: bool = False) -> WriteResult:
+    """Restore a deleted document to its position, or cancel its scheduled deletion."""
 
-    def prepare(now: int) -> WritePlan:
-        node = changes.find(document_id)
+    def plan(now: int) -> WritePlan:
+        node = work.require(document_id)
         if node.head.delete_at is None:
             return WritePlan([], node.head.write_result(deleted=False))
-        chain = changes.tree.chain(node.position.parent_id, now)
-        moment = chain[0].delete_at if chain else None
-        if node.head.delete_at == moment:
+        ancestors = work.tree.ancestors(node.position.parent_id, now)
+        delete_at = ancestors[0].delete_at if ancestors else None
+        if node.head.delete_at == delete_at:
             return WritePlan([], node.head.write_result(deleted=False))
-        marked = _marked(node, moment, node.position.deletion, now)
-        checks = changes.tree.attachment(chain, node.position.height)
+        marked = _mark(node, delete_at, node.position.deletion, now)
+        checks = work.tree.attachment_writes(ancestors, node.position.height)
         return WritePlan(
-            [*_remarked(changes, request, node, marked, now), *checks], marked.head.write_result(deleted=False)
+            [*_mark_writes(work, request, node, marked, now), *checks], marked.head.write_result(deleted=False)
         )
 
     if not recursive:
-        return changes.execute(request, document_id, prepare)
-    return changes.execute_in_steps(
-        request, document_id, prepare, lambda: _restore_below(changes, request, document_id)
-    )
+        return work.execute(request, document_id, plan)
+    return work.execute_in_steps(request, document_id, plan, lambda: _restore_descendants(work, request, document_id))
 
 
-def remind(table: Table, tenant_id: str, document_id: str) -> None:
-    """Have the table's stream tell of a deletion to come when its moment has come, if there is one."""
+def schedule_deletion_event(table: Table, tenant_id: str, document_id: str) -> None:
+    """Make the table's stream deliver a record when the scheduled deletion of a document is due, if it has one."""
     item = table.get(keys.document(tenant_id, document_id), keys.DOCUMENT)
     delete_at = DocumentHead.from_item(item).delete_at if item else None
     if delete_at is not None and delete_at > timestamps.now():
-        going = delete_at // _SECOND + _AFTER_SECONDS
         key = {"pk": keys.document(tenant_id, document_id), "sk": keys.DELETION}
-        table.write(Write("Put", key | {"expires_at": going}))
+        table.write(Write("Put", key | {"expires_at": delete_at // _SECOND + _EXPIRY_DELAY_SECONDS}))
 
 
-def _moment(changes: UnitOfWork, node: DocumentNode, wished: int, now: int) -> tuple[int, list[Write]]:
-    """When a document is to be deleted, at the latest with its parent; and what checks that where it is to come."""
+def _latest_with_parent(work: UnitOfWork, node: DocumentNode, delete_at: int, now: int) -> tuple[int, list[Write]]:
+    """Cap a deletion time at the parent's, and build the parent's check if the time is still to come."""
     parent_id = node.position.parent_id
-    if wished <= now or parent_id == keys.ROOT:
-        return wished, []
-    parent = changes.tree.find(parent_id)
+    if delete_at <= now or parent_id == keys.ROOT:
+        return delete_at, []
+    parent = work.tree.find(parent_id)
     assert parent is not None
     if parent.delete_at is None:
-        return wished, [_checked(changes, parent, "attribute_not_exists(delete_at)", {})]
-    check = _checked(changes, parent, "delete_at = :delete_at", {":delete_at": parent.delete_at})
-    return min(wished, parent.delete_at), [check]
+        return delete_at, [_parent_write(work, parent, "attribute_not_exists(delete_at)", {})]
+    check = _parent_write(work, parent, "delete_at = :delete_at", {":delete_at": parent.delete_at})
+    return min(delete_at, parent.delete_at), [check]
 
 
-def _checked(changes: UnitOfWork, parent: TreePosition, condition: str, values: dict[str, Any]) -> Write:
-    """What lets a child's deletion be put off: its parent ends when it was read to, and knows that the child stays."""
+def _parent_write(work: UnitOfWork, parent: TreePosition, condition: str, values: dict[str, Any]) -> Write:
+    """Build the update that checks the parent's deletion time and records that a child still exists."""
     return Write(
         "Update",
-        changes.tree.key(parent.document_id),
+        work.tree.key(parent.document_id),
         expression="ADD arrivals :one",
         condition=condition,
         values={":one": 1, **values},
     )
 
 
-def _marked(node: DocumentNode, moment: int | None, deletion: str | None, now: int) -> DocumentNode:
-    head = replace(node.head, revision=node.head.revision + 1, updated_at=now, delete_at=moment)
-    return DocumentNode(head, replace(node.position, delete_at=moment, deletion=deletion))
+def _mark(node: DocumentNode, delete_at: int | None, deletion_id: str | None, now: int) -> DocumentNode:
+    head = replace(node.head, revision=node.head.revision + 1, updated_at=now, delete_at=delete_at)
+    return DocumentNode(head, replace(node.position, delete_at=delete_at, deletion=deletion_id))
 
 
-def _remarked(
-    changes: UnitOfWork, request: WriteRequest, old: DocumentNode, new: DocumentNode, now: int, **details: Any
+def _mark_writes(
+    work: UnitOfWork, request: WriteRequest, old: DocumentNode, new: DocumentNode, now: int, **details: Any
 ) -> list[Write]:
-    """What marks a document as deleted at a moment, or as not deleted, unless it or what is below it has changed."""
+    """Build the writes that set or remove a deletion time, unless the document or its children have changed."""
     values: dict[str, Any] = {
         ":version": old.position.version,
         ":arrivals": old.position.arrivals,
@@ -152,88 +150,97 @@ def _remarked(
         values[":delete_at"] = new.position.delete_at
     position = Write(
         "Update",
-        changes.tree.key(old.position.document_id),
+        work.tree.key(old.position.document_id),
         expression=expression,
         condition="version = :version AND arrivals = :arrivals",
         values=values,
     )
     return [
-        changes.head_update(old.head, new.head, now, condition=""),
+        work.head_update(old.head, new.head, now, condition=""),
         position,
-        listing_writes(changes.tree, new.position),
-        changes.audit_entry(request, new.head, now, from_revision=old.head.revision, **details),
+        listing_write(work.tree, new.position),
+        work.audit_entry(request, new.head, now, from_revision=old.head.revision, **details),
     ]
 
 
-def _delete_below(changes: UnitOfWork, request: WriteRequest, document_id: str, said: dict[str, Any]) -> None:
-    """Mark everything below a document as it is marked itself, but for what ends before it."""
-    top = changes.find(document_id).position
-    moment = top.delete_at
+def _delete_descendants(work: UnitOfWork, request: WriteRequest, document_id: str, details: dict[str, Any]) -> None:
+    """Give all descendants the deletion time of a document, except those that are deleted earlier."""
+    top = work.require(document_id).position
+    delete_at = top.delete_at
 
     def plan(nodes: list[DocumentNode], now: int) -> list[Write]:
-        if moment is None:
+        if delete_at is None:
             return []
-        marked = [(node, _marked(node, moment, top.deletion, now)) for node in nodes if node.position.outlives(moment)]
-        details = {**said, "together_with": document_id}
-        return [write for old, new in marked for write in _remarked(changes, request, old, new, now, **details)]
+        outliving = [node for node in nodes if node.position.outlives(delete_at)]
+        return [
+            write
+            for node in outliving
+            for write in _mark_writes(
+                work,
+                request,
+                node,
+                _mark(node, delete_at, top.deletion, now),
+                now,
+                **details,
+                together_with=document_id,
+            )
+        ]
 
-    _descend(changes, document_id, plan, lambda _: True)
+    _update_descendants(work, document_id, plan, lambda _: True)
 
 
-def _restore_below(changes: UnitOfWork, request: WriteRequest, document_id: str) -> None:
-    """Bring back what the last deletion of a document took with it."""
-    deletion = changes.find(document_id).position.deletion
+def _restore_descendants(work: UnitOfWork, request: WriteRequest, document_id: str) -> None:
+    """Restore the descendants that were deleted together with a document."""
+    deletion_id = work.require(document_id).position.deletion
 
-    def is_back(node: DocumentNode) -> bool:
-        return node.position.deletion == deletion or node.position.delete_at is None
+    def returns(node: DocumentNode) -> bool:
+        return node.position.deletion == deletion_id or node.position.delete_at is None
 
     def plan(nodes: list[DocumentNode], now: int) -> list[Write]:
-        returning = [node for node in nodes if node.position.delete_at is not None and is_back(node)]
+        deleted = [node for node in nodes if node.position.delete_at is not None and returns(node)]
         writes = []
-        parents = changes.tree.positions({node.position.parent_id for node in returning})
+        parents = work.tree.positions({node.position.parent_id for node in deleted})
         for parent_id, parent in parents.items():
             if parent.deleted(now):
                 raise errors.deleted_parent(parent_id)
-            back = [node for node in returning if node.position.parent_id == parent_id]
-            back = [node for node in back if node.position.delete_at != parent.delete_at]
-            if back:
-                writes += changes.tree.attachment([parent], max(node.position.height for node in back))
-            for node in back:
-                new = _marked(node, parent.delete_at, deletion, now)
-                writes += _remarked(changes, request, node, new, now, together_with=document_id)
+            children = [node for node in deleted if node.position.parent_id == parent_id]
+            children = [node for node in children if node.position.delete_at != parent.delete_at]
+            if children:
+                writes += work.tree.attachment_writes([parent], max(node.position.height for node in children))
+            for node in children:
+                marked = _mark(node, parent.delete_at, deletion_id, now)
+                writes += _mark_writes(work, request, node, marked, now, together_with=document_id)
         return writes
 
-    _descend(changes, document_id, plan, is_back)
+    _update_descendants(work, document_id, plan, returns)
 
 
-def _descend(
-    changes: UnitOfWork,
+def _update_descendants(
+    work: UnitOfWork,
     document_id: str,
     plan: Callable[[list[DocumentNode], int], list[Write]],
-    follows: Callable[[DocumentNode], bool],
+    descends_below: Callable[[DocumentNode], bool],
 ) -> None:
-    """Carry out what is planned for the documents below one, level by level, below those that `follows` says."""
+    """Commit what is planned for the descendants of a document, level by level, in transactions of a batch each."""
     from concurrent.futures import ThreadPoolExecutor
 
-    def settle(parents: dict[str, str]) -> list[str]:
-        for attempt in range(_ATTEMPTS):
-            found = changes.nodes(parents).items()
-            nodes = [node for child, node in found if node.position.parent_id == parents[child]]
-            try:
-                changes.write(*plan(nodes, timestamps.now()))
-            except ConditionFailed:
-                backoff(attempt)
-            else:
-                return [node.head.document_id for node in nodes if not node.position.childless and follows(node)]
-        raise errors.too_busy(document_id)
+    def update_batch(parents: dict[str, str]) -> list[str]:
+        """Update the children that still have the parent they were listed under. Return the ids to descend below."""
+        nodes = [node for child_id, node in work.nodes(parents).items() if node.position.parent_id == parents[child_id]]
+        work.commit(*plan(nodes, timestamps.now()))
+        return [node.head.document_id for node in nodes if not node.position.childless and descends_below(node)]
 
-    def listed_below(parent_id: str) -> list[tuple[str, str]]:
-        return [(child["document_id"], parent_id) for child in changes.tree.children(parent_id)]
+    def list_children(parent_id: str) -> list[tuple[str, str]]:
+        return [(child["document_id"], parent_id) for child in work.tree.children(parent_id)]
 
     level = [document_id]
-    with ThreadPoolExecutor(_QUERIES) as pool:
+    with ThreadPoolExecutor(_CONCURRENT_QUERIES) as pool:
         while level:
-            below = [pair for pairs in pool.map(listed_below, level) for pair in pairs]
+            children = [pair for pairs in pool.map(list_children, level) for pair in pairs]
             level = []
-            for start in range(0, len(below), _BATCH):
-                level += settle(dict(below[start : start + _BATCH]))
+            for start in range(0, len(children), _BATCH):
+                level += optimistic_retry(
+                    partial(update_batch, dict(children[start : start + _BATCH])),
+                    attempts=ATTEMPTS,
+                    exhausted=errors.too_busy(document_id),
+                )

@@ -1,4 +1,4 @@
-"""What a document or the tree does not allow, in the contract's words."""
+"""The errors of documents and of the document tree."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from shared.rpc.errors import Conflict, NotFound
 
 
 def no_document(document_id: str, field: str = "document_id") -> NotFound:
-    """It does not exist, is deleted, or is another tenant's: the same answer."""
+    """Build the one error for a document that does not exist, is deleted or belongs to another tenant."""
     return NotFound(
         f"Document not found: {document_id}",
         details={field: document_id},
@@ -19,20 +19,20 @@ already_exists = ErrorTemplate(
     Conflict,
     "ALREADY_EXISTS",
     "A document with this id exists already: {document_id}",
-    "Choose another id; a deleted document keeps its own, and restore_document brings it back.",
+    "Choose another id. A deleted document keeps its id; restore_document brings it back.",
     ("document_id",),
 )
 stale_revision = ErrorTemplate(
     Conflict,
     "CONFLICT",
     "The document is at revision {current_revision}, not at {last_known_revision}.",
-    "Read the document, apply the change to what it is now, and update with its revision.",
+    "Read the document, apply the change to its current state, and update with its revision.",
     ("document_id", "last_known_revision", "current_revision"),
 )
 too_busy = ErrorTemplate(
     Conflict,
     "CONFLICT",
-    "Others are changing this document, or the part of the tree it is in, at the same time.",
+    "This document, or its part of the tree, is being changed concurrently.",
     "Nothing was changed. Call again in a moment.",
     ("document_id",),
 )
@@ -40,28 +40,28 @@ has_children = ErrorTemplate(
     Conflict,
     "HAS_CHILDREN",
     "The document has children that are not deleted.",
-    "Move or delete them first, or delete everything below it with 'recursive'.",
+    "Move or delete them first, or set 'recursive' to delete everything below it.",
     ("document_id",),
 )
 deleted_parent = ErrorTemplate(
     Conflict,
     "PARENT_DELETED",
-    "The parent, or one above it, is deleted or to be deleted: {parent_id}",
+    "The parent, or one of its ancestors, is deleted or scheduled for deletion: {parent_id}",
     "Restore it first, or choose another parent.",
     ("parent_id",),
 )
 cycle = ErrorTemplate(
     Conflict,
     "CYCLE",
-    "The new parent is the document itself, or stands somewhere below it.",
-    "Choose a parent outside the document's own descendants.",
+    "The new parent is the document itself or one of its descendants.",
+    "Choose a parent that is not below the document.",
     ("document_id", "new_parent_id"),
 )
 too_deep = ErrorTemplate(
     Conflict,
     "TOO_DEEP",
-    "The tree would become deeper than {max_depth} levels.",
-    "Choose a parent nearer to the root.",
+    "The tree would be deeper than {max_depth} levels.",
+    "Choose a parent closer to the root.",
     ("parent_id", "max_depth"),
 )
 no_revision = ErrorTemplate(

@@ -1,8 +1,8 @@
-"""Idempotency: what a `request_id` was used for, kept in the same transaction as what it did.
+"""Idempotency keys: a record per `request_id`, written in the same transaction as the change that it describes.
 
-A write of one transaction needs no more: of two with one id, the second fails on the first's record, and answers
-with it. A write of several transactions claims the id with its first, and until it ends others are told so; one
-that ended without an answer leaves a claim that lapses.
+For a change of one transaction that is enough: a second request with the same id fails on the first one's record and
+returns its result. A change of several transactions claims the id with its first; until it ends, others get
+IN_PROGRESS. The claim of a change that ended without a result expires.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from shared.dynamodb import Item, Table
     from shared.rpc.caller import Caller
 
-_KEPT_SECONDS: Final = 24 * 60 * 60
+_RETENTION_SECONDS: Final = 24 * 60 * 60
 _CLAIM_SECONDS: Final = 30
-"""Longer than any function lives."""
+"""Longer than any function runs."""
 _FREE: Final = "attribute_not_exists(pk) OR expires_at <= :now OR claimed_until <= :now"
 
 
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
-    """A write that is asked for: what, by whom, and under which id."""
+    """The identity of a write: its action, caller, payload hash and idempotency key."""
 
     action: str
     caller: Caller
@@ -39,14 +39,14 @@ class WriteRequest:
 
 
 class IdempotencyStore:
-    """The requests of one tenant that have ended, or are under way."""
+    """The idempotency records of one tenant."""
 
     def __init__(self, table: Table, tenant_id: str) -> None:
         self._table = table
         self._tenant_id = tenant_id
 
-    def stored_answer(self, request: WriteRequest) -> WriteResult | None:
-        """The first answer to this request; none where it has not been made, or must be made to the end."""
+    def stored_result(self, request: WriteRequest) -> WriteResult | None:
+        """Return the result of an earlier request with this id, or None if there is none or its claim has expired."""
         if request.request_id is None:
             return None
         key = self._key(request)
@@ -62,35 +62,35 @@ class IdempotencyStore:
             raise _in_progress(request)
         return None
 
-    def completion_write(self, request: WriteRequest, answer: WriteResult) -> list[Write]:
-        """What records `answer`, in the transaction that makes it true."""
-        return self._record(request, {"answer": compact(asdict(answer))})
+    def completion_writes(self, request: WriteRequest, result: WriteResult) -> list[Write]:
+        """Build the record of a completed request, for the transaction that completes it."""
+        return self._record(request, {"answer": compact(asdict(result))})
 
-    def claim_write(self, request: WriteRequest) -> list[Write]:
-        """What records that the request is under way, in the first of its transactions."""
+    def claim_writes(self, request: WriteRequest) -> list[Write]:
+        """Build the record of a request in progress, for the first of its transactions."""
         return self._record(request, {"claimed_until": _now() + _CLAIM_SECONDS})
 
-    def finish(self, request: WriteRequest, answer: WriteResult) -> None:
-        """Record the answer to a claimed request, unless whoever took the claim over was faster."""
+    def finish(self, request: WriteRequest, result: WriteResult) -> None:
+        """Store the result of a claimed request, unless a repetition that took over an expired claim was faster."""
         if request.request_id is None:
             return
-        finishing = Write(
+        finish = Write(
             "Update",
             self._key(request),
             expression="SET answer = :answer REMOVE claimed_until",
             condition="attribute_exists(claimed_until)",
-            values={":answer": compact(asdict(answer))},
+            values={":answer": compact(asdict(result))},
         )
         try:
-            self._table.write(finishing)
+            self._table.write(finish)
         except ConditionFailed:
             return
 
     def release(self, request: WriteRequest) -> None:
-        """Let a claimed request that failed be made again at once."""
+        """Give up the claim of a failed request, so that it can be repeated immediately."""
         if request.request_id is None:
             return
-        releasing = Write(
+        release = Write(
             "Update",
             self._key(request),
             expression="SET claimed_until = :now",
@@ -98,7 +98,7 @@ class IdempotencyStore:
             values={":now": _now()},
         )
         try:
-            self._table.write(releasing)
+            self._table.write(release)
         except ConditionFailed:
             return
 
@@ -106,7 +106,7 @@ class IdempotencyStore:
         if request.request_id is None:
             return []
         now = _now()
-        item = self._key(request) | {"payload_hash": request.payload_hash, "expires_at": now + _KEPT_SECONDS}
+        item = self._key(request) | {"payload_hash": request.payload_hash, "expires_at": now + _RETENTION_SECONDS}
         return [Write("Put", item | outcome, condition=_FREE, values={":now": now})]
 
     def _key(self, request: WriteRequest) -> Item:
@@ -115,7 +115,7 @@ class IdempotencyStore:
 
 
 def _now() -> int:
-    """This moment in seconds, as times to live are given."""
+    """Return the current time in seconds, the unit of TTL attributes."""
     return timestamps.now() // 1_000_000
 
 

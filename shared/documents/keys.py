@@ -1,17 +1,17 @@
-"""Where each part of a document lies in the table; every key starts from the tenant.
+"""Keys of the documents table. Every partition key starts with the tenant.
 
     pk                           sk                    item
-    {tenant}#document#{id}       document              the document as it is now, without its body
-    {tenant}#document#{id}       position              where it stands, and what moves and deletions check
-    {tenant}#document#{id}       content#000000000012  what revision 12 made of its content, metadata and flag
-    {tenant}#document#{id}       history#000000000012  who made revision 12, when, how and why
-    {tenant}#document#{id}       deletion              that its deletion is to come: goes when that has come
-    {tenant}#children#{parent}   {order key}#{id}      that it is a child, in the order of siblings
-    {tenant}#body#{sha256}       part#000              one part of a body that is too large for an item
-    {tenant}#request#{request}   {action}              what a request_id was used for, and its answer
+    {tenant}#document#{id}       document              the current document, without its body
+    {tenant}#document#{id}       position              its position in the tree, and what moves and deletions check
+    {tenant}#document#{id}       content#000000000012  its content, metadata and flag as of revision 12
+    {tenant}#document#{id}       history#000000000012  the audit entry of revision 12: who, when, how and why
+    {tenant}#document#{id}       deletion              a scheduled deletion; expires when it is due
+    {tenant}#children#{parent}   {order key}#{id}      a child, in the order of siblings
+    {tenant}#body#{sha256}       part#000              one part of a body that is too large for one item
+    {tenant}#request#{request}   {action}              the idempotency record of a request_id, with its result
 
-A write is one transaction over the first four, the child and the request. The parts of a large body are written before
-it, under what they hold: those of a write that was then refused are found there when it is tried again.
+A write is one transaction over the first four, the child and the request. The parts of a large body are written
+before it, under their digest: a repeated write overwrites the parts of a failed one with the same data.
 """
 
 from __future__ import annotations
@@ -28,46 +28,46 @@ PART: Final = "part#"
 
 
 def document(tenant_id: str, document_id: str) -> str:
-    """The partition of a document."""
+    """Return the partition key of a document."""
     return f"{tenant_id}#document#{document_id}"
 
 
 def document_of(partition: str) -> tuple[str, str]:
-    """The tenant and the document that a partition is of."""
+    """Return the tenant and the document id in a document's partition key."""
     tenant_id, _, document_id = partition.partition("#document#")
     return tenant_id, document_id
 
 
 def children(tenant_id: str, parent_id: str) -> str:
-    """The partition that lists a document's children."""
+    """Return the partition key of the list of a document's children."""
     return f"{tenant_id}#children#{parent_id}"
 
 
 def body(tenant_id: str, digest: str) -> str:
-    """The partition of a large body's parts."""
+    """Return the partition key of a large body's parts."""
     return f"{tenant_id}#body#{digest}"
 
 
 def request(tenant_id: str, request_id: str) -> str:
-    """The partition of a request's answers, one an action."""
+    """Return the partition key of a request id's idempotency records, one per action."""
     return f"{tenant_id}#request#{request_id}"
 
 
 def content(revision: int) -> str:
-    """The sort key of what a revision made of the content."""
+    """Return the sort key of the content as of a revision."""
     return f"{CONTENT}{revision:012d}"
 
 
 def history(revision: int) -> str:
-    """The sort key of a revision's entry in the audit log."""
+    """Return the sort key of a revision's audit entry."""
     return f"{HISTORY}{revision:012d}"
 
 
 def part(number: int) -> str:
-    """The sort key of a part of a large body."""
+    """Return the sort key of a part of a large body."""
     return f"{PART}{number:03d}"
 
 
 def child(order_key: str, document_id: str) -> str:
-    """The sort key of a child: '#' comes before every digit of an order key, and ids decide between equal ones."""
+    """Return the sort key of a child. '#' sorts before every digit of an order key; ids break ties."""
     return f"{order_key}#{document_id}"

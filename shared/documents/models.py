@@ -1,4 +1,4 @@
-"""What a document is made of, and what is told of it."""
+"""The data types of documents in requests and results."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ MAX_METADATA_BYTES: Final = 64 * 1024
 def _within_body_bytes(text: str) -> str:
     size = len(text.encode("utf-8"))
     if size > MAX_BODY_BYTES:
-        raise ValueError(f"should have at most {MAX_BODY_BYTES} bytes of UTF-8, and has {size}")
+        raise ValueError(f"should have at most {MAX_BODY_BYTES} bytes of UTF-8, not {size}")
     return text
 
 
 def _not_root(document_id: str) -> str:
     if document_id == keys.ROOT:
-        raise ValueError("'root' is the top of the tree, and no document")
+        raise ValueError("'root' is the top of the tree, not a document")
     return document_id
 
 
 def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:
     size = len(compact(metadata).encode("utf-8"))
     if size > MAX_METADATA_BYTES:
-        raise ValueError(f"should have at most {MAX_METADATA_BYTES} bytes as JSON, and has {size}")
+        raise ValueError(f"should have at most {MAX_METADATA_BYTES} bytes as JSON, not {size}")
     title, tags = metadata.get("title", ""), metadata.get("tags", [])
     if not (isinstance(title, str) and isinstance(tags, list) and all(isinstance(tag, str) for tag in tags)):
-        raise ValueError("should have a string as 'title' and a list of strings as 'tags', if any")
+        raise ValueError("should have a string as 'title' and a list of strings as 'tags', if it has them")
     return metadata
 
 
@@ -59,7 +59,7 @@ PatchField = Literal["content", "metadata", "is_human_readable"]
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Text, and what kind of text it is."""
+    """A text and its MIME type."""
 
     mime_type: MimeType
     body: str
@@ -67,7 +67,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document as it is, or as it was at a revision; `delete_at` where it is to be deleted then."""
+    """A document at its current or an earlier revision, with `delete_at` if its deletion is scheduled."""
 
     document_id: str
     parent_id: str
@@ -82,7 +82,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class ChildDocument:
-    """What a list tells of a document: everything but its body."""
+    """A document in a list: everything but its body."""
 
     document_id: str
     parent_id: str
@@ -97,7 +97,7 @@ class ChildDocument:
 
 @dataclass(frozen=True, slots=True)
 class ChildPage:
-    """Children in order; `next_cursor` where more follow."""
+    """A page of children in order, with `next_cursor` if more follow."""
 
     children: list[ChildDocument]
     next_cursor: str | None = None
@@ -105,7 +105,7 @@ class ChildPage:
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """What a write has made of the document; `replayed` where it was made by an earlier request of this id."""
+    """The document after a write. `replayed` is true if an earlier request with the same id made the write."""
 
     document_id: str
     revision: int
@@ -119,7 +119,7 @@ class WriteResult:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who made a change; `labels` are what they said of themselves."""
+    """The author of a change; `labels` are self-declared."""
 
     sub: str
     labels: list[str]
@@ -127,7 +127,7 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One change in the audit log; what does not apply to it is left out."""
+    """One change in the audit log; fields that do not apply are omitted."""
 
     revision: int
     from_revision: int
@@ -146,7 +146,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class AuditLogPage:
-    """Changes of a document, oldest first; `next_cursor` where more follow."""
+    """A page of a document's changes, oldest first, with `next_cursor` if more follow."""
 
     history: list[AuditEntry]
     next_cursor: str | None = None

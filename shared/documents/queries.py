@@ -1,4 +1,4 @@
-"""What is read of documents: one, a parent's children, the audit log."""
+"""Reads of documents: a single one, the children of a parent, the audit log."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from shared.documents.tree import Tree
 from shared.documents.unit_of_work import DocumentHead
 from shared.dynamodb import Keys
 from shared.rpc import cursor as cursors
-from shared.rpc.response_size import MAX_PAGE_BYTES, answer_bytes
+from shared.rpc.response_size import SizeBudget, take_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from shared.dynamodb import Item, Table
 
-_HEADS_AT_ONCE: Final = 100
+_PAGE_OF_HEADS: Final = 100
 _LAST_REVISION: Final = 999_999_999_999
 _LONGEST_SORT_KEY: Final = 1024
 
@@ -29,19 +29,19 @@ T = TypeVar("T", ChildDocument, AuditEntry)
 
 
 class DocumentQueries:
-    """The documents of one tenant, to be read."""
+    """Read access to the documents of one tenant."""
 
     def __init__(self, table: Table, tenant_id: str) -> None:
         self._table = table
         self._tenant_id = tenant_id
 
     def document(self, document_id: str, revision: int | None = None) -> Document:
-        """A document that is not deleted, as it is or as it was at a revision."""
+        """Return a document that is not deleted, at its current or an earlier revision."""
         head = self.head(document_id)
         if head is None or head.deleted(timestamps.now()):
             raise errors.no_document(document_id)
         if revision is not None and revision != head.revision:
-            head = self._as_it_was(head, revision)
+            head = self._head_at(head, revision)
         content = self._content(head)
         return Document(
             document_id=document_id,
@@ -52,11 +52,11 @@ class DocumentQueries:
             revision=head.revision,
             created_at=timestamps.to_iso(head.created_at),
             updated_at=timestamps.to_iso(head.updated_at),
-            delete_at=_shown(head.delete_at),
+            delete_at=_optional_iso(head.delete_at),
         )
 
     def children(self, parent_id: str, limit: int, cursor: str | None) -> ChildPage:
-        """The children of a parent that are not deleted, in order."""
+        """Return a page of a parent's children in order, without deleted ones."""
         now = timestamps.now()
         if parent_id != keys.ROOT:
             position = Tree(self._table, self._tenant_id).find(parent_id)
@@ -65,31 +65,31 @@ class DocumentQueries:
         after = cursors.decode(cursor, str)[0] if cursor else " "
         if not 0 < len(after) <= _LONGEST_SORT_KEY or not after.isascii():
             raise cursors.stale()
-        chosen, more = _page(self._children(parent_id, after, limit, now), limit)
-        return ChildPage([child for _, child in chosen], cursors.encode(chosen[-1][0]) if more else None)
+        children, next_cursor = _page(self._children(parent_id, after, limit, now), limit)
+        return ChildPage(children, next_cursor)
 
     def history(self, document_id: str, limit: int, cursor: str | None) -> AuditLogPage:
-        """The changes of a document, deleted or not, oldest first."""
+        """Return a page of the changes of a document, deleted or not, oldest first."""
         if self.head(document_id) is None:
             raise errors.no_document(document_id)
         after = cursors.decode(cursor, int)[0] if cursor else 0
         if not 0 <= after < _LAST_REVISION:
             raise cursors.stale()
-        chosen, more = _page(self._entries(document_id, after, limit), limit)
-        return AuditLogPage([entry for _, entry in chosen], cursors.encode(chosen[-1][0]) if more else None)
+        entries, next_cursor = _page(self._entries(document_id, after, limit), limit)
+        return AuditLogPage(entries, next_cursor)
 
     def head(self, document_id: str) -> DocumentHead | None:
-        """A document without its text, deleted or not, if it was ever created."""
+        """Return a document without its text, deleted or not, or None if it was never created."""
         item = self._table.get(keys.document(self._tenant_id, document_id), keys.DOCUMENT)
         return DocumentHead.from_item(item) if item else None
 
     def heads(self, document_ids: Iterable[str]) -> dict[str, DocumentHead]:
-        """Those of documents, deleted or not, that were ever created."""
-        sought = [(keys.document(self._tenant_id, each), keys.DOCUMENT) for each in document_ids]
-        return {head.document_id: head for head in map(DocumentHead.from_item, self._table.get_all(sought))}
+        """Return those of several documents, deleted or not, that were ever created."""
+        wanted = [(keys.document(self._tenant_id, document_id), keys.DOCUMENT) for document_id in document_ids]
+        return {head.document_id: head for head in map(DocumentHead.from_item, self._table.get_all(wanted))}
 
     def body(self, head: DocumentHead) -> str:
-        """The text of a document."""
+        """Return the text of a document."""
         return BodyStore(self._table, self._tenant_id).text(self._content(head))
 
     def _content(self, head: DocumentHead) -> Item:
@@ -98,7 +98,7 @@ class DocumentQueries:
         assert content is not None
         return content
 
-    def _as_it_was(self, head: DocumentHead, revision: int) -> DocumentHead:
+    def _head_at(self, head: DocumentHead, revision: int) -> DocumentHead:
         entry = self._table.get(keys.document(self._tenant_id, head.document_id), keys.history(revision))
         if entry is None:
             raise errors.no_revision(head.document_id, revision, head.revision)
@@ -112,25 +112,25 @@ class DocumentQueries:
         )
 
     def _children(self, parent_id: str, after: str, limit: int, now: int) -> Iterator[tuple[str, ChildDocument]]:
-        """Living children after a sort key, each with its own."""
+        """Iterate over the children after a sort key that are not deleted, each with its sort key."""
         partition = keys.children(self._tenant_id, parent_id)
-        size = min(limit + 1, _HEADS_AT_ONCE)
+        size = min(limit + 1, _PAGE_OF_HEADS)
         listed: list[Item] = [{"sk": after}]
         while listed:
             pages = self._table.query(partition, Keys.after(listed[-1]["sk"]), limit=size)
             listed = [item for page in pages for item in page]
-            living = [each for each in listed if "delete_at" not in each or each["delete_at"] > now]
-            heads = self.heads(each["document_id"] for each in living)
-            for each in living:
-                head = heads[each["document_id"]]
-                # What has gone elsewhere since it was listed is not shown here.
+            active = [entry for entry in listed if "delete_at" not in entry or entry["delete_at"] > now]
+            heads = self.heads(entry["document_id"] for entry in active)
+            for entry in active:
+                head = heads[entry["document_id"]]
+                # It may have been moved or deleted since it was listed.
                 if head.parent_id == parent_id and not head.deleted(now):
-                    yield each["sk"], _child(head)
+                    yield entry["sk"], _child(head)
             if len(listed) < size:
                 return
 
     def _entries(self, document_id: str, after: int, limit: int) -> Iterator[tuple[int, AuditEntry]]:
-        """Changes after a revision, each with its own."""
+        """Iterate over the changes after a revision, each with its revision."""
         bounds = Keys.between(keys.history(after + 1), keys.history(_LAST_REVISION))
         partition = keys.document(self._tenant_id, document_id)
         for page in self._table.query(partition, bounds, limit=limit + 1):
@@ -138,16 +138,10 @@ class DocumentQueries:
                 yield int(item["revision"]), _entry(item)
 
 
-def _page(found: Iterator[tuple[P, T]], limit: int) -> tuple[list[tuple[P, T]], bool]:
-    """As much of what was found as a page holds, and whether there is more."""
-    chosen: list[tuple[P, T]] = []
-    left = MAX_PAGE_BYTES
-    for place, each in found:
-        left -= answer_bytes(asdict(each))
-        if len(chosen) == limit or (left < 0 and chosen):
-            return chosen, True
-        chosen.append((place, each))
-    return chosen, False
+def _page(rows: Iterator[tuple[P, T]], limit: int) -> tuple[list[T], str | None]:
+    """Return the rows that fit on a page, and a cursor to the last of them if more follow."""
+    page, rest = take_page(rows, limit, lambda row: asdict(row[1]), SizeBudget())
+    return [row for _, row in page], None if rest is None else cursors.encode(page[-1][0])
 
 
 def _child(head: DocumentHead) -> ChildDocument:
@@ -160,7 +154,7 @@ def _child(head: DocumentHead) -> ChildDocument:
         revision=head.revision,
         created_at=timestamps.to_iso(head.created_at),
         updated_at=timestamps.to_iso(head.updated_at),
-        delete_at=_shown(head.delete_at),
+        delete_at=_optional_iso(head.delete_at),
     )
 
 
@@ -175,12 +169,12 @@ def _entry(item: Item) -> AuditEntry:
         request_id=item.get("request_id"),
         fields=item.get("fields"),
         parent_id=item["parent_id"],
-        delete_at=_shown(int(item["delete_at"]) if "delete_at" in item else None),
+        delete_at=_optional_iso(int(item["delete_at"]) if "delete_at" in item else None),
         deleted_by=item.get("deleted_by"),
         reason=item.get("reason"),
         together_with=item.get("together_with"),
     )
 
 
-def _shown(moment: int | None) -> str | None:
-    return None if moment is None else timestamps.to_iso(moment)
+def _optional_iso(timestamp: int | None) -> str | None:
+    return None if timestamp is None else timestamps.to_iso(timestamp)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from shared.documents import errors
@@ -19,52 +19,59 @@ if TYPE_CHECKING:
     from shared.documents.unit_of_work import UnitOfWork
 
 
-def move(
-    changes: UnitOfWork, request: WriteRequest, document_id: str, parent_id: str, place: SiblingPosition
-) -> WriteResult:
-    """Bring a document, with all that is below it, to a place under a parent."""
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A move of a document, with everything below it, to a position among the children of a parent."""
 
-    def prepare(now: int) -> WritePlan:
-        node = changes.find_active(document_id, now)
-        chain = changes.tree.chain(parent_id, now)
-        if any(above.document_id == document_id for above in chain):
-            raise errors.cycle(document_id, parent_id)
-        old = _fitting(changes, node.position, parent_id, len(chain))
-        new = replace(
-            old, parent_id=parent_id, order_key=SiblingOrder(changes.tree, parent_id, document_id).key(place, now)
-        )
-        if chain and chain[0].delete_at is not None and old.outlives(chain[0].delete_at):
-            if not old.childless:
-                raise errors.deleted_parent(parent_id)
-            new = replace(new, delete_at=chain[0].delete_at, deletion=chain[0].deletion)
-        head = replace(
-            node.head, revision=node.head.revision + 1, parent_id=parent_id, updated_at=now, delete_at=new.delete_at
-        )
-        writes = [
-            changes.head_update(node.head, head, now),
-            _repositioned(changes, old, new, now),
-            *relocation_writes(changes.tree, old, new),
-            changes.audit_entry(request, head, now, from_revision=node.head.revision),
-            *changes.tree.attachment(chain, old.height),
-        ]
-        return WritePlan(writes, head.write_result())
-
-    return changes.execute(request, document_id, prepare)
+    document_id: str
+    parent_id: str
+    target: SiblingPosition
 
 
-def _fitting(changes: UnitOfWork, position: TreePosition, parent_id: str, depth: int) -> TreePosition:
-    """The position of a document that fits under a parent at `depth`, with a height that can be relied on."""
-    room = MAX_DEPTH - depth - 1
-    if position.height > room or position.measuring:
-        position = changes.tree.measure(position, room)
-        if position.height > room:
-            changes.table.write(changes.tree.measured(position))
+def move(work: UnitOfWork, request: WriteRequest, command: Move) -> WriteResult:
+    """Move a document. Concurrent moves cannot form a cycle."""
+    return work.execute(request, command.document_id, lambda now: _plan_move(work, request, command, now))
+
+
+def _plan_move(work: UnitOfWork, request: WriteRequest, command: Move, now: int) -> WritePlan:
+    """Read the document and its new ancestors, check the move, and build its writes."""
+    node = work.require_active(command.document_id, now)
+    ancestors = work.tree.ancestors(command.parent_id, now)
+    if any(ancestor.document_id == command.document_id for ancestor in ancestors):
+        raise errors.cycle(command.document_id, command.parent_id)
+    old = _with_reliable_height(work, node.position, command.parent_id, MAX_DEPTH - len(ancestors) - 1)
+    order_key = SiblingOrder(work.tree, command.parent_id, command.document_id).key(command.target, now)
+    new = replace(old, parent_id=command.parent_id, order_key=order_key)
+    parent = ancestors[0] if ancestors else None
+    if parent is not None and parent.delete_at is not None and old.outlives(parent.delete_at):
+        if not old.childless:
+            raise errors.deleted_parent(command.parent_id)
+        new = replace(new, delete_at=parent.delete_at, deletion=parent.deletion)
+    head = replace(
+        node.head, revision=node.head.revision + 1, parent_id=command.parent_id, updated_at=now, delete_at=new.delete_at
+    )
+    writes = [
+        work.head_update(node.head, head, now),
+        _position_update(work, old, new, now),
+        *relocation_writes(work.tree, old, new),
+        work.audit_entry(request, head, now, from_revision=node.head.revision),
+        *work.tree.attachment_writes(ancestors, old.height),
+    ]
+    return WritePlan(writes, head.write_result())
+
+
+def _with_reliable_height(work: UnitOfWork, position: TreePosition, parent_id: str, max_height: int) -> TreePosition:
+    """Return the position, its height measured if the stored one is too high or unfinished. Raise if it is too deep."""
+    if position.height > max_height or position.measuring:
+        position = work.tree.measure_height(position, max_height)
+        if position.height > max_height:
+            work.table.write(work.tree.height_write(position))
             raise errors.too_deep(parent_id, MAX_DEPTH)
     return position
 
 
-def _repositioned(changes: UnitOfWork, old: TreePosition, new: TreePosition, now: int) -> Write:
-    """What changes a position, unless it is another by now, or higher than was reckoned with."""
+def _position_update(work: UnitOfWork, old: TreePosition, new: TreePosition, now: int) -> Write:
+    """Build the update from `old` to `new`, on condition that nothing moved it, deleted it or raised its height."""
     expression = "SET parent_id = :parent, order_key = :key, height = :height, version = version + :one"
     conditions = ["version = :version", "height <= :height", ALIVE]
     values: dict[str, Any] = {
@@ -81,7 +88,7 @@ def _repositioned(changes: UnitOfWork, old: TreePosition, new: TreePosition, now
         conditions.append("arrivals = :arrivals")
     return Write(
         "Update",
-        changes.tree.key(old.document_id),
+        work.tree.key(old.document_id),
         expression=f"{expression} REMOVE measuring",
         condition=" AND ".join(conditions),
         values=values,

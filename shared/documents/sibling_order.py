@@ -1,4 +1,4 @@
-"""The places of siblings: a key for a document among the children of its parent."""
+"""The order of siblings: an order key for a document among the children of its parent."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from shared.documents.tree import Tree, TreePosition
     from shared.dynamodb import Item
 
-_FEWEST: Final = 128
-_MOST: Final = 4096
+_FIRST_REBALANCE: Final = 128
+_LARGEST_REBALANCE: Final = 4096
 _BATCH: Final = 30
-"""Each document that gets another key takes three writes of a transaction's hundred."""
+"""Each document that gets a new key takes three of the 100 writes of a transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class SiblingPosition:
-    """Where among its siblings a document is to stand: before one, or at a number from 0 on; else last."""
+    """The wanted position among siblings: before one of them, or at an index from 0. Last without either."""
 
     before: str | None = None
     ordering: int | None = None
@@ -46,7 +46,7 @@ class _Sibling:
 
 
 class SiblingOrder:
-    """The places below one parent, for one document that is to stand there."""
+    """The order of one parent's children, for a document that is inserted among them."""
 
     def __init__(self, tree: Tree, parent_id: str, document_id: str) -> None:
         self._tree = tree
@@ -54,29 +54,29 @@ class SiblingOrder:
         self._document_id = document_id
         self._partition = keys.children(tree.tenant_id, parent_id)
 
-    def key(self, place: SiblingPosition, now: int) -> str:
-        """A key that brings the document to its place; makes room first where siblings stand too close."""
-        left, right = self._neighbours(place, now)
+    def key(self, target: SiblingPosition, now: int) -> str:
+        """Return an order key for the wanted position. Rebalance the siblings around it first if keys run out."""
+        left, right = self._neighbours(target, now)
         key = _between(left, right)
-        if key is None or len(key) > fractional_index.LONGEST:
-            self._make_room(left, right)
-            left, right = self._neighbours(place, now)
+        if key is None or len(key) > fractional_index.MAX_LENGTH:
+            self._rebalance(left, right)
+            left, right = self._neighbours(target, now)
             key = _between(left, right)
         if key is None:
             raise errors.too_busy(self._document_id)
         return key
 
-    def _neighbours(self, place: SiblingPosition, now: int) -> tuple[_Sibling | None, _Sibling | None]:
-        if place.before is not None:
-            right = self._sibling(place.before, now)
+    def _neighbours(self, target: SiblingPosition, now: int) -> tuple[_Sibling | None, _Sibling | None]:
+        if target.before is not None:
+            right = self._sibling(target.before, now)
             return self._last_before(right.sk), right
-        if place.ordering is not None:
-            number, left = 0, None
+        if target.ordering is not None:
+            index, left = 0, None
             for sibling in self._siblings(" "):
                 if sibling.delete_at is None or sibling.delete_at > now:
-                    if number == place.ordering:
+                    if index == target.ordering:
                         return left, sibling
-                    number += 1
+                    index += 1
                 left = sibling
             return left, None
         return self._last_before("~"), None
@@ -88,7 +88,7 @@ class SiblingOrder:
         return _Sibling(position.order_key, document_id)
 
     def _siblings(self, sk: str, *, backwards: bool = False) -> Iterator[_Sibling]:
-        """The siblings on one side of a sort key, nearest first, read as far as they are asked for."""
+        """Iterate over the siblings on one side of a sort key, nearest first. Pages are read as needed."""
         size = 4
         while True:
             side = Keys.before(sk) if backwards else Keys.after(sk)
@@ -102,21 +102,21 @@ class SiblingOrder:
     def _last_before(self, sk: str) -> _Sibling | None:
         return next(self._siblings(sk, backwards=True), None)
 
-    def _make_room(self, left: _Sibling | None, right: _Sibling | None) -> None:
-        """Give shorter keys to those who stand too close to each other about a place, and to no more than it takes.
+    def _rebalance(self, left: _Sibling | None, right: _Sibling | None) -> None:
+        """Give shorter keys to the crowded siblings around a gap, and to no more of them than needed.
 
-        They go one after another to the gap at either end of them, the nearest to it first, so that the order is
-        right at every moment. Where so few as were tried find no short keys there, twice as many are.
+        They move into the gap at either end of the crowd, the nearest first, so that the order is right after each
+        batch. If the keys there are not short, twice as many siblings are rebalanced.
         """
         tied = left.key if left and right and left.key == right.key else None
         before = _CrowdedSiblings(left, self._siblings(left.sk, backwards=True) if left else iter(()), tied)
         after = _CrowdedSiblings(right, self._siblings(right.sk) if right else iter(()), tied)
-        size = _FEWEST
+        size = _FIRST_REBALANCE
         while True:
-            moving = [*reversed(before.first(size)), *after.first(size)]
-            pairs = _new_keys(moving, before.beyond(size), after.beyond(size))
-            longest = max((len(key) for _, key in pairs), default=fractional_index.LONGEST)
-            if len(moving) < size or len(moving) >= _MOST or longest <= fractional_index.SHORT:
+            crowd = [*reversed(before.first(size)), *after.first(size)]
+            pairs = _new_keys(crowd, before.beyond(size), after.beyond(size))
+            longest = max((len(key) for _, key in pairs), default=fractional_index.MAX_LENGTH)
+            if len(crowd) < size or len(crowd) >= _LARGEST_REBALANCE or longest <= fractional_index.REBALANCED_LENGTH:
                 break
             size *= 2
         for start in range(0, len(pairs), _BATCH):
@@ -129,10 +129,10 @@ class SiblingOrder:
             position = positions[sibling.document_id]
             if (position.parent_id, position.order_key) != (self._parent_id, sibling.key):
                 raise ConditionFailed
-            writes += self._rekeyed(position, key)
+            writes += self._key_writes(position, key)
         self._tree.table.transact(*writes)
 
-    def _rekeyed(self, position: TreePosition, key: str) -> list[Write]:
+    def _key_writes(self, position: TreePosition, key: str) -> list[Write]:
         return [
             Write(
                 "Update",
@@ -146,13 +146,13 @@ class SiblingOrder:
 
 
 def relocation_writes(tree: Tree, old: TreePosition, new: TreePosition) -> list[Write]:
-    """What takes a document from its place among the children of a parent to another place."""
-    kept = tree.child_key(old) == tree.child_key(new)
-    return [*([] if kept else [Write("Delete", tree.child_key(old))]), listing_writes(tree, new)]
+    """Build the writes that move a document's entry from one list of children, or position there, to another."""
+    unchanged = tree.child_key(old) == tree.child_key(new)
+    return [*([] if unchanged else [Write("Delete", tree.child_key(old))]), listing_write(tree, new)]
 
 
-def listing_writes(tree: Tree, position: TreePosition) -> Write:
-    """What lists a document among the children of its parent."""
+def listing_write(tree: Tree, position: TreePosition) -> Write:
+    """Build the write that lists a document among the children of its parent."""
     item = tree.child_key(position) | {"document_id": position.document_id}
     return Write("Put", item if position.delete_at is None else item | {"delete_at": position.delete_at})
 
@@ -162,39 +162,39 @@ def _between(left: _Sibling | None, right: _Sibling | None) -> str | None:
 
 
 class _CrowdedSiblings:
-    """Those on one side of a place who stand too close to each other, nearest first."""
+    """The crowded siblings on one side of a gap, nearest first."""
 
     def __init__(self, nearest: _Sibling | None, others: Iterator[_Sibling], tied: str | None) -> None:
-        self._coming = chain([] if nearest is None else [nearest], others)
+        self._unread = chain([] if nearest is None else [nearest], others)
         self._tied = tied
-        self._found: list[_Sibling] = []
+        self._crowd: list[_Sibling] = []
         self._end: _Sibling | None = None
         self._ended = False
 
     def first(self, size: int) -> list[_Sibling]:
-        """As many of them as there are, up to `size`."""
-        while len(self._found) <= size and not self._ended:
-            sibling = next(self._coming, None)
-            if sibling is None or (len(sibling.key) <= fractional_index.LONG and sibling.key != self._tied):
+        """Return up to `size` of them."""
+        while len(self._crowd) <= size and not self._ended:
+            sibling = next(self._unread, None)
+            if sibling is None or (len(sibling.key) <= fractional_index.CROWDED_LENGTH and sibling.key != self._tied):
                 self._end, self._ended = sibling, True
             else:
-                self._found.append(sibling)
-        return self._found[:size]
+                self._crowd.append(sibling)
+        return self._crowd[:size]
 
     def beyond(self, size: int) -> _Sibling | None:
-        """Who follows after the first `size`, crowded or not."""
-        return self._found[size] if len(self._found) > size else self._end
+        """Return the sibling after the first `size`, crowded or not."""
+        return self._crowd[size] if len(self._crowd) > size else self._end
 
 
-def _new_keys(moving: list[_Sibling], low: _Sibling | None, high: _Sibling | None) -> list[tuple[_Sibling, str]]:
-    """New keys in the wider gap at either end, for the nearest to it first."""
-    if not moving:
+def _new_keys(crowd: list[_Sibling], low: _Sibling | None, high: _Sibling | None) -> list[tuple[_Sibling, str]]:
+    """Return new keys in the wider gap at either end of the crowd, for the sibling nearest to it first."""
+    if not crowd:
         return []
     choices = []
-    if low is None or low.key < moving[0].key:
-        made = fractional_index.spread(low.key if low else None, moving[0].key, len(moving))
-        choices.append(list(zip(moving, made, strict=True)))
-    if high is None or moving[-1].key < high.key:
-        made = fractional_index.spread(moving[-1].key, high.key if high else None, len(moving))
-        choices.append(list(zip(reversed(moving), reversed(made), strict=True)))
+    if low is None or low.key < crowd[0].key:
+        new_keys = fractional_index.spread(low.key if low else None, crowd[0].key, len(crowd))
+        choices.append(list(zip(crowd, new_keys, strict=True)))
+    if high is None or crowd[-1].key < high.key:
+        new_keys = fractional_index.spread(crowd[-1].key, high.key if high else None, len(crowd))
+        choices.append(list(zip(reversed(crowd), reversed(new_keys), strict=True)))
     return min(choices, key=lambda pairs: max(len(key) for _, key in pairs), default=[])

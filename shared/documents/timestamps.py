@@ -1,4 +1,4 @@
-"""Moments: ISO 8601 outside, microseconds since 1970 inside, where conditions compare them."""
+"""Timestamps: ISO 8601 in the API, microseconds since 1970 in the store, where conditions compare them."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _RFC_3339: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-
 
 
 def now() -> int:
-    """This moment."""
+    """Return the current time."""
     return (datetime.now(UTC) - _EPOCH) // _MICROSECOND
 
 
-def to_iso(moment: int) -> str:
-    """`moment` as times are given everywhere: UTC, with as many decimals as it has."""
-    text = (_EPOCH + moment * _MICROSECOND).replace(tzinfo=None).isoformat()
+def to_iso(timestamp: int) -> str:
+    """Format a timestamp in UTC, with milliseconds or microseconds if it has any."""
+    text = (_EPOCH + timestamp * _MICROSECOND).replace(tzinfo=None).isoformat()
     return f"{text.removesuffix('000')}Z" if "." in text else f"{text}Z"
 
 
 def from_iso(text: Any) -> int:
-    """The moment that `text` names."""
+    """Parse an RFC 3339 timestamp. Raise ValueError if it is not one."""
     if isinstance(text, str) and _RFC_3339.fullmatch(text.upper()):
         try:
             return (datetime.fromisoformat(text.upper()).astimezone(UTC) - _EPOCH) // _MICROSECOND
@@ -39,4 +39,4 @@ Timestamp = Annotated[
     BeforeValidator(from_iso),
     WithJsonSchema({"type": "string", "format": "date-time", "maxLength": 35, "examples": ["2025-09-16T03:00:00Z"]}),
 ]
-"""A moment as a caller gives it."""
+"""A timestamp in a request."""

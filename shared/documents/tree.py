@@ -1,12 +1,12 @@
-"""The tree: where documents stand, and what a transaction checks so that it stays a tree.
+"""The document tree: positions, and the conditions by which each transaction keeps it a tree.
 
-Whoever puts a document under a parent checks every document from that parent to the top: its parent is still the
-one that was read, and it is not deleted. Two moves that would close a cycle together each check what the other
-changes, so that one of them fails. The chain of checks is what bounds the depth of the tree.
+A transaction that puts a document under a parent checks every ancestor: its parent is still the one that was read, and
+it is not deleted. Of two moves that would close a cycle together, each checks what the other changes, so one fails.
+The number of checks in a transaction bounds the depth of the tree.
 
-`height` is never less than the number of levels below a document; whoever adds a level raises it on the way up.
-It may be more, after something deep has left: `measure` finds out. `arrivals` counts what has come directly below,
-so that a deletion can tell that nothing has come since it looked.
+`height` is never less than the number of levels below a document: adding a level raises it on the way up. It may be
+too high after a deep subtree has left; `measure_height` corrects it. `arrivals` counts the documents that came
+directly below, so that a deletion can check that none has come since it read the children.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shared.documents import errors, keys
 from shared.dynamodb import ConditionFailed, Keys, Write
+from shared.ttl_cache import TtlCache
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,11 +25,15 @@ if TYPE_CHECKING:
 
 MAX_DEPTH: Final = 64
 ALIVE: Final = "(attribute_not_exists(delete_at) OR delete_at > :now)"
+_PARENT_HINT_SECONDS: Final = 3600
+
+_parent_hints: Final[TtlCache[tuple[str, str], str]] = TtlCache(_PARENT_HINT_SECONDS)
+"""The last known parent of each document, by tenant and id. A hint decides what is read together, nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreePosition:
-    """Where a document stands."""
+    """The position of a document in the tree."""
 
     document_id: str
     parent_id: str
@@ -39,11 +44,11 @@ class TreePosition:
     measuring: bool = False
     delete_at: int | None = None
     deletion: str | None = None
-    """The deletion that it is, or last was, a part of."""
+    """The id of the deletion that it belongs to, or last belonged to."""
 
     @classmethod
     def from_item(cls, item: Item) -> TreePosition:
-        """The position that an item holds."""
+        """Read a position from its item."""
         return cls(
             document_id=item["document_id"],
             parent_id=item["parent_id"],
@@ -57,136 +62,154 @@ class TreePosition:
         )
 
     def as_item(self) -> Item:
-        """The position as an item holds it."""
+        """Return the attributes to store."""
         item = {name: value for name, value in asdict(self).items() if value is not None}
         return item if self.measuring else {name: value for name, value in item.items() if name != "measuring"}
 
     @property
     def childless(self) -> bool:
-        """Whether nothing has ever been put below it."""
+        """True if it has never had a child."""
         return self.height == 0 and not self.measuring
 
     def deleted(self, now: int) -> bool:
-        """Whether it is deleted at that moment."""
+        """Return True if the document is deleted at `now`."""
         return self.delete_at is not None and self.delete_at <= now
 
-    def outlives(self, moment: int) -> bool:
-        """Whether it is still there after that moment."""
-        return self.delete_at is None or self.delete_at > moment
+    def outlives(self, timestamp: int) -> bool:
+        """Return True if the document exists after `timestamp`."""
+        return self.delete_at is None or self.delete_at > timestamp
 
 
 class Tree:
-    """The positions of one tenant's documents."""
+    """The tree of one tenant's documents."""
 
     def __init__(self, table: Table, tenant_id: str) -> None:
         self.table = table
         self.tenant_id = tenant_id
 
     def key(self, document_id: str) -> Item:
-        """The key of a position."""
+        """Return the key of a document's position."""
         return {"pk": keys.document(self.tenant_id, document_id), "sk": keys.POSITION}
 
     def child_key(self, position: TreePosition) -> Item:
-        """The key of a document among its parent's children."""
-        sk = keys.child(position.order_key, position.document_id)
-        return {"pk": keys.children(self.tenant_id, position.parent_id), "sk": sk}
+        """Return the key of a document in the list of its parent's children."""
+        partition = keys.children(self.tenant_id, position.parent_id)
+        return {"pk": partition, "sk": keys.child(position.order_key, position.document_id)}
 
     def find(self, document_id: str) -> TreePosition | None:
-        """The position of a document, deleted or not."""
+        """Return the position of a document, deleted or not."""
         item = self.table.get(**self.key(document_id))
         return TreePosition.from_item(item) if item else None
 
     def positions(self, document_ids: Iterable[str]) -> dict[str, TreePosition]:
-        """The positions of documents, deleted or not."""
-        sought = [(keys.document(self.tenant_id, each), keys.POSITION) for each in document_ids]
-        return {each.document_id: each for each in map(TreePosition.from_item, self.table.get_all(sought))}
+        """Return the positions of those documents that exist, deleted or not."""
+        wanted = [(keys.document(self.tenant_id, document_id), keys.POSITION) for document_id in document_ids]
+        positions = map(TreePosition.from_item, self.table.get_all(wanted))
+        return {position.document_id: position for position in positions}
 
-    def chain(self, parent_id: str, now: int) -> list[TreePosition]:
-        """The positions from a parent up to the top, none of them deleted; the root has none."""
-        chain: list[TreePosition] = []
+    def ancestors(self, parent_id: str, now: int) -> list[TreePosition]:
+        """Return the positions from a parent up to the top, nearest first. Raise if one is missing or deleted.
+
+        Only a document's position names its parent. The ancestors that this process last saw are read in one batch;
+        those that have changed since, or were never seen, are read one by one.
+        """
+        ancestors: list[TreePosition] = []
+        positions: dict[str, TreePosition] = {}
         document_id = parent_id
         while document_id != keys.ROOT:
-            position = self.find(document_id)
+            if document_id not in positions:
+                positions |= self.positions(self._expected_ancestors(document_id))
+            position = positions.get(document_id)
             if position is None:
                 raise errors.no_document(parent_id, "parent_id")
             if position.deleted(now):
                 raise errors.deleted_parent(parent_id)
-            if len(chain) == MAX_DEPTH or any(below.document_id == document_id for below in chain):
-                # Read while others were moving it: never written so.
+            if len(ancestors) == MAX_DEPTH or position in ancestors:
+                # The tree changed between two reads: it never was in this state.
                 raise ConditionFailed
-            chain.append(position)
+            ancestors.append(position)
+            _parent_hints.put((self.tenant_id, document_id), position.parent_id)
             document_id = position.parent_id
-        return chain
+        return ancestors
 
-    def attachment(self, chain: list[TreePosition], height: int) -> list[Write]:
-        """What puts a document that has `height` levels below it under the first of `chain`."""
+    def _expected_ancestors(self, document_id: str) -> list[str]:
+        """Return a document's id and, as far as hints lead, those of its ancestors."""
+        expected = [document_id]
+        while len(expected) < MAX_DEPTH:
+            parent_id = _parent_hints.get((self.tenant_id, expected[-1]))
+            if parent_id is None or parent_id in (keys.ROOT, *expected):
+                break
+            expected.append(parent_id)
+        return expected
+
+    def attachment_writes(self, ancestors: list[TreePosition], height: int) -> list[Write]:
+        """Build the checks and updates of all ancestors for a new child with `height` levels below it."""
         return [
-            self._link(position, levels, is_parent=levels == height + 1)
-            for levels, position in enumerate(chain, height + 1)
+            self._ancestor_write(position, levels, is_parent=levels == height + 1)
+            for levels, position in enumerate(ancestors, height + 1)
         ]
 
-    def _link(self, position: TreePosition, levels: int, *, is_parent: bool) -> Write:
-        """The check of one document above, as an update where it is the parent or must be made higher."""
+    def _ancestor_write(self, position: TreePosition, levels: int, *, is_parent: bool) -> Write:
+        """Build the check of one ancestor: an update if it is the parent or its height must grow."""
         conditions = ["parent_id = :parent", "height < :levels" if position.height < levels else "height >= :levels"]
         values: dict[str, Any] = {":parent": position.parent_id, ":levels": levels}
-        # Not compared with the time: a deletion that came since this was planned is later than the plan's now.
+        # A comparison with :now would miss a deletion that was made after this plan took its time.
         if position.delete_at is None:
             conditions.append("attribute_not_exists(delete_at)")
         else:
             conditions.append("delete_at = :delete_at")
             values[":delete_at"] = position.delete_at
-        changes = []
+        updates = []
         if position.height < levels:
-            changes.append("SET height = :levels")
+            updates.append("SET height = :levels")
         if is_parent:
-            changes.append("ADD arrivals :one")
+            updates.append("ADD arrivals :one")
             values[":one"] = 1
         return Write(
-            "Update" if changes else "ConditionCheck",
+            "Update" if updates else "ConditionCheck",
             self.key(position.document_id),
-            expression=" ".join(changes),
+            expression=" ".join(updates),
             condition=" AND ".join(conditions),
             values=values,
         )
 
     def children(self, parent_id: str) -> Iterable[Item]:
-        """What lists the children of a document, in order, deleted ones included."""
+        """Iterate over the list entries of a document's children in order, deleted ones included."""
         pages = self.table.query(keys.children(self.tenant_id, parent_id), Keys.after(" "))
         return (item for page in pages for item in page)
 
-    def has_children_beyond(self, document_id: str, moment: int) -> bool:
-        """Whether some child is still there after that moment."""
+    def has_children_after(self, document_id: str, timestamp: int) -> bool:
+        """Return True if a child of the document exists after `timestamp`."""
         return any(
-            child.get("delete_at") is None or child["delete_at"] > moment for child in self.children(document_id)
+            child.get("delete_at") is None or child["delete_at"] > timestamp for child in self.children(document_id)
         )
 
-    def measure(self, position: TreePosition, room: int) -> TreePosition:
-        """A position whose `height` is what there is below it, where what was stored may say too much.
+    def measure_height(self, position: TreePosition, max_height: int) -> TreePosition:
+        """Count the levels below a document. Return its position with a height that is true or too high.
 
-        From now until the answer is stored, the stored one counts only what is being added below: where that stays
-        within what was found, what was found is true. A measurement that broke off is made again by the next move,
-        and by this one where what was found has `room`, and what was added meanwhile says, perhaps too much, that it
-        has not.
+        While `measuring` is set, the stored height counts only levels added since. If it stays within the count, the
+        count is true. The next move repeats an interrupted measurement. This one is repeated if the count is within
+        `max_height` but a level added meanwhile, perhaps wrongly, exceeds it.
         """
-        starting = Write(
+        start = Write(
             "Update",
             self.key(position.document_id),
             expression="SET height = :none, measuring = :true, version = version + :one",
             condition="version = :version",
             values={":none": 0, ":true": True, ":one": 1, ":version": position.version},
         )
-        self.table.write(starting)
+        self.table.write(start)
         levels = 0
         level = [position.document_id]
-        while level := [child["document_id"] for each in level for child in self.children(each)]:
+        while level := [child["document_id"] for parent_id in level for child in self.children(parent_id)]:
             levels += 1
-        found = self.find(position.document_id)
-        if found is None or not found.measuring or levels <= room < found.height:
+        current = self.find(position.document_id)
+        if current is None or not current.measuring or levels <= max_height < current.height:
             raise ConditionFailed
-        return replace(found, height=max(levels, found.height))
+        return replace(current, height=max(levels, current.height))
 
-    def measured(self, position: TreePosition) -> Write:
-        """What stores a measurement, unless something higher has been added meanwhile."""
+    def height_write(self, position: TreePosition) -> Write:
+        """Build the update that stores a measured height, unless a higher one has been stored meanwhile."""
         return Write(
             "Update",
             self.key(position.document_id),

@@ -1,9 +1,7 @@
-"""How a document changes: each write is one transaction over the document, its audit entry and its request's answer."""
+"""The unit of work: each change is one transaction over the document, its audit entry and its idempotency record."""
 
 from __future__ import annotations
 
-import random
-import time
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,7 +9,7 @@ from shared.documents import errors, keys, timestamps
 from shared.documents.idempotency import IdempotencyStore, WriteRequest
 from shared.documents.models import WriteResult
 from shared.documents.tree import ALIVE, Tree, TreePosition
-from shared.dynamodb import ConditionFailed, Write
+from shared.dynamodb import Write, optimistic_retry
 from shared.rpc.errors import KhoError
 
 if TYPE_CHECKING:
@@ -20,14 +18,14 @@ if TYPE_CHECKING:
     from shared.documents.models import MimeType
     from shared.dynamodb import Item, Table
 
-_ATTEMPTS: Final = 12
-_RETRYING_SECONDS: Final = 6.0
-"""Who has lost for so long is told so, while there is time left to answer."""
+ATTEMPTS: Final = 12
+_RETRY_SECONDS: Final = 6.0
+"""After this long a caller gets a conflict, while there is time left to answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentHead:
-    """A document as it is now, without its body."""
+    """The current state of a document, without its body."""
 
     document_id: str
     parent_id: str
@@ -40,11 +38,11 @@ class DocumentHead:
     updated_at: int
     delete_at: int | None = None
     searchable_since: int | None = None
-    """The revision that made what is searched of it: its text, title and tags; None where `content_revision` did."""
+    """The revision that last changed its text, title or tags. None if that is `content_revision`."""
 
     @classmethod
     def from_item(cls, item: Item) -> DocumentHead:
-        """The head that an item holds."""
+        """Read a head from its item."""
         return cls(
             document_id=item["document_id"],
             parent_id=item["parent_id"],
@@ -61,19 +59,19 @@ class DocumentHead:
 
     @property
     def searchable_revision(self) -> int:
-        """The revision since which the same is searched of it."""
+        """The revision since which its searchable text has not changed."""
         return self.content_revision if self.searchable_since is None else self.searchable_since
 
     def as_item(self) -> Item:
-        """The head as an item holds it."""
+        """Return the attributes to store."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     def deleted(self, now: int) -> bool:
-        """Whether it is deleted at that moment."""
+        """Return True if the document is deleted at `now`."""
         return self.delete_at is not None and self.delete_at <= now
 
     def write_result(self, *, deleted: bool | None = None) -> WriteResult:
-        """What a write that made this answers."""
+        """Return the result of the write that led to this state."""
         return WriteResult(
             document_id=self.document_id,
             revision=self.revision,
@@ -86,7 +84,7 @@ class DocumentHead:
 
 @dataclass(frozen=True, slots=True)
 class DocumentNode:
-    """A document, and where it stands."""
+    """A document and its position in the tree."""
 
     head: DocumentHead
     position: TreePosition
@@ -94,78 +92,80 @@ class DocumentNode:
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
-    """The writes of one change, and what it answers when they are done."""
+    """The writes of one change, and its result once they are committed."""
 
     writes: list[Write]
-    answer: WriteResult
+    result: WriteResult
 
 
 @dataclass(slots=True)
 class UnitOfWork:
-    """What changes the documents of one tenant."""
+    """Transactional changes to the documents of one tenant."""
 
     table: Table
     tenant_id: str
     tree: Tree = field(init=False)
-    requests: IdempotencyStore = field(init=False)
+    idempotency: IdempotencyStore = field(init=False)
     written: list[str] = field(default_factory=list)
-    """The documents that were written so far."""
+    """The ids of the documents written so far."""
 
     def __post_init__(self) -> None:
         self.tree = Tree(self.table, self.tenant_id)
-        self.requests = IdempotencyStore(self.table, self.tenant_id)
+        self.idempotency = IdempotencyStore(self.table, self.tenant_id)
 
-    def execute(self, request: WriteRequest, document_id: str, prepare: Callable[[int], WritePlan]) -> WriteResult:
-        """Plan a change on what there is now and write it; where that has changed meanwhile, plan it again."""
-        return self._write_plan(request, document_id, prepare, self.requests.completion_write)
+    def execute(self, request: WriteRequest, document_id: str, plan: Callable[[int], WritePlan]) -> WriteResult:
+        """Commit what `plan` makes of the current state, together with the request's result.
+
+        `plan` gets the current time, reads what it needs and returns conditional writes. If a condition fails because
+        another writer was faster, `plan` runs again.
+        """
+        return self._commit_once(request, document_id, plan, self.idempotency.completion_writes)
 
     def execute_in_steps(
-        self, request: WriteRequest, document_id: str, prepare: Callable[[int], WritePlan], follow: Callable[[], None]
+        self, request: WriteRequest, document_id: str, plan: Callable[[int], WritePlan], follow_up: Callable[[], None]
     ) -> WriteResult:
-        """Carry out a change of which one transaction is only the beginning, and `follow` all that comes after."""
-        answer = self._write_plan(request, document_id, prepare, lambda request, _: self.requests.claim_write(request))
-        if answer.replayed:
-            return answer
+        """Commit `plan` and claim the request, run `follow_up` with its own transactions, then store the result."""
+        claim_writes = self.idempotency.claim_writes
+        result = self._commit_once(request, document_id, plan, lambda request, _: claim_writes(request))
+        if result.replayed:
+            return result
         try:
-            follow()
+            follow_up()
         except KhoError:
-            self.requests.release(request)
+            self.idempotency.release(request)
             raise
-        self.requests.finish(request, answer)
-        return answer
+        self.idempotency.finish(request, result)
+        return result
 
-    def _write_plan(
+    def _commit_once(
         self,
         request: WriteRequest,
         document_id: str,
-        prepare: Callable[[int], WritePlan],
-        recorded: Callable[[WriteRequest, WriteResult], list[Write]],
+        plan: Callable[[int], WritePlan],
+        idempotency_writes: Callable[[WriteRequest, WriteResult], list[Write]],
     ) -> WriteResult:
-        started = time.monotonic()
-        for attempt in range(_ATTEMPTS):
-            if time.monotonic() - started > _RETRYING_SECONDS:
-                break
-            earlier = self.requests.stored_answer(request)
-            if earlier:
-                return earlier
+        def attempt() -> WriteResult:
+            stored = self.idempotency.stored_result(request)
+            if stored:
+                return stored
             try:
-                plan = prepare(timestamps.now())
-                answer = replace(plan.answer, request_id=request.request_id)
-                self.write(*plan.writes, *recorded(request, answer))
-            except ConditionFailed:
-                backoff(attempt)
+                planned = plan(timestamps.now())
+                result = replace(planned.result, request_id=request.request_id)
+                self.commit(*planned.writes, *idempotency_writes(request, result))
             except KhoError:
-                # What refuses this one may be what the first of the same id has done.
-                earlier = self.requests.stored_answer(request)
-                if earlier:
-                    return earlier
+                # An earlier request with this id may have succeeded, and so caused this error.
+                stored = self.idempotency.stored_result(request)
+                if stored:
+                    return stored
                 raise
-            else:
-                return answer
-        raise errors.too_busy(document_id)
+            return result
 
-    def write(self, *writes: Write) -> None:
-        """Carry out all writes or none, if there are any."""
+        return optimistic_retry(
+            attempt, attempts=ATTEMPTS, seconds=_RETRY_SECONDS, exhausted=errors.too_busy(document_id)
+        )
+
+    def commit(self, *writes: Write) -> None:
+        """Carry out all writes or none in one transaction. Do nothing without writes."""
         if not writes:
             return
         self.table.transact(*writes)
@@ -173,39 +173,39 @@ class UnitOfWork:
         self.written += [keys.document_of(pk)[1] for pk in partitions]
 
     def nodes(self, document_ids: Iterable[str]) -> dict[str, DocumentNode]:
-        """Documents and their positions, deleted or not."""
-        partitions = [keys.document(self.tenant_id, each) for each in document_ids]
+        """Return the existing documents among `document_ids` with their positions, deleted ones included."""
+        partitions = [keys.document(self.tenant_id, document_id) for document_id in document_ids]
         items = self.table.get_all((pk, sk) for pk in partitions for sk in (keys.DOCUMENT, keys.POSITION))
-        found: dict[str, dict[str, Item]] = {}
+        items_by_id: dict[str, dict[str, Item]] = {}
         for item in items:
-            found.setdefault(item["document_id"], {})[item["sk"]] = item
+            items_by_id.setdefault(item["document_id"], {})[item["sk"]] = item
         return {
             document_id: DocumentNode(
                 DocumentHead.from_item(parts[keys.DOCUMENT]), TreePosition.from_item(parts[keys.POSITION])
             )
-            for document_id, parts in found.items()
+            for document_id, parts in items_by_id.items()
         }
 
-    def find(self, document_id: str) -> DocumentNode:
-        """A document and its position, deleted or not."""
-        found = self.nodes([document_id]).get(document_id)
-        if found is None:
+    def require(self, document_id: str) -> DocumentNode:
+        """Return a document, deleted or not, with its position. Raise NotFound if it does not exist."""
+        node = self.nodes([document_id]).get(document_id)
+        if node is None:
             raise errors.no_document(document_id)
-        return found
+        return node
 
-    def find_active(self, document_id: str, now: int) -> DocumentNode:
-        """A document that is not deleted, and its position."""
-        found = self.find(document_id)
-        if found.head.deleted(now) or found.position.deleted(now):
+    def require_active(self, document_id: str, now: int) -> DocumentNode:
+        """Return a document with its position. Raise NotFound if it does not exist or is deleted."""
+        node = self.require(document_id)
+        if node.head.deleted(now) or node.position.deleted(now):
             raise errors.no_document(document_id)
-        return found
+        return node
 
     def key(self, document_id: str) -> Item:
-        """The key of a document."""
+        """Return the key of a document's head."""
         return {"pk": keys.document(self.tenant_id, document_id), "sk": keys.DOCUMENT}
 
     def head_update(self, old: DocumentHead, new: DocumentHead, now: int, condition: str = ALIVE) -> Write:
-        """What makes `new` of `old`, unless somebody else has written since."""
+        """Build the update from `old` to `new`, on condition that the revision is still that of `old`."""
         values: dict[str, Any] = {":revision": old.revision}
         before, after = old.as_item(), new.as_item()
         changed = [name for name, value in after.items() if value != before.get(name)]
@@ -218,12 +218,12 @@ class UnitOfWork:
             self.key(old.document_id),
             expression=f"SET {', '.join(f'{name} = :new_{name}' for name in changed)}"
             + (f" REMOVE {', '.join(removed)}" if removed else ""),
-            condition=" AND ".join(each for each in ("revision = :revision", condition) if each),
+            condition=" AND ".join(part for part in ("revision = :revision", condition) if part),
             values=values,
         )
 
     def audit_entry(self, request: WriteRequest, head: DocumentHead, now: int, **details: Any) -> Write:
-        """The entry in the audit log of the change that made `head`."""
+        """Build the audit log entry of the change that led to `head`."""
         entry = {
             "pk": keys.document(self.tenant_id, head.document_id),
             "sk": keys.history(head.revision),
@@ -241,8 +241,3 @@ class UnitOfWork:
         }
         item = {name: value for name, value in entry.items() if value is not None}
         return Write("Put", item, condition="attribute_not_exists(pk)")
-
-
-def backoff(attempt: int) -> None:
-    """Wait a little, each time longer, so that those who met do not meet again."""
-    time.sleep(random.uniform(0, 0.005 * 2 ** min(attempt, 6)))  # noqa: S311 - spreads retries, no secret

@@ -1,1 +1,1 @@
-"""Experiences: problems that somebody had, and what solved them, shared by everyone."""
+"""Experiences: solved problems with their solutions, shared among all callers."""

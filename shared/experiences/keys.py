@@ -1,10 +1,10 @@
-"""Where each part of an experience lies in the table. No tenant is in any key: experiences are everyone's.
+"""Keys of the experiences table. No key contains a tenant: experiences are shared among all.
 
 pk                    sk        item
-content#{xx}          {id}      what the experience says; xx, the first of its id, spreads them over partitions
-standing#{xx}         {id}      how often queries have returned it, and when last: changed often, and so small
-served#{x}            {served}  what one query has returned and nobody has counted yet
-submissions#{minute}  total     how many experiences callers who are no writers have submitted in that minute
+content#{xx}          {id}      an experience; xx, the first two characters of its id, spreads them over partitions
+standing#{xx}         {id}      its query counter, with the last time; apart because it changes often
+served#{x}            {served}  the ids that one query has returned, still to be counted
+submissions#{minute}  total     the number of submissions in a minute by callers without the writer role
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from __future__ import annotations
 from typing import Final
 
 CONTENT: Final = "content#"
-SERVED: Final = "served#"
+QUERY_RESULT: Final = "served#"
 
 
 def content(experience_id: str) -> tuple[str, str]:
-    """The key of what an experience says."""
+    """Return the key of an experience."""
     return f"{CONTENT}{experience_id[:2]}", experience_id
 
 
-def standing(experience_id: str) -> tuple[str, str]:
-    """The key of how often an experience was returned."""
+def query_counter(experience_id: str) -> tuple[str, str]:
+    """Return the key of an experience's query counter."""
     return f"standing#{experience_id[:2]}", experience_id
 
 
-def served(served_id: str) -> tuple[str, str]:
-    """The key of what one query has returned."""
-    return f"{SERVED}{served_id[:1]}", served_id
+def query_result(result_id: str) -> tuple[str, str]:
+    """Return the key of the ids that one query has returned."""
+    return f"{QUERY_RESULT}{result_id[:1]}", result_id
 
 
 def submissions(minute: int) -> tuple[str, str]:
-    """The key of how many submissions of callers who are no writers a minute has seen."""
+    """Return the key of a minute's submission counter."""
     return f"submissions#{minute}", "total"

@@ -1,4 +1,4 @@
-"""What an experience is made of, as it is submitted and shown."""
+"""The data types of experiences in requests and results."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ MAX_TEXT: Final = 20_000
 MAX_KEYWORD: Final = 100
 MAX_KEYWORDS: Final = 50
 NOT_BLANK: Final[dict[str, Any]] = {"pattern": r"\S"}
-"""What a schema says of `not_blank`; the characters that take no room would fill it."""
+"""The JSON Schema of `not_blank`. It cannot list the invisible characters, which `not_blank` rejects too."""
 
 
 def not_blank(text: str) -> str:
-    """`text`, in which there must be something to see."""
+    """Return `text`. Raise ValueError if it has no visible character."""
     if is_blank(text):
         raise ValueError("should not be empty")
     return text
 
 
-def _kept(keyword: str) -> str:
-    return keyword.strip().lower()  # which is longer for a few letters, such as İ
+def _normalize(keyword: str) -> str:
+    return keyword.strip().lower()  # lower-casing lengthens a few letters, such as İ
 
 
 def _keyword(text: str) -> str:
-    if is_blank(text) or len(_kept(text)) > MAX_KEYWORD:
+    if is_blank(text) or len(_normalize(text)) > MAX_KEYWORD:
         raise ValueError(f"should have 1 to {MAX_KEYWORD} characters")
     return text
 
@@ -44,7 +44,7 @@ Title = Annotated[
         min_length=1,
         max_length=MAX_TITLE,
         json_schema_extra=NOT_BLANK,
-        description="The problem in one line, as whoever has it would search for it.",
+        description="The problem in one line, in words that others would search for.",
         examples=["React useState not updating state"],
     ),
     AfterValidator(not_blank),
@@ -54,21 +54,21 @@ ContextText = Annotated[str, Field(max_length=MAX_TEXT)]
 Keyword = Annotated[
     str,
     AfterValidator(_keyword),
-    # Blanks around it do not count, which no schema can say.
+    # Surrounding whitespace does not count, which JSON Schema cannot express.
     Field(json_schema_extra={"minLength": 1, "maxLength": MAX_KEYWORD, **NOT_BLANK}),
 ]
 Keywords = Annotated[list[Keyword], Field(max_length=MAX_KEYWORDS)]
 ExperienceId = Annotated[str, Field(min_length=1, max_length=64, examples=["550e8400-e29b-41d4-a716-446655440000"])]
 
 
-def uniform(keywords: Iterable[str]) -> list[str]:
-    """Keywords as they are kept: trimmed, lower-cased, each once."""
-    return list(dict.fromkeys(map(_kept, keywords)))
+def normalize_keywords(keywords: Iterable[str]) -> list[str]:
+    """Trim and lower-case keywords, and remove duplicates."""
+    return list(dict.fromkeys(map(_normalize, keywords)))
 
 
 @dataclass(frozen=True, slots=True)
 class ExperienceReport:
-    """What somebody tells of a problem and its solution."""
+    """The description of a problem and its solution."""
 
     title: str
     problem_description: str
@@ -80,10 +80,10 @@ class ExperienceReport:
 
 @dataclass(frozen=True, slots=True)
 class Experience:
-    """One experience as it is now; `deleted_at` where it is shown to nobody."""
+    """An experience in its current state; `deleted_at` is set if it is deleted."""
 
     id: str
-    account: ExperienceReport
+    report: ExperienceReport
     created_at: str
     updated_at: str
     query_count: int = 0
@@ -93,10 +93,10 @@ class Experience:
 
     @property
     def created(self) -> float:
-        """When it was created, in seconds since 1970."""
+        """The time of creation, in seconds since 1970."""
         return datetime.fromisoformat(self.created_at).timestamp()
 
 
 def now() -> str:
-    """This moment, as times are given everywhere."""
+    """Return the current time in ISO 8601, with milliseconds."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

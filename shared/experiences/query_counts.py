@@ -1,8 +1,8 @@
-"""Counting what queries have returned, after they have answered, each once.
+"""Query counters: how often queries have returned each experience, counted exactly once after the response.
 
-Before a query answers it leaves an item that names what it returns. Adding to the counts and noting in that item that
-they were added is one transaction, so that an item which is brought twice, or to two workers at once, counts once. The
-item goes when whoever ranks knows of the new counts as well.
+A query stores an item with the ids that it returns. A worker adds to the counters and marks the item as counted in one
+transaction. So an item that is delivered twice, or to two workers concurrently, counts once. The item is deleted when
+the index has the new counts, too.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import uuid
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from shared.dynamodb import ConditionFailed, Write
+from shared.dynamodb import Write, optimistic_retry
 from shared.experiences import keys
 from shared.experiences.models import now
 from shared.rpc.errors import Unavailable
@@ -22,45 +22,44 @@ if TYPE_CHECKING:
 
     from shared.dynamodb import Item, Table
 
-_TRANSACTION: Final = 100
+_TRANSACTION_WRITES: Final = 100
 _ATTEMPTS: Final = 10
-_KEPT_SECONDS: Final = 15 * 24 * 3600
-"""A day longer than what a worker could not do is kept for another try."""
+_RETENTION_SECONDS: Final = 15 * 24 * 3600
+"""A day longer than the dead-letter queue keeps failed records for a redrive."""
 
 
 class QueryCounts:
-    """The counts of one table."""
+    """The query counters in one table."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
 
-    def note(self, ids: Sequence[str]) -> None:
-        """Note that a query returns the experiences `ids`."""
-        pk, sk = keys.served(str(uuid.uuid4()))
-        expires_at = int(time.time()) + _KEPT_SECONDS
+    def record_result(self, ids: Sequence[str]) -> None:
+        """Store the ids that a query returns, to be counted later."""
+        pk, sk = keys.query_result(str(uuid.uuid4()))
+        expires_at = int(time.time()) + _RETENTION_SECONDS
         self._table.write(Write("Put", {"pk": pk, "sk": sk, "ids": list(ids), "expires_at": expires_at}))
 
-    def count(self, noted: Iterable[tuple[str, str]], counted: Callable[[set[str]], None]) -> None:
-        """Add what was noted under these keys to the counts, and tell `counted` whose those are."""
-        wanted = list(dict.fromkeys(noted))
-        for _ in range(_ATTEMPTS):
-            items = list(self._table.get_all(wanted))
-            try:
-                for together in _transactions([item for item in items if "counted_at" not in item]):
-                    self._add(together)
-            except ConditionFailed:
-                continue  # brought to another worker as well, which has counted some of it
-            break
-        else:
-            raise Unavailable("Too many count the same at once.")
+    def count(self, result_keys: Iterable[tuple[str, str]], refresh_index: Callable[[set[str]], None]) -> None:
+        """Add the query results stored under `result_keys` to the counters, and refresh the index with them."""
+        unique_keys = list(dict.fromkeys(result_keys))
+
+        def add_uncounted() -> list[Item]:
+            items = list(self._table.get_all(unique_keys))
+            for batch in _transaction_batches([item for item in items if "counted_at" not in item]):
+                self._add(batch)
+            return items
+
+        exhausted = Unavailable("Too many workers are counting the same results.")
+        items = optimistic_retry(add_uncounted, attempts=_ATTEMPTS, exhausted=exhausted)
         ids = {id_ for item in items for id_ in item["ids"]}
         if ids:
-            counted(ids)
+            refresh_index(ids)
         self._table.delete_all((item["pk"], item["sk"]) for item in items)
 
     def _add(self, items: Sequence[Item]) -> None:
         at = now()
-        noting = [
+        marks = [
             Write(
                 "Update",
                 {"pk": item["pk"], "sk": item["sk"]},
@@ -71,28 +70,28 @@ class QueryCounts:
             for item in items
         ]
         times = Counter(id_ for item in items for id_ in item["ids"])
-        adding = [
+        increments = [
             Write(
                 "Update",
-                dict(zip(("pk", "sk"), keys.standing(id_), strict=True)),
+                dict(zip(("pk", "sk"), keys.query_counter(id_), strict=True)),
                 expression="SET updated_at = :at ADD query_count :times",
                 values={":at": at, ":times": number},
             )
             for id_, number in sorted(times.items())
         ]
-        self._table.transact(*noting, *adding)
+        self._table.transact(*marks, *increments)
 
 
-def _transactions(items: Iterable[Item]) -> Iterator[list[Item]]:
-    """`items`, as many at a time as one transaction holds with what they name."""
-    together: list[Item] = []
-    named: set[str] = set()
+def _transaction_batches(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """Split `items` into batches whose marks and counters fit in one transaction."""
+    batch: list[Item] = []
+    ids: set[str] = set()
     for item in items:
-        with_it = named | set(item["ids"])
-        if together and len(together) + 1 + len(with_it) > _TRANSACTION:
-            yield together
-            together, with_it = [], set(item["ids"])
-        together.append(item)
-        named = with_it
-    if together:
-        yield together
+        ids_with_item = ids | set(item["ids"])
+        if batch and len(batch) + 1 + len(ids_with_item) > _TRANSACTION_WRITES:
+            yield batch
+            batch, ids_with_item = [], set(item["ids"])
+        batch.append(item)
+        ids = ids_with_item
+    if batch:
+        yield batch

@@ -1,7 +1,7 @@
-"""In which order experiences answer a query: the seed's formula, and how its parts are normalised.
+"""The ranking of query results: a weighted sum of relevance, query count and recency, each normalised to 0-1.
 
-No part depends on another record. Nor does recency depend on the moment of asking: it is told from the end of the
-month, so that the order stays what it is from one page to the next.
+No part depends on other experiences. Recency is measured from the end of the current month, not from the time of the
+query, so that the order stays the same from one page to the next.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 RELEVANCE_FLOOR: Final = 0.25
-"""What is less relevant than this is no match."""
+"""The least relevance of a match."""
 RELEVANCE_DECIMALS: Final = 4
-_RELEVANCE: Final = 0.6
-_COUNT: Final = 0.3
-_RECENCY: Final = 0.1
-_EVERYWHERE: Final = 1_000_000
-"""As many queries as make the most that a count can do."""
+_RELEVANCE_WEIGHT: Final = 0.6
+_COUNT_WEIGHT: Final = 0.3
+_RECENCY_WEIGHT: Final = 0.1
+_MAX_COUNT: Final = 1_000_000
+"""A higher query count does not raise the score."""
 _HALF_LIFE_SECONDS: Final = 180 * 24 * 3600
 _MORE_THAN_A_MONTH: Final = timedelta(days=32)
 
 
 @dataclass(frozen=True, slots=True)
 class ExperienceMatch:
-    """An experience that answers a query, as far as its place in the order depends on it."""
+    """An experience that matches a query, with the values that decide its rank."""
 
     id: str
     relevance: float
@@ -37,37 +37,37 @@ class ExperienceMatch:
 
 
 def final_score(relevance: float, query_count: int, created: float, until: float) -> float:
-    """The seed's final_score, in 0-1."""
+    """Return the weighted sum, in 0-1."""
     return (
-        _RELEVANCE * relevance
-        + _COUNT * normalized_query_count(query_count)
-        + _RECENCY * normalized_recency(created, until)
+        _RELEVANCE_WEIGHT * relevance
+        + _COUNT_WEIGHT * normalized_query_count(query_count)
+        + _RECENCY_WEIGHT * normalized_recency(created, until)
     )
 
 
 def normalized_query_count(query_count: int) -> float:
-    """A count in 0-1: its logarithm, as a share of that of a million."""
-    return min(1.0, math.log1p(query_count) / math.log1p(_EVERYWHERE))
+    """Scale a count to 0-1: its logarithm relative to that of a million."""
+    return min(1.0, math.log1p(query_count) / math.log1p(_MAX_COUNT))
 
 
 def normalized_recency(created: float, until: float) -> float:
-    """How new, in 0-1: halved with each 180 days from the creation `until` the month's end."""
+    """Scale a creation time to 0-1: halved for each 180 days before `until`, the end of the month."""
     return float(2.0 ** (-max(0.0, until - created) / _HALF_LIFE_SECONDS))
 
 
 def month_end(now: datetime) -> float:
-    """When the month of `now` ends, in UTC, in seconds since 1970."""
+    """Return the end of the month of `now` in UTC, in seconds since 1970."""
     first = now.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     return (first + _MORE_THAN_A_MONTH).replace(day=1).timestamp()
 
 
 def rank(matches: Iterable[ExperienceMatch], until: float) -> list[ExperienceMatch]:
-    """`matches`, best first; of equal ones the newer first, and then by id."""
+    """Sort matches by score, best first. Of equal scores the newer comes first, then the smaller id."""
     return sorted(
         matches,
-        key=lambda each: (
-            -final_score(each.relevance, each.query_count, each.created, until),
-            -each.created,
-            each.id,
+        key=lambda match: (
+            -final_score(match.relevance, match.query_count, match.created, until),
+            -match.created,
+            match.id,
         ),
     )

@@ -1,4 +1,4 @@
-"""The experiences there are: submitted by anyone, read by everyone, moderated by admins."""
+"""The store of experiences, which all callers can submit and read, and admins moderate."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from shared.config import config
-from shared.dynamodb import ConditionFailed, Table, Write
+from shared.dynamodb import ConditionFailed, Table, Write, optimistic_retry
 from shared.experiences import keys
 from shared.experiences.models import Experience, ExperienceReport, now
 from shared.rpc.errors import NotFound, Unavailable
@@ -18,65 +18,65 @@ if TYPE_CHECKING:
     from shared.dynamodb import Item
 
 _ATTEMPTS: Final = 10
-_OF_CONTENT: Final = ("created_at", "revision", "similar_to", "deleted_at")
+_CONTENT_FIELDS: Final = ("created_at", "revision", "similar_to", "deleted_at")
 
 
 class ExperienceRepository:
-    """The experiences of one table."""
+    """The experiences in one table."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
 
-    def add(self, account: ExperienceReport) -> Experience:
-        """Publish `account` as a new experience."""
+    def add(self, report: ExperienceReport) -> Experience:
+        """Store a report as a new experience."""
         at = now()
-        experience = Experience(str(uuid.uuid4()), account, created_at=at, updated_at=at)
+        experience = Experience(str(uuid.uuid4()), report, created_at=at, updated_at=at)
         self._table.write(Write("Put", _item(experience), condition="attribute_not_exists(pk)"))
         return experience
 
     def require(self, experience_id: str) -> Experience:
-        """The experience of this id, which must exist and not be deleted."""
-        found = self._shown(experience_id)
-        if found is None:
-            raise _unknown(experience_id)
-        return found
+        """Return an experience. Raise NotFound if it does not exist or is deleted."""
+        experience = self.find_all([experience_id]).get(experience_id)
+        if experience is None or experience.deleted_at:
+            raise _not_found(experience_id)
+        return experience
 
-    def readable(self, experience_id: str | None) -> str | None:
-        """`experience_id`, where an experience of this id is shown."""
-        found = self._shown(experience_id) if experience_id else None
-        return found.id if found else None
+    def exists(self, experience_id: str) -> bool:
+        """Return True if the experience exists and is not deleted."""
+        experience = self.find_all([experience_id]).get(experience_id)
+        return experience is not None and not experience.deleted_at
 
-    def stored(self, ids: Iterable[str]) -> dict[str, Experience]:
-        """Those of `ids` that there are, deleted ones too."""
-        wanted = list(dict.fromkeys(ids))
-        items = self._table.get_all(key(id_) for id_ in wanted for key in (keys.content, keys.standing))
+    def find_all(self, ids: Iterable[str]) -> dict[str, Experience]:
+        """Return the existing experiences among `ids`, deleted ones included."""
+        unique_ids = list(dict.fromkeys(ids))
+        items = self._table.get_all(key(id_) for id_ in unique_ids for key in (keys.content, keys.query_counter))
         contents: dict[str, Item] = {}
-        standings: dict[str, Item] = {}
+        counters: dict[str, Item] = {}
         for item in items:
-            (contents if item["pk"].startswith(keys.CONTENT) else standings)[item["sk"]] = item
-        return {id_: _experience(contents[id_], standings.get(id_)) for id_ in wanted if id_ in contents}
+            (contents if item["pk"].startswith(keys.CONTENT) else counters)[item["sk"]] = item
+        return {id_: _experience(contents[id_], counters.get(id_)) for id_ in unique_ids if id_ in contents}
 
     def update(self, experience_id: str, revise: Callable[[ExperienceReport], ExperienceReport]) -> Experience:
-        """Let the experience tell what `revise` makes of its account."""
+        """Replace the report of an experience by what `revise` makes of it."""
         return self._change(
             experience_id,
-            lambda found: None if found.deleted_at else replace(found, account=revise(found.account)),
+            lambda current: None if current.deleted_at else replace(current, report=revise(current.report)),
         )
 
     def delete(self, experience_id: str) -> Experience:
-        """Show the experience to nobody; what is deleted already stays as it is."""
+        """Delete an experience softly. Change nothing if it is already deleted."""
         return self._change(
-            experience_id, lambda found: found if found.deleted_at else replace(found, deleted_at=now())
+            experience_id, lambda current: current if current.deleted_at else replace(current, deleted_at=now())
         )
 
     def restore(self, experience_id: str) -> Experience:
-        """Show a deleted experience again."""
-        return self._change(experience_id, lambda found: replace(found, deleted_at=None))
+        """Restore a deleted experience."""
+        return self._change(experience_id, lambda current: replace(current, deleted_at=None))
 
-    def note_similar(self, experience: Experience, similar_to: str | None) -> None:
-        """Record which older experience this one is nearly the same as, unless it is another by now."""
+    def set_similar_to(self, experience: Experience, similar_to: str | None) -> None:
+        """Store the id of an older, nearly identical experience, unless `experience` has changed meanwhile."""
         pk, sk = keys.content(experience.id)
-        noting = Write(
+        update = Write(
             "Update",
             {"pk": pk, "sk": sk},
             expression="SET similar_to = :similar" if similar_to else "REMOVE similar_to",
@@ -84,49 +84,44 @@ class ExperienceRepository:
             values={":revision": experience.revision} | ({":similar": similar_to} if similar_to else {}),
         )
         try:
-            self._table.write(noting)
+            self._table.write(update)
         except ConditionFailed:
-            return  # whoever changed it looks again
-
-    def _shown(self, experience_id: str) -> Experience | None:
-        found = self.stored([experience_id]).get(experience_id)
-        return None if found is None or found.deleted_at else found
+            return  # the writer of the newer revision compares it again
 
     def _change(self, experience_id: str, change: Callable[[Experience], Experience | None]) -> Experience:
-        for _ in range(_ATTEMPTS):
-            found = self.stored([experience_id]).get(experience_id)
-            changed = change(found) if found else None
-            if found is None or changed is None:
-                raise _unknown(experience_id)
-            if changed == found:
-                return found
-            written = replace(changed, revision=found.revision + 1, updated_at=now())
-            unchanged = {":read": found.revision}
-            try:
-                self._table.write(Write("Put", _item(written), condition="revision = :read", values=unchanged))
-            except ConditionFailed:
-                continue  # somebody else changed it just now
-            return written
-        raise Unavailable("Too many writers of one experience at once.")
+        def attempt() -> Experience:
+            current = self.find_all([experience_id]).get(experience_id)
+            changed = change(current) if current else None
+            if current is None or changed is None:
+                raise _not_found(experience_id)
+            if changed == current:
+                return current
+            changed = replace(changed, revision=current.revision + 1, updated_at=now())
+            condition, values = "revision = :current", {":current": current.revision}
+            self._table.write(Write("Put", _item(changed), condition=condition, values=values))
+            return changed
+
+        exhausted = Unavailable("Too many concurrent writers of one experience.")
+        return optimistic_retry(attempt, attempts=_ATTEMPTS, exhausted=exhausted)
 
 
-def _unknown(experience_id: str) -> NotFound:
+def _not_found(experience_id: str) -> NotFound:
     return NotFound(
-        "There is no experience of this id.",
+        "There is no experience with this id.",
         details={"id": experience_id},
-        guidance="query_experiences answers the ids that exist.",
+        guidance="query_experiences returns the ids of existing experiences.",
     )
 
 
 def _item(experience: Experience) -> dict[str, Any]:
     pk, sk = keys.content(experience.id)
-    said = asdict(experience.account) | {name: getattr(experience, name) for name in _OF_CONTENT}
-    item = {"pk": pk, "sk": sk, "changed_at": experience.updated_at} | said
+    content = asdict(experience.report) | {name: getattr(experience, name) for name in _CONTENT_FIELDS}
+    item = {"pk": pk, "sk": sk, "changed_at": experience.updated_at} | content
     return {name: value for name, value in item.items() if value is not None}
 
 
-def _experience(content: Item, standing: Item | None) -> Experience:
-    account = ExperienceReport(
+def _experience(content: Item, counter: Item | None) -> Experience:
+    report = ExperienceReport(
         title=content["title"],
         problem_description=content["problem_description"],
         solution=content["solution"],
@@ -134,10 +129,10 @@ def _experience(content: Item, standing: Item | None) -> Experience:
         root_cause=content.get("root_cause"),
         context=content.get("context"),
     )
-    count, counted_at = (int(standing["query_count"]), standing["updated_at"]) if standing else (0, "")
+    count, counted_at = (int(counter["query_count"]), counter["updated_at"]) if counter else (0, "")
     return Experience(
         id=content["sk"],
-        account=account,
+        report=report,
         created_at=content["created_at"],
         updated_at=max(content["changed_at"], counted_at),
         query_count=count,
@@ -148,10 +143,10 @@ def _experience(content: Item, standing: Item | None) -> Experience:
 
 
 def experiences_table() -> Table:
-    """Where everything of experiences is kept."""
+    """Return the experiences table."""
     return Table(config().experiences_table)
 
 
 def experience_repository() -> ExperienceRepository:
-    """The experiences, which are everyone's."""
+    """Return the repository of all experiences."""
     return ExperienceRepository(experiences_table())

@@ -1,4 +1,4 @@
-"""What every method of recall-kit answers: `{success, data}`, or `{success, error}` as the doors say errors."""
+"""Results of recall-kit. Every method returns `{success, data}`, or `{success, error}` at the endpoints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Data = TypeVar("Data")
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """What is wrong with one field."""
+    """A validation error of one field."""
 
     field: str
     message: str
@@ -21,7 +21,7 @@ class FieldError:
 
 @dataclass(frozen=True, slots=True)
 class ErrorDetail:
-    """What went wrong."""
+    """The error of a failed call."""
 
     code: str
     message: str
@@ -31,7 +31,7 @@ class ErrorDetail:
 
 @dataclass(frozen=True, slots=True)
 class ResponseEnvelope(Generic[Data]):
-    """`data` where it was a success, else `error`."""
+    """A response with `data` on success, `error` on failure."""
 
     success: bool
     data: Data | None = None
@@ -40,7 +40,7 @@ class ResponseEnvelope(Generic[Data]):
 
 @dataclass(frozen=True, slots=True)
 class ModerationResult:
-    """What has become of an experience."""
+    """The status of an experience after moderation."""
 
     id: str
     status: Literal["published", "deleted"]
@@ -48,7 +48,7 @@ class ModerationResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperienceSummary:
-    """What every answer tells of an experience."""
+    """The fields of an experience that every result has."""
 
     id: str
     title: str
@@ -62,16 +62,16 @@ class ExperienceSummary:
 
     @classmethod
     def of(cls, experience: Experience, **more: Any) -> Self:
-        """`experience` as it is told, with what one answer tells more."""
-        account = experience.account
+        """Build the result for an experience, with the `more` fields of a subclass."""
+        report = experience.report
         return cls(
             id=experience.id,
-            title=account.title,
-            problem_description=account.problem_description,
-            root_cause=account.root_cause,
-            solution=account.solution,
-            context=account.context,
-            keywords=account.keywords,
+            title=report.title,
+            problem_description=report.problem_description,
+            root_cause=report.root_cause,
+            solution=report.solution,
+            context=report.context,
+            keywords=report.keywords,
             query_count=experience.query_count,
             created_at=experience.created_at,
             **more,
@@ -80,14 +80,15 @@ class ExperienceSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperienceDetail(ExperienceSummary):
-    """One experience, as it is read by its id."""
+    """The result of reading one experience."""
 
     updated_at: str
     similar_to: str | None = None
 
 
 def experience_detail(experience: Experience) -> ExperienceDetail:
-    """`experience` by itself, beside an older one that says nearly the same, while that can be read."""
-    return ExperienceDetail.of(
-        experience, updated_at=experience.updated_at, similar_to=experience_repository().readable(experience.similar_to)
-    )
+    """Build the result of reading one experience, with `similar_to` only if that experience still exists."""
+    similar_to = experience.similar_to
+    if similar_to and not experience_repository().exists(similar_to):
+        similar_to = None
+    return ExperienceDetail.of(experience, updated_at=experience.updated_at, similar_to=similar_to)

@@ -1,4 +1,4 @@
-"""How many experiences callers who are no writers, known or not, may submit."""
+"""The rate limit on submissions by callers without the writer role, anonymous or not."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ if TYPE_CHECKING:
     from shared.dynamodb import Table
 
 _MINUTE: Final = 60
-_KEPT_SECONDS: Final = 3600
+_RETENTION_SECONDS: Final = 3600
 
 
 def require_capacity(table: Table, a_minute: int) -> None:
-    """Refuse where all who are no writers have together submitted `a_minute` within this minute, at whichever door."""
+    """Count a submission. Raise TooManyRequests if all callers without the writer role have made `a_minute` already."""
     now = int(time.time())
     pk, sk = keys.submissions(now // _MINUTE)
-    counting = Write(
+    increment = Write(
         "Update",
         {"pk": pk, "sk": sk},
         expression="SET expires_at = :expiry ADD submitted :one",
         condition="attribute_not_exists(submitted) OR submitted < :most",
-        values={":one": 1, ":most": a_minute, ":expiry": now + _KEPT_SECONDS},
+        values={":one": 1, ":most": a_minute, ":expiry": now + _RETENTION_SECONDS},
     )
     try:
-        table.write(counting)
+        table.write(increment)
     except ConditionFailed:
         raise TooManyRequests(
-            "Too many experiences were submitted without a writer's key in this minute.",
+            "Too many experiences were submitted without a writer's key this minute.",
             details={"retry_after_seconds": _MINUTE - now % _MINUTE},
             guidance="Wait for the next minute, or submit with a writer's key.",
         ) from None

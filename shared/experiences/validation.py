@@ -1,4 +1,4 @@
-"""What seed 003 calls what is wrong with parameters, and what it lets nobody share."""
+"""Validation of recall-kit's parameters: its error codes, and the scan for secrets."""
 
 from __future__ import annotations
 
@@ -14,52 +14,52 @@ NOT_SANITIZED = "CONTEXT_NOT_SANITIZED"
 
 
 class CodedParams(Params):
-    """Parameters of which some have a code of their own for what is wrong with them."""
+    """Params with an error code of their own for some fields."""
 
     codes: ClassVar[dict[str, str]] = {}
-    """By field; where several are wrong, the first of these."""
+    """The codes by field. The first code wins if several fields are invalid."""
 
     @classmethod
     def to_error(cls, *problems: FieldProblem) -> InvalidParams:
-        """The error that says what is wrong, by the seed's code."""
-        wrong = {problem["field"].partition(".")[0] for problem in problems}
-        code = next((code for field, code in cls.codes.items() if field in wrong), None)
+        """Build the error with the code of the first invalid field that has one."""
+        invalid = {problem["field"].partition(".")[0] for problem in problems}
+        code = next((code for field, code in cls.codes.items() if field in invalid), None)
         return InvalidParams(*problems, code=code)
 
 
 class RequiredParams(CodedParams):
-    """Parameters of which those that are required have a code of their own where they are missing."""
+    """Params that report missing required fields as MISSING_REQUIRED_FIELDS."""
 
     @classmethod
     def to_error(cls, *problems: FieldProblem) -> InvalidParams:
-        """The error that says what is wrong, by the seed's code."""
+        """Build the error; missing fields take precedence over invalid ones."""
         if any(problem["message"] == MISSING for problem in problems):
             return InvalidParams(*problems, code="MISSING_REQUIRED_FIELDS")
         return super().to_error(*problems)
 
 
-def require_sanitized(account: ExperienceReport) -> None:
-    """Refuse an account that tells anything secret or personal, naming what kind of thing and where, never itself."""
-    from shared.experiences.secret_scanner import find_secrets  # brings RE2
+def require_sanitized(report: ExperienceReport) -> None:
+    """Raise InvalidParams if a report has secrets or personal data. The error names the fields and kinds, no values."""
+    from shared.experiences.secret_scanner import find_secrets  # imports RE2
 
     texts = {
-        "title": [account.title],
-        "problem_description": [account.problem_description],
-        "root_cause": [account.root_cause or ""],
-        "solution": [account.solution],
-        "context": [account.context or ""],
-        "keywords": account.keywords,
+        "title": [report.title],
+        "problem_description": [report.problem_description],
+        "root_cause": [report.root_cause or ""],
+        "solution": [report.solution],
+        "context": [report.context or ""],
+        "keywords": report.keywords,
     }
     problems = [
-        FieldProblem(field=field, message=f"{_named(field)} contains what must not be shared: {kind}")
-        for field, said in texts.items()
-        for kind in dict.fromkeys(each.kind for text in said for each in find_secrets(text))
+        FieldProblem(field=field, message=f"{_label(field)} contains what must not be shared: {kind}")
+        for field, values in texts.items()
+        for kind in dict.fromkeys(finding.kind for text in values for finding in find_secrets(text))
     ]
     if problems:
-        refusal = InvalidParams(*problems, code=NOT_SANITIZED)
-        refusal.guidance = "Put a placeholder such as <API_KEY> in the place of each, and submit again."
-        raise refusal
+        error = InvalidParams(*problems, code=NOT_SANITIZED)
+        error.guidance = "Replace each by a placeholder such as <API_KEY>, and submit again."
+        raise error
 
 
-def _named(field: str) -> str:
+def _label(field: str) -> str:
     return field.capitalize().replace("_", " ")

@@ -1,1 +1,1 @@
-"""A chatbot's memory: conversations, their messages and summaries."""
+"""A chatbot's memory: conversations with their messages and summaries."""

@@ -1,4 +1,4 @@
-"""The conversations of one tenant: created, cleared, deleted, listed."""
+"""Creating, clearing, deleting and listing the conversations of one tenant."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
-from shared.dynamodb import ConditionFailed, Keys, Table, Write
+from shared.dynamodb import ConditionFailed, Keys, Table, Write, optimistic_retry
 from shared.memory import keys
 from shared.rpc import cursor as cursors
 from shared.rpc.errors import NotFound, Unavailable
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from shared.dynamodb import Item
     from shared.memory.models import Role
 
-    EndingWrites = Callable[[Item, str], list[Write]]
+    GenerationWrites = Callable[[Item, str], list[Write]]
 
 _ATTEMPTS: Final = 5
-_PURGED_AGAIN_AFTER_SECONDS: Final = 120
-"""Longer than any function lives: by then, no message of the old generation is still on its way."""
+_SECOND_PURGE_AFTER_SECONDS: Final = 120
+"""Longer than any function runs: by then no writer can add a message to the old generation."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationHeader:
-    """What stands for a conversation: its generation, and the number given to its last message."""
+    """The header of a conversation: its generation, and the number of its last message."""
 
     generation: str
     last_number: int
@@ -44,16 +44,16 @@ class Conversations:
         self.tenant_id = tenant_id
 
     def get_or_create(self, conversation_id: str | None) -> str:
-        """The id of the conversation, which exists from now on."""
+        """Return the id of the conversation. Create it if it does not exist."""
         conversation_id = conversation_id or f"chat_{secrets.token_hex(12)}"
         if self.find(conversation_id) is None:
             self._create(conversation_id)
         return conversation_id
 
     def append(self, conversation_id: str, role: Role, content: str) -> None:
-        """Append one message; it comes after all that were acknowledged before."""
-        header = self._numbered(conversation_id)
-        # The number is given first: a message that is acknowledged later always bears a greater one.
+        """Append one message. It follows all messages that were acknowledged before."""
+        # The number is taken before the message is written: a message acknowledged later has a greater one.
+        header = self._next_number(conversation_id)
         self.table.write(
             Write(
                 "Put",
@@ -68,49 +68,49 @@ class Conversations:
         )
 
     def clear(self, conversation_id: str) -> None:
-        """Leave the conversation without messages and summary; one that does not exist has none."""
+        """Delete the messages and the summary. Do nothing if the conversation does not exist."""
         self._end_generation(
             conversation_id,
-            lambda header_key, ended: [
+            lambda header_key, generation: [
                 Write(
                     "Update",
                     header_key,
                     expression="SET generation = :new, last_number = :none, updated_at = :now",
                     condition="generation = :ended",
-                    values={":new": _new_generation(), ":none": 0, ":ended": ended, ":now": now()},
+                    values={":new": _new_generation(), ":none": 0, ":ended": generation, ":now": now()},
                 ),
             ],
         )
 
     def delete(self, conversation_id: str) -> None:
-        """Leave nothing of the conversation."""
+        """Delete the conversation with its messages and summary. Do nothing if it does not exist."""
         listing = {"pk": keys.conversations(self.tenant_id), "sk": conversation_id}
         self._end_generation(
             conversation_id,
-            lambda header_key, ended: [
-                Write("Delete", header_key, condition="generation = :ended", values={":ended": ended}),
+            lambda header_key, generation: [
+                Write("Delete", header_key, condition="generation = :ended", values={":ended": generation}),
                 Write("Delete", listing),
             ],
         )
 
     def list_ids(self, limit: int, cursor: str | None, prefix: str = "") -> tuple[list[str], str | None]:
-        """The ids of the tenant's conversations that begin with `prefix`, in order, and a cursor where more follow."""
+        """Return the conversation ids that begin with `prefix`, in order, and a cursor if more follow."""
         after = cursors.decode(cursor, str)[0] if cursor else " "
         if not _is_key(after):
             raise cursors.stale()
         wanted = Keys.beginning(prefix) if prefix and not cursor else Keys.after(after)
         pages = self.table.query(keys.conversations(self.tenant_id), wanted, limit=limit + 1)
-        found = (item["sk"] for page in pages for item in page)
-        ids = list(takewhile(lambda each: each.startswith(prefix), found))
+        listed = (item["sk"] for page in pages for item in page)
+        ids = list(takewhile(lambda id_: id_.startswith(prefix), listed))
         return ids[:limit], cursors.encode(ids[limit - 1]) if len(ids) > limit else None
 
     def find(self, conversation_id: str) -> ConversationHeader | None:
-        """The conversation's header, if it exists."""
+        """Return the header of a conversation, or None if it does not exist."""
         item = self.table.get(keys.conversation(self.tenant_id, conversation_id), keys.HEADER)
         return ConversationHeader(item["generation"], int(item["last_number"])) if item else None
 
     def require(self, conversation_id: str) -> ConversationHeader:
-        """The conversation's header, which must exist."""
+        """Return the header of a conversation. Raise NotFound if it does not exist."""
         header = self.find(conversation_id)
         if header is None:
             raise NotFound(
@@ -121,28 +121,31 @@ class Conversations:
         return header
 
     def purge(self, generation: str) -> None:
-        """Delete every item of a generation that is over."""
+        """Delete every item of a past generation."""
         partition = keys.messages(self.tenant_id, generation)
         for page in self.table.query(partition, Keys.after(" ")):
             self.table.delete_all((item["pk"], item["sk"]) for item in page)
 
-    def _numbered(self, conversation_id: str) -> ConversationHeader:
-        """Give the next message its number, creating the conversation where it does not exist."""
-        numbering = Write(
+    def _next_number(self, conversation_id: str) -> ConversationHeader:
+        """Take the number of the next message. Create the conversation if it does not exist."""
+        increment = Write(
             "Update",
             self._header_key(conversation_id),
             expression="SET updated_at = :now ADD last_number :one",
             condition="attribute_exists(pk)",
             values={":one": 1, ":now": now()},
         )
-        for _ in range(_ATTEMPTS):
+
+        def attempt() -> ConversationHeader:
             try:
-                item = self.table.write(numbering)
+                item = self.table.write(increment)
             except ConditionFailed:
                 self._create(conversation_id)
-            else:
-                return ConversationHeader(item["generation"], int(item["last_number"]))
-        raise Unavailable("The conversation is being deleted over and over.")
+                item = self.table.write(increment)
+            return ConversationHeader(item["generation"], int(item["last_number"]))
+
+        exhausted = Unavailable("The conversation is being deleted repeatedly.")
+        return optimistic_retry(attempt, attempts=_ATTEMPTS, exhausted=exhausted)
 
     def _create(self, conversation_id: str) -> None:
         header = self._header_key(conversation_id) | {
@@ -156,32 +159,32 @@ class Conversations:
         try:
             self.table.transact(Write("Put", header, condition="attribute_not_exists(pk)"), Write("Put", listing))
         except ConditionFailed:
-            return  # somebody else created it just now
+            return  # a concurrent call created it
 
-    def _end_generation(self, conversation_id: str, writes: EndingWrites) -> None:
-        for _ in range(_ATTEMPTS):
+    def _end_generation(self, conversation_id: str, header_writes: GenerationWrites) -> None:
+        """Carry out `header_writes` on the current generation, and queue its items for deletion."""
+
+        def attempt() -> None:
             header = self.find(conversation_id)
             if header is None:
                 return
             purge = {
                 "pk": keys.purges(self.tenant_id),
                 "sk": f"{keys.PURGE}{header.generation}",
-                "expires_at": int(time.time()) + _PURGED_AGAIN_AFTER_SECONDS,
+                "expires_at": int(time.time()) + _SECOND_PURGE_AFTER_SECONDS,
             }
-            ending = writes(self._header_key(conversation_id), header.generation)
-            try:
-                self.table.transact(*ending, Write("Put", purge))
-            except ConditionFailed:
-                continue  # somebody else ended this generation; end theirs
-            return
-        raise Unavailable("The conversation is being cleared over and over.")
+            writes = header_writes(self._header_key(conversation_id), header.generation)
+            self.table.transact(*writes, Write("Put", purge))
+
+        exhausted = Unavailable("The conversation is being cleared repeatedly.")
+        optimistic_retry(attempt, attempts=_ATTEMPTS, exhausted=exhausted)
 
     def _header_key(self, conversation_id: str) -> dict[str, str]:
         return {"pk": keys.conversation(self.tenant_id, conversation_id), "sk": keys.HEADER}
 
 
 def now() -> str:
-    """This moment, as times are given everywhere."""
+    """Return the current time in ISO 8601, with milliseconds."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

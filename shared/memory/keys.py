@@ -1,14 +1,14 @@
-"""Where each part of a conversation lies in the table; every key starts from the tenant.
+"""Keys of the memory table. Every partition key starts with the tenant.
 
     pk                             sk                    item
-    {tenant}#conversation#{id}     conversation          its generation, and the number of its last message
-    {tenant}#conversations         {id}                  that it exists: the list of a tenant's conversations
+    {tenant}#conversation#{id}     conversation          the header: generation, and number of the last message
+    {tenant}#conversations         {id}                  an entry in the list of the tenant's conversations
     {tenant}#messages#{generation} message#000000000001  one message
     {tenant}#messages#{generation} summary               the summary
-    {tenant}#purge                 purge#{generation}    that a generation is over: its items are to be deleted
+    {tenant}#purge                 purge#{generation}    a past generation, whose items are to be deleted
 
-A generation is what lies between two clearings. Clearing sets a new one, so that nothing of before can be
-seen from then on, however much there was and whoever was still writing.
+A generation is the time between two clearings. Clearing starts a new one: from then on no item of the old one is
+visible, however many there are, including those that concurrent writers still add.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ LAST_NUMBER: Final = 999_999_999_999
 
 
 def conversation(tenant_id: str, conversation_id: str) -> str:
-    """The partition of a conversation's header."""
+    """Return the partition key of a conversation's header."""
     return f"{tenant_id}#conversation#{conversation_id}"
 
 
 def conversations(tenant_id: str) -> str:
-    """The partition that lists a tenant's conversations."""
+    """Return the partition key of the list of a tenant's conversations."""
     return f"{tenant_id}#conversations"
 
 
 def messages(tenant_id: str, generation: str) -> str:
-    """The partition of a generation's messages and summary."""
+    """Return the partition key of a generation's messages and summary."""
     return f"{tenant_id}#messages#{generation}"
 
 
 def purges(tenant_id: str) -> str:
-    """The partition of a tenant's generations that are over."""
+    """Return the partition key of a tenant's past generations."""
     return f"{tenant_id}#purge"
 
 
 def message(number: int) -> str:
-    """The sort key of a message."""
+    """Return the sort key of a message."""
     return f"{MESSAGE}{number:012d}"
 
 
 def number(sk: str) -> int:
-    """The number of the message under a sort key."""
+    """Return the number of the message with a sort key."""
     return int(sk.removeprefix(MESSAGE))

@@ -1,4 +1,4 @@
-"""What a conversation is made of."""
+"""The data types of conversations in requests and results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_CONTENT_BYTES: Final = 256 * 1024
 def _within_content_bytes(text: str) -> str:
     size = len(text.encode("utf-8"))
     if size > MAX_CONTENT_BYTES:
-        raise ValueError(f"should have at most {MAX_CONTENT_BYTES} bytes of UTF-8, and has {size}")
+        raise ValueError(f"should have at most {MAX_CONTENT_BYTES} bytes of UTF-8, not {size}")
     return text
 
 
@@ -37,7 +37,7 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True)
 class MessagePage:
-    """Messages, oldest first; `next_cursor` where more follow."""
+    """A page of messages, oldest first, with `next_cursor` if more follow."""
 
     messages: list[ChatMessage]
     next_cursor: str | None = None
@@ -45,7 +45,7 @@ class MessagePage:
 
 @dataclass(frozen=True, slots=True)
 class OldMessages:
-    """The messages before the recent ones that no summary covers, and how many the conversation has in all."""
+    """A page of the messages before the recent ones, with the number of all messages of the conversation."""
 
     messages: list[ChatMessage]
     total_count: int
@@ -54,12 +54,12 @@ class OldMessages:
 
 @dataclass(frozen=True, slots=True)
 class ConversationSummary:
-    """What stands for the messages up to number `covers`."""
+    """The summary of the messages up to number `covers`."""
 
     text: str
     covers: int
     updated_at: str
 
     def as_object(self) -> dict[str, Any]:
-        """The summary as a resource shows it."""
+        """Return the summary as it appears in a resource."""
         return {"text": self.text, "updated_at": self.updated_at}

@@ -1,4 +1,4 @@
-"""What several methods of memory-server answer."""
+"""Results that several methods of memory-server share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class ConversationResult:
-    """That it was done, and to which conversation."""
+    """A confirmation with the id of the conversation."""
 
     status: Literal["success", "cleared", "deleted"]
     conversation_id: str
@@ -16,6 +16,6 @@ class ConversationResult:
 
 @dataclass(frozen=True, slots=True)
 class SummaryResult:
-    """The conversation's summary, empty where there is none."""
+    """The summary of a conversation, empty if there is none."""
 
     summary: str

@@ -37,7 +37,7 @@ def search_experiences(keywords: str, offset: int, limit: int) -> tuple[list[tup
     order = rank(matches, until)
     while True:
         page = order[offset : offset + limit]
-        stored = experience_repository().stored(each.id for each in page)
+        stored = experience_repository().find_all(each.id for each in page)
         gone = {each.id for each in page if each.id not in stored or stored[each.id].deleted_at}
         if not gone:
             break
@@ -63,7 +63,7 @@ def index_experience(experience_id: str, *, force: bool = False) -> bool:
     """
     from shared.knowledge.exhaustive_search import SearchEntry
 
-    experience = experience_repository().stored([experience_id]).get(experience_id)
+    experience = experience_repository().find_all([experience_id]).get(experience_id)
     if experience is None:
         return False
     if experience.deleted_at:
@@ -82,7 +82,7 @@ def index_experience(experience_id: str, *, force: bool = False) -> bool:
 
 def refresh_counts(ids: Iterable[str]) -> None:
     """Rank these experiences by their counts as they are now."""
-    for experience in experience_repository().stored(ids).values():
+    for experience in experience_repository().find_all(ids).values():
         compared = _matcher().standing(experience.id).get("revision", 0)  # which counting does not change
         _matcher().stand(experience.id, _standing(experience) | {"revision": compared}, experience.query_count)
 
@@ -99,14 +99,14 @@ def _compare(experience: Experience, text: str) -> None:
     It comes after the indexing, so that of two submitted at once at least the later one sees the other.
     """
     ids = {each["id"] for each in _matcher().alike(experience.id, text, _ALIKE)}
-    alike = [each for each in experience_repository().stored(ids).values() if not each.deleted_at]
+    alike = [each for each in experience_repository().find_all(ids).values() if not each.deleted_at]
     older = [each for each in alike if _age(each) < _age(experience)]
     first = min(older, key=_age).id if older else None
     if first != experience.similar_to:
-        experience_repository().note_similar(experience, first)
+        experience_repository().set_similar_to(experience, first)
     for newer in alike:
         if _age(newer) > _age(experience) and newer.similar_to is None:
-            experience_repository().note_similar(newer, experience.id)
+            experience_repository().set_similar_to(newer, experience.id)
 
 
 def _age(experience: Experience) -> tuple[float, str]:
@@ -128,14 +128,14 @@ def _as_stored(match: ExperienceMatch, experience: Experience) -> ExperienceMatc
 
 def _text(experience: Experience) -> str:
     """What an experience is found by: first of all what whoever has the problem would say of it."""
-    account = experience.account
+    report = experience.report
     said = (
-        account.title,
-        account.problem_description,
-        ", ".join(account.keywords),
-        account.root_cause,
-        account.solution,
-        account.context,
+        report.title,
+        report.problem_description,
+        ", ".join(report.keywords),
+        report.root_cause,
+        report.solution,
+        report.context,
     )
     return "\n".join(filter(None, said))
 

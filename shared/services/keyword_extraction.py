@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from shared.experiences.models import MAX_KEYWORD, uniform
+from shared.experiences.models import MAX_KEYWORD, normalize_keywords
 from shared.knowledge.tokenizer import stem
 
 if TYPE_CHECKING:
@@ -57,18 +57,18 @@ _CHINESE: Final = re.compile(
 )
 
 
-def with_keywords(account: ExperienceReport) -> ExperienceReport:
-    """`account` with its keywords as they are kept, or with some that are made from it."""
-    return replace(account, keywords=uniform(account.keywords) or extract_keywords(account))
+def with_keywords(report: ExperienceReport) -> ExperienceReport:
+    """`report` with its keywords as they are kept, or with some that are made from it."""
+    return replace(report, keywords=normalize_keywords(report.keywords) or extract_keywords(report))
 
 
-def extract_keywords(account: ExperienceReport) -> list[str]:
-    """The keywords of `account`, the weightiest first."""
+def extract_keywords(report: ExperienceReport) -> list[str]:
+    """The keywords of `report`, the weightiest first."""
     weights: Counter[str] = Counter()
     spellings: dict[str, str] = {}
     runs: list[tuple[str, int]] = []
-    body = (account.problem_description, account.root_cause or "", account.solution)
-    for text, weight in ((account.title, _TITLE), *((text, 1) for text in body)):
+    body = (report.problem_description, report.root_cause or "", report.solution)
+    for text, weight in ((report.title, _TITLE), *((text, 1) for text in body)):
         for phrase in _phrases(text):
             if isinstance(phrase, str):
                 runs.append((phrase, weight))

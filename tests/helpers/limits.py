@@ -15,7 +15,7 @@ LONG_SECONDS: Final = 3600.0
 LIMITS: Final = {
     "shared.services.immediate_indexing._EMBEDDED_SECONDS": LONG_SECONDS,
     "infra.agent.web_fetch._SECONDS": CEILING_SECONDS,
-    "shared.documents.unit_of_work._RETRYING_SECONDS": LONG_SECONDS,
+    "shared.documents.unit_of_work._RETRY_SECONDS": LONG_SECONDS,
     "shared.documents.idempotency._CLAIM_SECONDS": int(LONG_SECONDS),
     "shared.aws.dynamodb._CONNECT_SECONDS": CEILING_SECONDS,
     "shared.aws.dynamodb._READ_SECONDS": CEILING_SECONDS,

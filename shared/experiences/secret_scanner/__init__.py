@@ -1,8 +1,8 @@
-"""What must not be shared: secrets and personal data in a text.
+"""A scanner for secrets and personal data in a text.
 
-Patterns run on RE2, so that no text takes more than time in proportion to its length. They are many, and each is tried
-only where the letters that it cannot do without occur. What a pattern finds is then looked at: a placeholder, an
-address of the documentation or a version number is nothing to hide.
+Patterns run on RE2, so the time is linear in the length of the text. A prefilter tries each of the many patterns only
+on texts with the literals that it requires. A rule then checks each match, and drops placeholders, documentation
+addresses and version numbers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _RULES = (*VENDORS, *CREDENTIALS, *WALLETS, *PERSONAL)
 
 @dataclass(frozen=True, slots=True)
 class SecretFinding:
-    """One thing that must not be shared: what it is, in human words, and where it stands; never what it says."""
+    """A secret or personal datum: its kind in plain words and its position, never its value."""
 
     kind: str
     start: int
@@ -38,25 +38,25 @@ class SecretFinding:
 
 
 def find_secrets(text: str) -> list[SecretFinding]:
-    """Everything in `text` that is secret or personal, in order, where it is first known for what it is."""
-    found: list[SecretFinding] = []
+    """Return all secrets and personal data in `text`, in order. Of overlapping findings the first one counts."""
+    findings: list[SecretFinding] = []
     for view in normalized_views(text):
-        found += (each for each in _found(view) if not any(_overlap(each, known) for known in found))
-    return sorted(found, key=lambda each: each.start)
+        findings += (new for new in _scan(view) if not any(_overlap(new, known) for known in findings))
+    return sorted(findings, key=lambda finding: finding.start)
 
 
-def _found(view: TextView) -> list[SecretFinding]:
+def _scan(view: TextView) -> list[SecretFinding]:
     data = view.text.encode("utf-8", "replace")
-    found: list[SecretFinding] = []
+    findings: list[SecretFinding] = []
     for number in _filter().Match(data, potential=True) or ():
         rule = _RULES[number]
         for start, end in _matches(number, data):
-            each = SecretFinding(
+            finding = SecretFinding(
                 rule.kind, *(view.origin(len(data[:at].decode("utf-8", "replace"))) for at in (start, end))
             )
-            if not any(_overlap(each, known) for known in found):
-                found.append(each)
-    return found
+            if not any(_overlap(finding, known) for known in findings):
+                findings.append(finding)
+    return findings
 
 
 def _matches(number: int, data: bytes) -> Iterator[tuple[int, int]]:
@@ -78,9 +78,9 @@ def _overlap(one: SecretFinding, other: SecretFinding) -> bool:
 
 @cache
 def _filter() -> re2.Filter:
-    """Every pattern, compiled at the first use."""
-    made = re2.Filter()
+    """Compile all patterns once."""
+    filter_ = re2.Filter()
     for rule in _RULES:
-        made.Add(rule.pattern.encode())
-    made.Compile()
-    return made
+        filter_.Add(rule.pattern.encode())
+    filter_.Compile()
+    return filter_

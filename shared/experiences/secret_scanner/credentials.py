@@ -1,4 +1,4 @@
-"""Credentials that no maker's form tells: by what they are assigned to, sent with, or connected by."""
+"""Credentials without a vendor's format: recognised by assignments, headers, URLs and command lines."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ _GRAMMAR: Final = re.compile(
     r"match|minimum|must|new|no|not|of|on|or|please|required|reset|short|should|that|the|then|this|to|too|use|"
     r"was|weak|when|with|wrong|you|your|password|passwords|characters|phải|không|của|là|và|bắt|buộc)\b"
 )
-"""Words that sentences are held together by, and the words of messages about passwords; passphrases have neither."""
+"""Function words, and words of messages about passwords. Passphrases contain neither."""
 
 
 def _is_password(candidate: Candidate) -> bool:
-    """Any literal will do: passwords are often words."""
+    """Accept any literal: passwords are often words."""
     value = candidate.value.strip()
     return (
         len(value) >= 3
@@ -70,7 +70,7 @@ def _is_password(candidate: Candidate) -> bool:
 
 
 def _is_bare_password(candidate: Candidate) -> bool:
-    """Without quotes it has to look like one, or be all that stands behind the name of a setting."""
+    """Accept an unquoted value if it looks like a password or is the whole value of a setting."""
     value = candidate.value.rstrip(".:!?*。")
     if not _is_password(candidate) or is_placeholder(value) or len(value) < 4:
         return False
@@ -86,30 +86,30 @@ def _is_bare_secret(candidate: Candidate) -> bool:
 
 
 def _is_setting(candidate: Candidate) -> bool:
-    """Whether the value is a line of its own in an .env, .ini or YAML file."""
+    """Return True if the value ends a setting in an .env, .ini or YAML file."""
     line_ends = re.match(r"[ \t]*(?:#.*)?(?:\r?\n|$)", candidate.after(80)) is not None
     line = candidate.before(60) + candidate.lead
-    shouted = re.fullmatch(r"[ \t-]*(?:export |ENV |set |ARG )?[A-Z0-9_]+=", line)
-    written = re.fullmatch(r"(?:[ \t-]*[\w.-]+: *|[\w.-]+ ?= ?)", line)
-    return line_ends and bool(shouted or written)
+    environment = re.fullmatch(r"[ \t-]*(?:export |ENV |set |ARG )?[A-Z0-9_]+=", line)
+    key_value = re.fullmatch(r"(?:[ \t-]*[\w.-]+: *|[\w.-]+ ?= ?)", line)
+    return line_ends and bool(environment or key_value)
 
 
 def _continues(candidate: Candidate) -> bool:
-    """Whether what looks like a value goes on as a call or a subscript."""
+    """Return True if the value continues as a call or a subscript."""
     return bool(re.match(r"[(\[]|\{\{?[\w.]", candidate.after(3))) and not candidate.after(1).isspace()
 
 
 def _is_sentence(value: str) -> bool:
-    """Whether words are separated as in prose: a message about a password, not one."""
+    """Return True if the value reads as prose: a message about a password, not a password."""
     words = [word.strip(".,:;!?'()") for word in value.split()]
     if len(words) < 2 or sum(map(str.isalpha, words)) * 3 < len(words) * 2:
         return False
-    made_up = len(words) > 3 or any(map(str.isdigit, words))
-    return not (made_up and value.islower() and not _GRAMMAR.search(value))
+    passphrase = len(words) > 3 or any(map(str.isdigit, words))
+    return not (passphrase and value.islower() and not _GRAMMAR.search(value))
 
 
 def _is_token(candidate: Candidate) -> bool:
-    """A literal that nobody would give as a name."""
+    """Accept a random literal, which cannot be a name, path or URL."""
     value = candidate.value.strip()
     if len(value) < 8 or is_placeholder(value) or is_expression(value) or _continues(candidate) or " " in value:
         return False
@@ -123,7 +123,7 @@ def _is_path(value: str) -> bool:
 
 
 def _is_quoted_secret(candidate: Candidate) -> bool:
-    """Between quotes, behind the name of a secret, a made-up one is one as well, where it cannot be a name."""
+    """Accept a quoted value after the name of a secret, even if it is not random, unless it can be a name."""
     value = candidate.value.strip()
     if _is_token(candidate):
         return True
@@ -141,7 +141,7 @@ def _is_quoted_secret(candidate: Candidate) -> bool:
 
 
 def _is_key_material(candidate: Candidate) -> bool:
-    """Whether enough follows a PEM header to be a key; the header alone tells nothing."""
+    """Return True if enough text follows a PEM header to be a key."""
     body = re.sub(
         r"\\[nrt]|[\s\"'+,\\]|\w+-\w+: [^\n]*\n|(?:Version|Comment|Proc-Type|DEK-Info|Hash): ?[^\n]*",
         "",
@@ -173,16 +173,16 @@ def _is_bearer(candidate: Candidate) -> bool:
     )
 
 
-def _is_spoken_token(candidate: Candidate) -> bool:
-    """In a sentence: random, and no hash that the sentence calls so."""
+def _is_token_in_prose(candidate: Candidate) -> bool:
+    """Accept a random token in a sentence, unless the sentence calls it a hash or an id."""
     named = re.search(
         r"commit|hash|sha|md5|checksum|digest|etag|revision|uuid|trace|span|request", candidate.lead, re.IGNORECASE
     )
     return not named and len(candidate.value) >= 12 and _is_token(candidate)
 
 
-def _is_spoken_password(candidate: Candidate) -> bool:
-    """Beside the word alone, in a sentence or a Dockerfile: only what no word looks like."""
+def _is_password_in_prose(candidate: Candidate) -> bool:
+    """Accept a value next to the word "password" without an assignment, if it cannot be a word."""
     value = candidate.value.rstrip(".:!?*。,")
     known = re.search(r"sha\d|base64|pbkdf2|md5|bcrypt|argon2|oauth2|utf-?8|v\d|https?:|[/\\]", value, re.IGNORECASE)
     return not known and _is_password(candidate) and len(value) >= 6 and changes(value) >= 2
@@ -191,13 +191,13 @@ def _is_spoken_password(candidate: Candidate) -> bool:
 _KNOWN_NAME: Final = re.compile(r"sha-?\d|base\d|md[45]|utf-?(?:8|16)|argon2|pbkdf2|blake\d|oauth2|v\d", re.IGNORECASE)
 
 
-def _is_password_of_its_own(candidate: Candidate) -> bool:
-    """Behind "password's" may also stand what a password has, such as its SHA-256."""
+def _is_possessive_password(candidate: Candidate) -> bool:
+    """Accept a value after "password's", unless it names an algorithm such as SHA-256."""
     return _is_bare_password(candidate) and not _KNOWN_NAME.match(candidate.value)
 
 
 def _is_named_value(candidate: Candidate) -> bool:
-    """Beside a name of its own, as containers' settings are listed."""
+    """Accept the value of a name/value pair, as in container definitions."""
     password = re.search(_PASSWORD, candidate.lead, re.IGNORECASE)
     return _is_password(candidate) if password else _is_quoted_secret(candidate)
 
@@ -207,7 +207,7 @@ def _always(_: Candidate) -> bool:
 
 
 def _not_a_placeholder(candidate: Candidate) -> bool:
-    if candidate.value[:1].isspace():  # the quote before it ended something else
+    if candidate.value[:1].isspace():  # the quote closed an earlier string
         return False
     return not is_placeholder(candidate.value) and not is_expression(candidate.value) and len(candidate.value) >= 3
 
@@ -229,10 +229,10 @@ CREDENTIALS: Final = (
     SecretRule("session id", rf"(?i)(?:{_SESSION})[\"'`\]]{{0,2}}{_GAP}[:=]{_GAP}[\"'`]?([A-Za-z0-9%._~+/=-]{{12}})", _is_token, "[A-Za-z0-9%._~+/=-]"),
     SecretRule("password", rf"(?i)(?:{_PASSWORD}){_SUFFIX}(?:{_EQUALS}|{_COPULA}){_GAP}{_QUOTED}", _is_password, _IN_QUOTES),
     SecretRule("password", rf"(?i)(?:{_PASSWORD}){_SUFFIX}(?:{_EQUALS}|{_COPULA}){_GAP}{_BARE}", _is_bare_password, _WITHOUT_QUOTES),
-    SecretRule("password", rf"(?i)(?:{_PASSWORD})'s[ \t]{{1,3}}[\"'`]?{_BARE}", _is_password_of_its_own, _WITHOUT_QUOTES),
+    SecretRule("password", rf"(?i)(?:{_PASSWORD})'s[ \t]{{1,3}}[\"'`]?{_BARE}", _is_possessive_password, _WITHOUT_QUOTES),
     SecretRule("secret", rf"(?i)(?:{_SECRET}){_SUFFIX}{_EQUALS}{_GAP}{_QUOTED}", _is_quoted_secret, _IN_QUOTES),
     SecretRule("secret", rf"(?i)(?:{_SECRET}){_SUFFIX}(?:{_EQUALS}|{_COPULA}){_GAP}[\"'`]?{_BARE}", _is_bare_secret, _WITHOUT_QUOTES),
-    SecretRule("secret", rf"(?i)(?:{_SECRET})(?:[ \t:\"'`(]{{1,3}}[^\s\"'`:]{{1,12}}){{0,3}}?[ \t:\"'`(=]{{1,3}}([A-Za-z0-9_+/=.-]{{16}})", _is_spoken_token, _BASE64),
+    SecretRule("secret", rf"(?i)(?:{_SECRET})(?:[ \t:\"'`(]{{1,3}}[^\s\"'`:]{{1,12}}){{0,3}}?[ \t:\"'`(=]{{1,3}}([A-Za-z0-9_+/=.-]{{16}})", _is_token_in_prose, _BASE64),
     SecretRule("password", rf"(?i)\b(?:define|set\w*|put\w*|add\w*|append|header|with\w*|env|config|property)\([ \t]?[\"'][\w.-]*?(?:{_PASSWORD}|secret|api_?key|token)[\w-]*[\"'][ \t]?,[ \t]?[\"']([^\"'\n]{{3}})", lambda c: _is_password(c) and (bool(re.search(r"\d", c.value)) or is_random(c.value)), _IN_QUOTES),
     SecretRule("password", r"(?i)(?:password|passwd|secret|apikey|api_key)\([ \t]?[\"']([^\"'\n]{3})", lambda c: _is_password(c) and not re.fullmatch(r"[a-z_-]+|[A-Z0-9_]+", c.value), _IN_QUOTES),
     SecretRule("password", r"(?i)(?:password|passwd|pwd|secret|apikey|api-key|token)[\"']?>[ \t]?([^<\n]{3})", lambda c: _is_password(c) and c.after(2) == "</", r"[^<\n]"),
@@ -242,7 +242,7 @@ CREDENTIALS: Final = (
     SecretRule("password", r"(?i)\bidentified[ \t]+(?:with[ \t]+[\"'\w]+[ \t]+)?(?:by|as)[ \t]+(?:password[ \t]+)?[\"'`]?([^\s\"'`;]{3})", lambda c: _not_a_placeholder(c) and (c.lead[-1] in "\"'`" or bool(re.search(r"\d", c.value))), r"[^\s\"'`;]"),
     SecretRule("password", r"(?i)\bpassword(?:[ \t]+|[ \t]*(?:\(|=)|[ \t]+for[^=\n]{1,60}=)[ \t]*(?:password\()?'([^'\n]{3})", _not_a_placeholder, r"[^'\n]"),
     SecretRule("password", r"\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]*? -p['\"]?([^\s'\"-][^\s'\"]{2})", _not_a_placeholder, _ARGUMENT),
-    SecretRule("password", rf"(?i)(?:(?:{_PASSWORD})[\"']?[ \t]{{1,3}}|密码|口令)[\"'`]?{_BARE}", _is_spoken_password, _WITHOUT_QUOTES),
+    SecretRule("password", rf"(?i)(?:(?:{_PASSWORD})[\"']?[ \t]{{1,3}}|密码|口令)[\"'`]?{_BARE}", _is_password_in_prose, _WITHOUT_QUOTES),
     SecretRule("password", r"\bjdbc:oracle:\w+:[\w.-]+/([^\s@/:]{3,80})@", _not_a_placeholder),
     SecretRule("password", r"\bsqlplus[ \t]+(?:-\w+[ \t]+)*[\w.]+/([^\s@/]{3,80})", _not_a_placeholder),
     SecretRule("password", r"(?:^|[\s'\"`(=])[\w.-]+:([^\s:@/'\"]{3,80})@(?:localhost\b|\d{1,3}(?:\.\d{1,3}){3}|[\w-]+(?:\.[\w-]+)*:\d{2,5})", _not_a_placeholder),

@@ -1,4 +1,4 @@
-"""The ways a text can be read: as it stands, and without what would hide a secret in it."""
+"""Normalized views of a text, which reveal secrets behind escapes, encodings and invisible characters."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ _JOINTS: Final = re.compile(
     r"\\\r?\n[ \t]*|([\"'`])[ \t]*(?:\\?\r?\n[ \t]*)?(?:[+.]|\.\.|\|\||&)?[ \t]*(?:\\?\r?\n[ \t]*)?\1"
 )
 _ESCAPES: Final = re.compile(r"(?:%[0-9A-Fa-f]{2})+|\\u00[0-7][0-9A-Fa-f]|\\x[0-7][0-9A-Fa-f]|\\[nrt]|&#?\w{2,8};")
-_NEAR: Final = 250
+_SURROUNDINGS: Final = 250
 _ENCODED: Final = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{20,8192}={0,2}(?![\w+/=-])")
 
 
 @dataclass(frozen=True, slots=True)
 class TextView:
-    """A reading of a text: pieces of the text as they stand, and pieces that replace others."""
+    """A rewritten text, with the origin of each piece: verbatim pieces and replacements."""
 
     text: str
     begins: Sequence[int] = (0,)
     origins: Sequence[int] = (0,)
-    as_it_stands: Sequence[bool] = (True,)
-    read: TextView | None = None
+    verbatim: Sequence[bool] = (True,)
+    source: TextView | None = None
 
     def origin(self, at: int) -> int:
-        """Where in the text stood what stands here at `at`."""
+        """Return the position in the original text of position `at` in this view."""
         piece = bisect_right(self.begins, at) - 1
-        origin = self.origins[piece] + (at - self.begins[piece] if self.as_it_stands[piece] else 0)
-        return self.read.origin(origin) if self.read else origin
+        origin = self.origins[piece] + (at - self.begins[piece] if self.verbatim[piece] else 0)
+        return self.source.origin(origin) if self.source else origin
 
     def rewritten(self, pattern: re.Pattern[str], replacement: Callable[[re.Match[str]], str]) -> TextView:
-        """This view with each match of `pattern` replaced; what replaces it stood where the match began."""
+        """Return a view with each match of `pattern` replaced. A replacement originates where its match begins."""
         parts, begins, origins, end, length = list[str](), [0], [0], 0, 0
         for match in pattern.finditer(self.text):
             new = replacement(match)
@@ -69,30 +69,30 @@ class TextView:
         return TextView(text, begins, origins, [True, *[False, True] * (len(parts) // 2)], self)
 
     def rewritten_parts(self) -> Iterator[TextView]:
-        """What is not as it stands, with what is near: the rest has been read already."""
-        near: list[list[int]] = []
-        for begin, as_it_stands in zip(self.begins, self.as_it_stands, strict=True):
-            if as_it_stands:
+        """Yield the replacements with their surroundings. The rest has been scanned already."""
+        ranges: list[list[int]] = []
+        for begin, verbatim in zip(self.begins, self.verbatim, strict=True):
+            if verbatim:
                 continue
-            if near and begin - _NEAR <= near[-1][1]:
-                near[-1][1] = begin + _NEAR
+            if ranges and begin - _SURROUNDINGS <= ranges[-1][1]:
+                ranges[-1][1] = begin + _SURROUNDINGS
             else:
-                near.append([max(0, begin - _NEAR), begin + _NEAR])
-        for begin, end in near:
-            yield TextView(self.text[begin:end], origins=(begin,), read=self)
+                ranges.append([max(0, begin - _SURROUNDINGS), begin + _SURROUNDINGS])
+        for begin, end in ranges:
+            yield TextView(self.text[begin:end], origins=(begin,), source=self)
 
 
 def normalized_views(text: str) -> Iterator[TextView]:
-    """`text` in plain letters; then joined where it was cut, and decoded where it was escaped or encoded."""
+    """Yield `text` in plain letters, then views with joined string literals, decoded escapes and decoded runs."""
     plain = TextView(text if text.isascii() else text.translate(_WIDE))
     plain = plain if text.isascii() else plain.rewritten(_INVISIBLE, lambda _: "")
     yield plain
-    for revealed in (plain.rewritten(_JOINTS, lambda _: ""), plain.rewritten(_ESCAPES, _unescaped)):
-        yield from revealed.rewritten_parts()
-    yield from _decoded(plain)
+    for view in (plain.rewritten(_JOINTS, lambda _: ""), plain.rewritten(_ESCAPES, _unescape)):
+        yield from view.rewritten_parts()
+    yield from _decoded_views(plain)
 
 
-def _unescaped(escape: re.Match[str]) -> str:
+def _unescape(escape: re.Match[str]) -> str:
     match escape[0][0]:
         case "%":
             decoded = unquote(escape[0], errors="replace")
@@ -105,26 +105,26 @@ def _unescaped(escape: re.Match[str]) -> str:
             return chr(int(escape[0][2:], 16))
 
 
-def _decoded(view: TextView) -> Iterator[TextView]:
+def _decoded_views(view: TextView) -> Iterator[TextView]:
     for match in _ENCODED.finditer(view.text):
         for decode in (_from_base64, _from_hex):
             decoded = decode(match[0])
             if decoded:
-                stood = [match.start() + len(match[0]) * at // len(decoded) for at in range(len(decoded) + 1)]
-                yield TextView(decoded, range(len(stood)), stood, [False] * len(stood), view)
+                origins = [match.start() + len(match[0]) * at // len(decoded) for at in range(len(decoded) + 1)]
+                yield TextView(decoded, range(len(origins)), origins, [False] * len(origins), view)
 
 
 def _from_base64(run: str) -> str:
     core = run.rstrip("=").replace("-", "+").replace("_", "/")
-    return _text_of(lambda: base64.b64decode(core + "=" * (-len(core) % 4)))
+    return _decoded_text(lambda: base64.b64decode(core + "=" * (-len(core) % 4)))
 
 
 def _from_hex(run: str) -> str:
-    return _text_of(lambda: bytes.fromhex(run))
+    return _decoded_text(lambda: bytes.fromhex(run))
 
 
-def _text_of(decode: Callable[[], bytes]) -> str:
-    """What was encoded, where that is text."""
+def _decoded_text(decode: Callable[[], bytes]) -> str:
+    """Return the decoded text, or an empty string if it is not printable text."""
     try:
         decoded = decode()
     except (binascii.Error, ValueError):

@@ -1,4 +1,4 @@
-"""What tells of persons and their machines: mail and network addresses, phones, accounts, home folders."""
+"""Personal data: e-mail and IP addresses, phone and account numbers, home folders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EXAMPLE_DOMAIN: Final = re.compile(
     r"[a-z0-9-]+\.(?:test|example|invalid|localhost)|example\.[a-z.]{2,8})$",
     re.IGNORECASE,
 )
-_NO_DOMAIN: Final = re.compile(
+_FILE_EXTENSIONS: Final = re.compile(
     r"png|jpg|jpeg|gif|svg|webp|ico|pdf|js|mjs|cjs|ts|tsx|jsx|css|scss|json|yaml|yml|toml|xml|html|htm|md|"
     r"txt|log|py|rb|go|java|kt|rs|php|c|h|cpp|cs|sql|lock|zip|gz|tgz|tar|whl|service|socket|timer|target|"
     r"mount|path|slice|scope|device|swap|finish",
@@ -26,7 +26,7 @@ _SCHEME: Final = re.compile(r"(?<![\w+.-])(?!(?:mailto|xmpp|sips?):)[A-Za-z][A-Z
 
 def _is_mailbox(candidate: Candidate) -> bool:
     local, _, domain = candidate.value.rpartition("@")
-    if local.casefold() in _KEYWORDS or _NO_DOMAIN.fullmatch(domain.rpartition(".")[2]):
+    if local.casefold() in _KEYWORDS or _FILE_EXTENSIONS.fullmatch(domain.rpartition(".")[2]):
         return False
     before = candidate.before(200)
     if is_placeholder(local) and before.endswith(":"):  # a URL's password and host
@@ -48,13 +48,13 @@ _NETWORK: Final = re.compile(
     r"nameserver|from|node|client|máy chủ|địa chỉ|máy)\b|地址|服务器|主机|://",
     re.IGNORECASE,
 )
-_ANOTHER: Final = re.compile(r"\D*(?:[vV]?\d+(?:\.\d+)+\D*(?:to|and|or|và|đến|lên|sang|[,/→到至和、-]|->)\D*)?")
-"""What may stand between the word and the version: another one, which came before."""
+_EARLIER_VERSION: Final = re.compile(r"\D*(?:[vV]?\d+(?:\.\d+)+\D*(?:to|and|or|và|đến|lên|sang|[,/→到至和、-]|->)\D*)?")
+"""The text between the word and the version may contain an earlier version."""
 _PRODUCT: Final = re.compile(
     r"(?:JDK|JRE|Java|SDK|CUDA|cuDNN|\.NET|Visual Studio|Android Studio|SQL Server|Oracle|Chrome|Chromium|Edge|WebView2|"
     r"Windows|Office|Teams|Outlook|Unity|Unreal|ImageMagick|Delphi|Zoom|Skype)[ /]$"
 )
-_DOCUMENTED: Final = tuple(
+_DOCUMENTATION_NETWORKS: Final = tuple(
     ipaddress.ip_network(each)
     for each in ("0.0.0.0/8", "127.0.0.0/8", "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/24",
                  "169.254.0.0/16", "255.0.0.0/8", "::/127", "2001:db8::/32", "3fff::/20", "fd00:ec2::254/128")
@@ -69,7 +69,7 @@ def _is_ipv4(candidate: Candidate) -> bool:
     after = candidate.after(4)
     if re.match(r"\.?\d|\.[A-Za-z]|[A-Za-z_]", after) and not re.match(r"\.(?:nip|ssl|xip)", after):
         return False
-    if any(address in network for network in _DOCUMENTED) or _is_range(address, after):
+    if any(address in network for network in _DOCUMENTATION_NETWORKS) or _is_range(address, after):
         return False
     before = (candidate.before(40) + candidate.lead).rpartition("\n")[2]
     if re.search(r"(?:\b[vVr]|[=~<>!^]=[ ]?|[~^][>]?[ ]?|[A-Za-z]/|[-_])$", before) and not before.endswith("ip-"):
@@ -79,13 +79,13 @@ def _is_ipv4(candidate: Candidate) -> bool:
     if re.match(r":\d|/\d", after) or before.endswith("//"):
         return True
     version = next(reversed([*_VERSION.finditer(before)]), None)
-    if version and _ANOTHER.fullmatch(before[version.end() :]):
+    if version and _EARLIER_VERSION.fullmatch(before[version.end() :]):
         return bool(re.search(_NETWORK, before[version.end() :]))
     return not re.match(r" (?:version|release|build|版本)", candidate.after(12))
 
 
 def _is_range(address: ipaddress.IPv4Address, after: str) -> bool:
-    """Whether it is written as a range that is nobody's own, such as 10.0.0.0/8."""
+    """Return True if it is a private network range such as 10.0.0.0/8."""
     prefix = re.match(r"/(\d{1,2})(?!\d)", after)
     if not prefix or int(prefix[1]) > 24:
         return False
@@ -95,7 +95,7 @@ def _is_range(address: ipaddress.IPv4Address, after: str) -> bool:
 
 def _is_host_name(candidate: Candidate) -> bool:
     address = ipaddress.IPv4Address(candidate.value.replace("-", "."))
-    return not any(address in network for network in _DOCUMENTED)
+    return not any(address in network for network in _DOCUMENTATION_NETWORKS)
 
 
 def _is_ipv6(candidate: Candidate) -> bool:
@@ -103,9 +103,9 @@ def _is_ipv6(candidate: Candidate) -> bool:
         address = ipaddress.IPv6Address(candidate.value)
     except ValueError:
         return False
-    if candidate.value.endswith("::"):  # a range's beginning
+    if candidate.value.endswith("::"):  # a network range
         return False
-    return not any(address in network for network in _DOCUMENTED if network.version == 6)
+    return not any(address in network for network in _DOCUMENTATION_NETWORKS if network.version == 6)
 
 
 _PHONE_WORD: Final = (
@@ -116,20 +116,20 @@ _VN: Final = r"(?:\(?\+?84\)?[ .-]?|0)(?:[35789]\d|2\d{1,2})(?:[ .-]?\d){7}"
 _SEPARATED_VN: Final = r"0[235789]\d{1,2}[ .-]\d{3,4}[ .-]?\d{3,4}"
 
 
-_GOES_ON_OR_COUNTS: Final = re.compile(
+_CONTINUES_OR_COUNTS: Final = re.compile(
     r"\w|\.\d|-\d|(?: ?(?:bytes|B|KB|MB|ms|ns|us|µs|tokens|rows|đồng|vnd|元)\b)", re.IGNORECASE
 )
 
 
 def _is_phone(candidate: Candidate) -> bool:
-    """Whether a number, or its beginning where others follow it, can be a phone's."""
+    """Return True if a number, or its beginning if others follow it, can be a phone number."""
     value = candidate.value
     if re.match(r"\d{4}-\d{2}-\d{2}", value):
         return False
     cuts = [value[: gap.start()] for gap in re.finditer(r"[ .-]+", value)]
     after = candidate.after(8)
-    dialled = re.match(r"\+\d+[ -]", value) and not re.match(r"\w|\.\d|-\d", after)
-    if dialled or not _GOES_ON_OR_COUNTS.match(after):
+    international = re.match(r"\+\d+[ -]", value) and not re.match(r"\w|\.\d|-\d", after)
+    if international or not _CONTINUES_OR_COUNTS.match(after):
         cuts.append(value)
     digits = [re.sub(r"\D", "", cut) for cut in cuts]
     return any(
@@ -139,7 +139,7 @@ def _is_phone(candidate: Candidate) -> bool:
 
 
 def _is_bare_mobile(candidate: Candidate) -> bool:
-    """A run of digits alone may be a count: of bytes, or of something round."""
+    """Accept a run of digits, unless it is a round count or a multiple of a mebibyte."""
     number = int(re.sub(r"\D", "", candidate.value))
     return _is_phone(candidate) and number % 2**20 != 0 and number % 10**5 != 0
 
@@ -171,7 +171,7 @@ _IBAN_LENGTHS: Final = {
 
 
 def _is_iban(candidate: Candidate) -> bool:
-    """Whether the groups that a country's account numbers have bear their check digits."""
+    """Return True if the groups form an account number of the country's length with valid check digits."""
     length = _IBAN_LENGTHS.get(candidate.value[:2], 0)
     account = ""
     groups = re.split("[ -]", candidate.value)
@@ -197,7 +197,7 @@ def _is_social_security_number(candidate: Candidate) -> bool:
     return not goes_on and _SSN.fullmatch(re.sub(r"\D", "", candidate.value)) is not None
 
 
-_NOBODY: Final = re.compile(
+_GENERIC_NAMES: Final = re.compile(
     r"^(?:users?\d*|user[-_]?name|you|your[-_ ]?(?:user[-_]?)?(?:name|user|id)?|yourname|me|name|my[-_]?(?:name|user|username)?|login|account|"
     r"someone|somebody|anyone|person|example|foo|bar|baz|test(?:er|user)?|guest|admin|administrator|root|public|shared|default|all users|"
     r"ubuntu|debian|centos|fedora|ec2-user|runner|runneradmin|node|vscode|app|appuser|circleci|jovyan|git|deploy|deployer|www|www-data|docker|"
@@ -212,7 +212,9 @@ _NOBODY: Final = re.compile(
 def _is_person(candidate: Candidate) -> bool:
     name = candidate.value.rstrip(".,:;!?)。，、")
     return (
-        bool(name) and not _NOBODY.match(name) and not re.search(r"[<>${}%*:\[]|^\d+$|^[0-9a-f-]{24,}$|\.{2,}|…", name)
+        bool(name)
+        and not _GENERIC_NAMES.match(name)
+        and not re.search(r"[<>${}%*:\[]|^\d+$|^[0-9a-f-]{24,}$|\.{2,}|…", name)
     )
 
 

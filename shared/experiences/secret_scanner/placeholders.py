@@ -1,4 +1,4 @@
-"""What stands where a secret would, and what secrets look like."""
+"""Heuristics that tell placeholders and code expressions from secrets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 _MASKED: Final = re.compile(r"[*•●…█]{2,}|\.{3,}|[xX]{4,}|([0-9a-zA-Z])\1{7,}|^[-_.#=~ ]+$")
 _NAMED: Final = re.compile(r"^(?:<.*>?|\[.*\]|\{.*\}?|\$.*|%\w+%?|#\{.*|@@?\w*|:\w+|__\w+__|&\w+|!\w+.*)$", re.DOTALL)
-_SPOKEN: Final = re.compile(
+_DESCRIPTIVE: Final = re.compile(
     r"(?:^|[^a-z])examples?(?:[^a-z0-9]|$)|(?-i:EXAMPLE)|placeholder|redacted|change[-_ ]?(?:me|this|it)|replace[-_ ]?(?:me|this|with)|insert[-_ ]|"
     r"(?:^|[^a-z])(?:your|my)[-_ ]?(?:own|real|actual|api|secret|token|password|pass|key|auth|access|app|bot|client|"
     r"github|openai|aws|stripe|slack|db|database|new|username|user|jwt|private)|"
@@ -17,7 +17,7 @@ _SPOKEN: Final = re.compile(
     r"mật[ _-]?khẩu|của[ _-]?bạn|你的|您的|替换|示例|密码|占位",
     re.IGNORECASE,
 )
-_STAND_INS: Final = re.compile(
+_COMMON_VALUES: Final = re.compile(
     r"(?:test|fake|dummy|mock|sample|demo)[-_]?(?:pass(?:word)?|token|secret|key|user)|password|passwd|passphrase|passcode|pass|pwd|pw|secret|secrets|token|key|apikey|api_key|api-key|"
     r"access_token|accesstoken|refresh_token|auth_token|authtoken|client_secret|secret_key|secretkey|private_key|"
     r"mypassword|mysecret|mytoken|mykey|mypass|credentials|credential|test|testing|tests|dummy|fake|sample|demo|"
@@ -40,11 +40,11 @@ _VOWELS: Final = re.compile(r"[aeiouyAEIOUY]")
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether `value` stands for a secret rather than being one."""
+    """Return True if `value` is a placeholder rather than a secret."""
     bare = value.strip().strip("\"'`")
     return (
-        bool(_STAND_INS.fullmatch(bare))
-        or bool(_MASKED.search(bare) or _NAMED.match(bare) or _SPOKEN.search(bare))
+        bool(_COMMON_VALUES.fullmatch(bare))
+        or bool(_MASKED.search(bare) or _NAMED.match(bare) or _DESCRIPTIVE.search(bare))
         or bool(re.search(r"\{[A-Za-z_][\w.()\[\]', ]*\}", bare))
         or ("${" in bare or "{{" in bare or "$(" in bare or ("<" in bare and ">" in bare))
         or len(set(bare)) < 3
@@ -52,23 +52,23 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_sample(key: str) -> bool:
-    """Whether `key`, in a vendor's own form, is written to be seen."""
+    """Return True if `key`, in a vendor's format, is a documentation sample."""
     return bool(_MASKED.search(key)) or bool(re.search("example|placeholder|redacted|your[-_]", key, re.IGNORECASE))
 
 
 def changes(value: str) -> int:
-    """How often a letter is followed by a digit, a digit by a letter, or a small letter by a capital inside a word."""
+    """Count the changes from letter to digit, from digit to letter, and from lower to upper case."""
     kinds = ["d" if c.isdigit() else "u" if c.isupper() else "l" if c.isalpha() else "" for c in value]
     return sum(1 for one, other in pairwise(kinds) if one and other and one != other and one + other != "ul")
 
 
 def is_expression(value: str) -> bool:
-    """Whether `value` is code that gets a secret from elsewhere."""
+    """Return True if `value` is code that reads a secret from elsewhere."""
     return bool(_EXPRESSION.match(value)) and not (len(value) >= 20 and is_random(value.rpartition(".")[2]))
 
 
 def is_random(value: str) -> bool:
-    """Whether `value` looks drawn, not named: letters and digits that change too often, or no word in them."""
+    """Return True if `value` looks random: its letters and digits alternate often, or contain no word."""
     units = _UNITS.findall(value)
     letters = [unit for unit in units if unit.isalpha()]
     digits = [unit for unit in units if unit.isdigit()]
@@ -80,5 +80,5 @@ def is_random(value: str) -> bool:
 
 
 def _is_word(letters: str) -> bool:
-    """Whether each part of `letters`, as camels have humps, could be spoken."""
+    """Return True if each camel-case part of `letters` is pronounceable or short."""
     return all(_VOWELS.search(part) or len(part) <= 4 for part in re.findall(r"[A-Z]*[a-z]+|[A-Z]+", letters))

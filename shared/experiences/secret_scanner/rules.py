@@ -1,4 +1,4 @@
-"""What a rule is: a pattern, and what else must hold of what it finds."""
+"""The parts of a rule: a pattern, and a check of its matches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What a pattern found in a text: the match begins at `begin`, what may be secret goes from `start` to `end`."""
+    """A match of a pattern, which begins at `begin`; the possible secret spans `start` to `end`."""
 
     data: bytes
     begin: int
@@ -22,29 +22,29 @@ class Candidate:
 
     @property
     def value(self) -> str:
-        """What may be secret."""
+        """The possible secret."""
         return self.data[self.start : self.end].decode("utf-8", "replace")
 
     @property
     def lead(self) -> str:
-        """What was matched before the value."""
+        """The part of the match before the value."""
         return self.data[self.begin : self.start].decode("utf-8", "replace")
 
     def before(self, length: int) -> str:
-        """What stands before the match, on its line."""
+        """Return up to `length` bytes before the match on its line."""
         return self.data[max(0, self.begin - length) : self.begin].decode("utf-8", "ignore").rpartition("\n")[2]
 
     def after(self, length: int) -> str:
-        """What follows the value."""
+        """Return up to `length` bytes after the value."""
         return self.data[self.end : self.end + length].decode("utf-8", "ignore")
 
 
 @dataclass(frozen=True, slots=True)
 class SecretRule:
-    """A kind of secret, in human words; the first group of `pattern`, else its whole match, is where the secret begins.
+    """A kind of secret in plain words, with its pattern. The secret begins with the pattern's first group or its match.
 
-    A pattern ends as soon as it can, and the secret goes on over characters of the class `rest`: so patterns are small,
-    and no text has the same stretch read again and again.
+    A pattern ends as early as possible; the secret continues over characters of the class `rest`. So patterns are
+    small, and no part of a text is scanned repeatedly.
     """
 
     kind: str
@@ -53,7 +53,7 @@ class SecretRule:
     rest: str = ""
 
     def end(self, data: bytes, at: int) -> int:
-        """Where a secret ends that was matched as far as `at`."""
+        """Return the end of a secret whose pattern matched up to `at`."""
         match = _tail(self.rest).match(data, at) if self.rest else None
         return match.end() if match else at
 

@@ -1,4 +1,4 @@
-"""Keys and tokens in the forms that their makers gave them, so that they can be told by what they begin with."""
+"""Keys and tokens in the formats of their vendors, recognised by their prefixes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _UUID: Final = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
 _W: Final = "[A-Za-z0-9_-]"
 _A: Final = "[A-Za-z0-9]"
 
-_FORMS: Final = (
+_FORMATS: Final = (
     ("AWS access key", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b"),
     ("Amazon Bedrock API key", rf"(?:ABSK|bedrock-api-key-){_A}[A-Za-z0-9+/=]{{30}}"),
     ("GitHub token", rf"gh[pousr]_{_A}{{20}}|github_pat_[A-Za-z0-9_]{{30}}"),
@@ -101,20 +101,22 @@ _FORMS: Final = (
     ("Mapbox token", rf"sk\.eyJ{_W}{{40,160}}\.{_W}{{16}}"),
 )  # fmt: skip
 
-_LOOSE: Final = frozenset({"API key", "Telegram bot token", "Discord token", "Azure storage key", "Twitter token"})
-"""Forms that ordinary text could fall into: these have to look drawn, too."""
+_AMBIGUOUS: Final = frozenset({"API key", "Telegram bot token", "Discord token", "Azure storage key", "Twitter token"})
+"""Formats that ordinary text may match: these must look random, too."""
 
 
-def _written_down(candidate: Candidate) -> bool:
+def _is_not_sample(candidate: Candidate) -> bool:
     return not is_sample(candidate.value)
 
 
-def _drawn(candidate: Candidate) -> bool:
+def _is_random_key(candidate: Candidate) -> bool:
     named_hash = candidate.before(8).endswith(("sha512-", "sha384-", "sha256-"))
-    return _written_down(candidate) and not named_hash and is_random(candidate.value)
+    return _is_not_sample(candidate) and not named_hash and is_random(candidate.value)
 
 
 VENDORS: Final = tuple(
-    SecretRule(kind, rf"\b(?:{form})", _drawn if kind in _LOOSE else _written_down, rest="[A-Za-z0-9_-]")
-    for kind, form in _FORMS
+    SecretRule(
+        kind, rf"\b(?:{format_})", _is_random_key if kind in _AMBIGUOUS else _is_not_sample, rest="[A-Za-z0-9_-]"
+    )
+    for kind, format_ in _FORMATS
 )

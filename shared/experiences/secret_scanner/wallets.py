@@ -1,4 +1,4 @@
-"""The words that open a wallet: a dozen or more, behind what they are called by."""
+"""Seed phrases of wallets: twelve or more words after a name such as "recovery phrase"."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _BETWEEN: Final = r"[\s\d.,;:|=*()\[\]{}\"'`-]"
 _LEAD: Final = rf"(?:[^\n:=]{{0,30}}?(?:[:=]|\b(?:is|was|are)\b|là|是|为))?{_BETWEEN}{{0,8}}"
 _TWELVE_WORDS: Final = re.compile(rf"[a-z]{{3,8}}(?:{_BETWEEN}{{1,8}}[a-z]{{3,8}}){{11}}\b")
 _LONGEST: Final = 200
-_FEWEST_DIFFERENT: Final = 8
-"""Drawn words hardly recur; those of examples, such as eleven times "abandon", do."""
-_OF_PROSE: Final = re.compile(r"\b(?:the|and|for|are|was|were|not|but|from|should|your|which|has|its|into|than)\b")
-"""Words that a dozen words of prose hardly do without, and that no wallet has."""
+_MIN_DISTINCT_WORDS: Final = 8
+"""Random words seldom recur. Those of examples do, such as eleven times "abandon"."""
+_PROSE: Final = re.compile(r"\b(?:the|and|for|are|was|were|not|but|from|should|your|which|has|its|into|than)\b")
+"""Words that occur in almost any twelve words of prose, but in no word list of wallets."""
 
 
-def _is_drawn(candidate: Candidate) -> bool:
-    said = _TWELVE_WORDS.match(candidate.value + candidate.after(_LONGEST))
-    if said is None or _OF_PROSE.search(said[0]):
+def _is_seed_phrase(candidate: Candidate) -> bool:
+    words = _TWELVE_WORDS.match(candidate.value + candidate.after(_LONGEST))
+    if words is None or _PROSE.search(words[0]):
         return False
-    return len(set(re.findall("[a-z]+", said[0]))) >= _FEWEST_DIFFERENT
+    return len(set(re.findall("[a-z]+", words[0]))) >= _MIN_DISTINCT_WORDS
 
 
 WALLETS: Final = (
-    SecretRule("wallet's seed phrase", rf"{_NAME}{_LEAD}([a-z]{{3}})", _is_drawn, f"(?:[a-z]|{_BETWEEN})"),
+    SecretRule("wallet's seed phrase", rf"{_NAME}{_LEAD}([a-z]{{3}})", _is_seed_phrase, f"(?:[a-z]|{_BETWEEN})"),
 )

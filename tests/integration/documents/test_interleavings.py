@@ -13,7 +13,7 @@ from tests.helpers.document_agent import DocumentAgent, assert_consistent_tree
 from tests.helpers.store_faults import failing_transactions_from, transactions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 
 def interrupted(call: Callable[[], Any], intruder: Callable[[], Any], *, at: int = 1) -> Any:
@@ -154,23 +154,23 @@ def test_parent_of_a_scheduled_deletion(agent: DocumentAgent) -> None:
     assert_consistent_tree(agent.tenant)
 
 
-def test_ancestors_that_are_read_while_they_change_places(
-    agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Read one by one, they are a path that never was: it names a document twice, and is read again."""
+def test_ancestors_that_change_while_they_are_read(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ancestors that are read one after the other may form a path that never was. Such a path is read again."""
     for name, parent in (("b", "root"), ("a", "b"), ("d", "a"), ("x", "root")):
         agent.create(name, parent)
-    real = Tree.find
+    positions = Tree.positions
     exchanged: list[str] = []
 
-    def find(tree: Tree, document_id: str) -> TreePosition | None:
-        if document_id == "b" and not exchanged:
+    def positions_after_exchange(tree: Tree, document_ids: Iterable[str]) -> dict[str, TreePosition]:
+        document_ids = list(document_ids)
+        if "b" in document_ids and not exchanged:
             exchanged.append("now")
             agent.move("a", "root")
             agent.move("b", "d")
-        return real(tree, document_id)
+        return positions(tree, document_ids)
 
-    monkeypatch.setattr(Tree, "find", find)
+    monkeypatch.setattr(Tree, "_expected_ancestors", lambda _, document_id: [document_id])
+    monkeypatch.setattr(Tree, "positions", positions_after_exchange)
     assert agent.move("x", "d")["parent_id"] == "d"
     assert exchanged
     assert_consistent_tree(agent.tenant)

@@ -47,13 +47,13 @@ def test_interrupted_height_measurement_is_repeated(agent: DocumentAgent) -> Non
     tree = Tree(Table(config().documents_table), agent.tenant)
     position = tree.find(tall[0])
     assert position
-    assert tree.measure(position, 9).height == 9
+    assert tree.measure_height(position, 9).height == 9
     agent.create("wider", tall[1])
     expect_error(Conflict, "TOO_DEEP", agent.move, tall[0], deep[-1])
     found = tree.find(tall[0])
     assert found
     assert (found.height, found.measuring) == (9, False)
-    tree.measure(found, 9)
+    tree.measure_height(found, 9)
     agent.move(tall[0], deep[-3])
     assert_consistent_tree(agent.tenant)
 
@@ -64,7 +64,7 @@ def test_growth_during_measurement_cannot_exceed_the_depth_limit(
     tall = create_chain(agent, 20, "tall")
     agent.move(tall[5], "root")
     deep = create_chain(agent, 58, "deep")
-    real = Tree.measure
+    real = Tree.measure_height
     grown: list[str] = []
 
     def measured_then_grown(tree: Tree, position: Any, room: int) -> Any:
@@ -74,7 +74,7 @@ def test_growth_during_measurement_cannot_exceed_the_depth_limit(
             grown.append(agent.create("more", "grown")["document_id"])
         return answer
 
-    monkeypatch.setattr(Tree, "measure", measured_then_grown)
+    monkeypatch.setattr(Tree, "measure_height", measured_then_grown)
     expect_error(Conflict, "TOO_DEEP", agent.move, tall[0], deep[-1])
     monkeypatch.undo()
     assert_consistent_tree(agent.tenant)

@@ -9,7 +9,7 @@ import pytest
 
 from shared.config import config
 from shared.documents import fractional_index, sibling_order
-from shared.documents.sibling_order import listing_writes
+from shared.documents.sibling_order import listing_write
 from shared.documents.tree import Tree
 from shared.documents.unit_of_work import UnitOfWork
 from shared.dynamodb import Table, Write
@@ -137,7 +137,7 @@ def test_many_insertions_at_one_position(
     agent.create("p")
     for name in ("first", "last"):
         agent.create(name, "p")
-    changes = UnitOfWork(Table(config().documents_table), agent.tenant)
+    work = UnitOfWork(Table(config().documents_table), agent.tenant)
     for number in range(insertions):
         agent.create(f"d{number}")
     written.clear()
@@ -150,10 +150,10 @@ def test_many_insertions_at_one_position(
     expected = ["first", *(added if pattern == "before" else reversed(added)), "last"]
     assert agent.children("p") == expected
     keys = [item["sk"].partition("#")[0] for item in stored_items(agent.tenant)["children#p"].values()]
-    assert max(map(len, keys)) <= fractional_index.LONGEST
+    assert max(map(len, keys)) <= fractional_index.MAX_LENGTH
     assert rewriting <= 1 + insertions // 100, "room is made for a hundred and more at once"
     assert len(written) <= 12 * insertions
-    assert changes.find("d0").head.revision == 2, "making room changes no document"
+    assert work.require("d0").head.revision == 2, "making room changes no document"
     assert_consistent_tree(agent.tenant)
     record_property("load", f"{insertions:,} insertions at one place ({pattern})")
     record_property(
@@ -166,9 +166,9 @@ def test_sibling_keys_are_rebalanced_repeatedly(
     agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch, pattern: str
 ) -> None:
     """With keys that may not be long, so that a few insertions take what else takes hundreds."""
-    for name, value in (("LONGEST", 14), ("SHORT", 10), ("LONG", 7)):
+    for name, value in (("MAX_LENGTH", 14), ("REBALANCED_LENGTH", 10), ("CROWDED_LENGTH", 7)):
         monkeypatch.setattr(fractional_index, name, value)
-    monkeypatch.setattr(sibling_order, "_FEWEST", 8)
+    monkeypatch.setattr(sibling_order, "_FIRST_REBALANCE", 8)
     monkeypatch.setattr(sibling_order, "_BATCH", 3)
     agent.create("p")
     expected = ["first", "last"]
@@ -188,7 +188,7 @@ def test_sibling_keys_are_rebalanced_repeatedly(
     assert agent.children("p") == expected
     positions = assert_consistent_tree(agent.tenant)
     lengths = [len(positions[name].order_key) for name in expected]
-    assert max(lengths) <= fractional_index.LONGEST
+    assert max(lengths) <= fractional_index.MAX_LENGTH
     assert sum(positions[name].version for name in expected) > 2 * 70 + 20, "some have got another key than their first"
 
 
@@ -224,16 +224,16 @@ def test_many_children(agent: DocumentAgent, record_property: Recorder) -> None:
     # Put straight into the store: their reading is the subject.
     agent.create("p")
     agent.create("a", "p")
-    changes = UnitOfWork(Table(config().documents_table), agent.tenant)
-    node = changes.find("a")
+    work = UnitOfWork(Table(config().documents_table), agent.tenant)
+    node = work.require("a")
     names = [f"n{number:05d}" for number in range(CHILDREN)]
     for start in range(0, len(names), 50):
         writes = []
         for name in names[start : start + 50]:
             position = replace(node.position, document_id=name, order_key=f"y{name[1:]}1")
             head = replace(node.head, document_id=name)
-            writes += [Write("Put", changes.key(name) | head.as_item()), listing_writes(changes.tree, position)]
-        changes.table.transact(*writes)
+            writes += [Write("Put", work.key(name) | head.as_item()), listing_write(work.tree, position)]
+        work.table.transact(*writes)
     assert agent.children("p") == ["a", *names]
     agent.create("last", "p")
     agent.create("moved")

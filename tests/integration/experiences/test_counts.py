@@ -68,7 +68,7 @@ def test_oversized_result_is_rejected_and_not_counted(store: str, monkeypatch: p
 def test_ranking_uses_current_counts_when_the_index_lags(store: str) -> None:
     first, second = (submit_experience(f"Jenkins agent offline {number}", "It is offline.") for number in "ab")
     for _ in range(40):
-        QueryCounts(experiences_table()).note([first])
+        QueryCounts(experiences_table()).record_result([first])
     count_all(store)
     refresh_counts([first, second, "of an experience that is not there"])
     found = call_successfully("query_experiences", keywords="jenkins agent offline")["experiences"]

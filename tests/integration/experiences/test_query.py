@@ -70,7 +70,7 @@ def test_ranking_follows_the_formula_across_pages(
     def holds(served: list[tuple[int, int]], keywords: str, limit: int) -> None:
         for number, times in served:
             for _ in range(times):
-                QueryCounts(experiences_table()).note([ids[number]])
+                QueryCounts(experiences_table()).record_result([ids[number]])
         count_all(store)
         asked_at = datetime.now(UTC)
         whole = call_successfully("query_experiences", keywords=keywords, limit=50)

@@ -29,7 +29,7 @@ def served(*answers: Sequence[str]) -> Noted:
     """The keys of what queries that answered so have left."""
     before = left()
     for ids in answers:
-        QueryCounts(experiences_table()).note(ids)
+        QueryCounts(experiences_table()).record_result(ids)
     return sorted(left() - before)
 
 
@@ -44,7 +44,7 @@ def count(noted: Noted) -> set[str]:
 
 
 def counted(ids: Sequence[str]) -> Counter[str]:
-    items = Table(config().experiences_table).get_all(keys.standing(id_) for id_ in ids)
+    items = Table(config().experiences_table).get_all(keys.query_counter(id_) for id_ in ids)
     return Counter({item["sk"]: int(item["query_count"]) for item in items})
 
 
