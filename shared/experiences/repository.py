@@ -107,7 +107,7 @@ class ExperienceRepository:
 
 def _not_found(experience_id: str) -> NotFound:
     return NotFound(
-        "There is no experience with this id.",
+        "Experience not found.",
         details={"id": experience_id},
         guidance="query_experiences returns the ids of existing experiences.",
     )
