@@ -31,7 +31,7 @@ WORDS: Final = {
     "whoever": r"\b(?:whoever|whatever|nobody|somebody|everybody)\b",
     "everyone": r"\beveryone\b",
     "is told": r"\b(?:is|are|was|were|be|been) (?:told|said)\b",
-    "is no": r"\bis no (?!(?:longer|more)\b)",
+    "is no": r"(?<!there )\bis no (?!(?:longer|more)\b)",
     "machine is gone": r"\bthe machine is gone\b",
     "inversion": r"(?<=[.] )Of (?:these|those), ",
     "brought in": r"\bbrought? in(?:to being)?\b",

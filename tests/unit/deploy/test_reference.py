@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,7 +11,10 @@ from infra.deploy.reference import ANSWERS, PAGES, method_sections
 from shared.rpc.catalogue import FILE, catalogue
 from shared.rpc.mcp_catalog import FILE as MCP_FILE
 
-METHODS = catalogue().methods.values()
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RESULTS = {each.function: each.result for each in catalogue().methods.values()}
 
 
 def test_every_field_of_every_method_has_a_description() -> None:
@@ -21,8 +24,7 @@ def test_every_field_of_every_method_has_a_description() -> None:
     assert set(sections) <= set(PAGES.glob("*.md"))
 
 
-@pytest.mark.parametrize("function", [each.function for each in METHODS])
-def test_a_recorded_answer_has_the_fields_of_the_result_model(function: str) -> None:
-    answer = json.loads((ANSWERS / f"{function}.json").read_text(encoding="utf-8"))
-    result = import_module(function.replace("-", ".")).handler.method.result
-    assert set(answer) <= set(result.json_schema(mode="serialization")["properties"])
+@pytest.mark.parametrize("file", sorted(ANSWERS.glob("*.json")), ids=lambda file: file.stem)
+def test_a_recorded_answer_has_the_fields_of_its_result_model(file: Path) -> None:
+    answer = json.loads(file.read_text(encoding="utf-8"))
+    assert set(answer) <= set(RESULTS[file.stem]["properties"])
