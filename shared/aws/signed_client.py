@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache, cached_property
 from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException, HTTPSConnection, InvalidURL
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from ssl import SSLContext, create_default_context
 from threading import Lock
 from typing import TYPE_CHECKING, Final
@@ -27,7 +27,6 @@ from urllib.parse import quote, urlsplit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from http.client import HTTPResponse
 
     from botocore.credentials import Credentials as BotocoreCredentials
 
@@ -167,8 +166,6 @@ class SignedServiceClient:
         try:
             response, content = _exchange(connection, method, f"{path}?{query}" if query else path, signed, body)
             reusable = not response.will_close
-        except InvalidURL:
-            raise ValueError("the path must be escaped") from None
         except (OSError, HTTPException) as error:
             failure = ResponseTimeout if isinstance(error, TimeoutError) else ConnectionFailed
             raise failure(type(error).__name__) from None
@@ -249,12 +246,15 @@ def _exchange(
     connection: HTTPConnection, method: str, target: str, headers: Mapping[str, str], body: bytes
 ) -> tuple[HTTPResponse, bytes]:
     """Send one request. Return the response and its body, or raise HTTPException if it may be incomplete."""
-    connection.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
-    for name, value in headers.items():
-        connection.putheader(name, value)
-    connection.putheader("content-length", str(len(body)))
-    connection.endheaders(body or None)
-    response = connection.getresponse()
+    start = f"{method} {target} HTTP/1.1"
+    lines = [f"{name}: {value}" for name, value in headers.items()]
+    if " " in target or not all(line.isprintable() for line in (start, *lines)):
+        raise ValueError("the target must be escaped, and each header must be one line")
+    head = "\r\n".join([start, *lines, f"content-length: {len(body)}", "", ""])
+    # HTTPConnection would send head and body separately, which wakes the service twice.
+    connection.sock.sendall(head.encode("latin-1") + body)
+    response = HTTPResponse(connection.sock, method=method)
+    response.begin()
     lengths = response.headers.get_all("content-length", [])
     if response.status < HTTPStatus.OK or len(lengths) > 1 or (response.length is None and not response.chunked):
         raise HTTPException("the response has no definite end")

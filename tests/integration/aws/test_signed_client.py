@@ -171,10 +171,10 @@ def test_response_memory_is_released() -> None:
         gc.collect()
         gc.disable()
         try:
-            before = len(responses())
+            before = responses()  # of other tests, if something still holds them
             for _ in range(10):
                 client.post("/", b"{}", {})
-            assert len(responses()) - before <= 1  # a connection holds its last response, without the body
+            assert [each for each in responses() if not any(each is other for other in before)] == []
         finally:
             gc.enable()
             client.close()
@@ -198,7 +198,7 @@ def test_request_line_injection_is_rejected(target: str) -> None:
         client = client_of(server)
         with pytest.raises(ValueError, match="escaped"):
             client.post(target, b"", {})
-        with pytest.raises(ValueError, match="Invalid header value"):
+        with pytest.raises(ValueError, match="one line"):
             client.post("/", b"", {"x": "a\r\ny: b"})
         until(lambda: server.closed == len(server.connections) == 2)
         assert server.requests == []
