@@ -40,7 +40,7 @@ stress: setup
 deploy-local: setup
 	@$(BIN)/python -m tests.deployment
 
-# What is made from the functions and the template: what doors read, the README's table, alarms and the dashboard.
+# Writes what follows from the functions and infra/template/: template.yaml, catalogues, sample events, tables, alarms.
 generate: setup
 	$(BIN)/kho generate
 

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from agent_data import WriteParams, unit_of_work
+from api.deployment import EMBEDDING_MODEL, SEARCH_INDEX, lambda_function, table
 from api.handler import Caller, Params, method
 from shared.documents import commands
 from shared.documents.models import Body, Metadata, MimeType, NewDocumentId, ParentId, WriteResult
@@ -34,10 +35,23 @@ class CreateDocument(WriteParams):
     created_at: Timestamp | None = None
 
 
+@lambda_function(
+    table("Documents", "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
+    SEARCH_INDEX,
+    EMBEDDING_MODEL,
+    memory=1024,
+)
 @method(
     "agent-data/create_document",
     role="writer",
     errors=(NotFound, Conflict),
+    example={
+        "request_id": "3f0c1a52-8a77-4ab1-9d35-6f1f3b1e0c11",
+        "document_id": "new-notes",
+        "parent_id": "guide",
+        "content": {"mime_type": "text/markdown", "body": "# Moss\n\nMoss grows where it is wet."},
+        "metadata": {"title": "Moss", "tags": ["garden"]},
+    },
     tool=McpTool(
         "Create a document",
         "adds",

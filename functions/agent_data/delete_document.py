@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from agent_data import DocumentWriteParams, unit_of_work
+from api.deployment import EMBEDDING_MODEL, SEARCH_INDEX, lambda_function, table
 from api.handler import Caller, method
 from shared.documents import deletion
 from shared.documents.models import WriteResult
@@ -25,10 +26,17 @@ class DeleteDocument(DocumentWriteParams):
     recursive: bool = False
 
 
+@lambda_function(
+    table("Documents", "BatchGetItem", "GetItem", "PutItem", "Query", "UpdateItem"),
+    SEARCH_INDEX,
+    EMBEDDING_MODEL,
+    memory=1024,
+)
 @method(
     "agent-data/delete_document",
     role="writer",
     errors=(NotFound, Conflict),
+    example={"document_id": "old-notes", "reason": "no longer true"},
     tool=McpTool(
         "Delete a document",
         "removes",

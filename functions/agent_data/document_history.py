@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent_data import DocumentPageParams, document_queries
+from api.deployment import lambda_function, table
 from api.handler import Caller, method
 from shared.documents.models import AuditLogPage, DocumentId
 from shared.rpc.errors import NotFound
@@ -15,10 +16,12 @@ class DocumentHistory(DocumentPageParams):
     document_id: DocumentId
 
 
+@lambda_function(table("Documents", "GetItem", "Query"))
 @method(
     "agent-data/document_history",
     role="reader",
     errors=(NotFound,),
+    example={"document_id": "guide"},
     tool=McpTool(
         "Read a document's history",
         "reads",

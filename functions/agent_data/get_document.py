@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from agent_data import DocumentParams, document_queries
+from api.deployment import lambda_function, table
 from api.handler import Caller, method
 from shared.documents.models import Document
 from shared.rpc.errors import NotFound
@@ -20,10 +21,12 @@ class GetDocument(DocumentParams):
     revision: Annotated[int, Field(ge=1, le=999_999_999_999), WHOLE] | None = None
 
 
+@lambda_function(table("Documents", "GetItem", "Query"))
 @method(
     "agent-data/get_document",
     role="reader",
     errors=(NotFound,),
+    example={"document_id": "guide"},
     tool=McpTool(
         "Read a document",
         "reads",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent_data import DocumentPageParams, document_queries
+from api.deployment import lambda_function, table
 from api.handler import Caller, method
 from shared.documents.models import ChildPage, ParentId
 from shared.rpc.errors import NotFound
@@ -15,10 +16,12 @@ class ListChildren(DocumentPageParams):
     parent_id: ParentId = "root"
 
 
+@lambda_function(table("Documents", "BatchGetItem", "GetItem", "Query"))
 @method(
     "agent-data/list_children",
     role="reader",
     errors=(NotFound,),
+    example={"parent_id": "guide", "limit": 10},
     tool=McpTool(
         "List documents",
         "reads",

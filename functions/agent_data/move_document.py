@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from agent_data import DocumentWriteParams, unit_of_work
+from api.deployment import lambda_function, table
 from api.handler import Caller, Params, method
 from shared.documents import relocation
 from shared.documents.models import DocumentId, ParentId, WriteResult
@@ -30,10 +31,14 @@ class MoveDocument(DocumentWriteParams):
     position: PositionParams = PositionParams()
 
 
+@lambda_function(
+    table("Documents", "BatchGetItem", "ConditionCheckItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
+)
 @method(
     "agent-data/move_document",
     role="writer",
     errors=(NotFound, Conflict),
+    example={"document_id": "draft", "new_parent_id": "guide", "position": {"before": "guide-soil"}},
     tool=McpTool(
         "Move a document",
         "sets",

@@ -6,6 +6,15 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from api.deployment import (
+    EMBEDDING_MODEL,
+    LANGUAGE_MODEL,
+    RERANKING_MODEL,
+    SEARCH_INDEX,
+    WEB_SEARCH,
+    lambda_function,
+    table,
+)
 from api.handler import Caller, Params, method
 from shared.knowledge.answering.models import AnswerRequest, Format, GeneratedAnswer
 from shared.knowledge.answering.pipeline import AnswerPipeline
@@ -74,10 +83,20 @@ class QueryKnowledge(Params):
     routing: Routing = Routing()
 
 
+@lambda_function(
+    table("Documents", "BatchGetItem"),
+    SEARCH_INDEX,
+    EMBEDDING_MODEL,
+    RERANKING_MODEL,
+    LANGUAGE_MODEL,
+    WEB_SEARCH,
+    memory=1769,
+)
 @method(
     "agent-data/query_knowledge",
     role="reader",
     errors=(NotAllowed, OutOfTime, Unavailable),
+    example={"query": "How are ferns watered?", "top_k": 3},
     tool=McpTool(
         "Ask the documents",
         "reads",

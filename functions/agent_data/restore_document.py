@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent_data import DocumentWriteParams, unit_of_work
+from api.deployment import EMBEDDING_MODEL, SEARCH_INDEX, lambda_function, table
 from api.handler import Caller, method
 from shared.documents import deletion
 from shared.documents.models import WriteResult
@@ -17,10 +18,17 @@ class RestoreDocument(DocumentWriteParams):
     recursive: bool = False
 
 
+@lambda_function(
+    table("Documents", "BatchGetItem", "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
+    SEARCH_INDEX,
+    EMBEDDING_MODEL,
+    memory=1024,
+)
 @method(
     "agent-data/restore_document",
     role="writer",
     errors=(NotFound, Conflict),
+    example={"document_id": "lost-notes"},
     tool=McpTool(
         "Restore a document",
         "sets",

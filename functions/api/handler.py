@@ -40,8 +40,9 @@ _FAILURES = {"agent-data": agent_data_error_response, RECALL_KIT: recall_kit_err
 class Handler(Generic[P, R]):
     """The Lambda handler of one method."""
 
-    def __init__(self, described: Method[P, R]) -> None:
+    def __init__(self, described: Method[P, R], example: dict[str, Any] | None = None) -> None:
         self.method = described
+        self.example = example or {}
 
     def __call__(self, event: dict[str, Any], _context: Any) -> Any:
         """Answer the gateway's event or another endpoint's call."""
@@ -71,23 +72,25 @@ class Handler(Generic[P, R]):
             return FunctionAnswer(error=error.record())
 
 
-def method(
+def method(  # noqa: PLR0913 - each is a fact of the method
     name: str,
     *,
     role: Role,
     anonymous: bool = False,
     errors: tuple[type[KhoError], ...] = (),
+    example: dict[str, Any] | None = None,
     tool: McpTool | None = None,
 ) -> Callable[[Callable[[P, Caller], R]], Handler[P, R]]:
     """Make the decorated function the method `name`, for callers with `role`; `errors` are its own error kinds.
 
     An `anonymous` method needs no credentials: its route has no authorizer, and the method verifies credentials that
-    are sent. A method with a `tool` is offered at the MCP endpoints.
+    are sent. A method with a `tool` is offered at the MCP endpoints. `kho generate` writes the
+    sample event from `example`.
     """
 
     def decorate(run: Callable[[P, Caller], R]) -> Handler[P, R]:
         names = [error.__name__ for error in errors]
-        return Handler(Method.of(name, role, names, run, anonymous=anonymous, tool=tool))
+        return Handler(Method.of(name, role, names, run, anonymous=anonymous, tool=tool), example)
 
     return decorate
 

@@ -10,6 +10,7 @@ import binascii
 import hashlib
 from typing import Any, Final
 
+from api.deployment import lambda_function, table
 from shared.devices import ids
 from shared.devices.registry import registry
 from shared.rpc.errors import NotSignedIn
@@ -20,6 +21,7 @@ _CONNECTED_SECONDS: Final = 86_400
 """The longest that there is."""
 
 
+@lambda_function(table("Devices", "GetItem"), timeout=5)  # IoT Core waits no longer
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Answer with the policy of the device's own topics."""
     said = event.get("protocolData", {}).get("mqtt", {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from api.deployment import DEVICE_CONNECTIONS, lambda_function, table
 from api.handler import Caller, method
 from device_server import DeviceParams, require_device
 from shared.devices.mqtt.client_factory import data_plane
@@ -10,10 +11,12 @@ from shared.rpc.errors import NotFound, Unavailable
 from shared.rpc.mcp_catalog import McpTool
 
 
+@lambda_function(table("Devices", "BatchGetItem", "GetItem"), DEVICE_CONNECTIONS)
 @method(
     "device-server/devices/get",
     role="reader",
     errors=(NotFound, Unavailable),
+    example={"device_id": "kitchen"},
     tool=McpTool(
         "Look at a device",
         "reads",

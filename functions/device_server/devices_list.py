@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from api.deployment import lambda_function, table
 from api.handler import Caller, method
 from device_server import DevicePageParams
 from shared.devices.registry import devices_table, registry
@@ -20,9 +21,11 @@ class DevicePage:
     next_cursor: str | None = None
 
 
+@lambda_function(table("Devices", "BatchGetItem", "Query"))
 @method(
     "device-server/devices/list",
     role="reader",
+    example={"limit": 10},
     tool=McpTool(
         "List devices",
         "reads",

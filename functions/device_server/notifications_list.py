@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from api.deployment import lambda_function, table
 from api.handler import Caller, method
 from device_server import DevicePageParams, DeviceParams, require_device
 from shared.devices.notifications import Notifications, StoredNotification
@@ -24,10 +25,12 @@ class NotificationPage:
     next_cursor: str | None = None
 
 
+@lambda_function(table("Devices", "GetItem", "Query"))
 @method(
     "device-server/notifications/list",
     role="reader",
     errors=(NotFound,),
+    example={"device_id": "kitchen"},
     tool=McpTool(
         "Read a device's notifications",
         "reads",

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from api.deployment import DEVICE_MESSAGES, lambda_function, table
 from api.handler import Caller, method
 from device_server import DeviceParams, recent_device
 from shared.devices.device_client import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
@@ -24,10 +25,15 @@ class CallDeviceTool(DeviceParams):
     timeout_ms: Annotated[int, Field(ge=1, le=MAX_TIMEOUT_MS), WHOLE] = DEFAULT_TIMEOUT_MS
 
 
+@lambda_function(
+    table("Devices", "BatchGetItem", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
+    DEVICE_MESSAGES,
+)
 @method(
     "device-server/tools/call",
     role="operator",
     errors=(NotFound, Unavailable, OutOfTime, Conflict, ToolFailed, TooLarge, TooManyRequests),
+    example={"device_id": "kitchen", "name": "self.get_device_status", "arguments": {}},
     tool=McpTool(
         "Call a device's tool",
         "acts",

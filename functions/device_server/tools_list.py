@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from api.deployment import DEVICE_MESSAGES, lambda_function, table
 from api.handler import Caller, method
 from device_server import DevicePageParams, DeviceParams, require_device
 from shared.devices.mqtt.client_factory import device_client
@@ -42,10 +43,15 @@ class DeviceToolPage:
     next_cursor: str | None = None
 
 
+@lambda_function(
+    table("Devices", "BatchGetItem", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
+    DEVICE_MESSAGES,
+)
 @method(
     "device-server/tools/list",
     role="reader",
     errors=(NotFound, Unavailable, OutOfTime, ToolFailed),
+    example={"device_id": "kitchen"},
     tool=McpTool(
         "List a device's tools",
         "reads",

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from api.authentication import caller_from_headers, require_authenticated
+from api.deployment import CREDENTIALS, lambda_function
 from api.http_events import HttpRequest, HttpResponse, agent_data_error_response, endpoint
 from shared.config import config
 from shared.rpc.caller import LOCAL, TENANT_ID, Caller
@@ -37,6 +38,7 @@ class ActionEnvelope(Params):
     payload: OpenObject
 
 
+@lambda_function(CREDENTIALS, memory=1024, timeout=28, invokes=(f"{SERVER}/*",), routes={"Actions": "POST /actions"})
 @endpoint("actions", agent_data_error_response)
 def handler(request: HttpRequest) -> HttpResponse:
     """Answer one action with its result and the request's id."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from api.deployment import CREDENTIALS, lambda_function
 from shared.access.credentials import verifier
 from shared.rpc.errors import NotSignedIn
 from shared.telemetry import correlation_id_from, observe
 
 
+@lambda_function(CREDENTIALS, timeout=10)
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     """Answer in the simple format of payload 2.0."""
     return {"isAuthorized": True, "context": _context_of(event)}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
+from api.deployment import lambda_function
 from api.http_events import HttpRequest, HttpResponse, endpoint
 from shared.rpc.catalogue import catalogue
 from shared.rpc.strict_json import compact
 
 
+@lambda_function(routes={"Health": "GET /health"})
 @endpoint("health")
 def handler(_request: HttpRequest) -> HttpResponse:
     """Answer that the system is healthy."""

@@ -10,6 +10,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from api.authentication import caller_from_headers, require_authenticated
+from api.deployment import CREDENTIALS, lambda_function
 from api.error_formats import RECALL_KIT, jsonrpc_error, recall_kit_body
 from api.http_events import MAX_ANSWER_BYTES, HttpRequest, HttpResponse, endpoint, event_bytes
 from shared.rpc.catalogue import catalogue
@@ -52,6 +53,7 @@ class _RequestObject:
         return cls(item.get("id", _NOTIFICATION), item["method"], item.get("params", {}))
 
 
+@lambda_function(CREDENTIALS, memory=1024, timeout=28, invokes=("*",), routes={"Jsonrpc": "POST /jsonrpc"})
 @endpoint("jsonrpc")
 def handler(request: HttpRequest) -> HttpResponse:
     """Answer one JSON-RPC request or a batch of them."""

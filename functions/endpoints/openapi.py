@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from api import error_formats
+from api.deployment import lambda_function
 from api.http_events import HttpRequest, HttpResponse, endpoint
 from api.openapi_schemas import INFO_PATHS, SCHEMAS, inline_definitions, json_content, json_response
 from endpoints import actions
@@ -32,6 +33,7 @@ _ANY_METHOD: Final = (
 )
 
 
+@lambda_function(routes={"Openapi": "GET /openapi.json"})
 @endpoint("openapi")
 def handler(_request: HttpRequest) -> HttpResponse:
     """Answer with the OpenAPI document."""
@@ -63,8 +65,8 @@ def _method(entry: MethodEntry) -> dict[str, Any]:
         "operationId": entry.name.replace("/", "_"),
         "tags": [entry.server],
         "summary": entry.summary,
-        "requestBody": {"required": True, "content": json_content(inline_definitions(entry.params))},
-        "responses": {"200": json_response("The result.", inline_definitions(entry.result))}
+        "requestBody": {"required": True, "content": json_content(entry.params)},
+        "responses": {"200": json_response("The result.", entry.result)}
         | _failures(entry.errors, _FAILURES.get(entry.server, "Failure")),
         **({"security": []} if entry.anonymous else {}),
     }
@@ -79,7 +81,7 @@ def _actions() -> dict[str, Any]:
         "responses": {
             "200": json_response(
                 "The result, with the request's `request_id`.",
-                {"anyOf": [inline_definitions(entry.result) for entry in entries]},
+                {"anyOf": [entry.result for entry in entries]},
             )
         }
         | _failures(["UnknownMethod", *(name for entry in entries for name in entry.errors)], "ActionFailure"),
@@ -88,8 +90,8 @@ def _actions() -> dict[str, Any]:
 
 def _envelope(entry: MethodEntry) -> dict[str, Any]:
     envelope = inline_definitions(actions.ActionEnvelope.model_json_schema())
-    payload = inline_definitions(entry.params)
-    payload["properties"].pop("request_id", None)
+    properties = {name: schema for name, schema in entry.params["properties"].items() if name != "request_id"}
+    payload = entry.params | {"properties": properties}
     envelope["properties"] |= {"action": {"const": entry.name.partition("/")[2]}, "payload": payload}
     return envelope
 

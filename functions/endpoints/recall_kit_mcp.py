@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from api.deployment import CREDENTIALS, MCP_SDK, lambda_function
 from api.error_formats import RECALL_KIT
 from api.mcp_server import server_for_catalog
 from api.mcp_transport import McpTransport
@@ -12,6 +13,23 @@ from endpoints.mcp import handle_message
 from shared.rpc.mcp_catalog import mcp_catalog
 
 
+@lambda_function(
+    CREDENTIALS,
+    MCP_SDK,
+    memory=1024,
+    timeout=28,
+    invokes=(
+        "recall-kit/query_experiences",
+        "recall-kit/submit_experience",
+        "recall-kit/get_experience",
+    ),
+    # GET and DELETE are routed so that they are refused: the SDK would leave the client hanging.
+    routes={
+        "Message": "POST /mcp/recall-kit",
+        "Stream": "GET /mcp/recall-kit",
+        "EndOfSession": "DELETE /mcp/recall-kit",
+    },
+)
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     """Answer one MCP message."""
     return handle_message(event, _transport(), open_to_all=True)

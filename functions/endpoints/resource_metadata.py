@@ -6,6 +6,7 @@ import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
+from api.deployment import lambda_function
 from api.http_events import HttpRequest, HttpResponse, endpoint
 from shared.config import config
 from shared.rpc.errors import NotFound
@@ -19,6 +20,13 @@ MCP: Final = "/mcp"
 _HOST: Final = re.compile(r"[A-Za-z0-9._:\[\]-]+")
 
 
+@lambda_function(
+    timeout=10,
+    routes={
+        "Whole": f"GET {WELL_KNOWN}",
+        "Mcp": f"GET {WELL_KNOWN}{MCP}",
+    },
+)
 @endpoint("resource_metadata")
 def handler(request: HttpRequest) -> HttpResponse:
     """Answer with the MCP endpoint's metadata, with or without its path behind the well-known one."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
+from api.deployment import lambda_function
 from api.http_events import HttpRequest, HttpResponse, endpoint
 from shared.rpc.catalogue import catalogue
 from shared.rpc.errors import NotFound
 from shared.rpc.strict_json import compact, encodable
 
 
+@lambda_function(routes={"Servers": "GET /servers", "Capabilities": "GET /servers/{server_name}/capabilities"})
 @endpoint("servers")
 def handler(request: HttpRequest) -> HttpResponse:
     """List the servers, or one server's capabilities."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from api.deployment import lambda_function, table
 from api.handler import Caller, method
 from memory_server import ConversationParams, conversations
 from shared.memory.models import Content, Role
@@ -16,9 +17,11 @@ class AddMessageParams(ConversationParams):
     content: Content
 
 
+@lambda_function(table("Memory", "PutItem", "UpdateItem"))
 @method(
     "memory-server/memory/add_message",
     role="writer",
+    example={"conversation_id": "chat_garden", "role": "user", "content": "Cây dương xỉ cần bao nhiêu nước?"},
     tool=McpTool(
         "Add a message",
         "adds",

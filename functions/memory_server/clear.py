@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from api.deployment import lambda_function, table
 from api.handler import Caller, method
 from memory_server import ConversationParams, conversations
 from shared.memory.responses import ConversationResult
 from shared.rpc.mcp_catalog import McpTool
 
 
+@lambda_function(table("Memory", "GetItem", "PutItem", "UpdateItem"))
 @method(
     "memory-server/memory/clear",
     role="writer",
+    example={"conversation_id": "chat_cleared"},
     tool=McpTool(
         "Delete all messages",
         "removes",

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from api.deployment import lambda_function, table
 from api.handler import Caller, method
 from memory_server import ConversationParams, conversations
 from shared.memory.responses import ConversationResult
 from shared.rpc.mcp_catalog import McpTool
 
 
+@lambda_function(table("Memory", "DeleteItem", "GetItem", "PutItem"))
 @method(
     "memory-server/memory/delete",
     role="writer",
+    example={"conversation_id": "chat_deleted"},
     tool=McpTool(
         "Delete a conversation",
         "removes",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from api.deployment import lambda_function, table
 from api.handler import Caller, method
 from memory_server import MessagePageParams, conversations
 from shared.memory.message_history import MessageHistory
@@ -10,10 +11,12 @@ from shared.rpc.errors import NotFound
 from shared.rpc.mcp_catalog import McpTool
 
 
+@lambda_function(table("Memory", "GetItem", "Query"))
 @method(
     "memory-server/memory/get_all_messages",
     role="reader",
     errors=(NotFound,),
+    example={"conversation_id": "chat_garden"},
     tool=McpTool(
         "Read a whole conversation",
         "reads",

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from api.deployment import lambda_function, table
 from api.handler import Caller, method
 from memory_server import ConversationParams, conversations
 from shared.config import config
@@ -30,10 +31,12 @@ class MessageContext:
     messages: list[ChatMessage]
 
 
+@lambda_function(table("Memory", "GetItem", "Query"))
 @method(
     "memory-server/memory/get_context",
     role="reader",
     errors=(NotFound,),
+    example={"conversation_id": "chat_garden", "max_messages": 6},
     tool=McpTool(
         "Read recent messages",
         "reads",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from api.deployment import lambda_function, table
 from api.handler import Caller, method
 from memory_server import MessagePageParams, conversations
 from shared.config import config
@@ -11,10 +12,12 @@ from shared.rpc.errors import NotFound
 from shared.rpc.mcp_catalog import McpTool
 
 
+@lambda_function(table("Memory", "GetItem", "Query"))
 @method(
     "memory-server/memory/get_old_messages",
     role="reader",
     errors=(NotFound,),
+    example={"conversation_id": "chat_garden"},
     tool=McpTool(
         "Read messages to summarise",
         "reads",

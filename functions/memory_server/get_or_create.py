@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from api.deployment import lambda_function, table
 from api.handler import Caller, Params, method
 from memory_server import conversations
 from shared.memory.models import ConversationId
@@ -23,9 +24,11 @@ class ConversationResponse:
     conversation_id: str
 
 
+@lambda_function(table("Memory", "GetItem", "PutItem"))
 @method(
     "memory-server/memory/get_or_create",
     role="writer",
+    example={"conversation_id": "chat_garden"},
     tool=McpTool(
         "Start or find a conversation",
         "adds",

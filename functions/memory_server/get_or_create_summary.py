@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from api.deployment import LANGUAGE_MODEL, lambda_function, table
 from api.handler import Caller, Params, method
 from memory_server import ConversationParams, conversations
 from shared.config import config
@@ -32,10 +33,12 @@ class GetOrCreateSummary(ConversationParams):
     language: Language = "vi"
 
 
+@lambda_function(table("Memory", "GetItem", "PutItem", "Query"), LANGUAGE_MODEL)
 @method(
     "memory-server/memory/get_or_create_summary",
     role="writer",
     errors=(NotFound, Unavailable),
+    example={"conversation_id": "chat_garden", "language": "vi"},
     tool=McpTool(
         "Get or make a summary",
         "sets",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from api.deployment import lambda_function, table
 from api.handler import Caller, method
 from memory_server import ConversationParams, conversations
 from shared.memory.message_history import MessageHistory
@@ -10,10 +11,12 @@ from shared.rpc.errors import NotFound
 from shared.rpc.mcp_catalog import McpTool
 
 
+@lambda_function(table("Memory", "GetItem"))
 @method(
     "memory-server/memory/get_summary",
     role="reader",
     errors=(NotFound,),
+    example={"conversation_id": "chat_garden"},
     tool=McpTool(
         "Read the summary",
         "reads",

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from pydantic import Field
 
+from api.deployment import lambda_function, table
 from api.handler import Caller, Params, method
 from memory_server import URI, Cursor, Limit, conversations
 
@@ -38,7 +39,8 @@ class ConversationResourcePage:
     nextCursor: str | None = None  # noqa: N815 - MCP's own name
 
 
-@method("memory-server/resources/list", role="reader")
+@lambda_function(table("Memory", "Query"))
+@method("memory-server/resources/list", role="reader", example={"limit": 10})
 def handler(params: ListResources, caller: Caller) -> ConversationResourcePage:
     """List conversations as resources."""
     ids, next_cursor = conversations(caller).list_ids(params.limit, params.cursor, params.prefix)

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from api.deployment import lambda_function, table
 from api.handler import Caller, Params, method
 from memory_server import URI, Cursor, Limit, conversations
 from shared.memory.message_history import MessageHistory
@@ -28,7 +29,13 @@ class ReadConversationResource(Params):
     cursor: Cursor | None = None
 
 
-@method("memory-server/resources/read", role="reader", errors=(NotFound,))
+@lambda_function(table("Memory", "GetItem", "Query"))
+@method(
+    "memory-server/resources/read",
+    role="reader",
+    errors=(NotFound,),
+    example={"uri": "memory://conversation/chat_garden"},
+)
 def handler(params: ReadConversationResource, caller: Caller) -> ResourceContents:
     """Read a conversation by its URI."""
     history = MessageHistory(conversations(caller), _conversation_id(params.uri))

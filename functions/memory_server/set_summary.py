@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from api.deployment import lambda_function, table
 from api.handler import Caller, method
 from memory_server import ConversationParams, conversations
 from shared.memory.message_history import MessageHistory
@@ -18,10 +19,12 @@ class SetSummary(ConversationParams):
     compress: bool | None = None
 
 
+@lambda_function(table("Memory", "GetItem", "PutItem"))
 @method(
     "memory-server/memory/set_summary",
     role="writer",
     errors=(NotFound,),
+    example={"conversation_id": "chat_garden", "summary": "About a garden, and who waters it."},
     tool=McpTool(
         "Store a summary",
         "replaces",

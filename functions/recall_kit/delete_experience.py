@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from api.deployment import SEARCH_INDEX, lambda_function, table
 from api.handler import Caller, method
 from recall_kit import ExperienceIdParams
 from shared.experiences.repository import experience_repository
@@ -10,7 +11,13 @@ from shared.rpc.errors import NotFound, Unavailable
 from shared.services.experience_index import index_immediately
 
 
-@method("recall-kit/delete_experience", role="admin", errors=(NotFound, Unavailable))
+@lambda_function(table("Experiences", "BatchGetItem", "PutItem"), SEARCH_INDEX)
+@method(
+    "recall-kit/delete_experience",
+    role="admin",
+    errors=(NotFound, Unavailable),
+    example={"id": "00000000-0000-4000-8000-000000000002"},
+)
 def handler(params: ExperienceIdParams, _caller: Caller) -> ResponseEnvelope[ModerationResult]:
     """Delete an experience softly. Succeed if it is already deleted."""
     deleted = experience_repository().delete(params.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from api.deployment import lambda_function, table
 from api.handler import Caller, method
 from recall_kit import ExperienceIdParams
 from shared.experiences.repository import experience_repository
@@ -10,11 +11,13 @@ from shared.rpc.errors import NotFound, Unavailable
 from shared.rpc.mcp_catalog import McpTool
 
 
+@lambda_function(table("Experiences", "BatchGetItem"))
 @method(
     "recall-kit/get_experience",
     role="reader",
     anonymous=True,
     errors=(NotFound, Unavailable),
+    example={"id": "00000000-0000-4000-8000-000000000001"},
     tool=McpTool(
         "Get an experience",
         "reads",

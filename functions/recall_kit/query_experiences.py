@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import AfterValidator, Field
 
+from api.deployment import EMBEDDING_MODEL, SEARCH_INDEX, lambda_function, table
 from api.handler import Caller, method
 from shared.experiences.models import NOT_BLANK, not_blank
 from shared.experiences.query_counts import QueryCounts
@@ -61,11 +62,13 @@ class ExperiencePage:
     offset: int
 
 
+@lambda_function(table("Experiences", "BatchGetItem", "PutItem"), SEARCH_INDEX, EMBEDDING_MODEL, memory=1769)
 @method(
     "recall-kit/query_experiences",
     role="reader",
     anonymous=True,
     errors=(Unavailable, OutOfTime),
+    example={"keywords": "React useState hook not updating", "limit": 5},
     tool=McpTool(
         "Query experiences",
         "reads",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from api.deployment import EMBEDDING_MODEL, SEARCH_INDEX, lambda_function, table
 from api.handler import Caller, method
 from recall_kit import ExperienceIdParams
 from shared.experiences.repository import experience_repository
@@ -10,7 +11,18 @@ from shared.rpc.errors import NotFound, Unavailable
 from shared.services.experience_index import index_immediately
 
 
-@method("recall-kit/restore_experience", role="admin", errors=(NotFound, Unavailable))
+@lambda_function(
+    table("Experiences", "BatchGetItem", "PutItem", "UpdateItem"),
+    SEARCH_INDEX,
+    EMBEDDING_MODEL,
+    memory=1769,
+)
+@method(
+    "recall-kit/restore_experience",
+    role="admin",
+    errors=(NotFound, Unavailable),
+    example={"id": "00000000-0000-4000-8000-000000000003"},
+)
 def handler(params: ExperienceIdParams, _caller: Caller) -> ResponseEnvelope[ModerationResult]:
     """Restore a deleted experience. Change nothing if it is not deleted."""
     restored = experience_repository().restore(params.id)

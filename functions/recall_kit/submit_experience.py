@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from api.deployment import EMBEDDING_MODEL, SEARCH_INDEX, SECRET_SCANNER, lambda_function, table
 from api.handler import Caller, method
 from shared.config import config
 from shared.experiences.models import ContextText, ExperienceReport, Keywords, Text, Title
@@ -58,11 +59,24 @@ class SubmissionResult:
     message: str
 
 
+@lambda_function(
+    table("Experiences", "BatchGetItem", "PutItem", "UpdateItem"),
+    SEARCH_INDEX,
+    EMBEDDING_MODEL,
+    SECRET_SCANNER,
+    memory=1769,
+)
 @method(
     "recall-kit/submit_experience",
     role="writer",
     anonymous=True,
     errors=(TooManyRequests, Unavailable, OutOfTime),
+    example={
+        "title": "A hook's state is old in a callback",
+        "problem_description": "The value that a callback reads is the one of its first render.",
+        "solution": "Name the value in the callback's dependencies.",
+        "keywords": ["react", "usestate"],
+    },
     tool=McpTool(
         "Submit an experience",
         "adds",

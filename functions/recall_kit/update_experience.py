@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from api.deployment import EMBEDDING_MODEL, SEARCH_INDEX, SECRET_SCANNER, lambda_function, table
 from api.handler import Caller, method
 from shared.experiences.models import ContextText, ExperienceId, ExperienceReport, Keywords, Text, Title
 from shared.experiences.repository import experience_repository
@@ -41,7 +42,19 @@ class UpdateExperience(RequiredParams):
         return with_keywords(revised)
 
 
-@method("recall-kit/update_experience", role="admin", errors=(NotFound, Unavailable))
+@lambda_function(
+    table("Experiences", "BatchGetItem", "PutItem", "UpdateItem"),
+    SEARCH_INDEX,
+    EMBEDDING_MODEL,
+    SECRET_SCANNER,
+    memory=1769,
+)
+@method(
+    "recall-kit/update_experience",
+    role="admin",
+    errors=(NotFound, Unavailable),
+    example={"id": "00000000-0000-4000-8000-000000000001", "root_cause": "The callback closed over the first render."},
+)
 def handler(params: UpdateExperience, _caller: Caller) -> ResponseEnvelope[ExperienceDetail]:
     """Change the report and index it again."""
     updated = experience_repository().update(params.id, params.revise)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from api.deployment import EMBEDDING_MODEL, SEARCH_INDEX, lambda_function, table
 from api.handler import Caller, Params, method
 from research_agent import collections, documents, jobs
 from shared.knowledge.errors import document_too_large, unreadable
@@ -29,10 +30,17 @@ class AugmentKnowledge(Params):
     title: Annotated[str, Field(max_length=500)] = ""
 
 
+@lambda_function(
+    table("Knowledge", "BatchGetItem", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
+    SEARCH_INDEX,
+    EMBEDDING_MODEL,
+    memory=1769,
+)
 @method(
     "research-agent/augment_knowledge",
     role="writer",
     errors=(NotFound, InvalidRequest, Conflict, TooLarge, Unavailable),
+    example={"content": "Roses are cut in March.", "source": "roses.md", "collection": "garden"},
     tool=McpTool(
         "Augment knowledge",
         "sets",

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from api.deployment import lambda_function, table
 from api.handler import Caller, Params, method
 from research_agent import jobs
 from shared.knowledge.ingest_response import summarize_tally
@@ -21,10 +22,12 @@ class GetIngestion(Params):
     job_id: Annotated[str, Field(min_length=1, max_length=64)]
 
 
+@lambda_function(table("Knowledge", "GetItem"))
 @method(
     "research-agent/get_ingestion",
     role="reader",
     errors=(NotFound,),
+    example={"job_id": "watering"},
     tool=McpTool(
         "Get an ingestion's progress",
         "reads",

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
+from api.deployment import EMBEDDING_MODEL, SEARCH_INDEX, lambda_function, table
 from api.handler import Caller, Params, method
 from research_agent import collections, documents, jobs
 from shared.knowledge import file_source
@@ -48,10 +49,20 @@ class IngestDocuments(Params):
     ] = ""
 
 
+@lambda_function(
+    table("Knowledge", "BatchGetItem", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
+    SEARCH_INDEX,
+    EMBEDDING_MODEL,
+    memory=1769,
+)
 @method(
     "research-agent/ingest_documents",
     role="writer",
     errors=(NotFound, InvalidRequest, Conflict, TooLarge, Unavailable),
+    example={
+        "collection": "garden",
+        "documents": [{"path": "moss.md", "content": "# Moss\n\nMoss grows where it is wet."}],
+    },
     tool=McpTool(
         "Ingest documents",
         "sets",

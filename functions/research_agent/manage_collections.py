@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from api.deployment import SEARCH_INDEX, lambda_function, table
 from api.handler import Caller, Params, method
 from research_agent import collections, documents, projects
 from shared.knowledge.errors import collection_incomplete
@@ -35,10 +36,12 @@ class ManageCollections(Params):
     cursor: Cursor | None = None
 
 
+@lambda_function(table("Knowledge", "DeleteItem", "GetItem", "PutItem", "Query"), SEARCH_INDEX)
 @method(
     "research-agent/manage_collections",
     role="reader",
     errors=(NotFound, InvalidRequest, Conflict),
+    example={"action": "info", "collection_name": "garden"},
     tool=McpTool(
         "Manage collections",
         "removes",

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from api.deployment import lambda_function, table
 from api.handler import Caller, Params, method
 from research_agent import collections, projects
 from shared.knowledge.errors import project_incomplete
@@ -25,10 +26,12 @@ class ManageProjects(Params):
     collections: Annotated[Names | None, Field(description="Names of collections, parted by commas.")] = None
 
 
+@lambda_function(table("Knowledge", "GetItem", "PutItem", "Query"))
 @method(
     "research-agent/manage_projects",
     role="reader",
     errors=(NotFound, InvalidRequest, Conflict),
+    example={"action": "info", "project_name": "balcony"},
     tool=McpTool(
         "Manage projects",
         "sets",

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from api.deployment import EMBEDDING_MODEL, RERANKING_MODEL, SEARCH_INDEX, lambda_function, table
 from api.handler import Caller, Params, method
 from research_agent import collections, documents, knowledge_table, projects
 from shared.knowledge.errors import nothing_linked
@@ -39,10 +40,18 @@ class QueryKnowledgeBase(Params):
     project_name: Annotated[Name | None, Field(description="Search this project's default collections.")] = None
 
 
+@lambda_function(
+    table("Knowledge", "BatchGetItem", "GetItem", "PutItem", "Query"),
+    SEARCH_INDEX,
+    EMBEDDING_MODEL,
+    RERANKING_MODEL,
+    memory=1769,
+)
 @method(
     "research-agent/query_knowledge_base",
     role="reader",
     errors=(NotFound, InvalidRequest, Conflict, Unavailable),
+    example={"query": "How are ferns watered?", "collections": "garden", "top_k": 3},
     tool=McpTool(
         "Query the knowledge base",
         "reads",

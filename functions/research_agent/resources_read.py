@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from api.deployment import SEARCH_INDEX, lambda_function, table
 from api.handler import Caller, Params, method
 from research_agent import COLLECTIONS_URI, QUERIES_URI, knowledge_table, manage_collections
 from research_agent.manage_collections import ManageCollections
@@ -29,7 +30,13 @@ class ReadKnowledgeResource(Params):
     cursor: Cursor | None = None
 
 
-@method("research-agent/resources/read", role="reader", errors=(NotFound,))
+@lambda_function(table("Knowledge", "GetItem", "Query"), SEARCH_INDEX)
+@method(
+    "research-agent/resources/read",
+    role="reader",
+    errors=(NotFound,),
+    example={"uri": "knowledge://collections/garden"},
+)
 def handler(params: ReadKnowledgeResource, caller: Caller) -> ResourceContents:
     """Read a resource by its URI."""
     if params.uri == QUERIES_URI:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from api.deployment import WEB_SEARCH, lambda_function
 from api.handler import Caller, Params, method
 from shared.rpc.errors import NotFound, ToolFailed
 from shared.rpc.method import OpenObject
@@ -36,7 +37,13 @@ class ToolCallResult:
     structuredContent: dict[str, Any]  # noqa: N815 - MCP's own name
 
 
-@method("tool-server/tools/call", role="reader", errors=(NotFound, ToolFailed))
+@lambda_function(WEB_SEARCH)
+@method(
+    "tool-server/tools/call",
+    role="reader",
+    errors=(NotFound, ToolFailed),
+    example={"name": "duckduckgo_search", "arguments": {"query": "how to water ferns"}},
+)
 def handler(params: CallServerTool, _caller: Caller) -> ToolCallResult:
     """Execute a tool."""
     outcome = tool(params.name).call(params.arguments)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from api.deployment import INDEX_RECOVERY_SECONDS, SEARCH_INDEX, TableStream, change, lambda_function, table
+from shared.experiences import keys
 from shared.experiences.query_counts import QueryCounts
 from shared.experiences.repository import experiences_table
 from shared.rpc.errors import KhoError
@@ -11,6 +13,18 @@ from shared.services.experience_index import refresh_counts
 from shared.telemetry import correlation_id_from, observe
 
 
+@lambda_function(
+    table("Experiences", "BatchGetItem", "BatchWriteItem", "UpdateItem"),
+    SEARCH_INDEX,
+    memory=1769,
+    timeout=300,
+    stream=TableStream(
+        table="Experiences",
+        filters=(change("INSERT", pk={"prefix": keys.SERVED}),),
+        batch_size=100,
+        max_age=INDEX_RECOVERY_SECONDS,
+    ),
+)
 def handler(event: dict[str, Any], _context: Any) -> Any:
     """Count all query results in a batch of stream records. If that fails, request the whole batch again."""
     records = event["Records"]

@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from api.deployment import DEVICE_MESSAGES, IotRule, lambda_function, table
 from shared.config import config
 from shared.devices import protocol
 from shared.devices.device_client import DeviceHello
@@ -28,6 +29,19 @@ _HELLOS_APART_SECONDS: Final = 0.2
 _dropped: Final = DroppedMessages()
 
 
+@lambda_function(
+    table("Devices", "BatchGetItem", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
+    DEVICE_MESSAGES,
+    rules=(
+        IotRule(
+            "DeviceUp",
+            "Send notifications and hellos of devices to the inbox.",
+            # In base64, because it may not be JSON. A reply goes to the function that waits for it.
+            "SELECT encode(*, 'base64') AS payload, topic(2) AS device_id, timestamp() AS timestamp "
+            "FROM 'devices/+/up' WHERE isUndefined(payload.id)",
+        ),
+    ),
+)
 def handler(event: dict[str, Any], _context: Any) -> None:
     """Take one message, in base64, for it may not be JSON."""
     with observe("workers/device_inbox", correlation_id_from(None)):

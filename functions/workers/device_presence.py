@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from typing import Any, Final
 
+from api.deployment import DEVICE_MESSAGES, IotRule, lambda_function, table
 from shared.devices.mqtt.client_factory import device_client
 from shared.devices.registry import devices_table, registry
 from shared.devices.sessions import DevicePresence, SessionStore
@@ -18,6 +19,22 @@ _HANDSHAKE_SECONDS: Final = 12.0
 """A device that has said hello and was not answered says nothing for ten."""
 
 
+@lambda_function(
+    table("Devices", "BatchGetItem", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
+    DEVICE_MESSAGES,
+    rules=(
+        IotRule(
+            "DeviceConnected",
+            "Report devices that have connected.",
+            "SELECT * FROM '$aws/events/presence/connected/+' WHERE NOT startswith(clientId, 'kho-backend-')",
+        ),
+        IotRule(
+            "DeviceDisconnected",
+            "Report devices that have disconnected.",
+            "SELECT * FROM '$aws/events/presence/disconnected/+' WHERE NOT startswith(clientId, 'kho-backend-')",
+        ),
+    ),
+)
 def handler(event: dict[str, Any], _context: Any) -> None:
     """Take one event."""
     with observe("workers/device_presence", correlation_id_from(event.get("sessionIdentifier"))):

@@ -7,6 +7,15 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
 
+from api.deployment import (
+    EMBEDDING_MODEL,
+    INDEX_RECOVERY_SECONDS,
+    SEARCH_INDEX,
+    TableStream,
+    change,
+    lambda_function,
+    table,
+)
 from shared.config import config
 from shared.documents import keys
 from shared.documents.deletion import schedule_deletion_event
@@ -17,6 +26,23 @@ from shared.telemetry import correlation_id_from, observe
 _processor = BatchProcessor(event_type=EventType.DynamoDBStreams, raise_on_entire_batch_failure=False)
 
 
+@lambda_function(
+    table("Documents", "GetItem", "PutItem", "Query"),
+    SEARCH_INDEX,
+    EMBEDDING_MODEL,
+    memory=1769,
+    timeout=900,
+    stream=TableStream(
+        table="Documents",
+        filters=(
+            change(sk="document"),
+            change("REMOVE", sk="deletion"),
+        ),
+        batch_size=10,
+        max_age=INDEX_RECOVERY_SECONDS,
+        parallelization=4,
+    ),
+)
 def handler(event: dict[str, Any], context: Any) -> Any:
     """Index each document that the stream brings; while the index does not answer, it is delivered again."""
     return process_partial_response(event=event, record_handler=_index, processor=_processor, context=context)

@@ -11,6 +11,15 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
 
+from api.deployment import (
+    EMBEDDING_MODEL,
+    INDEX_RECOVERY_SECONDS,
+    SEARCH_INDEX,
+    TableStream,
+    change,
+    lambda_function,
+    table,
+)
 from shared.config import config
 from shared.dynamodb import Table, Write
 from shared.knowledge import keys
@@ -22,6 +31,23 @@ from shared.telemetry import correlation_id_from, observe
 _processor = BatchProcessor(event_type=EventType.DynamoDBStreams, raise_on_entire_batch_failure=False)
 
 
+@lambda_function(
+    table("Knowledge", "BatchWriteItem", "DeleteItem", "GetItem", "Query", "UpdateItem"),
+    SEARCH_INDEX,
+    EMBEDDING_MODEL,
+    memory=1769,
+    timeout=900,
+    stream=TableStream(
+        table="Knowledge",
+        filters=(
+            change("INSERT", sk={"prefix": keys.INDEX}),
+            change("INSERT", "REMOVE", sk={"prefix": keys.PURGE}),
+        ),
+        batch_size=1,
+        max_age=INDEX_RECOVERY_SECONDS,
+        parallelization=4,
+    ),
+)
 def handler(event: dict[str, Any], context: Any) -> Any:
     """Index and purge what the stream brings; while the index does not answer, it is delivered again."""
     return process_partial_response(event=event, record_handler=_apply_record, processor=_processor, context=context)

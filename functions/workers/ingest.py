@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
 
+from api.deployment import EMBEDDING_MODEL, SEARCH_INDEX, TableStream, change, lambda_function, table
 from shared.config import config
 from shared.dynamodb import Table
 from shared.knowledge import keys
@@ -31,6 +32,19 @@ _TURN_SECONDS: Final = 600.0
 _processor = BatchProcessor(event_type=EventType.DynamoDBStreams, raise_on_entire_batch_failure=False)
 
 
+@lambda_function(
+    table("Knowledge", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
+    SEARCH_INDEX,
+    EMBEDDING_MODEL,
+    memory=1769,
+    timeout=900,
+    stream=TableStream(
+        table="Knowledge",
+        filters=(change("INSERT", sk={"prefix": keys.INGEST}),),
+        batch_size=1,
+        max_age=3600,
+    ),
+)
 def handler(event: dict[str, Any], context: Any) -> Any:
     """Carry out each ingestion that the stream brings; what a store refuses for now is delivered again."""
     return process_partial_response(event=event, record_handler=_ingest, processor=_processor, context=context)

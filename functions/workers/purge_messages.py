@@ -11,6 +11,7 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
 
+from api.deployment import TableStream, change, lambda_function, table
 from shared.config import config
 from shared.dynamodb import Table
 from shared.memory import keys
@@ -20,6 +21,17 @@ from shared.telemetry import correlation_id_from, observe
 _processor = BatchProcessor(event_type=EventType.DynamoDBStreams, raise_on_entire_batch_failure=False)
 
 
+@lambda_function(
+    table("Memory", "BatchWriteItem", "Query"),
+    timeout=300,
+    stream=TableStream(
+        table="Memory",
+        filters=(change("INSERT", "REMOVE", sk={"prefix": keys.PURGE}),),
+        batch_size=10,
+        max_retries=10,
+        event="Purges",
+    ),
+)
 def handler(event: dict[str, Any], context: Any) -> Any:
     """Purge every generation in a batch of stream records. Failed records are delivered again."""
     return process_partial_response(event=event, record_handler=_purge, processor=_processor, context=context)

@@ -157,7 +157,7 @@ def serve(  # noqa: PLR0913 - one argument an option
 
 @app.command
 def generate(*, check: bool = False) -> None:
-    """Generate files from the functions' declarations: the catalogue, nested templates and reference pages.
+    """Write template.yaml, catalogues, sample events, alarms and reference pages from the functions.
 
     Parameters
     ----------

@@ -1,11 +1,10 @@
-"""What is made from the functions: what doors read, tables of the documentation, alarms and the dashboard."""
+"""Files written from the functions: the template, catalogues, sample events, tables of the documentation, alarms."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
 import json
-import pkgutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +15,9 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 from api.handler import Handler
 from api.openapi_schemas import inline_definitions
 from infra.deploy import logs, observability, reference
-from infra.local.template import load, parameters
+from infra.deploy.function_resources import SERVERS, declared_functions, template
+from infra.deploy.sample_events import FOLDER, sample_event
+from infra.local import template as local_template
 from shared.rpc import mcp_catalog
 from shared.rpc.catalogue import FILE
 
@@ -30,28 +31,38 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).resolve().parents[2]
 METHODS: Final = ROOT / "docs" / "reference" / "README.md"
 DEPLOYING: Final = ROOT / "docs" / "deploying.md"
-SERVERS: Final = ("agent_data", "memory_server", "tool_server", "recall_kit", "research_agent", "device_server")
 
 
 def generate_all(*, write: bool) -> list[str]:
-    """Make every file that is made; the names of those that were not what they should be."""
+    """Compute every generated file. Return the names of those that were stale; `write` brings them up to date."""
+    text = template()
+    deployed = local_template.parse(text)
     made = {
+        local_template.FILE: text,
         FILE: _json(catalogue()),
         mcp_catalog.FILE: _json(build_mcp_catalog()),
         METHODS: _with_table(METHODS, "methods", _methods()),
-        **{
-            page: _with_table(page, "methods", lines)
-            for page, lines in reference.method_sections(catalogue(), build_mcp_catalog()).items()
-        },
-        DEPLOYING: _with_table(DEPLOYING, "parameters", _parameters()),
-        observability.FILE: observability.observability(load()),
-        logs.FILE: logs.logs(load()),
+        **{page: _with_table(page, "methods", lines) for page, lines in reference_sections().items()},
+        DEPLOYING: _with_table(DEPLOYING, "parameters", _parameters(text)),
+        observability.FILE: observability.observability(deployed),
+        logs.FILE: logs.logs(deployed),
+        **{FOLDER / f"{name}.json": sample_event(handler) for name, handler in _all_handlers().items()},
     }
     stale = [file for file, text in made.items() if not file.exists() or file.read_text(encoding="utf-8") != text]
     if write:
         for file in stale:
             file.write_text(made[file], encoding="utf-8")
     return [str(file.relative_to(ROOT)) for file in stale]
+
+
+def reference_sections() -> dict[Path, list[str]]:
+    """Return the generated lines of each server's reference page."""
+    examples = {name: handler.example for name, handler in _all_handlers().items()}
+    return reference.method_sections(catalogue(), build_mcp_catalog(), examples)
+
+
+def _all_handlers() -> dict[str, Handler[Any, Any]]:
+    return {name: handler for package in _packages() for name, handler in handlers(package)}
 
 
 def catalogue() -> dict[str, Any]:
@@ -73,8 +84,11 @@ def catalogue() -> dict[str, Any]:
 
 def _tools_of(package: ModuleType) -> list[dict[str, Any]]:
     """The methods that are tools, as a server's capabilities show them."""
-    described = [_tool(handler.method)["described"] for _, handler in handlers(package) if handler.method.tool]
-    return [{name: each[name] for name in ("name", "description", "inputSchema")} for each in described]
+    tools = [(_tool(handler.method), handler.method) for _, handler in handlers(package) if handler.method.tool]
+    return [
+        {name: tool["described"][name] for name in ("name", "description")} | {"inputSchema": _params_schema(method)}
+        for tool, method in tools
+    ]
 
 
 def build_mcp_catalog() -> dict[str, Any]:
@@ -104,15 +118,9 @@ def _tool(method: Method[Any, Any]) -> dict[str, Any]:
             "name": tool.name or method.name.partition("/")[2].replace("/", "_"),
             "title": tool.title,
             "description": tool.description,
-            "inputSchema": inline_definitions(method.params.model_json_schema(schema_generator=_Untitled)),
-            "outputSchema": inline_definitions(
-                method.result.json_schema(mode="serialization", schema_generator=_Untitled)
-            ),
             "annotations": mcp_catalog.tool_annotations(tool.effect, open_world=tool.open_world),
         },
         "method": method.name,
-        "role": method.role,
-        "anonymous": method.anonymous,
     }
 
 
@@ -125,16 +133,14 @@ def _tool_by_name(package: ModuleType, tool: ServerTool[Any]) -> dict[str, Any]:
         "outputSchema": inline_definitions(data),
         "annotations": mcp_catalog.tool_annotations(tool.effect, open_world=True),
     }
-    return {"described": described, "method": caller.name, "role": caller.role, "by_name": True}
+    return {"described": described, "method": caller.name, "by_name": True}
 
 
 def handlers(package: ModuleType) -> Iterator[tuple[str, Handler[Any, Any]]]:
     """Each function of a server's package, and its handler."""
-    for found in pkgutil.iter_modules(package.__path__):
-        module = importlib.import_module(f"{package.__name__}.{found.name}")
-        handler = getattr(module, "handler", None)
-        if isinstance(handler, Handler):
-            yield f"{package.__name__}-{found.name}", handler
+    for function in declared_functions(package.__name__):
+        if isinstance(function.handler, Handler):
+            yield function.name, function.handler
 
 
 def _named(package: ModuleType) -> str:
@@ -153,11 +159,15 @@ def _entry(function: str, method: Method[Any, Any]) -> dict[str, Any]:
         "function": function,
         "summary": method.summary,
         "role": method.role,
-        "params": method.params.model_json_schema(schema_generator=_Untitled),
-        "result": method.result.json_schema(mode="serialization", schema_generator=_Untitled),
+        "params": _params_schema(method),
+        "result": inline_definitions(method.result.json_schema(mode="serialization", schema_generator=_Untitled)),
         "errors": list(method.errors),
         **({"anonymous": True} if method.anonymous else {}),
     }
+
+
+def _params_schema(method: Method[Any, Any]) -> dict[str, Any]:
+    return inline_definitions(method.params.model_json_schema(schema_generator=_Untitled))
 
 
 class _Untitled(GenerateJsonSchema):
@@ -190,9 +200,9 @@ def _methods() -> list[str]:
     ]
 
 
-def _parameters() -> list[str]:
+def _parameters(text: str) -> list[str]:
     rows = ["| parameter | default | |", "|---|---|---|"]
-    for name, each in parameters().items():
+    for name, each in local_template.document(text)["Parameters"].items():
         choices = f" One of {', '.join(map(str, each['AllowedValues']))}." if "AllowedValues" in each else ""
         default = "" if each.get("Default", "") == "" else f"`{each['Default']}`"
         rows.append(f"| `{name}` | {default} | {each['Description'].rstrip('.')}.{choices} |")

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGES: Final = ROOT / "docs" / "reference"
-EVENTS: Final = ROOT / "tests" / "events"
 ANSWERS: Final = PAGES / "answers"
-"""Answers to the events of `tests/events`, recorded by `python -m tests.record_answers`."""
+"""Answers to the sample events of methods, recorded by `python -m tests.record_answers`."""
 
 _MAX_DEPTH: Final = 4
 _WIDTH: Final = 110
@@ -28,21 +27,23 @@ _CATEGORIES: Final = "research-agent"
 """The server that numbers errors by the first word of their code."""
 
 
-def method_sections(catalogue: dict[str, Any], mcp_catalog: dict[str, Any]) -> dict[Path, list[str]]:
-    """Return the lines between the markers of each server's page."""
+def method_sections(
+    catalogue: dict[str, Any], mcp_catalog: dict[str, Any], examples: dict[str, dict[str, Any]]
+) -> dict[Path, list[str]]:
+    """Return the lines between the markers of each server's page; `examples` are parameters by function."""
     tools = {tool["method"]: tool["described"] for tool in mcp_catalog["tools"] if not tool.get("by_name")}
     return {
         PAGES / f"{server['name']}.md": [
             line
             for method in catalogue["methods"]
             if method["name"].startswith(f"{server['name']}/")
-            for line in _method(method, tools.get(method["name"]))
+            for line in _method(method, tools.get(method["name"]), examples[method["function"]])
         ]
         for server in catalogue["servers"]
     }
 
 
-def _method(method: dict[str, Any], tool: dict[str, Any] | None) -> Iterator[str]:
+def _method(method: dict[str, Any], tool: dict[str, Any] | None, example: dict[str, Any]) -> Iterator[str]:
     name = method["name"]
     server = name.partition("/")[0]
     yield from ("", f"### {name.partition('/')[2]}", "")
@@ -68,7 +69,7 @@ def _method(method: dict[str, Any], tool: dict[str, Any] | None) -> Iterator[str
         f"| `{path}` | {_type(schema)}{'' if required else ', optional'} | {_description(server, path, schema)} |"
         for path, schema, required in _fields(method["result"], method["result"].get("$defs", {}))
     )
-    yield from _example(method["function"])
+    yield from _example(method["function"], example)
 
 
 def _errors(server: str, names: list[str]) -> Iterator[str]:
@@ -153,11 +154,9 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def _example(function: str) -> Iterator[str]:
-    request, answer = EVENTS / f"{function}.json", ANSWERS / f"{function}.json"
-    if request.exists():
-        event = json.loads(request.read_text(encoding="utf-8"))
-        yield from ("", "Request:", "", "```json", _pretty(json.loads(event["body"])), "```")
+def _example(function: str, params: dict[str, Any]) -> Iterator[str]:
+    answer = ANSWERS / f"{function}.json"
+    yield from ("", "Request:", "", "```json", _pretty(params), "```")
     if answer.exists():
         yield from ("", "Answer:", "", "```json", _pretty(json.loads(answer.read_text(encoding="utf-8"))), "```")
 

@@ -97,7 +97,12 @@ class Template:
 
 def load(file: Path = FILE) -> Template:
     """Read the template."""
-    return _TemplateReader(_document(file)).read()
+    return parse(file.read_text(encoding="utf-8"))
+
+
+def parse(text: str) -> Template:
+    """Read a template's text."""
+    return _TemplateReader(document(text)).read()
 
 
 def logical_id(name: str) -> str:
@@ -105,15 +110,10 @@ def logical_id(name: str) -> str:
     return "".join(part.title() for part in name.replace("_", "-").split("-"))
 
 
-def parameters(file: Path = FILE) -> dict[str, dict[str, Any]]:
-    """What whoever deploys the template decides."""
-    found: dict[str, dict[str, Any]] = _document(file)["Parameters"]
-    return found
-
-
-def _document(file: Path) -> dict[str, Any]:
-    document: dict[str, Any] = yaml.load(file.read_text(encoding="utf-8"), TemplateLoader)  # noqa: S506 - a SafeLoader with the template's tags
-    return document
+def document(text: str) -> dict[str, Any]:
+    """Read a template's text as data, with intrinsic functions in their long forms."""
+    data: dict[str, Any] = yaml.load(text, TemplateLoader)  # noqa: S506 - a SafeLoader with the template's tags
+    return data
 
 
 class TemplateLoader(SafeLoader):

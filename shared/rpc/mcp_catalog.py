@@ -132,13 +132,22 @@ class McpCatalog:
 def catalog_from_json(record: dict[str, Any]) -> McpCatalog:
     """Return the catalog that `kho generate` wrote."""
     return McpCatalog(
-        [McpToolEntry(**each) for each in record["tools"]],
+        [_tool_entry(**each) for each in record["tools"]],
         [McpResource(**each) for each in record["resources"]],
         [
             McpPrompt(**each | {"arguments": [McpPromptArgument(**argument) for argument in each["arguments"]]})
             for each in record["prompts"]
         ],
     )
+
+
+def _tool_entry(described: dict[str, Any], method: str, *, by_name: bool = False) -> McpToolEntry:
+    """Complete a tool with what the catalogue of methods knows of its method."""
+    from shared.rpc.catalogue import catalogue
+
+    entry = catalogue().methods[method]
+    schemas = {} if by_name else {"inputSchema": entry.params, "outputSchema": entry.result}
+    return McpToolEntry(described | schemas, method, entry.role, entry.anonymous, by_name)
 
 
 @cache

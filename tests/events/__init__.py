@@ -1,16 +1,17 @@
-"""One event a function, as `sam local invoke <function> -e tests/events/<name>.json` takes it.
+"""One event per function, as `sam local invoke <function> -e tests/events/<name>.json` takes it.
 
-All are of one tenant, whose key is known to nobody's deployment; `make rie` runs each, on data that it prepares.
+`make generate` writes those of methods; those of endpoints and workers are written by hand. All use one tenant.
+`make rie` sends each to its function, on data that it prepares.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
-FOLDER: Final = Path(__file__).parent
-TENANT: Final = "acme"
-KEY: Final = f"kho_{'0' * 16}_{'0' * 64}"
+from infra.deploy.sample_events import FOLDER, KEY, TENANT
+
+__all__ = ["FOLDER", "KEY", "TENANT"]
+
 DEVICE: Final = "kitchen"
 PASSWORD: Final = "0" * 64
 

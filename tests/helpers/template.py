@@ -1,4 +1,4 @@
-"""The template as it stands, and short words for what it says of a function."""
+"""The template as it stands, and what it says of a function."""
 
 from __future__ import annotations
 
@@ -28,13 +28,34 @@ def function_name(properties: dict[str, Any]) -> str:
 BY_NAME = {function_name(properties): (logical, properties) for logical, properties in LAMBDAS.items()}
 
 
+def managed_policies(properties: dict[str, Any]) -> dict[str, str | None]:
+    """The managed policies that a function's role has, each with the condition that it is attached under."""
+    attached: dict[str, str | None] = {}
+    for policy in properties.get("Policies", []):
+        condition, reference = policy["Fn::If"][:2] if "Fn::If" in policy else (None, policy)
+        if "Ref" in reference:
+            attached[reference["Ref"]] = condition
+    return attached
+
+
 def statements(properties: dict[str, Any]) -> list[dict[str, Any]]:
-    """A function's statements, those that a condition adds included."""
-    found = [statement for policy in properties.get("Policies", []) for statement in policy["Statement"]]
-    return [each["Fn::If"][1] if "Fn::If" in each else each for each in found]
+    """A function's statements: those of managed policies, whatever their condition, and its own."""
+    documents = [RESOURCES[name]["Properties"]["PolicyDocument"] for name in managed_policies(properties)]
+    documents += [policy for policy in properties.get("Policies", []) if "Statement" in policy]
+    return [statement for document in documents for statement in document["Statement"]]
 
 
 def actions(statement: dict[str, Any]) -> list[str]:
-    """What a statement lets a function do."""
+    """The actions that a statement allows."""
     action = statement["Action"]
     return action if isinstance(action, list) else [action]
+
+
+def table_actions(function: str) -> set[tuple[str, str]]:
+    """The DynamoDB actions that a function is allowed, each with its table."""
+    return {
+        (action, statement["Resource"]["Fn::GetAtt"][0])
+        for statement in statements(BY_NAME[function][1])
+        for action in actions(statement)
+        if action.startswith("dynamodb:")
+    }

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import base64
 import time
+from importlib import import_module
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pytest
 
 from shared.devices import keys
 from shared.devices.notifications import Notifications
 from shared.devices.protocol import DeviceNotification
+from shared.devices.registry import registry
 from shared.dynamodb import Write
 from shared.rpc.caller import ROLES, Caller
 from tests.helpers.device_backend import DeviceBackend, DeviceUnderTest, running_device_backend
-from tests.integration.iam.test_policies import allowed
+from tests.helpers.measured_policies import measures
+from tests.helpers.template import table_actions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,28 +54,34 @@ def leave_a_part_of_an_older_catalogue(one: DeviceUnderTest) -> None:
     one.sessions._table.write(Write("Put", {"pk": partition, "sk": sk, "reading": "old", "tools": b"", "parts": 9}))
 
 
-def test_policy_of_device_reads(one: DeviceUnderTest, store_actions: StoreActions) -> None:
-    from device_server import devices_get, devices_list, notifications_list
+@measures("device_server-devices_list")
+def test_policy_of_devices_list(one: DeviceUnderTest, store_actions: StoreActions) -> None:
+    from device_server.devices_list import handler
 
-    for name, handler, params in (
-        ("devices_list", devices_list.handler, {}),
-        ("devices_get", devices_get.handler, {"device_id": one.id}),
-        ("notifications_list", notifications_list.handler, {"device_id": one.id}),
-    ):
-        store_actions.clear()
-        ask(handler, **params)
-        assert store_actions == allowed(f"device_server-{name}")
+    store_actions.clear()
+    ask(handler)
+    assert store_actions == table_actions("device_server-devices_list")
 
 
+@measures("device_server-devices_get", "device_server-notifications_list")
+@pytest.mark.parametrize("name", ["devices_get", "notifications_list"])
+def test_policy_of_reads_of_one_device(name: str, one: DeviceUnderTest, store_actions: StoreActions) -> None:
+    store_actions.clear()
+    ask(import_module(f"device_server.{name}").handler, device_id=one.id)
+    assert store_actions == table_actions(f"device_server-{name}")
+
+
+@measures("device_server-tools_list")
 def test_policy_of_tools_list(one: DeviceUnderTest, store_actions: StoreActions) -> None:
     from device_server.tools_list import handler
 
     leave_a_part_of_an_older_catalogue(one)
     store_actions.clear()
     assert len(ask(handler, device_id=one.id)["tools"]) == 51
-    assert store_actions == allowed("device_server-tools_list")
+    assert store_actions == table_actions("device_server-tools_list")
 
 
+@measures("device_server-tools_call")
 def test_policy_of_tools_call(one: DeviceUnderTest, store_actions: StoreActions) -> None:
     from device_server.tools_call import handler
 
@@ -78,9 +89,10 @@ def test_policy_of_tools_call(one: DeviceUnderTest, store_actions: StoreActions)
     store_actions.clear()
     asked = {"device_id": one.id, "name": "self.test.echo", "arguments": {"text": "x"}}
     assert ask(handler, **asked)["content"][0]["text"] == "x"
-    assert store_actions == allowed("device_server-tools_call")
+    assert store_actions == table_actions("device_server-tools_call")
 
 
+@measures("workers-device_presence")
 def test_policy_of_presence_worker(one: DeviceUnderTest, store_actions: StoreActions) -> None:
     from workers.device_presence import handler
 
@@ -90,9 +102,10 @@ def test_policy_of_presence_worker(one: DeviceUnderTest, store_actions: StoreAct
     event = {"clientId": one.id, "timestamp": now, "eventType": "connected", "sessionIdentifier": "c" * 32}
     handler(event | {"versionNumber": 0}, None)
     assert one.sessions.read().session
-    assert store_actions == allowed("workers-device_presence")
+    assert store_actions == table_actions("workers-device_presence")
 
 
+@measures("workers-device_inbox")
 def test_policy_of_inbox_worker(
     home: DeviceBackend, one: DeviceUnderTest, store_actions: StoreActions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,4 +126,27 @@ def test_policy_of_inbox_worker(
     say(b'{"type":"hello","version":3,"features":{"mcp":true},"transport":"udp"}')
     assert one.sessions.read().session
     assert [each.method for each in kept.page(10, None)[0]] == ["notifications/new"]
-    assert store_actions == allowed("workers-device_inbox")
+    assert store_actions == table_actions("workers-device_inbox")
+
+
+@measures("device_access-authorizer")
+def test_policy_of_device_authorizer(tenant: str, store_actions: StoreActions) -> None:
+    from device_access.authorizer import handler
+
+    device, password = registry().register(tenant, f"board-{uuid4().hex}")
+    credentials = {"clientId": device.id, "username": device.id, "password": base64.b64encode(password.encode())}
+    context = SimpleNamespace(invoked_function_arn="arn:aws:lambda:us-east-1:000000000000:function:kho")
+    store_actions.clear()
+    assert handler({"protocolData": {"mqtt": credentials}}, context)["isAuthenticated"]
+    assert store_actions == table_actions("device_access-authorizer")
+
+
+@measures("device_access-provisioning")
+def test_policy_of_device_provisioning(tenant: str, store_actions: StoreActions) -> None:
+    from device_access.provisioning import handler
+
+    device, password = registry().register(tenant, f"board-{uuid4().hex}")
+    store_actions.clear()
+    event = {"parameters": {"SerialNumber": device.id, "Password": password}}
+    assert handler(event, None) == {"allowProvisioning": True}
+    assert store_actions == table_actions("device_access-provisioning")

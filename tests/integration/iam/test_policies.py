@@ -5,13 +5,10 @@ from __future__ import annotations
 import importlib
 import random
 import string
-from collections import defaultdict
 from typing import Any
 
 import pytest
-import yaml
 
-from infra.local.template import FILE, TemplateLoader
 from shared.config import config
 from shared.dynamodb import Table
 from shared.knowledge.collections import CollectionStore
@@ -22,11 +19,12 @@ from shared.knowledge.models import NewKnowledgeDocument
 from shared.memory.conversations import Conversations
 from shared.rpc.caller import ROLES, Caller
 from shared.services.document_index import refresh_document
+from tests.helpers.measured_policies import measures
 from tests.helpers.memory_index import MemoryIndex
+from tests.helpers.template import table_actions
 
 pytestmark = pytest.mark.usefixtures("indexing")
 
-RESOURCES: dict[str, dict[str, Any]] = yaml.load(FILE.read_text(), TemplateLoader)["Resources"]
 CHAT = {"conversation_id": "chat"}
 MESSAGE = CHAT | {"role": "user", "content": "x"}
 
@@ -103,27 +101,14 @@ SCENARIOS: dict[str, list[dict[str, Any]]] = {
     "tool_server-tools_call": [],
 }
 
+VERIFYING = [
+    f"endpoints-{name}" for name in ("authorizer", "jsonrpc", "actions", "mcp", "recall_kit_mcp", "device_mcp")
+]
+
 # Reached only where a language model is configured.
 WITH_A_MODEL = {
     "memory_server-get_or_create_summary": {("dynamodb:PutItem", "MemoryTable"), ("dynamodb:Query", "MemoryTable")}
 }
-
-
-def allowed(function: str) -> set[tuple[str, str]]:
-    """The DynamoDB actions that the template allows a function, each with its table."""
-    found: dict[str, set[tuple[str, str]]] = defaultdict(set)
-    for resource in RESOURCES.values():
-        if resource["Type"] != "AWS::Serverless::Function":
-            continue
-        properties = resource["Properties"]
-        name = properties["FunctionName"]["Fn::Sub"].removeprefix("${AWS::StackName}-")
-        for policy in properties.get("Policies", []):
-            for statement in policy["Statement"]:
-                named = statement.get("Resource", {})
-                table = named["Fn::GetAtt"][0] if isinstance(named, dict) and "Fn::GetAtt" in named else ""
-                actions = statement.get("Action", [])
-                found[name] |= {(action, table) for action in actions if action.startswith("dynamodb:")}
-    return found[function]
 
 
 def run(function: str, calls: list[dict[str, Any]], tenant: str) -> None:
@@ -146,6 +131,7 @@ def prepare_knowledge(tenant: str) -> None:
     jobs.begin("job", CollectionStore(Table(config().knowledge_table), tenant).require("notes"), [], [])
 
 
+@measures(*SCENARIOS)
 @pytest.mark.parametrize("function", sorted(SCENARIOS))
 def test_policy_allows_exactly_the_actions_used(
     function: str, tenant: str, store_actions: set[tuple[str, str]]
@@ -160,10 +146,11 @@ def test_policy_allows_exactly_the_actions_used(
         prepare_knowledge(tenant)
     store_actions.clear()
     run(function, SCENARIOS[function], tenant)
-    assert store_actions | WITH_A_MODEL.get(function, set()) == allowed(function)
+    assert store_actions | WITH_A_MODEL.get(function, set()) == table_actions(function)
 
 
-@pytest.mark.parametrize("function", ["endpoints-authorizer", "endpoints-jsonrpc", "endpoints-actions"])
+@measures(*VERIFYING)
+@pytest.mark.parametrize("function", VERIFYING)
 def test_key_verification_needs_only_get_item(function: str, tenant: str, store_actions: set[tuple[str, str]]) -> None:
     from shared.access.api_keys import ApiKeys
     from shared.access.credentials import CredentialVerifier
@@ -171,9 +158,10 @@ def test_key_verification_needs_only_get_item(function: str, tenant: str, store_
     _, text = ApiKeys(Table(config().access_table)).create(tenant, "reader")
     store_actions.clear()
     assert CredentialVerifier(config().access_table).verify(f"Bearer {text}").caller.tenant_id == tenant
-    assert store_actions == allowed(function)
+    assert store_actions == table_actions(function)
 
 
+@measures("workers-purge_messages")
 def test_policy_of_purge_worker(tenant: str, store_actions: set[tuple[str, str]]) -> None:
     from workers.purge_messages import handler
 
@@ -184,7 +172,7 @@ def test_policy_of_purge_worker(tenant: str, store_actions: set[tuple[str, str]]
     keys = {"pk": {"S": f"{tenant}#purge"}, "sk": {"S": f"purge#{generation}"}}
     record = {"eventID": "1", "eventName": "INSERT", "dynamodb": {"Keys": keys, "SequenceNumber": "1"}}
     assert handler({"Records": [record]}, None) == {"batchItemFailures": []}
-    assert store_actions == allowed("workers-purge_messages")
+    assert store_actions == table_actions("workers-purge_messages")
 
 
 def work(tenant: str, sk: str) -> dict[str, Any]:
@@ -193,6 +181,7 @@ def work(tenant: str, sk: str) -> dict[str, Any]:
     return {"Records": [record]}
 
 
+@measures("workers-ingest")
 def test_policy_of_ingestion_worker(tenant: str, store_actions: set[tuple[str, str]]) -> None:
     from workers import ingest
 
@@ -208,9 +197,10 @@ def test_policy_of_ingestion_worker(tenant: str, store_actions: set[tuple[str, s
     store_actions.clear()
     assert ingest.handler(work(tenant, "ingest#long#1"), None) == {"batchItemFailures": []}
     assert jobs.require("long").status == "done"
-    assert store_actions == allowed("workers-ingest")
+    assert store_actions == table_actions("workers-ingest")
 
 
+@measures("workers-index_documents")
 def test_policy_of_document_index_worker(tenant: str, store_actions: set[tuple[str, str]]) -> None:
     from workers import index_documents
 
@@ -222,9 +212,10 @@ def test_policy_of_document_index_worker(tenant: str, store_actions: set[tuple[s
         keys = {"pk": {"S": f"{tenant}#document#{name}"}, "sk": {"S": "document"}}
         record = {"eventID": "1", "eventName": "MODIFY", "dynamodb": {"Keys": keys, "SequenceNumber": "1"}}
         assert index_documents.handler({"Records": [record]}, None) == {"batchItemFailures": []}
-    assert store_actions == allowed("workers-index_documents")
+    assert store_actions == table_actions("workers-index_documents")
 
 
+@measures("workers-index_knowledge")
 def test_policy_of_collection_index_worker(tenant: str, store_actions: set[tuple[str, str]]) -> None:
     from workers import index_knowledge
 
@@ -244,4 +235,4 @@ def test_policy_of_collection_index_worker(tenant: str, store_actions: set[tuple
     gone = collections.delete("notes")
     store_actions.clear()
     assert index_knowledge.handler(work(tenant, f"purge#{gone.id}"), None) == {"batchItemFailures": []}
-    assert needed | store_actions == allowed("workers-index_knowledge")
+    assert needed | store_actions == table_actions("workers-index_knowledge")

@@ -17,7 +17,8 @@ from shared.services import experience_index
 from tests.helpers.dynamodb_requests import answer_operation, intercept_requests
 from tests.helpers.experience_client import call_successfully, submit_experience
 from tests.helpers.mcp_events import event
-from tests.integration.iam.test_policies import allowed
+from tests.helpers.measured_policies import measures
+from tests.helpers.template import table_actions
 from workers import count_queries, index_experiences
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def stream_of(pk: str, sk: str) -> dict[str, Any]:
     return {"Records": [{"eventID": "1", "eventName": "INSERT", "dynamodb": {"Keys": keys, "SequenceNumber": "1"}}]}
 
 
+@measures(*(f"recall_kit-{method}" for method in METHODS))
 @pytest.mark.parametrize("method", sorted(METHODS))
 def test_policy_allows_exactly_the_actions_used(store: str, method: str, store_actions: set[tuple[str, str]]) -> None:
     own_words = " ".join(uuid4().hex for _ in range(12))
@@ -56,7 +58,7 @@ def test_policy_allows_exactly_the_actions_used(store: str, method: str, store_a
     caller, params = METHODS[method]
     store_actions.clear()
     call_successfully(method, caller, **params(first if method == "restore_experience" else id_))
-    assert store_actions == allowed(f"recall_kit-{method}") - {WITH_A_KEY}
+    assert store_actions == table_actions(f"recall_kit-{method}") - {WITH_A_KEY}
 
 
 @pytest.mark.parametrize("method", ["query_experiences", "submit_experience", "get_experience"])
@@ -73,9 +75,10 @@ def test_function_verifies_the_callers_key(
     handler = importlib.import_module(f"recall_kit.{method}").handler
     assert handler(event({}, authorization=f"Bearer {text}"), None)["statusCode"] == 400
     assert store_actions == {WITH_A_KEY}
-    assert WITH_A_KEY in allowed(f"recall_kit-{method}")
+    assert WITH_A_KEY in table_actions(f"recall_kit-{method}")
 
 
+@measures("workers-index_experiences")
 def test_policy_of_experience_index_worker(
     store: str, store_actions: set[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,9 +91,10 @@ def test_policy_of_experience_index_worker(
         id_ = submit_experience("Yarn workspace is not hoisted", "Modules are doubled.")
     store_actions.clear()
     assert index_experiences.handler(stream_of(f"content#{id_[:2]}", id_), None) == {"batchItemFailures": []}
-    assert store_actions == allowed("workers-index_experiences")
+    assert store_actions == table_actions("workers-index_experiences")
 
 
+@measures("workers-count_queries")
 def test_policy_of_count_worker(store: str, store_actions: set[tuple[str, str]]) -> None:
     submit_experience("Mercurial clone stalls", "It stalls.")
     kept: list[tuple[str, str]] = []
@@ -104,5 +108,5 @@ def test_policy_of_count_worker(store: str, store_actions: set[tuple[str, str]])
         assert call_successfully("query_experiences", keywords="mercurial clone stalls")["experiences"]
     store_actions.clear()
     assert count_queries.handler(stream_of(*kept[0]), None) == {"batchItemFailures": []}
-    assert store_actions == allowed("workers-count_queries")
+    assert store_actions == table_actions("workers-count_queries")
     assert Table(table).get(*kept[0]) is None

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infra.deploy.reference import ANSWERS, PAGES, method_sections
-from shared.rpc.catalogue import FILE, catalogue
-from shared.rpc.mcp_catalog import FILE as MCP_FILE
+from infra.deploy.generate import reference_sections
+from infra.deploy.reference import ANSWERS, PAGES
+from shared.rpc.catalogue import catalogue
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,7 +18,7 @@ RESULTS = {each.function: each.result for each in catalogue().methods.values()}
 
 
 def test_every_field_of_every_method_has_a_description() -> None:
-    sections = method_sections(json.loads(FILE.read_text()), json.loads(MCP_FILE.read_text()))
+    sections = reference_sections()
     lines = [line for page in sections.values() for line in page]
     assert [line for line in lines if line.startswith("| `") and line.endswith("|  |")] == []
     assert set(sections) <= set(PAGES.glob("*.md"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ import pytest
 from infra.local.template import FILE
 from shared.rpc.catalogue import catalogue
 from tests.helpers.template import BY_NAME, FUNCTIONS, LAMBDAS, LOGS, METHODS, RESOURCES, function_name
+
+LAMBDA_NAME_CHARACTERS = 64
+LONGEST_STACK_NAME = 28
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -29,6 +33,14 @@ def test_each_server_function_is_a_method() -> None:
     servers = {name.replace("-", "_") for name in catalogue().servers}
     deployed = {name for name in BY_NAME if name.partition("-")[0] in servers}
     assert deployed == {entry.function for entry in catalogue().methods.values()}
+
+
+def test_function_names_fit_behind_the_longest_stack_name() -> None:
+    longest = max(len(f"-{name}") for name in BY_NAME)
+    assert LONGEST_STACK_NAME + longest <= LAMBDA_NAME_CHARACTERS
+    documented = re.search(r"at most (\d+) characters", (FILE.parent / "docs" / "deploying.md").read_text())
+    assert documented
+    assert int(documented[1]) == LONGEST_STACK_NAME
 
 
 def test_handlers_and_modules_match() -> None:

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from endpoints import device_mcp
 from shared.rpc.catalogue import catalogue
 from shared.rpc.mcp_catalog import mcp_catalog
-from tests.helpers.template import BY_NAME, LAMBDAS, METHODS, PARAMETERS, TEMPLATE, actions, statements
+from tests.helpers.template import (
+    BY_NAME,
+    LAMBDAS,
+    METHODS,
+    PARAMETERS,
+    RESOURCES,
+    TEMPLATE,
+    actions,
+    managed_policies,
+    statements,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,6 +36,23 @@ OF_DEVICES = {
     "iot:GetConnection": "client/*",
     "iot:SendDirectMessage": "client/*",
 }
+MAX_MANAGED_POLICIES = 10
+"""IAM's limit for one role."""
+FUNCTION_ARN = "arn:${AWS::Partition}:lambda:${AWS::Region}:${AWS::AccountId}:function:${AWS::StackName}-"
+PUBLIC_ENDPOINTS = ("endpoints-recall_kit_mcp",)
+
+
+def test_managed_policies_are_shared_and_follow_their_condition() -> None:
+    attached = [each for properties in LAMBDAS.values() for each in managed_policies(properties).items()]
+    declared = {
+        name: resource.get("Condition")
+        for name, resource in RESOURCES.items()
+        if resource["Type"] == "AWS::IAM::ManagedPolicy"
+    }
+    assert set(attached) == set(declared.items())
+    assert min(Counter(name for name, _ in attached).values()) > 1
+    # AWSLambdaBasicExecutionRole and the policy for X-Ray or a stream come from SAM.
+    assert max(len(managed_policies(properties)) for properties in LAMBDAS.values()) <= MAX_MANAGED_POLICIES - 3
 
 
 @pytest.mark.parametrize("logical", sorted(LAMBDAS))
@@ -34,6 +62,8 @@ def test_policies_have_no_wildcards(logical: str) -> None:
         named = statement["Resource"]
         if actions(statement) == ["bedrock:Rerank"]:
             continue  # knows no resources; the model that it calls is named in a statement of its own
+        if actions(statement) == ["lambda:InvokeFunction"]:
+            continue  # tested below
         for resource in named if isinstance(named, list) else [named]:
             beginning = OF_DEVICES.get(actions(statement)[0], "")
             assert "*" not in json.dumps(resource).replace(f':{beginning}"', "" if beginning else ':"')
@@ -88,24 +118,51 @@ def test_searching_functions_may_invoke_models() -> None:
         assert "ModelKeySecret" in granted(logical, "secretsmanager:GetSecretValue")
 
 
+def invocable(function: str) -> list[dict[str, Any]]:
+    """The resources of a function's permission to invoke others."""
+    invoking = [each for each in statements(BY_NAME[function][1]) if "lambda:InvokeFunction" in actions(each)]
+    return [arn for statement in invoking for arn in statement["Resource"]]
+
+
 def callable_from(function: str) -> set[str]:
     """The functions that `function` may call."""
-    invoking = [each for each in statements(BY_NAME[function][1]) if "lambda:InvokeFunction" in actions(each)]
-    return {arn["Fn::GetAtt"][0] for statement in invoking for arn in statement["Resource"]}
+    return {name for arn in invocable(function) for name, (logical, _) in BY_NAME.items() if names(arn, name, logical)}
+
+
+def names(arn: dict[str, Any], function: str, logical: str) -> bool:
+    """Whether `arn` is the function's, or a prefix that its name begins with."""
+    if "Fn::GetAtt" in arn:
+        return bool(arn["Fn::GetAtt"] == [logical, "Arn"])
+    assert arn["Fn::Sub"].endswith("-*")
+    return f"{FUNCTION_ARN}{function}".startswith(arn["Fn::Sub"].removesuffix("*"))
 
 
 def functions_of(methods: Iterable[str]) -> set[str]:
-    return {BY_NAME[catalogue().methods[name].function][0] for name in methods}
+    return {catalogue().methods[name].function for name in methods}
+
+
+def test_invocation_by_prefix_is_for_endpoints_behind_credentials() -> None:
+    """A prefix ends with a server's name, so that it covers methods and nothing else."""
+    servers = {name.replace("-", "_") for name in catalogue().servers}
+    for function in BY_NAME:
+        prefixes = {arn["Fn::Sub"] for arn in invocable(function) if "Fn::Sub" in arn}
+        assert prefixes <= {f"{FUNCTION_ARN}{server}-*" for server in servers}
+        assert not prefixes or (function.startswith("endpoints-") and function not in PUBLIC_ENDPOINTS)
 
 
 def test_jsonrpc_endpoint_may_invoke_exactly_all_methods() -> None:
     assert callable_from("endpoints-jsonrpc") == functions_of(METHODS)
 
 
-def test_mcp_endpoint_may_invoke_exactly_its_tools() -> None:
+def test_mcp_endpoint_may_invoke_its_tools() -> None:
     reached = {tool.method for tool in mcp_catalog().tools}
     reached |= {method for each in mcp_catalog().resources for method in (each.read, each.listing) if method}
-    assert callable_from("endpoints-mcp") == functions_of(reached)
+    assert functions_of(reached) <= callable_from("endpoints-mcp") <= functions_of(METHODS)
+
+
+def test_actions_endpoint_may_invoke_exactly_agent_data() -> None:
+    own = [name for name in METHODS if name.startswith("agent-data/")]
+    assert callable_from("endpoints-actions") == functions_of(own)
 
 
 def test_public_mcp_endpoint_may_invoke_exactly_recall_kit_tools() -> None:

@@ -1,0 +1,17 @@
+"""Every policy is measured: a new function needs a scenario."""
+
+from __future__ import annotations
+
+from shared.rpc.catalogue import catalogue
+from tests.helpers.measured_policies import MEASURED
+from tests.helpers.template import BY_NAME, table_actions
+from tests.integration.devices import test_iam_policies
+from tests.integration.iam import test_policies, test_recall_kit_policies
+
+MEASURING = (test_policies, test_recall_kit_policies, test_iam_policies)
+"""Imported, they record in MEASURED the functions that they measure."""
+
+
+def test_every_method_and_every_table_user_is_measured() -> None:
+    methods = {entry.function for entry in catalogue().methods.values()}
+    assert methods | {name for name in BY_NAME if table_actions(name)} == MEASURED, MEASURING
