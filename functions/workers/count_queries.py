@@ -20,7 +20,7 @@ from shared.telemetry import correlation_id_from, observe
     timeout=300,
     stream=TableStream(
         table="Experiences",
-        filters=(change("INSERT", pk={"prefix": keys.SERVED}),),
+        filters=(change("INSERT", pk={"prefix": keys.QUERY_RESULT}),),
         batch_size=100,
         max_age=INDEX_RECOVERY_SECONDS,
     ),
