@@ -47,7 +47,7 @@ def prepare(
 
 
 def point_at_store(url: str) -> None:
-    """Make every function use the store at `url`, whatever else is configured: never a real account by accident."""
+    """Make every function use the store at `url`, even if another is configured: never a real account by accident."""
     os.environ["AWS_ENDPOINT_URL_DYNAMODB"] = os.environ["AWS_ENDPOINT_URL_DYNAMODB_STREAMS"] = url
     os.environ["AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"] = "false"
     _bypass_proxy(str(urlsplit(url).hostname))

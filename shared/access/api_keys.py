@@ -8,11 +8,12 @@ import re
 import secrets
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal
 
 from shared.access import keys
 from shared.access.models import Identity
+from shared.clock import iso_time
 from shared.dynamodb import ConditionFailed, Keys, Write
 from shared.rpc.caller import Caller
 from shared.rpc.errors import NotFound, NotSignedIn
@@ -67,7 +68,7 @@ class ApiKeys:
     ) -> tuple[ApiKey, str]:
         """Create a key. Return it and its text, which is not stored; its `name` is the `sub` of its callers."""
         key_id, secret = secrets.token_hex(8), secrets.token_hex(32)
-        now = datetime.fromtimestamp(self._clock(), UTC)
+        now = self._clock()
         item = {
             "pk": keys.PARTITION,
             "sk": key_id,
@@ -75,10 +76,10 @@ class ApiKeys:
             "role": role,
             "name": name or f"key-{key_id}",
             "secret_hash": _hash(secret),
-            "created_at": _iso(now),
+            "created_at": iso_time(now),
         }
         if expires_in is not None:
-            item["expires_at"] = _iso(now + expires_in)
+            item["expires_at"] = iso_time(now + expires_in.total_seconds())
         self._table.write(Write("Put", item, condition="attribute_not_exists(pk)"))
         return _key(item), f"{PREFIX}{key_id}_{secret}"
 
@@ -95,7 +96,7 @@ class ApiKeys:
             {"pk": keys.PARTITION, "sk": key_id},
             expression="SET revoked_at = if_not_exists(revoked_at, :now)",
             condition="attribute_exists(pk)",
-            values={":now": _iso(datetime.fromtimestamp(self._clock(), UTC))},
+            values={":now": iso_time(self._clock())},
         )
         try:
             if not _ID.fullmatch(key_id):
@@ -133,7 +134,3 @@ def _key(item: Item) -> ApiKey:
 
 def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode("ascii")).hexdigest()
-
-
-def _iso(moment: datetime) -> str:
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

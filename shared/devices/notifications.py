@@ -7,9 +7,9 @@ import json
 import random
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from shared.clock import iso_time
 from shared.devices import keys
 from shared.dynamodb import Keys, Write
 from shared.rpc import cursor as cursors
@@ -99,5 +99,5 @@ class Notifications:
 
 def _notification(item: Item) -> StoredNotification:
     at_ms = int(item["sk"].removeprefix(keys.NOTIFICATION).partition("#")[0])
-    at = datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    at = iso_time(at_ms / 1000)
     return StoredNotification(item["method"], json.loads(item["params"]), at)

@@ -6,9 +6,9 @@ import hashlib
 import hmac
 import secrets
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Literal
 
+from shared.clock import now
 from shared.config import config
 from shared.devices import keys
 from shared.devices.ids import may_be_device, may_be_registered
@@ -128,7 +128,7 @@ class DeviceRegistry:
             {"pk": keys.devices(tenant_id or ""), "sk": device_id},
             expression="SET revoked_at = if_not_exists(revoked_at, :now)",
             condition="attribute_exists(pk)",
-            values={":now": _now()},
+            values={":now": now()},
         )
         try:
             if tenant_id is None:
@@ -188,7 +188,7 @@ def _item(tenant_id: str, device_id: str, name: str, downlink: Downlink) -> Item
         "sk": device_id,
         "name": name,
         "downlink": downlink,
-        "created_at": _now(),
+        "created_at": now(),
     }
 
 
@@ -205,10 +205,6 @@ def _device(tenant_id: str, item: Item) -> RegisteredDevice:
 
 def _hash(password: bytes) -> str:
     return hashlib.sha256(password).hexdigest()
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def devices_table() -> Table:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
+from shared.clock import iso_time
 from shared.devices.mqtt.client_factory import reports_presence
 from shared.devices.registry import Downlink, RegisteredDevice, devices_table
 from shared.devices.sessions import DeviceState, SessionStore
@@ -42,13 +42,9 @@ def device_view(device: RegisteredDevice, state: DeviceState, *, connected: bool
         downlink=device.downlink,
         created_at=device.created_at,
         connected=told if connected is None else connected,
-        changed_at=_iso(presence.changed_at) if presence else None,
+        changed_at=iso_time(presence.changed_at / 1000) if presence else None,
         disconnect_reason=presence.reason or None if presence else None,
         board=session.name if session else None,
         firmware=session.version if session else None,
         session_id=session.id if session else None,
     )
-
-
-def _iso(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

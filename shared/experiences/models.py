@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import AfterValidator, Field
@@ -95,8 +95,3 @@ class Experience:
     def created(self) -> float:
         """The time of creation, in seconds since 1970."""
         return datetime.fromisoformat(self.created_at).timestamp()
-
-
-def now() -> str:
-    """Return the current time in ISO 8601, with milliseconds."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -12,9 +12,9 @@ import uuid
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from shared.clock import now
 from shared.dynamodb import Write, optimistic_retry
 from shared.experiences import keys
-from shared.experiences.models import now
 from shared.rpc.errors import Unavailable
 
 if TYPE_CHECKING:

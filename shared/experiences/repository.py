@@ -6,10 +6,11 @@ import uuid
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from shared.clock import now
 from shared.config import config
 from shared.dynamodb import ConditionFailed, Table, Write, optimistic_retry
 from shared.experiences import keys
-from shared.experiences.models import Experience, ExperienceReport, now
+from shared.experiences.models import Experience, ExperienceReport
 from shared.rpc.errors import NotFound, Unavailable
 
 if TYPE_CHECKING:

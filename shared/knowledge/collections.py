@@ -7,10 +7,11 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from shared.clock import now
 from shared.dynamodb import ConditionFailed, Keys, Write
 from shared.knowledge import keys
 from shared.knowledge.errors import collection_exists, no_collection, nothing_to_search, other_embedding
-from shared.knowledge.models import MAX_NAME, Collection, EmbeddingSpace, now
+from shared.knowledge.models import MAX_NAME, Collection, EmbeddingSpace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

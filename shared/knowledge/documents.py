@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from shared.clock import now
 from shared.dynamodb import ConditionFailed, Keys, Write
 from shared.knowledge import keys
 from shared.knowledge.errors import document_too_large, unreadable
-from shared.knowledge.models import MAX_PATH_BYTES, MAX_TEXT_BYTES, StoredDocument, is_short, now
+from shared.knowledge.models import MAX_PATH_BYTES, MAX_TEXT_BYTES, StoredDocument, is_short
 from shared.knowledge.passages import DocumentRef, Passage
 from shared.knowledge.splitting import split
 from shared.knowledge.text_store import TextStore

@@ -11,10 +11,11 @@ import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from shared.clock import now
 from shared.dynamodb import Keys, Write
 from shared.knowledge import keys
 from shared.knowledge.errors import no_job
-from shared.knowledge.models import DocumentFailure, IngestionTally, NewKnowledgeDocument, now
+from shared.knowledge.models import DocumentFailure, IngestionTally, NewKnowledgeDocument
 from shared.knowledge.text_store import TextStore
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
@@ -140,8 +139,3 @@ class Project:
 def is_short(path: str) -> bool:
     """Whether there may be a document under `path`: a longer one is no key of the table."""
     return len(path.encode("utf-8")) <= MAX_PATH_BYTES
-
-
-def now() -> str:
-    """This moment, as times are given everywhere."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

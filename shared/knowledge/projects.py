@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from shared.clock import now
 from shared.dynamodb import ConditionFailed, Keys, Write
 from shared.knowledge import keys
 from shared.knowledge.errors import no_project, not_linked, project_exists
-from shared.knowledge.models import Project, now
+from shared.knowledge.models import Project
 from shared.rpc.errors import Unavailable
 
 if TYPE_CHECKING:

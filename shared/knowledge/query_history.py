@@ -7,9 +7,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from shared.clock import now
 from shared.dynamodb import Keys, Write
 from shared.knowledge import keys
-from shared.knowledge.models import now
 from shared.rpc import cursor as cursors
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import secrets
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
+from shared.clock import now
 from shared.dynamodb import ConditionFailed, Keys, Table, Write, optimistic_retry
 from shared.memory import keys
 from shared.rpc import cursor as cursors
@@ -181,11 +181,6 @@ class Conversations:
 
     def _header_key(self, conversation_id: str) -> dict[str, str]:
         return {"pk": keys.conversation(self.tenant_id, conversation_id), "sk": keys.HEADER}
-
-
-def now() -> str:
-    """Return the current time in ISO 8601, with milliseconds."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _new_generation() -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from shared.clock import now
 from shared.dynamodb import Keys, Write
 from shared.memory import keys
-from shared.memory.conversations import now
 from shared.memory.models import ChatMessage, ConversationSummary, MessagePage, OldMessages
 from shared.rpc import cursor as cursors
 from shared.rpc.response_size import SizeBudget, take_page

@@ -33,7 +33,7 @@ class Scan:
     kind: Literal["file", "folder", "absent"]
     recursive: bool = True
     is_whole: bool = False
-    """Whether the scan covers its whole root."""
+    """True if the scan covers its whole root."""
     files: list[RootedPath] = field(default_factory=list)
     failures: list[DocumentFailure] = field(default_factory=list)
     unlisted: list[str] = field(default_factory=list)

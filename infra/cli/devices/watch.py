@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal
+
+from shared.clock import now
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,15 +74,15 @@ class DeviceWatcher:
         before = self._known.get(device_id)
         newest = before.newest if before else None
         told = self._told(device_id, newest)
-        now = _DeviceState(device.get("connected"), device.get("session_id"), told[0] if told else newest)
-        self._known[device_id] = now
+        state = _DeviceState(device.get("connected"), device.get("session_id"), told[0] if told else newest)
+        self._known[device_id] = state
         if before is None:
             return
-        if before.connected != now.connected:
-            kind: Kind = "connected" if now.connected else "disconnected"
-            yield DeviceEvent(device.get("changed_at") or _now(), device_id, kind, _of(device, "disconnect_reason"))
-        if before.session_id != now.session_id:
-            yield DeviceEvent(_now(), device_id, "session", _of(device, "session_id", "board", "firmware"))
+        if before.connected != state.connected:
+            kind: Kind = "connected" if state.connected else "disconnected"
+            yield DeviceEvent(device.get("changed_at") or now(), device_id, kind, _of(device, "disconnect_reason"))
+        if before.session_id != state.session_id:
+            yield DeviceEvent(now(), device_id, "session", _of(device, "session_id", "board", "firmware"))
         for each in reversed(told):
             yield DeviceEvent(each["at"], device_id, "notification", _of(each, "method", "params"))
 
@@ -105,7 +106,3 @@ def list_devices(ask: DeviceServerClient) -> list[dict[str, Any]]:
 
 def _of(whole: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: whole[name] for name in names if whole.get(name) is not None}
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

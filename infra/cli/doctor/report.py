@@ -70,7 +70,7 @@ class CheckReport:
 
     @property
     def healthy(self) -> bool:
-        """Whether no check failed."""
+        """True if no check failed."""
         return all(each.state != "wrong" for each in self.results)
 
     def _add(self, result: CheckResult) -> None:

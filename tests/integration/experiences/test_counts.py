@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from recall_kit import query_experiences
-from shared.experiences.models import now
+from shared.clock import now
 from shared.experiences.query_counts import QueryCounts
 from shared.experiences.repository import experiences_table
 from shared.services.experience_index import refresh_counts

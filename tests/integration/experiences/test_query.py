@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from shared.clock import now
 from shared.experiences import repository as stored_experiences
-from shared.experiences.models import now
 from shared.experiences.query_counts import QueryCounts
 from shared.experiences.repository import experiences_table
 from shared.knowledge import exhaustive_search
