@@ -15,6 +15,7 @@ from mcp_types import CallToolRequestParams
 from api.mcp_server import VERSION, server_for_catalog
 from api.mcp_transport import McpTransport
 from endpoints import mcp
+from shared.rpc import invoke
 from shared.rpc.mcp_catalog import mcp_catalog
 from tests.helpers.mcp_events import (
     HANDSHAKE,
@@ -164,3 +165,29 @@ def test_many_events_then_fifty_at_once(transport: McpTransport) -> None:
         assert all(pool.map(answered, range(50)))
     assert alone.capacity <= 50
     alone.close()
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_too_large_answer_becomes_an_error_of_the_protocol(
+    transport: McpTransport, revision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A result that fits into the function's answer, but not with its escapes into the endpoint's, is refused."""
+    answers: list[bytes] = []
+
+    def large(_function: str, _payload: bytes) -> bytes:
+        answers.append(b'{"result": {"contents": [{"uri": "memory://c", "text": "%s"}]}}' % (b'\\"' * 2_000_000))
+        return answers[-1]
+
+    monkeypatch.setattr(invoke, "_transport", [large])
+    arguments = {"conversation_id": "c"}
+    call = request_event("tools/call", revision, name="memory_get_all_messages", arguments=arguments)
+    response = mcp.handle_message(call, transport)
+    message = response_message(response)
+    if revision == MODERN:
+        assert message["result"]["isError"] is True
+        assert message["result"]["structuredContent"]["code"] == "TOO_LARGE"
+    else:
+        assert (message["error"]["code"], message["error"]["data"]["code"]) == (413, "TOO_LARGE")
+    read = request_event("resources/read", revision, uri="memory://conversation/c")
+    assert response_message(mcp.handle_message(read, transport))["error"]["data"]["code"] == "TOO_LARGE"
+    assert len(answers) == 2  # neither method was called again
