@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Annotated, Final
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Final
 
 from shared.config import config
 from shared.documents.idempotency import WriteRequest
@@ -15,7 +13,7 @@ from shared.documents.queries import DocumentQueries
 from shared.documents.unit_of_work import UnitOfWork
 from shared.dynamodb import Table
 from shared.rpc.mcp_catalog import McpResource
-from shared.rpc.method import WHOLE, Params, RequestId
+from shared.rpc.method import Params, RequestId
 from shared.telemetry import current_correlation_id
 
 if TYPE_CHECKING:
@@ -70,13 +68,3 @@ def unit_of_work(caller: Caller) -> UnitOfWork:
 def document_queries(caller: Caller) -> DocumentQueries:
     """Return read access to the documents of the caller's tenant."""
     return DocumentQueries(Table(config().documents_table), caller.tenant_id)
-
-
-Cursor = Annotated[str, Field(min_length=1, max_length=4096)]
-
-
-class DocumentPageParams(Params):
-    """Parameters of a paged list."""
-
-    limit: Annotated[int, Field(ge=1, le=1000), WHOLE] = 100
-    cursor: Cursor | None = None

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from agent_data import DocumentPageParams, document_queries
+from agent_data import document_queries
 from api.deployment import lambda_function, table
 from api.handler import Caller, method
 from shared.documents.models import ChildPage, ParentId
+from shared.rpc.cursor import PageParams
 from shared.rpc.errors import NotFound
 from shared.rpc.mcp_catalog import McpTool
 
 
-class ListChildren(DocumentPageParams):
+class ListChildren(PageParams):
     """The parent; 'root' is the top of the tree."""
 
     parent_id: ParentId = "root"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from pydantic import Field
 
 from shared.devices.registry import registry
-from shared.rpc.method import WHOLE, Params
+from shared.rpc.method import Params
 from shared.ttl_cache import TtlCache
 
 if TYPE_CHECKING:
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from shared.rpc.caller import Caller
 
 DeviceId = Annotated[str, Field(min_length=1, max_length=128, examples=["esp32-7c9ebd"])]
-Limit = Annotated[int, Field(ge=1, le=1000), WHOLE]
-Cursor = Annotated[str, Field(min_length=1, max_length=4096)]
 
 _RECENT_SECONDS: Final = 10.0
 _recent_devices: Final[TtlCache[tuple[str, str], RegisteredDevice]] = TtlCache(_RECENT_SECONDS)
@@ -26,13 +24,6 @@ class DeviceParams(Params):
     """Parameters that name a device."""
 
     device_id: DeviceId
-
-
-class DevicePageParams(Params):
-    """Which part of a list."""
-
-    limit: Limit = 100
-    cursor: Cursor | None = None
 
 
 def require_device(caller: Caller, device_id: str) -> RegisteredDevice:

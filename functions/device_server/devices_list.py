@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from api.deployment import lambda_function, table
 from api.handler import Caller, method
-from device_server import DevicePageParams
 from shared.devices.registry import devices_table, registry
 from shared.devices.schemas import DeviceView, device_view
 from shared.devices.sessions import read_all
+from shared.rpc.cursor import PageParams
 from shared.rpc.mcp_catalog import McpTool
 
 
@@ -33,7 +33,7 @@ class DevicePage:
         "call again with it as 'cursor'.",
     ),
 )
-def handler(params: DevicePageParams, caller: Caller) -> DevicePage:
+def handler(params: PageParams, caller: Caller) -> DevicePage:
     """List devices by id."""
     devices, more = registry().page(caller.tenant_id, params.limit, params.cursor)
     states = read_all(devices_table(), caller.tenant_id, [each.id for each in devices])

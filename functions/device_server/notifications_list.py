@@ -6,14 +6,15 @@ from dataclasses import dataclass
 
 from api.deployment import lambda_function, table
 from api.handler import Caller, method
-from device_server import DevicePageParams, DeviceParams, require_device
+from device_server import DeviceParams, require_device
 from shared.devices.notifications import Notifications, StoredNotification
 from shared.devices.registry import devices_table
+from shared.rpc.cursor import PageParams
 from shared.rpc.errors import NotFound
 from shared.rpc.mcp_catalog import McpTool
 
 
-class ListNotifications(DeviceParams, DevicePageParams):
+class ListNotifications(DeviceParams, PageParams):
     """Whose notifications, and which part of them."""
 
 

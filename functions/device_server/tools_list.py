@@ -7,15 +7,16 @@ from typing import Any
 
 from api.deployment import DEVICE_MESSAGES, lambda_function, table
 from api.handler import Caller, method
-from device_server import DevicePageParams, DeviceParams, require_device
+from device_server import DeviceParams, require_device
 from shared.devices.mqtt.client_factory import device_client
 from shared.rpc import cursor as cursors
+from shared.rpc.cursor import PageParams
 from shared.rpc.errors import NotFound, OutOfTime, ToolFailed, Unavailable
 from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.response_size import MAX_PAGE_BYTES, answer_bytes
 
 
-class ListTools(DeviceParams, DevicePageParams):
+class ListTools(DeviceParams, PageParams):
     """Whose tools; those that the device lists for its owner alone only where they are asked for."""
 
     with_user_tools: bool = False

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Final
 
 from shared.config import config
 from shared.dynamodb import Table
 from shared.memory.conversations import Conversations
 from shared.memory.models import ConversationId
+from shared.rpc.cursor import Cursor, Limit
 from shared.rpc.mcp_catalog import McpPrompt, McpPromptArgument, McpResource
-from shared.rpc.method import WHOLE, Params
+from shared.rpc.method import Params
 
 if TYPE_CHECKING:
     from shared.rpc.caller import Caller
@@ -69,12 +68,6 @@ class ConversationParams(Params):
 def conversations(caller: Caller) -> Conversations:
     """Return the conversations of the caller's tenant."""
     return Conversations(Table(config().memory_table), caller.tenant_id)
-
-
-Limit = Annotated[int, Field(ge=1, le=1000), WHOLE]
-
-
-Cursor = Annotated[str, Field(min_length=1, max_length=4096)]
 
 
 class MessagePageParams(ConversationParams):

@@ -9,15 +9,14 @@ from urllib.parse import quote
 from pydantic import Field
 
 from api.deployment import lambda_function, table
-from api.handler import Caller, Params, method
-from memory_server import URI, Cursor, Limit, conversations
+from api.handler import Caller, method
+from memory_server import URI, conversations
+from shared.rpc.cursor import PageParams
 
 
-class ListResources(Params):
+class ListResources(PageParams):
     """A page of the list, optionally restricted to ids with a prefix."""
 
-    limit: Limit = 100
-    cursor: Cursor | None = None
     prefix: Annotated[str, Field(max_length=200)] = ""
 
 

@@ -11,9 +11,10 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from api.deployment import lambda_function, table
 from api.handler import Caller, Params, method
-from memory_server import URI, Cursor, Limit, conversations
+from memory_server import URI, conversations
 from shared.memory.message_history import MessageHistory
 from shared.memory.models import ConversationId
+from shared.rpc.cursor import Cursor, Limit
 from shared.rpc.errors import NotFound
 from shared.rpc.mcp_resource import ResourceContents, Uri
 from shared.rpc.response_size import SizeBudget

@@ -13,11 +13,11 @@ from research_agent import collections, documents, projects
 from shared.knowledge.errors import collection_incomplete
 from shared.knowledge.index import knowledge_index
 from shared.knowledge.models import Collection, CollectionType, Name
-from shared.knowledge.params import Cursor, Limit
 from shared.knowledge.rendering import render_collections
 from shared.knowledge.responses import CollectionAction, CollectionInfo, CollectionsResult
 from shared.knowledge.space import current_space
 from shared.rpc import cursor as cursors
+from shared.rpc.cursor import Cursor, Limit
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from shared.rpc.mcp_catalog import McpTool
 

@@ -13,8 +13,8 @@ from api.handler import Caller, Params, method
 from research_agent import COLLECTIONS_URI, QUERIES_URI, knowledge_table, manage_collections
 from research_agent.manage_collections import ManageCollections
 from shared.knowledge.models import Name
-from shared.knowledge.params import Cursor, Limit
 from shared.knowledge.query_history import QueryHistory
+from shared.rpc.cursor import Cursor, Limit
 from shared.rpc.errors import NotFound
 from shared.rpc.mcp_resource import ResourceContents, Uri
 from shared.rpc.strict_json import compact

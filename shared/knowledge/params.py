@@ -6,12 +6,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from shared.rpc.method import WHOLE
-
 Names = Annotated[str, Field(max_length=4096, examples=["notes, papers"])]
 """Names of collections, parted by commas."""
-Limit = Annotated[int, Field(ge=1, le=1000), WHOLE]
-Cursor = Annotated[str, Field(min_length=1, max_length=4096)]
 NOT_BLANK: Final[dict[str, Any]] = {"pattern": r"\S"}
 """Says in a schema what is refused with one of the seed's own codes."""
 

@@ -1,12 +1,25 @@
-"""Opaque cursors of paged lists."""
+"""Pages of lists: their parameters, and opaque cursors."""
 
 from __future__ import annotations
 
 import base64
 import json
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from shared.rpc.errors import FieldProblem, InvalidParams
+from shared.rpc.method import WHOLE, Params
+
+Limit = Annotated[int, Field(ge=1, le=1000), WHOLE]
+Cursor = Annotated[str, Field(min_length=1, max_length=4096)]
+
+
+class PageParams(Params):
+    """Parameters of a paged list."""
+
+    limit: Limit = 100
+    cursor: Cursor | None = None
 
 
 def encode(*position: str | int) -> str:
