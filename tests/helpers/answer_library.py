@@ -1,4 +1,4 @@
-"""A small library for tests, questions that it answers, and short words for what an answer says."""
+"""A small library of documents for tests, the questions it answers, and helpers to read the answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 Ask = Any
-"""Asks, as a caller of `query_knowledge` does."""
+"""A function that calls `query_knowledge`."""
 DOCUMENTS: Final = {
     "doc-pf-032": (
         "# Khởi tạo hạ tầng PF\n\nCác bước khởi tạo hạ tầng PF:\n\n1. Bước 1: Active PF envelope bằng `pf init`.\n"
@@ -33,18 +33,18 @@ TRAVEL: Final = "差旅费用什么时候提交？"
 
 
 def write_document(agent: DocumentAgent, document_id: str, body: str, tags: Sequence[str] = ()) -> None:
-    """Let an agent write that document."""
+    """Write a document as an agent."""
     content, metadata = {"mime_type": "text/markdown", "body": body}, {"title": document_id, "tags": list(tags)}
     agent("create_document", document_id=document_id, parent_id="root", content=content, metadata=metadata)
 
 
 def dropped_sources(answer: Any) -> dict[str, str]:
-    """What was dropped, and why."""
+    """Return the dropped sources and the reason for each."""
     degraded = answer["usage"].get("degraded", [])
     assert all(set(each) == {"dropped", "reason", "message"} and each["message"] for each in degraded)
     return {each["dropped"]: each["reason"] for each in degraded}
 
 
 def cited_documents(answer: Any) -> list[str]:
-    """The documents of the context, each once, in order."""
+    """Return the documents of the context, each once, in order."""
     return list(dict.fromkeys(each["document_id"] for each in answer["context"]))

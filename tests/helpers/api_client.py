@@ -1,4 +1,4 @@
-"""Callers of a server that asks for credentials, and the command that makes their keys."""
+"""Clients of a server that requires credentials, and the command that creates their keys."""
 
 from __future__ import annotations
 
@@ -33,38 +33,38 @@ class ApiClient:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What proves who is calling."""
+        """Return the headers that carry the caller's credentials."""
         return {} if self.credential is None else {"authorization": f"Bearer {self.credential}"}
 
     def direct(self, method: str, /, **params: Any) -> tuple[int, Any]:
-        """Status and body of a call to the method's own route."""
+        """Call the method's own route and return status and body."""
         response = self.server.post(f"/{method}", json.dumps(params).encode(), **self.headers)
         return response.status, json.loads(response.data)
 
     def jsonrpc(self, method: str, /, **params: Any) -> tuple[int, Any]:
-        """Status and body of a call through the JSON-RPC door."""
+        """Call through the JSON-RPC endpoint and return status and body."""
         body = {"jsonrpc": "2.0", "method": method, "params": params, "id": 1}
         response = self.server.post("/jsonrpc", json.dumps(body).encode(), **self.headers)
         return response.status, json.loads(response.data)
 
     def action(self, method: str, /, **params: Any) -> tuple[int, Any]:
-        """Status and body of a call of an agent-data method through seed 000's door."""
+        """Call an agent-data method through the actions endpoint and return status and body."""
         return self.act({"action": method.rpartition("/")[2], "payload": params})
 
     def act(self, envelope: dict[str, Any]) -> tuple[int, Any]:
-        """Status and body of seed 000's door."""
+        """Post to the actions endpoint and return status and body."""
         response = self.server.post("/actions", json.dumps(envelope).encode(), **self.headers)
         return response.status, json.loads(response.data)
 
     def result(self, method: str, /, **params: Any) -> Any:
-        """The result of a call that succeeds."""
+        """Return the result of a call that succeeds."""
         status, body = self.direct(method, **params)
         assert status == 200, body
         return body
 
 
 def run_kho(*arguments: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the `kho` command to its end."""
+    """Run the `kho` command and return when it has ended."""
     return subprocess.run(
         [KHO, *arguments],
         capture_output=True,
@@ -76,7 +76,7 @@ def run_kho(*arguments: str, environment: dict[str, str] | None = None) -> subpr
 
 
 def make_key(data: Path, tenant: str, role: str, *options: str) -> dict[str, Any]:
-    """Make a key: by the command where it has options or nobody serves, else by what the command calls."""
+    """Create a key: by the command if there are options or no server runs, else by the function behind the command."""
     running = None if options or not data.exists() else read_server_info(data)
     if running:
         anyone = boto3.Session("local", "local", region_name="us-east-1")

@@ -1,4 +1,4 @@
-"""A deployed stack as AWS tells of it: moto, on loopback."""
+"""A deployed stack as the AWS APIs describe it: moto, on loopback."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "test",
     "AWS_SECRET_ACCESS_KEY": "test",
 }
-_SESSION = boto3.Session("test", "test", region_name="us-east-1")  # no account's
+_SESSION = boto3.Session("test", "test", region_name="us-east-1")  # of no real account
 
 
 @contextmanager
 def running_aws_stack(stack: str, settings: Mapping[str, str], *, dead_letters: int = 0) -> Iterator[str]:
-    """Where AWS answers for `stack`: a table and a queue of dead letters, and a function that has `settings`."""
+    """Yield the AWS endpoint of `stack`: a table, a dead-letter queue, and a function with `settings`."""
     server = ThreadedMotoServer("127.0.0.1", 0)
     server.start()
     host, port = server.get_host_and_port()
@@ -53,7 +53,7 @@ def running_aws_stack(stack: str, settings: Mapping[str, str], *, dead_letters: 
             queues.send_message(QueueUrl=queues.list_queues()["QueueUrls"][0], MessageBody="{}")
         yield url
     finally:
-        urllib3.request("POST", f"{url}/moto-api/reset")  # what it knows is this process's, not this server's
+        urllib3.request("POST", f"{url}/moto-api/reset")  # moto's state is global to this process
         server.stop()
 
 

@@ -1,4 +1,4 @@
-"""A broker and its data plane in a process of their own, at ports that are given, so that they can be killed."""
+"""A broker and its data plane in their own process, at given ports, so that tests can kill them."""
 
 from __future__ import annotations
 

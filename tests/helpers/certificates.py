@@ -1,4 +1,4 @@
-"""Certificates for tests, by an authority that nobody else trusts."""
+"""Certificates for tests, signed by a test authority that no system trusts."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Certificate:
     chain: Path
 
     def serving(self) -> ssl.SSLContext:
-        """What a server of that name encrypts with."""
+        """Return the TLS context of a server of that name."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.chain)
         return context
 
 
 def certify(name: str, folder: Path) -> Certificate:
-    """Make an authority, and have it sign a certificate for `name`."""
+    """Create an authority and let it sign a certificate for `name`."""
     authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "A test's authority")])
     now = datetime.datetime.now(datetime.UTC)

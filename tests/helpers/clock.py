@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Clock:
-    """Seconds, from the moment at which it was made; they pass where the test says so."""
+    """Seconds since creation, which pass only when the test advances them."""
 
     now: float = field(default_factory=time.time)
 

@@ -1,4 +1,4 @@
-"""What the data plane says of what it refuses."""
+"""Error responses of the data plane."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 
 def data_plane_error(call: Any, **arguments: Any) -> tuple[int, str, str]:
-    """The status, the error's name and its message."""
+    """Return the status, the error's name and its message."""
     with pytest.raises(ClientError) as refused:
         call(**arguments)
     answer = refused.value.response

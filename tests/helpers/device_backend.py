@@ -1,4 +1,4 @@
-"""Devices for tests: a broker and its data plane of their own, the backend in this process, and simulated devices."""
+"""Devices for tests: a broker with its data plane, the backend in this process, and simulated devices."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ TIMEOUT_MS = int(CEILING_SECONDS * 1000)
 
 @dataclass
 class DeviceUnderTest:
-    """One simulated device, as the backend meets it; `down` and `up` are what was said."""
+    """One simulated device as the backend sees it. `down` and `up` are the recorded messages."""
 
     home: DeviceBackend
     fleet: Fleet
@@ -75,11 +75,11 @@ class DeviceUnderTest:
 
     @property
     def known(self) -> bool:
-        """Whether the backend has heard of it."""
+        """Return True if the backend knows the device."""
         return registry().known(self.id) is not None
 
     def notifications(self) -> list[StoredNotification]:
-        """What it has told."""
+        """Return the notifications that the device has sent."""
         return Notifications(Table(config().devices_table), self.device.tenant_id, self.id).page(100, None)[0]
 
     @property
@@ -95,31 +95,31 @@ class DeviceUnderTest:
         return list(self.simulated.firmware.runs)
 
     def call(self, name: str, /, timeout_ms: int = TIMEOUT_MS, **arguments: Any) -> DeviceToolResult:
-        """What the backend gives for a call."""
+        """Return the backend's result of a call."""
         return self.home.talks.call(self.device, name, arguments, timeout_ms)
 
     def text(self, name: str, /, **arguments: Any) -> str:
-        """The text that a call gives."""
+        """Return the text of a call's result."""
         said: str = self.call(name, **arguments).content[0]["text"]
         return said
 
     def call_error(self, name: str, /, timeout_ms: int = TIMEOUT_MS, **arguments: Any) -> KhoError:
-        """The error that the backend gives for a call."""
+        """Return the error that the backend raises for a call."""
         with pytest.raises(KhoError) as refusal:
             self.call(name, timeout_ms, **arguments)
         return refusal.value
 
     def tools(self, *, with_user_tools: bool = False) -> list[DeviceTool]:
-        """The tools that the backend tells of."""
+        """Return the tools that the backend lists."""
         return self.home.talks.tools(self.device, with_user_tools=with_user_tools)[1]
 
     def sent(self, method: str) -> list[dict[str, Any]]:
-        """What the device was sent of a method."""
+        """Return the messages of a method that the device has received."""
         payloads = [each["payload"] for each in self.down if each["type"] == "mcp"]
         return [each for each in payloads if each["method"] == method]
 
     def drop(self) -> None:
-        """Have it lose its connection without a word."""
+        """Drop the device's connection without a DISCONNECT."""
         self.fleet.do(self.simulated.vanish)
 
 
@@ -141,7 +141,7 @@ class DeviceBackend:
     def device(
         self, *quirks: Quirk, plain: bool = False, start: bool = True, **about: Any
     ) -> Iterator[DeviceUnderTest]:
-        """A device that is connected; it comes back at once where it is lost."""
+        """Yield a connected device, which reconnects immediately when its connection is lost."""
         options: dict[str, Any] = {
             "reconnect_seconds": (0.05, 0.1),
             "connect_seconds": CEILING_SECONDS,
@@ -157,7 +157,7 @@ class DeviceBackend:
                 one.down.append(json.loads(payload))
                 take(topic, payload)
 
-            one.simulated._take = overhear  # type: ignore[method-assign,assignment]  # it goes on hearing
+            one.simulated._take = overhear  # type: ignore[method-assign,assignment]  # the device still receives the message
             publish = one.simulated._publish
 
             def overhear_too(payload: bytes) -> None:
@@ -178,7 +178,7 @@ def running_device_backend(
     broker_url: str = "",
     clock: Callable[[], float] | None = None,
 ) -> Iterator[DeviceBackend]:
-    """A broker, and a backend that uses it; with the template's rules, workers hear of devices too."""
+    """Yield a broker and a backend that uses it. With the template's rules, the workers receive device events too."""
     broker: AbstractContextManager[LocalIotCore] = (
         use_external(broker_url, BACKEND_TOKEN)
         if broker_url
@@ -190,10 +190,10 @@ def running_device_backend(
 
 @contextmanager
 def device_backend_at(core: LocalIotCore, rules: Sequence[RuleTrigger]) -> Iterator[DeviceBackend]:
-    """A backend that uses a broker, and workers that hear what rules bring of it."""
+    """Yield a backend that uses the broker, and workers that receive what the rules select."""
     with pytest.MonkeyPatch.context() as environment, ExitStack() as stack:
         for name in ("AWS_ENDPOINT_URL_IOT_DATA_PLANE", "KHO_MQTT_URL", "KHO_MQTT_TOKEN"):
-            environment.setenv(name, "")  # so that it is put back
+            environment.setenv(name, "")  # so that monkeypatch restores it
         be_patient(environment)
         configure_functions(core)
         reset_settings()
@@ -209,11 +209,11 @@ def device_backend_at(core: LocalIotCore, rules: Sequence[RuleTrigger]) -> Itera
             stack.callback(RuleDispatcher(rules, core.broker, functions).close)
             if not core.data_plane_url:
                 _wait_until_heard(core)
-        yield DeviceBackend(cast("EmbeddedIotCore", core))  # elsewhere it has less, which those tests do not ask for
+        yield DeviceBackend(cast("EmbeddedIotCore", core))  # other brokers lack attributes that those tests do not use
 
 
 def _wait_until_heard(core: LocalIotCore) -> None:
-    """Return once an external broker brings the rules what devices publish: it does not say when it has subscribed."""
+    """Return once an external broker delivers published messages to the rules: it does not report its subscription."""
     heard = threading.Event()
     stop = core.broker.listen("devices/+/up", lambda _: heard.set())
     with RawMqttClient(int(core.mqtt_url.rpartition(":")[2])) as probe:
@@ -228,13 +228,13 @@ def _wait_until_heard(core: LocalIotCore) -> None:
 
 
 def close_line() -> None:
-    """Close this process's connections: another home may have had its settings read again meanwhile."""
+    """Close this process's connections, because another fixture may have reloaded the settings meanwhile."""
     line = device_client().exchange.line
     assert isinstance(line, MqttTransport)
     line.close()
 
 
 def reset_settings() -> None:
-    """Have this process read its settings again."""
+    """Reload this process's settings."""
     for remembered in (config, device_client, data_plane):
         remembered.cache_clear()

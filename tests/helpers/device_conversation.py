@@ -1,4 +1,4 @@
-"""The backend's side of the talk with one simulated device."""
+"""The backend's side of the conversation with one simulated device."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class DeviceConversation:
-    """One device, and the backend's side of the talk with it, message by message."""
+    """One device and the backend's side of the conversation with it, message by message."""
 
     served: EmbeddedBroker
     fleet: Fleet
@@ -33,30 +33,30 @@ class DeviceConversation:
         return self.fleet.devices[0]
 
     def send(self, envelope: Any) -> None:
-        """Send the device a message, whole."""
+        """Send the device a complete message."""
         payload = envelope if isinstance(envelope, bytes) else json.dumps(envelope).encode()
         device_id = self.device.device_id
         self.served.broker.send_direct_message(device_id, f"devices/{device_id}/down", payload)
 
     def ask(self, method: str, request_id: Any = None, **params: Any) -> Any:
-        """Send a request; its id."""
+        """Send a request and return its id."""
         request_id = next(self.ids) if request_id is None else request_id
         payload = {"jsonrpc": "2.0", "method": method, "params": params, "id": request_id}
         self.send({"session_id": "s", "type": "mcp", "payload": payload})
         return request_id
 
     def raw(self) -> bytes:
-        """The device's next message as it came."""
+        """Return the device's next message as received."""
         return self.heard.get(timeout=CEILING_SECONDS).payload
 
     def reply(self) -> Any:
-        """The JSON-RPC message in the device's next message."""
+        """Return the JSON-RPC message in the device's next message."""
         envelope = json.loads(self.raw())
         assert envelope["type"] == "mcp"
         return envelope["payload"]
 
     def call(self, name: str, **arguments: Any) -> Any:
-        """What the device answers to a call."""
+        """Return the device's reply to a call."""
         request_id = self.ask("tools/call", name=name, arguments=arguments)
         reply = self.reply()
         assert reply["id"] == request_id
@@ -64,7 +64,7 @@ class DeviceConversation:
 
 
 def listed_tool_names(it: DeviceConversation, **params: Any) -> list[list[str]]:
-    """The names of each page of the device's tools."""
+    """Return the tool names on each page of the device's list."""
     pages, cursor = [], ""
     while True:
         it.ask("tools/list", cursor=cursor, **params)

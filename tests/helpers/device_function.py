@@ -1,4 +1,4 @@
-"""The function that calls devices, in a process of its own: a call a line in, an answer a line out."""
+"""The function that calls devices, in its own process: one call a line in, one answer a line out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent that writes documents, and what must be true of a tenant's documents whatever has happened to them."""
+"""An agent that writes documents, and the invariants that a tenant's documents always satisfy."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DocumentAgent:
-    """Calls the functions of agent-data for one tenant; what they refuse is raised."""
+    """A caller of agent-data's functions for one tenant. Errors are raised."""
 
     tenant: str
     sub: str = "agent@example.com"
     labels: tuple[str, ...] = ("cursor",)
 
     def __call__(self, method: str, /, **params: Any) -> Any:
-        """The result of a call."""
+        """Return the result of a call."""
         caller = Caller(self.sub, frozenset(ROLES), self.tenant, self.labels)
         handler = importlib.import_module(f"agent_data.{method}").handler
         call = {"method": method, "params": params, "caller": caller.record(), "correlation_id": "correlated"}
@@ -42,7 +42,7 @@ class DocumentAgent:
         return answer["result"]
 
     def create(self, document_id: str, parent_id: str = "root", body: str = "x", **params: Any) -> Any:
-        """Create a document of which only its place matters."""
+        """Create a document of which only the position matters."""
         content = {"mime_type": "text/plain", "body": body}
         return self("create_document", document_id=document_id, parent_id=parent_id, content=content, **params)
 
@@ -51,19 +51,19 @@ class DocumentAgent:
         return self("move_document", document_id=document_id, new_parent_id=new_parent_id, position=position)
 
     def get(self, document_id: str, **params: Any) -> Any:
-        """A document."""
+        """Return a document."""
         return self("get_document", document_id=document_id, **params)
 
     def children(self, parent_id: str = "root", limit: int = 1000) -> list[str]:
-        """The ids of all children, through as many pages as it takes."""
+        """Return the ids of all children, over as many pages as needed."""
         return [child["document_id"] for child in self.pages("list_children", "children", limit, parent_id=parent_id)]
 
     def history(self, document_id: str) -> list[Any]:
-        """The whole audit log of a document."""
+        """Return the whole audit log of a document."""
         return list(self.pages("document_history", "history", 1000, document_id=document_id))
 
     def pages(self, method: str, things: str, limit: int, **params: Any) -> Iterator[Any]:
-        """What a list holds, through as many pages as it takes."""
+        """Yield the entries of a list, over as many pages as needed."""
         cursor: dict[str, str] = {}
         while True:
             page = self(method, limit=limit, **params, **cursor)
@@ -75,7 +75,7 @@ class DocumentAgent:
 
 
 def stored_items(tenant: str) -> dict[str, dict[str, Item]]:
-    """Every item of a tenant, by partition without the tenant, and by sort key."""
+    """Return every item of a tenant, by partition without the tenant, and by sort key."""
     found: dict[str, dict[str, Item]] = defaultdict(dict)
     for page in Table(config().documents_table).scan(f"{tenant}#"):
         for item in page:
@@ -84,9 +84,9 @@ def stored_items(tenant: str) -> dict[str, dict[str, Item]]:
 
 
 def assert_consistent_tree(tenant: str, *, unfinished: bool = False) -> dict[str, TreePosition]:
-    """A tree without cycles, orphans or lost documents, each whole with its audit log; the positions in it.
+    """Check that no cycle, orphan or lost document exists and that each audit log is complete. Return the positions.
 
-    Where a recursive deletion broke off, and is `unfinished`, some may live below what is deleted.
+    After an interrupted recursive deletion (`unfinished`), live documents may remain below deleted ones.
     """
     partitions = stored_items(tenant)
     now = timestamps.now()
@@ -132,7 +132,7 @@ def assert_consistent_tree(tenant: str, *, unfinished: bool = False) -> dict[str
 
 
 def expect_error(kind: type[KhoError], code: str, call: Callable[..., Any], *args: Any, **params: Any) -> KhoError:
-    """The refusal of a call, which must have this kind and code."""
+    """Return the error of a call, which must have this kind and code."""
     with pytest.raises(kind) as raised:
         call(*args, **params)
     assert raised.value.code == code
@@ -140,7 +140,7 @@ def expect_error(kind: type[KhoError], code: str, call: Callable[..., Any], *arg
 
 
 def create_chain(agent: DocumentAgent, length: int, name: str = "d") -> list[str]:
-    """Documents one below the other."""
+    """Create documents one below the other and return their ids."""
     names = [f"{name}{level}" for level in range(1, length + 1)]
     for parent, child in zip(["root", *names], names, strict=False):
         agent.create(child, parent)

@@ -1,6 +1,6 @@
-"""DuckDuckGo on loopback: a forward proxy with a certificate of its own, which answers with recorded pages.
+"""DuckDuckGo on loopback: a forward proxy with its own certificate that answers with recorded pages.
 
-What it does is decided by the query that it is sent, so that one of them serves every case at once.
+The query selects the behaviour, so that one proxy serves every case concurrently.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PAGES: Final = Path(__file__).parents[1] / "data" / "duckduckgo"
 
 
 class DuckDuckGoProxy(socketserver.ThreadingTCPServer):
-    """The proxy, and what was asked through it."""
+    """The proxy and a record of its requests."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -46,13 +46,13 @@ class DuckDuckGoProxy(socketserver.ThreadingTCPServer):
 
     @property
     def address(self) -> str:
-        """The proxy's address, as the setting takes it."""
+        """Return the proxy's address, as the setting takes it."""
         return f"http://127.0.0.1:{self.server_address[1]}"
 
 
 @contextlib.contextmanager
 def duckduckgo(folder: Path, *, name: str = HOST) -> Iterator[DuckDuckGoProxy]:
-    """Serve until left, with a certificate for `name`."""
+    """Serve inside the block, with a certificate for `name`."""
     certificate = certify(name, folder)
     with DuckDuckGoProxy(certificate) as proxy:
         thread = threading.Thread(target=proxy.serve_forever, name="duckduckgo", args=(0.02,))
@@ -67,7 +67,7 @@ def duckduckgo(folder: Path, *, name: str = HOST) -> Iterator[DuckDuckGoProxy]:
 
 @contextlib.contextmanager
 def listener(converse: Converse) -> Iterator[str]:
-    """A proxy's address behind which `converse` is all that happens."""
+    """Yield the address of a proxy that only runs `converse`."""
     ending = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -89,7 +89,7 @@ def listener(converse: Converse) -> Iterator[str]:
 
 
 def page(name: str) -> bytes:
-    """A recorded page."""
+    """Return a recorded page."""
     return (PAGES / name).read_bytes()
 
 
@@ -112,7 +112,7 @@ class _Conversation(socketserver.BaseRequestHandler):
 
 
 def _read(connection: socket.socket) -> tuple[str, bytes]:
-    """The head and the body of one request."""
+    """Return the head and the body of one request."""
     received = b""
     while b"\r\n\r\n" not in received:
         part = connection.recv(65536)

@@ -1,4 +1,4 @@
-"""The real local store for tests: an engine of its own, with the template's tables."""
+"""The real local store for tests: its own engine, with the template's tables."""
 
 from __future__ import annotations
 

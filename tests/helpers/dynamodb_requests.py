@@ -1,4 +1,4 @@
-"""What is asked of the store, as it goes over the wire: to be looked at, changed, or answered in its place."""
+"""Interception of requests to DynamoDB: tests observe them, change them, or answer them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     Answer = tuple[int, Mapping[str, str], bytes]
 
 Refusal = tuple[int, dict[str, Any]]
-"""A status, and what DynamoDB says with it."""
+"""A status and DynamoDB's error body."""
 
 
 @contextmanager
 def intercept_requests(
     look: Callable[[str, Any], Refusal | None], heard: Callable[[str, Any], None] = lambda _operation, _answer: None
 ) -> Iterator[None]:
-    """Show each request to `look`, which may change or answer it, and each answer to `heard`, which may change it."""
+    """Pass each request to `look`, which may change or answer it, and each answer to `heard`, which may change it."""
     real = SignedServiceClient.request
 
     def request(
@@ -47,5 +47,5 @@ def intercept_requests(
 
 
 def answer_operation(operation: str, answer: Callable[[Any], Refusal | None]) -> Callable[[str, Any], Refusal | None]:
-    """A look at one operation alone."""
+    """Return an interceptor for one operation only."""
     return lambda name, params: answer(params) if name == operation else None

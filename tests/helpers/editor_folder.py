@@ -1,4 +1,4 @@
-"""What stands in the folder that an editor has open, and what of it a collection holds."""
+"""Files in the folder that an editor has open, and the documents that a collection holds of it."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def write_files(folder: Path, files: dict[str, str]) -> None:
 
 
 def sources(session: Editor, query: str, collection: str) -> list[str]:
-    """The documents that a query finds, best first."""
+    """Return the documents that a query finds, best first."""
     found = session.result("query_knowledge_base", query=query, collections=collection)
     return [each["source_document"] for each in found["results"]]
 
 
 def stored_hashes(session: Editor, collection: str) -> dict[str, str]:
-    """The hashes of the documents that a collection holds, by their paths."""
+    """Return the hashes of the documents in a collection, by their paths."""
     info = session.result("manage_collections", action="info", collection_name=collection)
     return {each["path"]: each["hash"] for each in info["documents"]}
 
 
 def address_of(data: Path) -> str:
-    """Where the server that an editor has started on the data folder can be reached."""
+    """Return the address of the server that an editor has started on the data folder."""
     return str(json.loads((data / "serving.json").read_text())["address"])

@@ -1,4 +1,4 @@
-"""The environment as it was before any test set up a store in this process, for commands that tests start."""
+"""The environment before any test set up a store in this process, for commands that tests start."""
 
 from __future__ import annotations
 

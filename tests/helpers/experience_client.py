@@ -1,4 +1,4 @@
-"""Experiences for tests: asked for through the functions' own handlers, and ranked anew from what they answer."""
+"""Calls to recall-kit's handlers, and the documented ranking to compare their results with."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ QueryResult = dict[str, Any]
 
 
 def call_method(method: str, caller: Caller = LOCAL, /, **params: Any) -> Any:
-    """What the function of `recall-kit/{method}` answers to a door."""
+    """Return the response of the function `recall-kit/{method}`."""
     handler = importlib.import_module(f"recall_kit.{method}").handler
     call = {"method": method, "params": params, "caller": caller.record(), "correlation_id": "test-of-recall-kit"}
     return handler(call, None)
 
 
 def call_successfully(method: str, caller: Caller = ANONYMOUS, /, **params: Any) -> Any:
-    """The data of a call that succeeds."""
+    """Return the data of a call that succeeds."""
     answer = call_method(method, caller, **params)
     assert answer["result"]["success"] is True, answer
     return answer["result"]["data"]
 
 
 def submit_experience(title: str, problem: str = "It fails.", solution: str = "Mend it.", **more: Any) -> str:
-    """The id of a new experience."""
+    """Submit an experience and return its id."""
     id_: str = call_successfully(
         "submit_experience", LOCAL, title=title, problem_description=problem, solution=solution, **more
     )["id"]
@@ -35,7 +35,7 @@ def submit_experience(title: str, problem: str = "It fails.", solution: str = "M
 
 
 def query_all_pages(keywords: str, limit: int) -> list[QueryResult]:
-    """Everything that a query finds, page by page."""
+    """Return all results of a query, page by page."""
     found: list[QueryResult] = []
     while page := call_successfully("query_experiences", keywords=keywords, limit=limit, offset=len(found))[
         "experiences"
@@ -45,7 +45,7 @@ def query_all_pages(keywords: str, limit: int) -> list[QueryResult]:
 
 
 def final_score(shown: QueryResult, asked_at: datetime) -> float:
-    """The score by which docs/experiences.md says that a record is ranked."""
+    """Return the score by which docs/experiences.md ranks a record."""
     month = asked_at.astimezone(UTC)
     end = datetime(month.year + month.month // 12, month.month % 12 + 1, 1, tzinfo=UTC)
     age = end - datetime.fromisoformat(shown["created_at"])
@@ -55,7 +55,7 @@ def final_score(shown: QueryResult, asked_at: datetime) -> float:
 
 
 def is_ranked(found: list[QueryResult], asked_at: datetime) -> bool:
-    """Whether records stand in the order of their scores, of equal ones the newer first."""
+    """Return True if records are sorted by score, and by age (newest first) if scores are equal."""
     ranks = [
         (-round(final_score(each, asked_at), 12), -datetime.fromisoformat(each["created_at"]).timestamp())
         for each in found

@@ -1,4 +1,4 @@
-"""Folders to read."""
+"""Folders of files to read."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def write_files(root: Path, *names: str, text: str = "x") -> None:
 
 
 def scanned_names(root: Path, path: str = ".", *, recursive: bool = True) -> list[str]:
-    """What the files of a path are called."""
+    """Return the names of the files below a path."""
     return [each.name for each in scan(Roots([root]), path, recursive=recursive).files]

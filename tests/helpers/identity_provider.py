@@ -1,4 +1,4 @@
-"""An OIDC identity provider on loopback: it publishes what it is told to, and signs what it is given."""
+"""An OIDC identity provider on loopback: it publishes and signs what a test passes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SIGNING: Final = JWSRegistry(algorithms=["RS256", "PS256", "ES256"], strict_chec
 
 
 class IdentityProvider(ThreadingHTTPServer):
-    """The provider, its keys, and what was asked of it."""
+    """The provider, its keys, and a record of its requests."""
 
     daemon_threads = True
 
@@ -37,7 +37,7 @@ class IdentityProvider(ThreadingHTTPServer):
         self.publish()
 
     def publish(self, *more: Any) -> None:
-        """Publish the keys of now, and `more` beside them."""
+        """Publish the current keys, and `more` with them."""
         published = [key.as_dict(private=False) for key in self.keys.values()]
         self.serve("/keys", {"keys": [*published, *more]})
         self.serve("/.well-known/openid-configuration", {"issuer": self.issuer, "jwks_uri": f"{self.issuer}/keys"})
@@ -47,7 +47,7 @@ class IdentityProvider(ThreadingHTTPServer):
         self.pages[path] = (200, {}, json.dumps(content).encode())
 
     def claims(self, **changes: Any) -> dict[str, Any]:
-        """What a good token says, with changes; None leaves a claim out."""
+        """Return the claims of a valid token, with changes. None omits a claim."""
         good = {
             "iss": self.issuer,
             "aud": AUDIENCE,
@@ -59,13 +59,13 @@ class IdentityProvider(ThreadingHTTPServer):
         return {name: value for name, value in (good | changes).items() if value is not None}
 
     def sign(self, claims: dict[str, Any], *, kid: str = "rsa", alg: str = "", **header: Any) -> str:
-        """A token with these claims, signed with one of the keys."""
+        """Return a token with these claims, signed with one of the keys."""
         key = self.keys[kid]
         alg = alg or ("RS256" if isinstance(key, RSAKey) else "ES256")
         return jws.serialize_compact({"alg": alg, "kid": kid, **header}, json.dumps(claims), key, registry=SIGNING)
 
     def token(self, **changes: Any) -> str:
-        """A good token, with changes."""
+        """Return a valid token, with changes."""
         return self.sign(self.claims(**changes))
 
 
@@ -81,28 +81,28 @@ class _Conversation(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
-        # The client may have read enough.
+        # The client may have closed the connection early.
         with contextlib.suppress(ConnectionError):
             self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def rsa_key(kid: str) -> RSAKey:
-    """A new RSA key pair."""
+    """Return a new RSA key pair."""
     return RSAKey.generate_key(2048, {"kid": kid, "use": "sig"})
 
 
 def ec_key(kid: str) -> ECKey:
-    """A new key pair on P-256."""
+    """Return a new key pair on P-256."""
     return ECKey.generate_key("P-256", {"kid": kid, "use": "sig"})
 
 
 def unsigned_token(
     header: dict[str, Any], claims: dict[str, Any], signature: bytes = b"", *, secret: bytes | None = None
 ) -> str:
-    """A token that nobody's key has signed, or one with a MAC under `secret`."""
+    """Return a token without a valid signature, or with a MAC under `secret`."""
     content = f"{encode_part(json.dumps(header).encode())}.{encode_part(json.dumps(claims).encode())}"
     if secret is not None:
         signature = hmac.digest(secret, content.encode(), "sha256")
@@ -110,13 +110,13 @@ def unsigned_token(
 
 
 def encode_part(part: bytes) -> str:
-    """One part of a token."""
+    """Encode one part of a token."""
     return base64.urlsafe_b64encode(part).decode().rstrip("=")
 
 
 @contextlib.contextmanager
 def identity_provider() -> Iterator[IdentityProvider]:
-    """Serve until left."""
+    """Serve inside the block."""
     with IdentityProvider() as provider:
         thread = threading.Thread(target=provider.serve_forever, name="identity-provider", args=(0.02,))
         thread.start()

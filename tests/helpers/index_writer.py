@@ -1,4 +1,4 @@
-"""Index notes without end, saying of each when it is in: for a test that kills this process."""
+"""Index notes without end and report each when it is indexed, for a test that kills this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Policies of IoT Core, as the template has them and as IoT Core evaluates them."""
+"""IoT Core policies as in the template, and IoT Core's evaluation of them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ PSEUDO = {"AWS::Partition": "aws", "AWS::Region": "local", "AWS::AccountId": "00
 
 
 def resolved(value: Any) -> Any:
-    """A policy as CloudFormation hands it to IoT Core."""
+    """Return a policy as CloudFormation passes it to IoT Core."""
     match value:
         case {"Fn::Sub": str(pattern)}:
-            named = re.sub(r"\$\{([^!}]+)\}", lambda found: PSEUDO.get(found[1], "kho"), pattern)
+            named = re.sub(r"\$\{([^!}]+)\}", lambda allowed: PSEUDO.get(found[1], "kho"), pattern)
             return named.replace("${!", "${")
         case dict():
             return {name: resolved(each) for name, each in value.items()}
@@ -28,24 +28,26 @@ def resolved(value: Any) -> Any:
 
 
 def matches(pattern: str, resource: str, variables: dict[str, str]) -> bool:
-    """Whether IoT Core's evaluation finds the resource in the pattern: `*` and `?` are wildcards where the policy has
-    them, not where a variable's value does; `+` and `#` are characters like others; an unknown variable stands for
-    nothing that matches."""
+    """Return True if IoT Core's evaluation matches the resource.
+
+    `*` and `?` are wildcards in the policy but not in a variable's value. `+` and `#` are ordinary characters. An
+    unknown variable matches nothing.
+    """
     parts = re.split(r"\$\{([^}]+)\}", pattern)
-    made = ""
+    regex = ""
     for index, part in enumerate(parts):
         if index % 2:
             if part not in variables:
                 return False
-            made += re.escape(variables[part])
+            regex += re.escape(variables[part])
         else:
-            made += re.escape(part).replace(r"\*", ".*").replace(r"\?", ".")
-    return re.fullmatch(made, resource, re.DOTALL) is not None
+            regex += re.escape(part).replace(r"\*", ".*").replace(r"\?", ".")
+    return re.fullmatch(regex, resource, re.DOTALL) is not None
 
 
 def allows(policy: dict[str, Any], action: str, resource: str, variables: dict[str, str]) -> bool:
-    """Whether the policy allows it; nothing here is ever denied by a statement."""
-    found = False
+    """Return True if the policy allows the action. No statement here denies anything."""
+    allowed = False
     for statement in policy["Statement"]:
         assert statement["Effect"] == "Allow"
         actions, resources = (
@@ -54,5 +56,5 @@ def allows(policy: dict[str, Any], action: str, resource: str, variables: dict[s
         met = all(
             variables.get(name) == value for name, value in statement.get("Condition", {}).get("Bool", {}).items()
         )
-        found |= met and action in actions and any(matches(each, resource, variables) for each in resources)
-    return found
+        allowed |= met and action in actions and any(matches(each, resource, variables) for each in resources)
+    return allowed

@@ -1,4 +1,4 @@
-"""`kho serve` as its users start it, for tests that go through the real doors."""
+"""`kho serve` as users start it, for tests through the real endpoints."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _KHO_WITH_LONG_LIMITS: Final = (sys.executable, "-m", "tests.e2e.long_limits")
 class KhoServer:
     """One running server and its data folder.
 
-    Its time limits are longer than any test, unless production's are asked for: those it may reach by being slow.
+    Its time limits are longer than any test unless the test asks for production's, which a slow machine may reach.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class KhoServer:
         self.start()
 
     def start(self) -> None:
-        """Start and wait until it answers."""
+        """Start and wait until the server answers."""
         with self._output.open("w") as output:
             self.process = subprocess.Popen(
                 self._command, stdout=output, stderr=subprocess.STDOUT, env=self._environment
@@ -59,21 +59,21 @@ class KhoServer:
 
     @property
     def mqtt_port(self) -> int:
-        """Where devices connect."""
+        """Return the port for devices."""
         found = re.search(r"Devices connect to mqtt://127\.0\.0\.1:(\d+)", self.printed())
         assert found
         return int(found[1])
 
     @property
     def store_pid(self) -> int:
-        """The process that holds its data."""
+        """Return the process id of the store."""
         tasks = Path(f"/proc/{self.process.pid}/task").glob("*/children")
         children = [int(pid) for task in tasks for pid in task.read_text().split()]
         return next(pid for pid in children if b"dynoxide" in Path(f"/proc/{pid}/cmdline").read_bytes())
 
     @contextmanager
     def stalled_store(self) -> Iterator[None]:
-        """Have its store answer nothing meanwhile."""
+        """Suspend the store inside the block."""
         pid = self.store_pid
         os.kill(pid, signal.SIGSTOP)
         try:
@@ -82,44 +82,44 @@ class KhoServer:
             os.kill(pid, signal.SIGCONT)
 
     def call(self, method: str, /, **params: Any) -> Any:
-        """The result of one JSON-RPC call; a failure raises."""
+        """Return the result of one JSON-RPC call. Raise if it fails."""
         answer = self.rpc({"jsonrpc": "2.0", "method": method, "params": params, "id": 1})
         assert "result" in answer, answer
         return answer["result"]
 
     def error(self, method: str, /, **params: Any) -> Any:
-        """The error of one JSON-RPC call; success raises."""
+        """Return the error of one JSON-RPC call. Raise if it succeeds."""
         answer = self.rpc({"jsonrpc": "2.0", "method": method, "params": params, "id": 1})
         assert "error" in answer, answer
         return answer["error"]
 
     def rpc(self, body: Any) -> Any:
-        """What the JSON-RPC door answers, None where it answers nothing."""
+        """Return the response of the JSON-RPC endpoint, None if it is empty."""
         response = self.post("/jsonrpc", json.dumps(body).encode())
         return json.loads(response.data) if response.data else None
 
     def post(
         self, path: str, body: bytes, content_type: str | None = "application/json", **headers: str
     ) -> urllib3.BaseHTTPResponse:
-        """What POST answers."""
+        """Return the response to a POST."""
         given = headers | ({"content-type": content_type} if content_type else {})
         return self.http.request("POST", self.address + path, body=body, headers=given)
 
     def get(self, path: str, **headers: str) -> urllib3.BaseHTTPResponse:
-        """What GET answers."""
+        """Return the response to a GET."""
         return self.http.request("GET", self.address + path, headers=headers)
 
     def printed(self) -> str:
-        """What it has written to the terminal."""
+        """Return the server's terminal output."""
         return self._output.read_text()
 
     def kill(self) -> None:
-        """End it as a crash would."""
+        """End the server as a crash would."""
         self.process.kill()
         self.process.wait()
 
     def interrupt(self) -> int:
-        """End it as Ctrl-C does; its exit code."""
+        """End the server as Ctrl-C does, and return its exit code."""
         self.process.send_signal(signal.SIGINT)
         return self.process.wait(CEILING_SECONDS)
 

@@ -1,4 +1,4 @@
-"""Time limits for tests: long enough that no machine reaches them by being slow."""
+"""Time limits for tests, long enough that a slow machine never reaches them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LIMITS: Final = {
 @contextmanager
 def long_limits() -> Iterator[None]:
     """Raise the limits of this process."""
-    import pytest  # servers with long limits do without it
+    import pytest  # not needed by servers with long limits
 
     with pytest.MonkeyPatch.context() as patch:
         for name, seconds in LIMITS.items():

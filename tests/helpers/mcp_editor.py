@@ -1,4 +1,4 @@
-"""`research-agent mcp` as an editor starts it, asked by a real MCP client; and the command line beside it."""
+"""`research-agent mcp` as an editor starts it, driven by a real MCP client, and its command line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COMMAND: Final = str(Path(sys.executable).with_name("research-agent"))
 
 @dataclass(slots=True)
 class Editor:
-    """One session; `answer` is what its person says when asked."""
+    """One session. `answer` is the user's reply to a question."""
 
     portal: BlockingPortal
     client: Client[Any] | None = None
@@ -39,27 +39,27 @@ class Editor:
     enough_at: int = 0
 
     def tools(self) -> dict[str, Any]:
-        """The tools there are, by name."""
+        """Return the tools by name."""
         assert self.client
         return {tool.name: tool for tool in self.portal.call(self.client.list_tools)}
 
     def read(self, uri: str) -> Any:
-        """What a resource holds."""
+        """Return the content of a resource."""
         assert self.client
         return json.loads(self.portal.call(self.client.read_resource, uri)[0].text)
 
     def prompt(self, name: str, **arguments: str) -> str:
-        """The text of a prompt."""
+        """Return the text of a prompt."""
         assert self.client
         got = self.portal.call(self.client.get_prompt, name, arguments)
         return str(got.messages[0].content.text)
 
     def call(self, tool: str, /, **arguments: Any) -> Any:
-        """What the tool answers; an error of the protocol is raised."""
+        """Return the tool's result. A protocol error is raised."""
         return self.portal.call(self._call, tool, arguments)
 
     def result(self, tool: str, /, **arguments: Any) -> Any:
-        """The structured content of success."""
+        """Return the structured content of a successful call."""
         answer = self.call(tool, **arguments)
         assert not answer.is_error, answer
         assert answer.content[0].text
@@ -94,7 +94,7 @@ class Editor:
 
 @contextmanager
 def editor(folder: Path, data: Path, *options: str, mode: str = "legacy") -> Iterator[Editor]:
-    """An editor that works in `folder`."""
+    """Yield an editor that works in `folder`."""
     arguments = ["mcp", "--data", str(data), *options]
     transport = StdioTransport(
         COMMAND, arguments, cwd=str(folder), keep_alive=False, log_file=folder.parent / "mcp.log"
@@ -113,7 +113,7 @@ def editor(folder: Path, data: Path, *options: str, mode: str = "legacy") -> Ite
 
 
 def run_research_agent(folder: Path, data: Path, *arguments: str) -> tuple[int, Any]:
-    """The exit code and the JSON of one command."""
+    """Return the exit code and the JSON of one command."""
     command = [COMMAND, *arguments, "--json", "--data", str(data)]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=CEILING_SECONDS)
     assert not done.stderr, done.stderr

@@ -1,4 +1,4 @@
-"""The gateway's events as MCP clients cause them, and what the door says in its answers."""
+"""Gateway events of MCP clients, and the messages in the endpoint's answers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": 
 
 
 def event(body: Any, method: str = "POST", path: str = "/mcp", **headers: str) -> dict[str, Any]:
-    """The gateway's event; header names with '_' for '-'."""
+    """Return the gateway's event. Header names have '_' for '-'."""
     given = {
         "host": "localhost:8001",
         "content-type": "application/json",
@@ -56,7 +56,7 @@ def event(body: Any, method: str = "POST", path: str = "/mcp", **headers: str) -
 
 
 def request_event(method: str, revision: str, **params: Any) -> dict[str, Any]:
-    """The event of one request in `revision`."""
+    """Return the event of one request in `revision`."""
     headers = {"mcp_protocol_version": revision}
     if revision == MODERN:
         params["_meta"] = {
@@ -71,13 +71,13 @@ def request_event(method: str, revision: str, **params: Any) -> dict[str, Any]:
 
 
 def initialize_event(revision: str) -> dict[str, Any]:
-    """The event with which a client begins, where `revision` has a handshake."""
+    """Return a client's first event, if `revision` has a handshake."""
     params = {"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     return event({"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": params})
 
 
 def response_message(answer: dict[str, Any]) -> Any:
-    """The one message of an answer, whether it came as JSON or as a stream."""
+    """Return the one message of an answer, sent as JSON or as a stream."""
     body: str = answer["body"]
     if answer["headers"]["content-type"].startswith("text/event-stream"):
         body = next(line for line in body.splitlines() if line.startswith("data: ")).removeprefix("data: ")
@@ -85,13 +85,13 @@ def response_message(answer: dict[str, Any]) -> Any:
 
 
 def answer_of_server(transport: McpTransport, asked: dict[str, Any], visit: McpRequestContext) -> Any:
-    """What the server behind the door says to one who is let in."""
+    """Return the MCP server's response to an authenticated caller."""
     return response_message(transport.answer(asked, json.loads(asked["body"]), visit))
 
 
 @contextmanager
 def in_process_mcp_server() -> Iterator[McpTransport]:
-    """What the door has behind it, its methods called as they are on one machine; the web is out of reach."""
+    """Yield the MCP transport with its methods in this process. The web is unreachable."""
     functions = Functions({name: replace(each, timeout=CEILING_SECONDS) for name, each in load().functions.items()})
     invoke.use_transport(functions)
     made = McpTransport(server_for_catalog(mcp_catalog()))

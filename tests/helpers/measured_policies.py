@@ -1,4 +1,4 @@
-"""The functions whose policies tests compare with the actions that the functions use."""
+"""The functions whose policies tests compare with the actions that they use."""
 
 from __future__ import annotations
 

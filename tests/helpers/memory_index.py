@@ -1,4 +1,4 @@
-"""An index of passages in memory, for tests of what is kept beside it: it keeps its port's promises."""
+"""A passage index in memory, which keeps the promises of its port."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class MemoryIndex(PassageIndex):
-    """Passages by document; `down` makes it answer nothing, `replaced` counts its writes."""
+    """Passages by document. `down` makes it answer nothing, `replaced` counts its writes."""
 
     def __init__(self) -> None:
         self.down = False

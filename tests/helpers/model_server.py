@@ -1,4 +1,4 @@
-"""Language models on loopback: OpenAI's chat completions and Bedrock's Converse, told what to answer."""
+"""Language models on loopback: OpenAI's chat completions and Bedrock's Converse, with answers set by the test."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     Behaviour = Callable[["ModelRequestHandler"], None]
 
 MODEL: Final = "amazon.nova-lite-v1:0"
-KEY: Final = "sk-a-key-that-nobody-may-see"
+KEY: Final = "sk-a-secret-key"
 
 
 class ModelServer(ThreadingHTTPServer):
-    """A server that speaks both protocols, and what it was asked."""
+    """A server that speaks both protocols, and a record of its requests."""
 
     daemon_threads = True
     request_queue_size = 64
@@ -33,11 +33,11 @@ class ModelServer(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """Where it listens."""
+        """Return the server's address."""
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def settings(self, key: str) -> dict[str, str]:
-        """What has `kho serve` ask this model, with `key`, and log all that it ever logs."""
+        """Return the settings with which `kho serve` calls this model with `key` and logs every level."""
         return {
             "KHO_MODEL_PROVIDER": "openai",
             "KHO_MODEL": "a-model",
@@ -48,36 +48,36 @@ class ModelServer(ThreadingHTTPServer):
 
 
 class ReceivedPrompt:
-    """One prompt as it arrived."""
+    """One prompt as received."""
 
     def __init__(self, path: str, headers: Message, body: Any) -> None:
         self.path, self.headers, self.body = path, headers, body
 
     @property
     def system(self) -> str:
-        """The instructions."""
+        """Return the instructions."""
         return str(self.body["messages"][0]["content"] if self.is_openai else self.body["system"][0]["text"])
 
     @property
     def prompt(self) -> str:
-        """What the user's turn says."""
+        """Return the text of the user's turn."""
         content = self.body["messages"][-1]["content"]
         return str(content if self.is_openai else content[0]["text"])
 
     @property
     def is_openai(self) -> bool:
-        """Whether it came by OpenAI's protocol."""
+        """Return True if the request used OpenAI's protocol."""
         return self.path.endswith("/chat/completions")
 
 
 class ModelRequestHandler(BaseHTTPRequestHandler):
-    """One request of a model."""
+    """One request to a model."""
 
     server: ModelServer
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
-        """Note what is asked, and do as told."""
+        """Record the request and behave as the test has set."""
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.asked = ReceivedPrompt(unquote(self.path), self.headers, body)
         self.server.asked.append(self.asked)
@@ -86,21 +86,21 @@ class ModelRequestHandler(BaseHTTPRequestHandler):
             self.server.behave(self)
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002 - the library's name
-        """Say nothing."""
+        """Log nothing."""
 
     def answer(self, body: bytes, status: int = 200, length: int | None = None) -> None:
         """Send an answer."""
         self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body) if length is None else length))
-        self.send_header("connection", "close")  # said, so that no client asks again on what is about to end
+        self.send_header("connection", "close")  # so that no client reuses a connection that is about to end
         self.end_headers()
         self.wfile.write(body)
 
 
 @contextlib.contextmanager
 def model_server() -> Iterator[ModelServer]:
-    """Serve until left."""
+    """Serve inside the block."""
     with ModelServer() as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
@@ -113,7 +113,7 @@ def model_server() -> Iterator[ModelServer]:
 
 
 def reply_with(text: str) -> Behaviour:
-    """Answer `text`, in the protocol of whoever asks."""
+    """Answer `text` in the protocol of the request."""
 
     def behave(conversation: ModelRequestHandler) -> None:
         message: Any

@@ -1,4 +1,4 @@
-"""A broker of its own for a test, and clients that see every packet."""
+"""An embedded broker for one test, and clients that see every packet."""
 
 from __future__ import annotations
 
@@ -43,40 +43,40 @@ if TYPE_CHECKING:
 TOKEN: Final = "the-backends-word"
 BACKEND: Final = "kho-backend-1"
 PATIENT: Final = Limits(connect_seconds=CEILING_SECONDS)
-"""The broker's limits where no test depends on how soon a client is let in."""
+"""The broker's limits for tests that do not depend on the time of admission."""
 UP, DOWN = "devices/lamp/up", "devices/lamp/down"
 
 Kind = TypeVar("Kind", bound=Packet)
 
 
 async def admit_all(_: ClientIdentity) -> bool:
-    """Any device."""
+    """Admit any device."""
     return True
 
 
 async def admit_none(_: ClientIdentity) -> bool:
-    """No device."""
+    """Admit no device."""
     return False
 
 
 class BrokerUnderTest(Protocol):
-    """A running broker, whichever it is."""
+    """A running broker of any kind."""
 
     @property
     def port(self) -> int:
-        """Where it listens on loopback."""
+        """Return the broker's port on loopback."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedBroker:
-    """The embedded broker, running."""
+    """The running embedded broker."""
 
     broker: LocalBroker
     port: int
 
     @contextmanager
     def heard(self, topic_filter: str) -> Iterator[queue.Queue[BrokerMessage]]:
-        """The messages that a filter matches."""
+        """Yield a queue of the messages that match a filter."""
         messages: queue.Queue[BrokerMessage] = queue.Queue()
         stop = self.broker.listen(topic_filter, messages.put)
         try:
@@ -91,7 +91,7 @@ def running_broker(
     admits: Callable[[ClientIdentity], Awaitable[bool]] = admit_all,
     clock: Callable[[], float] | None = None,
 ) -> Iterator[EmbeddedBroker]:
-    """A broker that admits whom the test wants."""
+    """Yield a broker that admits the clients which the test chooses."""
     listener = listen("127.0.0.1", 0)
     broker = LocalBroker(listener, FleetAccessRules(TOKEN, admits), limits, clock)
     try:
@@ -102,7 +102,7 @@ def running_broker(
 
 @dataclass
 class RawMqttClient:
-    """A client that does nothing by itself."""
+    """A client that does nothing on its own."""
 
     port: int
     level: int = MQTT_3
@@ -117,7 +117,7 @@ class RawMqttClient:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Go, and wait until the broker has seen it."""
+        """Disconnect, and wait until the broker has noticed."""
         with self.socket:
             if self.socket.fileno() < 0:
                 return
@@ -127,12 +127,12 @@ class RawMqttClient:
                     continue
 
     def send(self, *packets: Packet) -> None:
-        """Send packets in one piece; a broker that ends the connection meanwhile is heard by `receive`."""
+        """Send packets in one piece. If the broker closes the connection meanwhile, `receive` reports it."""
         with contextlib.suppress(ConnectionError):
             self.socket.sendall(b"".join(encode(packet, self.level) for packet in packets))
 
     def receive(self) -> Packet | None:
-        """The next packet, None at the connection's end."""
+        """Return the next packet, None at the connection's end."""
         while not self._frames:
             try:
                 data = self.socket.recv(65_536)
@@ -144,29 +144,29 @@ class RawMqttClient:
         return decode(*self._frames.popleft(), self.level)
 
     def expect(self, kind: type[Kind]) -> Kind:
-        """The next packet, which is of this kind."""
+        """Return the next packet, which must be of this kind."""
         packet = self.receive()
         assert isinstance(packet, kind), packet
         return packet
 
     def connect(self, client_id: str, **about: object) -> Connack:
-        """What the broker answers to a CONNECT."""
+        """Return the broker's answer to a CONNECT."""
         if client_id.startswith(BACKEND):
             about = {"user_name": "kho", "password": TOKEN.encode()} | about
-        self.send(Connect(client_id, self.level, **about))  # type: ignore[arg-type]  # each as the test gives it
+        self.send(Connect(client_id, self.level, **about))  # type: ignore[arg-type]  # passed by the test
         return self.expect(Connack)
 
     def subscribe(self, *filters: str, qos: int = 0) -> list[int]:
-        """What SUBACK says of each filter."""
+        """Return SUBACK's code for each filter."""
         self.send(Subscribe(1, [SubscriptionRequest(topic_filter, qos) for topic_filter in filters]))
         return self.expect(Suback).reasons
 
     def publish(self, topic: str, payload: bytes = b"", **about: object) -> None:
         """Send a message."""
-        self.send(Publish(topic, payload, **about))  # type: ignore[arg-type]  # each as the test gives it
+        self.send(Publish(topic, payload, **about))  # type: ignore[arg-type]  # passed by the test
 
     def settle(self) -> list[Packet]:
-        """What came before the broker has dealt with all that was sent."""
+        """Return the packets received until the broker has processed everything sent."""
         self.send(Pingreq())
         packets: list[Packet] = []
         while not isinstance(packet := self.receive(), Pingresp):
@@ -176,19 +176,19 @@ class RawMqttClient:
 
 
 def client(served: BrokerUnderTest, client_id: str, level: int = MQTT_3, **about: object) -> RawMqttClient:
-    """A client that is connected."""
+    """Return a connected client."""
     wire = RawMqttClient(served.port, level)
     assert wire.connect(client_id, **about).reason == 0
     return wire
 
 
 def backend(served: BrokerUnderTest, level: int = MQTT_5) -> RawMqttClient:
-    """The backend's own client, connected."""
+    """Return the backend's own connected client."""
     return client(served, BACKEND, level)
 
 
 def disconnect_reason(wire: RawMqttClient) -> int | None:
-    """Why the broker has ended the connection, None where it says nothing; nothing else may come before."""
+    """Return the reason code of the broker's DISCONNECT, None if it sends none. No other packet may come first."""
     packet = wire.receive()
     if packet is None:
         return None
@@ -198,7 +198,7 @@ def disconnect_reason(wire: RawMqttClient) -> int | None:
 
 
 def next_lifecycle_event(messages: queue.Queue[BrokerMessage], kind: str, client_id: str = "lamp") -> dict[str, object]:
-    """The next lifecycle event, which is of this kind."""
+    """Return the next lifecycle event, which must be of this kind."""
     message = messages.get(timeout=CEILING_SECONDS)
     assert message.topic == f"$aws/events/presence/{kind}/{client_id}"
     told: dict[str, object] = json.loads(message.payload)

@@ -1,4 +1,4 @@
-"""Passages for tests: some texts, and short words for keeping and finding them."""
+"""Passages for tests: sample texts, and helpers to index and search them."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ TEXTS = [
 
 
 def index_texts(index: PassageIndex, document: DocumentRef, revision: int, *texts: str, **more: Any) -> bool:
-    """Let `texts` be the document's passages."""
+    """Index `texts` as the document's passages."""
     passages = [Passage(document, ordinal, text, revision, **more) for ordinal, text in enumerate(texts)]
     return index.replace(document, revision, passages)
 
 
 def found_texts(index: PassageIndex, tenant: str, text: str, **more: Any) -> list[str]:
-    """The texts found, best first."""
+    """Return the texts of the search hits, best first."""
     return [hit.passage.text for hit in search_hits(index, tenant, text, **more)]
 
 
 def search_hits(index: PassageIndex, tenant: str, text: str, **more: Any) -> list[SearchHit]:
-    """What is found, best first."""
+    """Return the search hits, best first."""
     return index.search(SearchQuestion(text, tenant, ("c",), **more))

@@ -6,7 +6,7 @@ import zlib
 
 
 def make_pdf(*pages: bytes, compressed: bool = False) -> bytes:
-    """A PDF whose pages have these content streams."""
+    """Return a PDF whose pages have these content streams."""
     count = len(pages)
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
@@ -32,5 +32,5 @@ def make_pdf(*pages: bytes, compressed: bool = False) -> bytes:
 
 
 def text_stream(text: bytes) -> bytes:
-    """A content stream that shows this text."""
+    """Return a content stream that shows this text."""
     return b"BT /F 12 Tf 72 720 Td (%s) Tj ET" % text

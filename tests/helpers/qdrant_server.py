@@ -1,4 +1,4 @@
-"""A server of what is used of Qdrant's REST API, before the client's own engine: it can stop, hang and refuse."""
+"""The part of Qdrant's REST API that Kho uses, over the client's own engine. It can stop, hang and refuse requests."""
 
 from __future__ import annotations
 
@@ -23,38 +23,38 @@ _PATH: Final = re.compile(r"/collections/(?P<collection>[^/]+)(?P<rest>/.*)?")
 
 
 class QdrantServer:
-    """Keeps its points while it is stopped, as a server's disk does.
+    """A server that keeps its points while stopped, as on disk.
 
-    It takes texts in place of vectors, as Qdrant Cloud does, and does not look at them: all are equally near.
+    It accepts texts instead of vectors, as Qdrant Cloud does, but ignores them: all are equally near.
     """
 
     def __init__(self, version: str) -> None:
         self._version = version
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what local mode cannot do is for large collections
+            warnings.simplefilter("ignore")  # local mode warns about large collections
             self._client = QdrantClient(":memory:")
         self._lock = threading.Lock()
         self._answering = threading.Event()
         self._answering.set()
         self.indexed: dict[str, dict[str, Any]] = {}
-        """The fields that each collection was asked to index."""
+        """The payload fields that each collection was asked to index."""
         self.keys: set[str] = set()
-        """What callers showed as their key."""
+        """The API keys that callers sent."""
         self.asked: dict[str, Any] = {}
-        """What was sent last, by method and path."""
+        """The last request body, by method and path."""
         self.refusal: int | None = None
-        """The status that each request gets, but for the one that asks for the version."""
+        """The status of every response except the version's."""
         self._server: ThreadingHTTPServer | None = None
         self.port = 0
         self.start()
 
     @property
     def url(self) -> str:
-        """Where it listens, whether it does or not."""
+        """Return the server's URL, whether it listens or not."""
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Listen, at the same port as ever."""
+        """Listen, always at the same port."""
         qdrant = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -79,36 +79,36 @@ class QdrantServer:
             daemon_threads = True
 
             def handle_error(self, *_: Any) -> None:
-                """Whoever asked has gone meanwhile."""
+                """Ignore clients that have disconnected meanwhile."""
 
         self._server = Listening(("127.0.0.1", self.port), Handler)
         self.port = self._server.server_port
         threading.Thread(target=self._server.serve_forever, args=[0.02], daemon=True).start()
 
     def stop(self) -> None:
-        """Listen no more; what asks is refused."""
+        """Stop listening: connections are refused."""
         if self._server:
             self._server.shutdown()
             self._server.server_close()
             self._server = None
 
     def hang(self) -> None:
-        """Take requests, and answer none of them."""
+        """Accept requests and answer none of them."""
         self._answering.clear()
 
     def wake(self) -> None:
-        """Answer again, what was asked meanwhile too."""
+        """Answer again, including the requests received meanwhile."""
         self._answering.set()
 
     def count(self, **payload: str) -> int:
-        """How many points have this payload."""
+        """Return the number of points that have this payload."""
         must: Any = [models.FieldCondition(key=key, match=models.MatchValue(value=it)) for key, it in payload.items()]
         with self._lock:
             names = [each.name for each in self._client.get_collections().collections]
             return sum(self._client.count(name, models.Filter(must=must)).count for name in names)
 
     def lose_everything(self) -> None:
-        """Be as a new cluster is."""
+        """Delete everything, as in a new cluster."""
         with self._lock:
             for each in self._client.get_collections().collections:
                 self._client.delete_collection(each.name)
@@ -196,7 +196,7 @@ class QdrantServer:
 
 @contextmanager
 def running_qdrant(version: str = "1.19.0") -> Iterator[QdrantServer]:
-    """A server that runs at first."""
+    """Yield a running server."""
     qdrant = QdrantServer(version)
     try:
         yield qdrant

@@ -1,4 +1,4 @@
-"""What queries have noted to be counted, the stream that tells of it, and an index that is away."""
+"""The counts that queries have recorded, their stream events, and an index that is down."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from workers import count_queries
 
 
 def pending_counts(store: str) -> list[dict[str, Any]]:
-    """The keys of what queries have returned and nobody has counted."""
+    """Return the keys of recorded query results that are not counted yet."""
     pages = connect(store).get_paginator("scan").paginate(TableName=experiences_table().name, ConsistentRead=True)
     items = [item for page in pages for item in page["Items"] if item["pk"]["S"].startswith("served#")]
     return [{"pk": item["pk"], "sk": item["sk"]} for item in items]
 
 
 def stream_event(*keys: Any) -> dict[str, Any]:
-    """The stream's event about the items under `keys`."""
+    """Return the stream's event for the items under `keys`."""
     return {
         "Records": [
             {"eventID": "1", "eventName": "INSERT", "dynamodb": {"Keys": key, "SequenceNumber": str(number)}}
@@ -29,16 +29,16 @@ def stream_event(*keys: Any) -> dict[str, Any]:
 
 
 def count_all(store: str) -> None:
-    """Have everything counted that is noted."""
+    """Count all that is recorded."""
     keys = pending_counts(store)
     assert not keys or count_queries.handler(stream_event(*keys), None) == {"batchItemFailures": []}
 
 
 def counts(*ids: str) -> list[int]:
-    """How often each of these was returned, as far as it is counted."""
+    """Return the number of times that each of these was returned, as counted so far."""
     return [call_successfully("get_experience", id=id_)["query_count"] for id_ in ids]
 
 
 def unavailable_index() -> Any:
-    """What stands in for an index that is away."""
+    """Return an index that is down."""
     raise Unavailable("The vector store is not answering.")

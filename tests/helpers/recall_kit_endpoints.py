@@ -1,4 +1,4 @@
-"""Seed 003's own example, and whoever asks at each of its doors."""
+"""recall-kit's own example, and a caller for each of its endpoints."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 Ask = Callable[..., Any]
-"""Asks a method of `recall-kit/` at one of its doors."""
+"""A function that calls a method of `recall-kit/` at one of its endpoints."""
 EXPERIENCE: dict[str, Any] = {
     "title": "React useState not updating state",
     "problem_description": "State variable not updating after setState call in React 18",
@@ -28,7 +28,7 @@ REQUIRED = {name: EXPERIENCE[name] for name in ("title", "problem_description", 
 
 
 def call_http(server: KhoServer, **headers: str) -> Ask:
-    """Ask at a method's own route; whether the status says what the body says."""
+    """Call a method's own route, and check that the status agrees with the body."""
 
     def ask(method: str, /, **params: Any) -> Any:
         response = server.post(f"/recall-kit/{method}", json.dumps(params).encode(), **headers)
@@ -40,7 +40,7 @@ def call_http(server: KhoServer, **headers: str) -> Ask:
 
 
 def call_jsonrpc(server: KhoServer) -> Ask:
-    """Ask at the JSON-RPC door, which answers failures as results too."""
+    """Call the JSON-RPC endpoint, which answers failures as results too."""
 
     def ask(method: str, /, **params: Any) -> Any:
         answer = server.rpc({"jsonrpc": "2.0", "method": f"recall-kit/{method}", "params": params, "id": 1})
@@ -51,7 +51,7 @@ def call_jsonrpc(server: KhoServer) -> Ask:
 
 
 def call_mcp(server: KhoServer, mode: str) -> Ask:
-    """Ask at the MCP door that is open to everyone."""
+    """Call the public MCP endpoint."""
 
     def ask(method: str, /, **params: Any) -> Any:
         async def call() -> Any:

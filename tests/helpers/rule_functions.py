@@ -1,4 +1,4 @@
-"""Functions that rules feed in tests."""
+"""Functions that rules invoke in tests."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ crashes: Final[list[dict[str, Any]]] = []
 
 
 def record(event: dict[str, Any], _context: Any) -> None:
-    """Take an event."""
+    """Record an event."""
     taken.put(event)
 
 
 def crash_once(event: dict[str, Any], _context: Any) -> None:
-    """Take an event at the second attempt."""
+    """Record an event at the second attempt."""
     crashes.append(event)
     if len(crashes) == 1:
         raise RuntimeError("the first time")

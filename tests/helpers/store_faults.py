@@ -1,4 +1,4 @@
-"""What a store on this machine does not do by itself: meeting transactions, and failing in the midst of a task."""
+"""Faults that the local store does not produce by itself: transaction conflicts, and failures within a task."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FAILED: Refusal = (500, {"__type": "com.amazonaws.dynamodb.v20120810#InternalSer
 
 @contextmanager
 def transactions(answer: Callable[[int], Refusal | None]) -> Iterator[None]:
-    """Let `answer` stand for the store's, or let it pass, for each transaction from number 1 on."""
+    """Answer each transaction with `answer`, numbered from 1. None passes it to the store."""
     numbers = count(1)
     with intercept_requests(answer_operation("TransactWriteItems", lambda _: answer(next(numbers)))):
         yield
@@ -27,7 +27,7 @@ def transactions(answer: Callable[[int], Refusal | None]) -> Iterator[None]:
 
 @contextmanager
 def conflicting_transactions(times: int) -> Iterator[list[int]]:
-    """Have the next transactions meet others, as DynamoDB says it; how many have, when it is over."""
+    """Answer the next `times` transactions with DynamoDB's conflict error. Yield a list for their number."""
     met: list[int] = []
     refused = 0
 
@@ -49,7 +49,7 @@ def conflicting_transactions(times: int) -> Iterator[list[int]]:
 
 @contextmanager
 def failing_transactions_from(first: int) -> Iterator[None]:
-    """Have the store fail from its `first` transaction on."""
+    """Fail every transaction from number `first` on."""
 
     def answer(number: int) -> Refusal | None:
         return FAILED if number >= first else None

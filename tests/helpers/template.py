@@ -1,4 +1,4 @@
-"""The template as it stands, and what it says of a function."""
+"""The template, and helpers to read a function's properties."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ METHODS = sorted(catalogue().methods)
 
 
 def function_name(properties: dict[str, Any]) -> str:
-    """What a function is called in every stack."""
+    """Return the function's name in every stack."""
     pattern: str = properties["FunctionName"]["Fn::Sub"]
     return pattern.removeprefix("${AWS::StackName}-")
 
@@ -29,7 +29,7 @@ BY_NAME = {function_name(properties): (logical, properties) for logical, propert
 
 
 def managed_policies(properties: dict[str, Any]) -> dict[str, str | None]:
-    """The managed policies that a function's role has, each with the condition that it is attached under."""
+    """Return the managed policies of a function's role, each with the condition of its attachment."""
     attached: dict[str, str | None] = {}
     for policy in properties.get("Policies", []):
         condition, reference = policy["Fn::If"][:2] if "Fn::If" in policy else (None, policy)
@@ -39,20 +39,20 @@ def managed_policies(properties: dict[str, Any]) -> dict[str, str | None]:
 
 
 def statements(properties: dict[str, Any]) -> list[dict[str, Any]]:
-    """A function's statements: those of managed policies, whatever their condition, and its own."""
+    """Return a function's statements: those of its managed policies, under any condition, and its own."""
     documents = [RESOURCES[name]["Properties"]["PolicyDocument"] for name in managed_policies(properties)]
     documents += [policy for policy in properties.get("Policies", []) if "Statement" in policy]
     return [statement for document in documents for statement in document["Statement"]]
 
 
 def actions(statement: dict[str, Any]) -> list[str]:
-    """The actions that a statement allows."""
+    """Return the actions that a statement allows."""
     action = statement["Action"]
     return action if isinstance(action, list) else [action]
 
 
 def table_actions(function: str) -> set[tuple[str, str]]:
-    """The DynamoDB actions that a function is allowed, each with its table."""
+    """Return the DynamoDB actions that a function is allowed, each with its table."""
     return {
         (action, statement["Resource"]["Fn::GetAtt"][0])
         for statement in statements(BY_NAME[function][1])

@@ -1,4 +1,4 @@
-"""Tokens as whoever trusts an identity provider looks at them, at whatever time."""
+"""Verification of tokens at a time that the test sets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(slots=True)
 class ShiftedClock:
-    """A clock that stands still, as far ahead of its beginning as the test puts it."""
+    """A clock that stands still at an offset that the test sets."""
 
     ahead: float = 0.0
     began: float = dataclasses.field(default_factory=time.time)
@@ -38,7 +38,7 @@ def token_verifier(
 
 
 def verification_error(tokens: TokenVerifier, text: str) -> str:
-    """What is said of a token that is refused."""
+    """Return the error message for a rejected token."""
     with pytest.raises(NotSignedIn) as refused:
         tokens.verify(text)
     return refused.value.message

@@ -1,4 +1,4 @@
-"""Calls that need credentials, and how whoever has none is told."""
+"""Calls that require credentials, and the answer to callers without."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MESSAGE = {"conversation_id": "chat", "role": "user", "content": "x"}
 
 
 def assert_unauthorized(client: ApiClient) -> None:
-    """Every door says 401 in the contract's body, and how to sign in."""
+    """Check that every endpoint answers 401 with the contract's body and the way to sign in."""
     for path, body in ((f"/{LIST}", {}), ("/jsonrpc", {"jsonrpc": "2.0", "method": LIST, "id": 1})):
         response = client.server.post(path, json.dumps(body).encode(), **client.headers)
         assert response.status == 401, (path, response.data)
