@@ -18,7 +18,7 @@ def resolved(value: Any) -> Any:
     """Return a policy as CloudFormation passes it to IoT Core."""
     match value:
         case {"Fn::Sub": str(pattern)}:
-            named = re.sub(r"\$\{([^!}]+)\}", lambda allowed: PSEUDO.get(found[1], "kho"), pattern)
+            named = re.sub(r"\$\{([^!}]+)\}", lambda match: PSEUDO.get(match[1], "kho"), pattern)
             return named.replace("${!", "${")
         case dict():
             return {name: resolved(each) for name, each in value.items()}
