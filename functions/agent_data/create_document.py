@@ -36,7 +36,7 @@ class CreateDocument(WriteParams):
 
 
 @lambda_function(
-    table("Documents", "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
+    table("Documents", "BatchGetItem", "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
     SEARCH_INDEX,
     EMBEDDING_MODEL,
     memory=1024,

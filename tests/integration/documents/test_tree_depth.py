@@ -1,16 +1,21 @@
-"""The tree is 64 levels deep: what is below a document is known well enough to refuse nobody who fits."""
+"""The tree is at most 64 levels deep. Heights and hints about ancestors never lead to a wrong decision."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from shared.config import config
 from shared.documents.tree import MAX_DEPTH, Tree
+from shared.documents.tree import _parent_hints as hints
 from shared.dynamodb import Table
 from shared.rpc.errors import Conflict
 from tests.helpers.document_agent import assert_consistent_tree, create_chain, expect_error
+from tests.helpers.dynamodb_requests import intercept_requests
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pytest
 
     from tests.helpers.document_agent import DocumentAgent
@@ -27,8 +32,43 @@ def test_tree_depth_limit_is_64(agent: DocumentAgent) -> None:
     assert_consistent_tree(agent.tenant)
 
 
+@contextmanager
+def recorded_reads() -> Iterator[list[str]]:
+    """Record the single-item and batch reads of the store."""
+    reads: list[str] = []
+    with intercept_requests(lambda operation, _: reads.append(operation) if "GetItem" in operation else None):
+        yield reads
+
+
+def test_known_ancestors_are_read_in_one_batch(agent: DocumentAgent) -> None:
+    """Ancestors that the process has seen take one read."""
+    names = create_chain(agent, 20)
+    agent.create("moved")
+    agent.move("moved", names[-1])
+    with recorded_reads() as reads:
+        agent.move("moved", names[-1])
+    assert reads == ["BatchGetItem", "BatchGetItem"], "the document, and all its ancestors"
+
+
+def test_outdated_ancestor_hints_change_no_decision(agent: DocumentAgent) -> None:
+    """Another process may have moved the ancestors that this one has seen."""
+    names = create_chain(agent, 6)
+    agent.create("other")
+    agent.create("moved")
+    agent.move("moved", names[-1])
+    agent.move(names[3], "other")
+    hints.put((agent.tenant, names[3]), names[2])
+    assert agent.move("moved", names[-1])["parent_id"] == names[-1]
+    hints.put((agent.tenant, names[3]), names[2])
+    expect_error(Conflict, "CYCLE", agent.move, "other", names[-1])
+    hints.put((agent.tenant, names[0]), names[-1])
+    hints.put((agent.tenant, names[2]), "never-created")
+    assert agent.move("moved", names[2])["parent_id"] == names[2]
+    assert_consistent_tree(agent.tenant)
+
+
 def test_moved_subtree_is_not_counted(agent: DocumentAgent) -> None:
-    """A document that once was high may be moved deep as soon as it is low."""
+    """A document whose deep subtree has left may be moved deep."""
     tall = create_chain(agent, 30, "tall")
     deep = create_chain(agent, 50, "deep")
     expect_error(Conflict, "TOO_DEEP", agent.move, tall[0], deep[-1])
@@ -41,7 +81,7 @@ def test_moved_subtree_is_not_counted(agent: DocumentAgent) -> None:
 
 
 def test_interrupted_height_measurement_is_repeated(agent: DocumentAgent) -> None:
-    """While a height is unknown, whoever adds a level below says so, and whoever moves it measures."""
+    """While a height is being measured, an added level is counted, and a move measures again."""
     tall = create_chain(agent, 10, "tall")
     deep = create_chain(agent, 56, "deep")
     tree = Tree(Table(config().documents_table), agent.tenant)
@@ -81,7 +121,7 @@ def test_growth_during_measurement_cannot_exceed_the_depth_limit(
 
 
 def test_overestimated_height_is_measured_again(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What comes below meanwhile says how high it once was: that refuses nobody who fits."""
+    """A move is not refused because of levels that have left, if new ones come meanwhile."""
     deep = create_chain(agent, 30, "deep")
     for once_high, height in (("moved", 50), ("added", 40)):
         agent.create(once_high)
