@@ -1,46 +1,50 @@
-"""What a process remembers for a moment, so that what comes often does not ask the store each time."""
+"""A cache whose entries expire."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import OrderedDict
-from typing import Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 K = TypeVar("K")
 V = TypeVar("V")
 
-_MOST: Final = 5_000
-
 
 class TtlCache(Generic[K, V]):
-    """Values by key, each for so many seconds, and the latest few thousand."""
+    """A thread-safe cache: each entry expires after `seconds`; beyond `capacity` the oldest are evicted."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, *, clock: Callable[[], float] = time.monotonic, capacity: int = 5_000) -> None:
         self._seconds = seconds
-        self._values: OrderedDict[K, tuple[V, float]] = OrderedDict()
-        self._changing = threading.Lock()
+        self._clock = clock
+        self._capacity = capacity
+        self._entries: OrderedDict[K, tuple[V, float]] = OrderedDict()
+        self._lock = threading.Lock()
 
     def get(self, key: K) -> V | None:
-        """What was put under this key, if that is not too long ago."""
-        value, until = self._values.get(key, (None, 0.0))
-        return value if until > time.monotonic() else None
+        """Return the value of this key unless it has expired."""
+        value, expires_at = self._entries.get(key, (None, 0.0))
+        return value if expires_at > self._clock() else None
 
-    def put(self, key: K, value: V) -> V:
-        """Remember a value, in place of another."""
-        with self._changing:
-            self._values[key] = value, time.monotonic() + self._seconds
-            self._values.move_to_end(key)
-            while len(self._values) > _MOST:
-                self._values.popitem(last=False)
+    def put(self, key: K, value: V, *, expires_at: float | None = None) -> V:
+        """Store a value and return it. It may expire earlier than usual, at `expires_at`."""
+        expiry = self._clock() + self._seconds
+        with self._lock:
+            self._entries[key] = value, expiry if expires_at is None else min(expiry, expires_at)
+            self._entries.move_to_end(key)
+            while len(self._entries) > self._capacity:
+                self._entries.popitem(last=False)
         return value
 
-    def forget(self, key: K) -> None:
-        """Remember nothing under this key."""
-        with self._changing:
-            self._values.pop(key, None)
+    def delete(self, key: K) -> None:
+        """Delete the value of this key."""
+        with self._lock:
+            self._entries.pop(key, None)
 
     def clear(self) -> None:
-        """Remember nothing."""
-        with self._changing:
-            self._values.clear()
+        """Delete all values."""
+        with self._lock:
+            self._entries.clear()

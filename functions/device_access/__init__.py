@@ -1,1 +1,1 @@
-"""What lets devices in: IoT Core asks here before it lets one connect, and before it gives one a certificate."""
+"""Device authentication: IoT Core invokes these functions on connect and on provisioning."""

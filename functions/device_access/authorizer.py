@@ -1,6 +1,6 @@
-"""IoT Core's authorizer for firmware that knows a user name and a password: whose they are, and what it may touch.
+"""IoT Core's custom authorizer for devices that connect with a user name and a password.
 
-IoT Core asks again every five minutes, so that a device that is revoked is gone by then. A failure lets nobody in.
+IoT Core invokes it again every five minutes, so a revoked device is disconnected by then. A failure denies access.
 """
 
 from __future__ import annotations
@@ -16,34 +16,36 @@ from shared.devices.registry import registry
 from shared.rpc.errors import NotSignedIn
 from shared.telemetry import correlation_id_from, observe
 
-_ASKED_AGAIN_SECONDS: Final = 300
-_CONNECTED_SECONDS: Final = 86_400
-"""The longest that there is."""
+_REFRESH_SECONDS: Final = 300
+_MAX_CONNECTION_SECONDS: Final = 86_400
+"""IoT Core's maximum."""
 
 
 @lambda_function(table("Devices", "GetItem"), timeout=5)  # IoT Core waits no longer
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Answer with the policy of the device's own topics."""
-    said = event.get("protocolData", {}).get("mqtt", {})
-    proposed = event.get("connectionMetadata", {}).get("id")
+    """Return the policy of the device's own topics."""
+    credentials = event.get("protocolData", {}).get("mqtt", {})
+    connection_id = event.get("connectionMetadata", {}).get("id")
     try:
-        with observe("device_access/authorizer", correlation_id_from(proposed)):
-            device = registry().verify(said.get("clientId", ""), said.get("username", ""), _password(said))
+        with observe("device_access/authorizer", correlation_id_from(connection_id)):
+            device = registry().verify(
+                credentials.get("clientId", ""), credentials.get("username", ""), _password(credentials)
+            )
     except NotSignedIn:
         return {"isAuthenticated": False}
     _, partition, _, region, account, *_ = context.invoked_function_arn.split(":")
     return {
         "isAuthenticated": True,
-        # It takes letters and digits alone.
+        # A principal id may contain only letters and digits.
         "principalId": hashlib.sha256(device.id.encode()).hexdigest(),
-        "disconnectAfterInSeconds": _CONNECTED_SECONDS,
-        "refreshAfterInSeconds": _ASKED_AGAIN_SECONDS,
+        "disconnectAfterInSeconds": _MAX_CONNECTION_SECONDS,
+        "refreshAfterInSeconds": _REFRESH_SECONDS,
         "policyDocuments": [_policy(f"arn:{partition}:iot:{region}:{account}", device.id)],
     }
 
 
 def _policy(arn: str, device_id: str) -> dict[str, Any]:
-    """What the template's policy of devices with a certificate says of their thing, for this device."""
+    """Return the policy of one device, equal to the template's policy for devices with a certificate."""
     return {
         "Version": "2012-10-17",
         "Statement": [
@@ -59,8 +61,8 @@ def _allow(action: str, resource: str) -> dict[str, str]:
     return {"Effect": "Allow", "Action": action, "Resource": resource}
 
 
-def _password(said: dict[str, Any]) -> bytes:
+def _password(credentials: dict[str, Any]) -> bytes:
     try:
-        return base64.b64decode(said.get("password", ""), validate=True)
+        return base64.b64decode(credentials.get("password", ""), validate=True)
     except binascii.Error:
         raise NotSignedIn from None

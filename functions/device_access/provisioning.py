@@ -1,6 +1,6 @@
-"""IoT Core's question before it gives a device a certificate of its own: whether it is who it claims to be.
+"""IoT Core's pre-provisioning hook: verify the device before it receives a certificate of its own.
 
-The claim certificate is in every device of a series, and so in many hands: a device must know its password too.
+All devices of a series share the claim certificate, so a device must also know its password.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from shared.telemetry import correlation_id_from, observe
 
 @lambda_function(table("Devices", "GetItem"), timeout=5)  # IoT Core waits no longer
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
-    """Allow what is registered, under its own name alone."""
-    said = event["parameters"]
-    device_id, password = said.get("SerialNumber", ""), said.get("Password", "")
+    """Allow a registered device to be provisioned under its own id."""
+    parameters = event["parameters"]
+    device_id, password = parameters.get("SerialNumber", ""), parameters.get("Password", "")
     try:
         with observe("device_access/provisioning", correlation_id_from(event.get("certificateId"))):
             registry().verify(device_id, device_id, password.encode())

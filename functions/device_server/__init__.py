@@ -1,4 +1,4 @@
-"""device-server: the tools of a fleet of ESP32 devices (seed 001)."""
+"""device-server: the tools of a fleet of ESP32 devices."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 DeviceId = Annotated[str, Field(min_length=1, max_length=128, examples=["esp32-7c9ebd"])]
 
-_RECENT_SECONDS: Final = 10.0
-_recent_devices: Final[TtlCache[tuple[str, str], RegisteredDevice]] = TtlCache(_RECENT_SECONDS)
+_CACHE_SECONDS: Final = 10.0
+_recent_devices: Final[TtlCache[tuple[str, str], RegisteredDevice]] = TtlCache(_CACHE_SECONDS)
 
 
 class DeviceParams(Params):
@@ -27,11 +27,11 @@ class DeviceParams(Params):
 
 
 def require_device(caller: Caller, device_id: str) -> RegisteredDevice:
-    """The device of this id, which must be the caller's tenant's."""
+    """Return the caller's tenant's device of this id or raise NotFound."""
     return registry().require(caller.tenant_id, device_id)
 
 
 def recent_device(caller: Caller, device_id: str) -> RegisteredDevice:
-    """The device of this id as it was a few seconds ago at most: a call is not to wait for the store."""
+    """Return the device of this id from a short-lived cache, so that a call does not wait for the table."""
     key = caller.tenant_id, device_id
     return _recent_devices.get(key) or _recent_devices.put(key, require_device(caller, device_id))

@@ -20,10 +20,10 @@ from shared.rpc.mcp_catalog import McpTool
     tool=McpTool(
         "Look at a device",
         "reads",
-        "Tell of one device: its board, its firmware, whether it is connected now, and why not.",
+        "Describe one device: its board, its firmware, whether it is connected now, and why not.",
     ),
 )
 def handler(params: DeviceParams, caller: Caller) -> DeviceView:
-    """Tell of one device."""
+    """Describe one device."""
     device, plane = require_device(caller, params.device_id), data_plane()
     return device_view(device, device_state(device), connected=plane.is_connected(device.id) if plane else None)

@@ -1,4 +1,4 @@
-"""device-server/devices/list: the tenant's devices, and which are connected."""
+"""device-server/devices/list: the tenant's devices and their connection state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shared.rpc.mcp_catalog import McpTool
 
 @dataclass(frozen=True, slots=True)
 class DevicePage:
-    """Devices in order of their ids; `next_cursor` where more follow."""
+    """Devices ordered by id; `next_cursor` is set if more follow."""
 
     devices: list[DeviceView]
     next_cursor: str | None = None
@@ -29,7 +29,7 @@ class DevicePage:
     tool=McpTool(
         "List devices",
         "reads",
-        "List the devices that there are: their ids, and whether each is connected. Where 'next_cursor' comes back, "
+        "List the devices: their ids, and whether each is connected. If the result has a 'next_cursor', "
         "call again with it as 'cursor'.",
     ),
 )

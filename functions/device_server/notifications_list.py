@@ -1,4 +1,4 @@
-"""device-server/notifications/list: what a device has told unasked, newest first."""
+"""device-server/notifications/list: a device's notifications, newest first."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from shared.rpc.mcp_catalog import McpTool
 
 
 class ListNotifications(DeviceParams, PageParams):
-    """Whose notifications, and which part of them."""
+    """A device and a page of its notifications."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotificationPage:
-    """Notifications, newest first; `next_cursor` where older ones follow."""
+    """Notifications, newest first; `next_cursor` is set if older ones follow."""
 
     notifications: list[StoredNotification]
     next_cursor: str | None = None
@@ -35,12 +35,14 @@ class NotificationPage:
     tool=McpTool(
         "Read a device's notifications",
         "reads",
-        "Read what a device has told by itself in the last week, newest first: changes of its state, for instance.",
+        "Read the notifications that a device sent in the last week, newest first, such as changes of its state.",
         name="device_notifications_list",
     ),
 )
 def handler(params: ListNotifications, caller: Caller) -> NotificationPage:
     """List a device's newest thousand notifications."""
     device = require_device(caller, params.device_id)
-    found, more = Notifications(devices_table(), device.tenant_id, device.id).page(params.limit, params.cursor)
-    return NotificationPage(found, more)
+    notifications, next_cursor = Notifications(devices_table(), device.tenant_id, device.id).page(
+        params.limit, params.cursor
+    )
+    return NotificationPage(notifications, next_cursor)

@@ -1,4 +1,4 @@
-"""device-server/tools/call: have a device run one of its tools, once."""
+"""device-server/tools/call: run one of a device's tools, once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shared.rpc.method import WHOLE, OpenObject
 
 
 class CallDeviceTool(DeviceParams):
-    """Which tool of which device, what it is given, and how long to wait for it."""
+    """A tool of a device, its arguments, and the time to wait for the reply."""
 
     name: Annotated[str, Field(min_length=1, max_length=200, examples=["self.audio_speaker.set_volume"])]
     arguments: Annotated[OpenObject, Field(default_factory=dict)]
@@ -37,8 +37,8 @@ class CallDeviceTool(DeviceParams):
     tool=McpTool(
         "Call a device's tool",
         "acts",
-        "Have a device run one of its tools: a lamp goes on, a door opens. It is done once or not at all, and where no "
-        "answer comes in time the error says whether it may have been done. device_tools_list names the tools.",
+        "Run one of a device's tools: switch a lamp on, open a gate. The call runs once or not at all; if no reply "
+        "arrives in time, the error says whether it may have run. device_tools_list lists the tools.",
         name="device_tools_call",
         open_world=True,
     ),

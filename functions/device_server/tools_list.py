@@ -1,4 +1,4 @@
-"""device-server/tools/list: the tools of one device, without waking it where they are known."""
+"""device-server/tools/list: the tools of one device, from the stored catalogue if there is one."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from shared.rpc.response_size import MAX_PAGE_BYTES, answer_bytes
 
 
 class ListTools(DeviceParams, PageParams):
-    """Whose tools; those that the device lists for its owner alone only where they are asked for."""
+    """A device and a page of its tools, with its user-only tools if requested."""
 
     with_user_tools: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ToolView:
-    """One tool, in the device's words; `alias` is what a model can call it, whose interface takes no dots."""
+    """One tool, as the device describes it; `alias` is its name without the dots that models' interfaces reject."""
 
     name: str
     alias: str
@@ -36,7 +36,7 @@ class ToolView:
 
 @dataclass(frozen=True, slots=True)
 class DeviceToolPage:
-    """The device's tools; not `complete` where it has more than it can list, and `problem` says why."""
+    """The device's tools; if not `complete`, `problem` says why some are missing."""
 
     tools: list[ToolView]
     complete: bool
@@ -56,7 +56,7 @@ class DeviceToolPage:
     tool=McpTool(
         "List a device's tools",
         "reads",
-        "List what a device can do: each tool's name, and what arguments it takes. Read this before calling one with "
+        "List a device's tools: the name and the arguments of each. Read this before calling one with "
         "device_tools_call.",
         name="device_tools_list",
     ),
@@ -67,10 +67,10 @@ def handler(params: ListTools, caller: Caller) -> DeviceToolPage:
     catalogue, tools = device_client().tools(device, with_user_tools=params.with_user_tools)
     start = _start(params.cursor, len(tools))
     views: list[ToolView] = []
-    room = MAX_PAGE_BYTES
+    remaining_bytes = MAX_PAGE_BYTES
     for tool in tools[start : start + params.limit]:
-        room -= answer_bytes([tool.name, tool.description, tool.input_schema, tool.annotations]) + 200
-        if room < 0 and views:
+        remaining_bytes -= answer_bytes([tool.name, tool.description, tool.input_schema, tool.annotations]) + 200
+        if remaining_bytes < 0 and views:
             break
         views.append(
             ToolView(
@@ -82,12 +82,12 @@ def handler(params: ListTools, caller: Caller) -> DeviceToolPage:
                 user_only=tool.user_only or None,
             )
         )
-    following = start + len(views)
+    next_start = start + len(views)
     return DeviceToolPage(
         tools=views,
         complete=catalogue.complete,
         problem=catalogue.problem or None,
-        next_cursor=cursors.encode(following) if following < len(tools) else None,
+        next_cursor=cursors.encode(next_start) if next_start < len(tools) else None,
     )
 
 

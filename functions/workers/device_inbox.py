@@ -1,4 +1,4 @@
-"""Take what devices send unasked: hellos are answered, notifications kept, and the rest is counted and dropped."""
+"""Consumer of device messages that are not replies: answer hellos, store notifications, count and drop the rest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from shared.devices.registry import RegisteredDevice
 
 _HANDSHAKE_SECONDS: Final = 12.0
-_HELLOS_APART_SECONDS: Final = 0.2
+_MIN_HELLO_INTERVAL_SECONDS: Final = 0.2
 _dropped: Final = DroppedMessages()
 
 
@@ -43,21 +43,21 @@ _dropped: Final = DroppedMessages()
     ),
 )
 def handler(event: dict[str, Any], _context: Any) -> None:
-    """Take one message, in base64, for it may not be JSON."""
+    """Process one message. It is base64-encoded, since it may not be JSON."""
     with observe("workers/device_inbox", correlation_id_from(None)):
         message = protocol.parse_message(_payload(event))
         if isinstance(message, protocol.RpcReply | protocol.RpcFailure | protocol.UnreadableReply):
-            return  # it is for whoever has asked
-        device = registry().appear(str(event.get("device_id", "")))
+            return  # replies go to the function that sent the request
+        device = registry().find_or_register(str(event.get("device_id", "")))
         if device is None or device.revoked_at:
             return
         match message:
             case protocol.Hello():
-                _greet(device, message, _received_at(event))
+                _answer_hello(device, message, _received_at(event))
             case protocol.DeviceNotification():
-                Notifications(devices_table(), device.tenant_id, device.id).keep(message, _received_at(event))
+                Notifications(devices_table(), device.tenant_id, device.id).add(message, _received_at(event))
             case protocol.InvalidMessage():
-                _dropped.note(message.kind, device.id)
+                _dropped.record(message.kind, device.id)
         _dropped.count()
 
 
@@ -72,23 +72,23 @@ def _received_at(event: dict[str, Any]) -> int:
     return at if isinstance(at, int) else int(time.time() * 1000)
 
 
-def _greet(device: RegisteredDevice, hello: protocol.Hello, at: int) -> None:
-    """Answer a hello with a fresh session, so that the device does not wait for it."""
+def _answer_hello(device: RegisteredDevice, hello: protocol.Hello, at: int) -> None:
+    """Answer a hello immediately with a new session id, so that the device does not wait, then start the session."""
     session_id, deadline = secrets.token_hex(16), time.monotonic() + _HANDSHAKE_SECONDS
     try:
-        device_client().exchange.notify(device, protocol.hello(session_id, hello.transport, _audio_channel()), deadline)
+        device_client().rpc.notify(device, protocol.hello(session_id, hello.transport, _audio_channel()), deadline)
         if not hello.mcp:
             return
-        if SessionStore(devices_table(), device.tenant_id, device.id).greet(_HELLOS_APART_SECONDS):
-            device_client().begin(device, deadline, DeviceHello(session_id, at))
-        else:  # it was asked who it is a moment ago
-            _dropped.note("repeated", device.id)
-    except KhoError as error:  # whoever calls the device will try again
-        logger.warning("no session", extra={"device_id": device.id, "outcome": error.code})
+        if SessionStore(devices_table(), device.tenant_id, device.id).accept_hello(_MIN_HELLO_INTERVAL_SECONDS):
+            device_client().start_session(device, deadline, DeviceHello(session_id, at))
+        else:  # a handshake was performed a moment ago
+            _dropped.record("repeated", device.id)
+    except KhoError as error:  # the next call retries
+        logger.warning("session not started", extra={"device_id": device.id, "outcome": error.code})
 
 
 def _audio_channel() -> dict[str, Any] | None:
-    """Where the audio goes, with a key that is new each time; None where no audio server is configured."""
+    """Return the audio server's address with a new key, or None if no audio server is configured."""
     settings = config()
     if not settings.audio_server:
         return None

@@ -1,6 +1,6 @@
-"""Take IoT Core's lifecycle events: remember which devices are connected, and begin a session with those that are new.
+"""Consumer of IoT Core's lifecycle events: store connection state, and start a session with each connecting device.
 
-Events come more than once and not in order; what is older than what is known changes nothing.
+Events may be repeated and out of order; outdated ones are ignored.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from shared.rpc.errors import KhoError
 from shared.telemetry import correlation_id_from, count, logger, observe
 
 _HANDSHAKE_SECONDS: Final = 12.0
-"""A device that has said hello and was not answered says nothing for ten."""
+"""A device whose hello was not answered is silent for ten seconds."""
 
 
 @lambda_function(
@@ -36,10 +36,10 @@ _HANDSHAKE_SECONDS: Final = 12.0
     ),
 )
 def handler(event: dict[str, Any], _context: Any) -> None:
-    """Take one event."""
+    """Process one event."""
     with observe("workers/device_presence", correlation_id_from(event.get("sessionIdentifier"))):
         presence = _presence(event)
-        device = registry().appear(str(event.get("clientId", ""))) if presence else None
+        device = registry().find_or_register(str(event.get("clientId", ""))) if presence else None
         if device is None or presence is None or device.revoked_at:
             return
         if not SessionStore(devices_table(), device.tenant_id, device.id).record_presence(presence):
@@ -48,9 +48,9 @@ def handler(event: dict[str, Any], _context: Any) -> None:
         if not presence.connected:
             return
         try:
-            device_client().begin(device, time.monotonic() + _HANDSHAKE_SECONDS)
-        except KhoError as error:  # whoever calls the device will try again
-            logger.warning("no session", extra={"device_id": device.id, "outcome": error.code})
+            device_client().start_session(device, time.monotonic() + _HANDSHAKE_SECONDS)
+        except KhoError as error:  # the next call retries
+            logger.warning("session not started", extra={"device_id": device.id, "outcome": error.code})
 
 
 def _presence(event: dict[str, Any]) -> DevicePresence | None:

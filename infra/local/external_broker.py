@@ -1,4 +1,4 @@
-"""A broker that runs elsewhere, in place of the embedded one: the rules hear what it brings, as long as it is there."""
+"""A client of an external broker, used by the rules instead of the embedded broker."""
 
 from __future__ import annotations
 
@@ -19,52 +19,54 @@ if TYPE_CHECKING:
 
 
 class ExternalBroker:
-    """One connection to it, which subscribes anew whenever it was lost."""
+    """One connection to the broker, which subscribes again after each reconnect."""
 
     def __init__(self, url: str, token: str) -> None:
         self._listeners: list[Listener] = []
-        self._changing = threading.Lock()
+        self._lock = threading.Lock()
         self._closed = False
-        ears = ConnectionCallbacks(self._received, self._connected, self._lost)
-        self._client = DirectBrokerEndpoint(url, token).client(f"{BACKEND_PREFIX}{secrets.token_hex(8)}", ears)
+        callbacks = ConnectionCallbacks(self._on_message, self._on_connected, self._on_lost)
+        self._client = DirectBrokerEndpoint(url, token).create_client(
+            f"{BACKEND_PREFIX}{secrets.token_hex(8)}", callbacks
+        )
         self._client.start()
 
-    def listen(self, topic_filter: str, take: Callable[[BrokerMessage], None]) -> Callable[[], None]:
-        """Call `take` with each message that the filter matches, until what is returned is."""
-        listener = (topic_filter, take)
-        with self._changing:
+    def listen(self, topic_filter: str, handler: Callable[[BrokerMessage], None]) -> Callable[[], None]:
+        """Call `handler` with each matching message until the returned function is called."""
+        listener = (topic_filter, handler)
+        with self._lock:
             self._listeners.append(listener)
         self._subscribe(topic_filter)
 
         def unlisten() -> None:
-            with self._changing:
+            with self._lock:
                 self._listeners.remove(listener)
 
         return unlisten
 
     def close(self) -> None:
-        """Disconnect for good."""
+        """Disconnect permanently."""
         self._closed = True
         self._client.stop()
 
-    def _received(self, topic: str, payload: bytes) -> None:
-        with self._changing:
-            takers = [take for topic_filter, take in self._listeners if matches(topic_filter, topic)]
-        for take in takers:
-            take(BrokerMessage(topic, payload))
+    def _on_message(self, topic: str, payload: bytes) -> None:
+        with self._lock:
+            handlers = [handler for topic_filter, handler in self._listeners if matches(topic_filter, topic)]
+        for handler in handlers:
+            handler(BrokerMessage(topic, payload))
 
-    def _connected(self) -> None:
-        with self._changing:
-            wanted = {topic_filter for topic_filter, _ in self._listeners}
-        for topic_filter in wanted:
+    def _on_connected(self) -> None:
+        with self._lock:
+            filters = {topic_filter for topic_filter, _ in self._listeners}
+        for topic_filter in filters:
             self._subscribe(topic_filter)
 
     def _subscribe(self, topic_filter: str) -> None:
         from awscrt import mqtt5  # type: ignore[import-untyped]
 
-        # Where there is no connection this is lost, and done again once there is one.
+        # Without a connection this is lost; _on_connected repeats it.
         self._client.subscribe(mqtt5.SubscribePacket([mqtt5.Subscription(topic_filter, mqtt5.QoS.AT_MOST_ONCE)]))
 
-    def _lost(self, reason: str) -> None:
+    def _on_lost(self, reason: str) -> None:
         if not self._closed:
-            logger.warning("broker lost", extra={"reason": reason})
+            logger.warning("broker connection lost", extra={"reason": reason})

@@ -1,4 +1,4 @@
-"""IoT Core on one machine: the broker, its data plane, and the rules that bring messages to functions."""
+"""IoT Core on one machine: the broker, its data plane, and the addresses that functions use."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ if TYPE_CHECKING:
 
 
 class MessageSource(Protocol):
-    """A broker as the rules need it."""
+    """A broker, as the rules need it."""
 
-    def listen(self, topic_filter: str, take: Callable[[BrokerMessage], None]) -> Callable[[], None]:
-        """Call `take` with each message that the filter matches, until what is returned is."""
+    def listen(self, topic_filter: str, handler: Callable[[BrokerMessage], None]) -> Callable[[], None]:
+        """Call `handler` with each matching message until the returned function is called."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerAddress:
-    """Where the devices' broker is reached, and the word that the backend is known by there."""
+    """The addresses of the devices' broker, and the backend's token."""
 
     mqtt_url: str
     token: str
     data_plane_url: str
-    """Nothing beside a broker that has no such thing: it reaches devices that subscribe, and tells of no presence."""
+    """Empty if the broker has no data plane: it then reaches only subscribed devices and reports no presence."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalIotCore(BrokerAddress):
-    """A broker that the rules hear."""
+    """A broker that rules can listen to."""
 
     broker: MessageSource
 
@@ -65,7 +65,7 @@ class EmbeddedIotCore(LocalIotCore):
 def run_embedded(
     listener: socket.socket, limits: Limits, *, authorizing: bool, clock: Callable[[], float] | None = None
 ) -> Iterator[EmbeddedIotCore]:
-    """Serve MQTT on a port that was taken, and the data plane on loopback, until the end."""
+    """Serve MQTT on the given listener, and the data plane on loopback, until the context exits."""
     raise_open_files()
     token = secrets.token_urlsafe(32)
     broker = LocalBroker(
@@ -74,9 +74,9 @@ def run_embedded(
     plane = listen("127.0.0.1", 0)
     server: list[uvicorn.Server] = []
 
-    async def serve(served: Broker) -> None:
+    async def serve(embedded: Broker) -> None:
         settings = uvicorn.Config(
-            DataPlaneApp(served, token),
+            DataPlaneApp(embedded, token),
             lifespan="off",
             log_level="warning",
             access_log=False,
@@ -99,7 +99,7 @@ def run_embedded(
 
 @contextmanager
 def use_external(url: str, token: str) -> Iterator[LocalIotCore]:
-    """Use a broker that runs elsewhere, and lets in whom it knows."""
+    """Use an external broker, which authenticates its clients itself."""
     from infra.local.external_broker import ExternalBroker
 
     broker = ExternalBroker(url, token)
@@ -109,19 +109,19 @@ def use_external(url: str, token: str) -> Iterator[LocalIotCore]:
         broker.close()
 
 
-def configure_functions(reached: BrokerAddress) -> None:
-    """Have every function of this process use this broker, whatever else is configured."""
+def configure_functions(address: BrokerAddress) -> None:
+    """Set the environment so that every function of this process uses this broker."""
     os.environ.pop("AWS_ENDPOINT_URL_IOT_DATA_PLANE", None)
-    if reached.data_plane_url:
-        os.environ["AWS_ENDPOINT_URL_IOT_DATA_PLANE"] = reached.data_plane_url
+    if address.data_plane_url:
+        os.environ["AWS_ENDPOINT_URL_IOT_DATA_PLANE"] = address.data_plane_url
     os.environ["AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"] = "false"
-    os.environ["KHO_MQTT_URL"] = reached.mqtt_url
-    os.environ["KHO_MQTT_TOKEN"] = reached.token
-    config.cache_clear()  # it was read before the broker was there
+    os.environ["KHO_MQTT_URL"] = address.mqtt_url
+    os.environ["KHO_MQTT_TOKEN"] = address.token
+    config.cache_clear()  # it was read before the broker started
 
 
 async def _authenticate(client: ClientIdentity) -> bool:
-    """Whether the device knows its password, as IoT Core's authorizer finds out."""
+    """Return True if the device's password is correct, as IoT Core's authorizer does."""
     try:
         await asyncio.to_thread(registry().verify, client.client_id, client.user_name or "", client.password or b"")
     except NotSignedIn:
@@ -130,6 +130,6 @@ async def _authenticate(client: ClientIdentity) -> bool:
 
 
 async def _register_on_connect(client: ClientIdentity) -> bool:
-    """Whether the device is not one that was revoked; if it was unknown, it is a device from now on."""
-    device = await asyncio.to_thread(registry().appear, client.client_id)
+    """Register an unknown device. Return False if the device is revoked."""
+    device = await asyncio.to_thread(registry().find_or_register, client.client_id)
     return device is not None and device.revoked_at is None

@@ -11,6 +11,7 @@ from shared.access.api_keys import PREFIX, ApiKeys
 from shared.config import config
 from shared.dynamodb import Table
 from shared.rpc.errors import NotSignedIn
+from shared.ttl_cache import TtlCache
 
 if TYPE_CHECKING:
     from shared.access.models import Clock, Identity
@@ -52,27 +53,21 @@ class CredentialVerifier:
 
 
 class CachingVerifier:
-    """A verifier with a TTL cache of one minute for identities; refusals are not cached."""
+    """A verifier that caches accepted credentials for a minute; rejected ones are verified again."""
 
     def __init__(self, verifier: CredentialVerifier, clock: Clock = time.time, *, capacity: int = 1000) -> None:
         self._verifier = verifier
         self._clock = clock
-        self._capacity = capacity
-        self._identities: dict[bytes, tuple[Identity, float]] = {}
+        self._identities: TtlCache[bytes, Identity] = TtlCache(CACHE_SECONDS, clock=clock, capacity=capacity)
 
     def verify(self, authorization: str) -> Identity:
-        """Return the identity that the header proves. Raise NotSignedIn if it proves none."""
-        now = self._clock()
+        """Return the caller's identity or raise NotSignedIn."""
         digest = hashlib.sha256(authorization.encode("utf-8", "surrogatepass")).digest()
-        identity, until = self._identities.get(digest, (None, 0.0))
-        if identity is None or now >= until:
+        identity = self._identities.get(digest)
+        if identity is None:
+            latest = self._clock() + CACHE_SECONDS  # a key may be revoked while it is verified
             identity = self._verifier.verify(authorization)
-            until = min(now + CACHE_SECONDS, identity.expires_at or float("inf"))
-            self._identities.pop(digest, None)
-            self._identities[digest] = (identity, until)
-            while len(self._identities) > self._capacity:
-                # The oldest is evicted first; another thread may have evicted it already.
-                self._identities.pop(next(iter(self._identities), b""), None)
+            self._identities.put(digest, identity, expires_at=min(latest, identity.expires_at or latest))
         return identity
 
 

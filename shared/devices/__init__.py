@@ -1,1 +1,1 @@
-"""Devices: whose they are, what they can do, and how they are spoken to."""
+"""Devices: ownership, tools, and the protocol that they speak."""

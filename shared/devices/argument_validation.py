@@ -1,4 +1,4 @@
-"""Arguments checked against what the device says it takes, and against what it takes wrongly without a word."""
+"""Validation of tool arguments against the device's input schema and against values that firmware misreads silently."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ if TYPE_CHECKING:
     from shared.devices.tool_catalogue import DeviceTool
 
 _INT32: Final = (-(2**31), 2**31 - 1)
-_MAX_SAID: Final = 300
+_MAX_PROBLEM_CHARACTERS: Final = 300
 
 
-def validate_arguments(tool: DeviceTool, given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments as they are sent, or an error that names each that is wrong."""
+def validate_arguments(tool: DeviceTool, params: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments as they are sent. Raise InvalidParams naming each invalid one."""
     properties = tool.input_schema.get("properties")
     declared = properties if isinstance(properties, dict) else {}
-    arguments = _normalize_names(declared, given)
-    problems = [_problem(error) for error in _errors(tool, arguments)]
-    named = {problem["field"] for problem in problems}
+    arguments = _normalize_names(declared, params)
+    problems = [_field_problem(error) for error in _errors(tool, arguments)]
+    invalid_fields = {problem["field"] for problem in problems}
     problems += [
-        FieldProblem(field=_field(name), message=said)
+        FieldProblem(field=_field(name), message=problem)
         for name, value in arguments.items()
-        if (said := _firmware_misreading(value)) and _field(name) not in named
+        if (problem := _firmware_misreading(value)) and _field(name) not in invalid_fields
     ]
     if problems:
         raise InvalidParams(*problems)
     return {name: int(value) if _is_whole(value) else value for name, value in arguments.items()}
 
 
-def _normalize_names(declared: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Each argument under its declared name: firmware takes names in any case, and so would take them unchecked."""
+def _normalize_names(declared: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
+    """Map each argument to its declared name. Firmware ignores case in names and would accept others unchecked."""
     names = {name.lower(): name for name in declared}
-    respelt: dict[str, Any] = {}
-    for name, value in given.items():
-        meant = name if name in declared else names.get(name.lower(), name)
-        if meant in respelt:
-            raise InvalidParams(FieldProblem(field=_field(meant), message="is given twice, in different case"))
-        respelt[meant] = value
-    return respelt
+    normalized: dict[str, Any] = {}
+    for name, value in params.items():
+        declared_name = name if name in declared else names.get(name.lower(), name)
+        if declared_name in normalized:
+            raise InvalidParams(FieldProblem(field=_field(declared_name), message="is given twice, in different case"))
+        normalized[declared_name] = value
+    return normalized
 
 
 def _errors(tool: DeviceTool, arguments: dict[str, Any]) -> list[ValidationError]:
     import jsonschema_rs
 
     try:
-        # The schema is a stranger's: it may name nothing elsewhere, and its patterns take linear time.
+        # The schema is untrusted: remote references are disabled, and its patterns run in linear time.
         validator = jsonschema_rs.Draft202012Validator(
             tool.input_schema, offline=True, pattern_options=jsonschema_rs.RegexOptions()
         )
@@ -59,23 +59,23 @@ def _errors(tool: DeviceTool, arguments: dict[str, Any]) -> list[ValidationError
     return list(validator.iter_errors(arguments))
 
 
-def _problem(error: ValidationError) -> FieldProblem:
+def _field_problem(error: ValidationError) -> FieldProblem:
     missing = getattr(error.kind, "property", None)
     path = [*error.instance_path, *([missing] if error.kind.name == "required" and isinstance(missing, str) else [])]
-    said = "is required" if error.kind.name == "required" else encodable(error.message)[:_MAX_SAID]
-    return FieldProblem(field=_field(*path), message=said)
+    message = "is required" if error.kind.name == "required" else encodable(error.message)[:_MAX_PROBLEM_CHARACTERS]
+    return FieldProblem(field=_field(*path), message=message)
 
 
 def _field(*path: str | int) -> str:
-    return encodable(".".join(["arguments", *map(str, path)]))[:_MAX_SAID]
+    return encodable(".".join(["arguments", *map(str, path)]))[:_MAX_PROBLEM_CHARACTERS]
 
 
 def _firmware_misreading(value: Any) -> str:
-    """What firmware would make of a value that the schema allows, where that is something else."""
+    """Return a problem if firmware would change a value that the schema allows, else an empty string."""
     if isinstance(value, str) and "\0" in value:
-        return "holds a NUL, at which the device would cut it off"
+        return "contains a NUL; the device would truncate the text there"
     if isinstance(value, int | float) and not isinstance(value, bool) and not _INT32[0] <= value <= _INT32[1]:
-        return "is beyond 32 bits, to which the device would cut it"
+        return "exceeds 32 bits; the device would truncate the number"
     return ""
 
 

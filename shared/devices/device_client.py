@@ -1,8 +1,8 @@
-"""Talks with devices: the handshake, the catalogue, the calls.
+"""The client of devices: handshakes, tool catalogues and tool calls.
 
-session    begun on presence, on hello, or by the first call: `initialize`, then every page of `tools/list` where no
-           catalogue of this name and firmware version is kept; one function at a time does it
-call       arguments checked, sent once, its own reply awaited
+A session starts when a device connects, when it says hello, or with the first call: `initialize`, then every page of
+`tools/list` unless a catalogue of this name and firmware version is stored. One function at a time performs the
+handshake. A call validates its arguments, sends one request, and waits for its own reply.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ DEFAULT_TIMEOUT_MS: Final = 10_000
 MAX_TIMEOUT_MS: Final = 25_000
 _STATE_SECONDS: Final = 10.0
 _CATALOGUE_SECONDS: Final = 60.0
-"""How long they are remembered; a list is that of one name and version, which hardly changes."""
-_READ_AGAIN_SECONDS: Final = 10.0
-"""A name that is not listed has the list read again, but not each time."""
+"""Cache times; a catalogue belongs to one name and version, so it hardly changes."""
+_REFRESH_INTERVAL_SECONDS: Final = 10.0
+"""An unknown tool name causes the list to be read again, at most this often."""
 _LISTING_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = 0.05
 _MAX_POLL_SECONDS: Final = 0.5
-"""How often those look who wait for another's handshake: less and less often, for it may have a crowd to serve."""
+"""The intervals, with back-off, at which to poll for the end of another function's handshake."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadyDevice:
-    """A device that is ready to be called, as it was a moment ago."""
+    """A device with a session, as of a moment ago."""
 
     state: DeviceState
     session: DeviceSession
@@ -57,53 +57,43 @@ class ReadyDevice:
 
 @dataclass(frozen=True, slots=True)
 class DeviceHello:
-    """A hello: when it came, in milliseconds since 1970, and the session that it was answered with."""
+    """A hello: the session id that it was answered with, and its arrival in milliseconds since 1970."""
 
     session_id: str
     at: int
 
 
 class DeviceClient:
-    """What this process says to devices, and what it remembers of them for a moment."""
+    """The client of all devices, with short-lived caches of their state."""
 
-    def __init__(self, table: Table, exchange: RpcClient, capabilities: dict[str, Any]) -> None:
-        self.exchange = exchange
+    def __init__(self, table: Table, rpc: RpcClient, capabilities: dict[str, Any]) -> None:
+        self.rpc = rpc
         self._table = table
         self._capabilities = capabilities
-        self._known: TtlCache[tuple[str, str], ReadyDevice] = TtlCache(_STATE_SECONDS)
-        self._read: TtlCache[tuple[str, str, str, str], ToolCatalogue] = TtlCache(_CATALOGUE_SECONDS)
+        self._devices: TtlCache[tuple[str, str], ReadyDevice] = TtlCache(_STATE_SECONDS)
+        self._catalogues: TtlCache[tuple[str, str, str, str], ToolCatalogue] = TtlCache(_CATALOGUE_SECONDS)
 
     def tools(
         self, device: RegisteredDevice, *, with_user_tools: bool = False
     ) -> tuple[ToolCatalogue, list[DeviceTool]]:
-        """What the device can do: as it is kept, without waking the device, or as the device says now."""
+        """Return the device's tools, from the stored catalogue if there is one, else from the device."""
         deadline = time.monotonic() + _LISTING_SECONDS
-        catalogue = self._cached_catalogue(device)
+        catalogue = self._last_catalogue(device)
         if catalogue is None or (with_user_tools and not catalogue.with_user_tools):
-            known = self._ready(device, deadline)
-            catalogue = known.catalogue
+            ready = self._ready_device(device, deadline)
+            catalogue = ready.catalogue
             if catalogue is None or (with_user_tools and not catalogue.with_user_tools):
-                catalogue = self._read_again(device, known, deadline, with_user_tools=with_user_tools)
+                catalogue = self._refresh_catalogue(device, ready, deadline, with_user_tools=with_user_tools)
         return catalogue, [tool for tool in catalogue.tools if with_user_tools or not tool.user_only]
 
     def call(self, device: RegisteredDevice, name: str, arguments: dict[str, Any], timeout_ms: int) -> DeviceToolResult:
-        """What the tool gives; it is called once, or not at all."""
+        """Call a tool at most once and return its result."""
         deadline = time.monotonic() + timeout_ms / 1000
-        known = self._recall(device)
-        catalogue = known.catalogue if known else self._cached_catalogue(device)
-        tool = catalogue.find(name) if catalogue else None
-        if tool:
-            arguments = validate_arguments(tool, arguments)  # before anything is sent, a handshake too
-        known = known or self._ready(device, deadline)
-        if known.catalogue is not catalogue or tool is None:
-            tool, arguments = self._resolve(device, known, name, arguments, deadline)
+        ready, tool, arguments = self._prepare_call(device, name, arguments, deadline)
         params = {"name": tool.name if tool else name, "arguments": arguments}
-        sent_at = _now()
+        watch = self._presence_watch(device, ready.state.presence, _now())
         try:
-            watch = self._watch(device, known.state.presence, sent_at)
-            result = self.exchange.request(
-                device, known.session.id, "tools/call", params, deadline=deadline, watch=watch
-            )
+            result = self.rpc.request(device, ready.session.id, "tools/call", params, deadline=deadline, watch=watch)
             return tool_result(result)
         except TimeoutError:
             count(device_timeouts=1)
@@ -112,63 +102,20 @@ class DeviceClient:
             raise errors.unreadable(device.id) from None
         except ToolFailed as failure:
             if tool and _is_unknown_tool(failure):
-                with suppress(KhoError):  # the device's own error is the answer, whatever comes of reading again
-                    self._read_again(device, known, deadline, with_user_tools=tool.user_only)
+                with suppress(KhoError):  # the device's own error is the answer, even if the refresh fails
+                    self._refresh_catalogue(device, ready, deadline, with_user_tools=tool.user_only)
             raise
 
-    def begin(self, device: RegisteredDevice, deadline: float, greeting: DeviceHello | None = None) -> None:
-        """Begin a session unless one has begun on the device's connection: for a hello, since it came."""
-        self._shake_hands(device, deadline, greeting)
+    def start_session(self, device: RegisteredDevice, deadline: float, hello: DeviceHello | None = None) -> None:
+        """Start a session unless one exists on the device's connection; for a hello, one that started after it.
 
-    def _resolve(
-        self, device: RegisteredDevice, known: ReadyDevice, name: str, arguments: dict[str, Any], deadline: float
-    ) -> tuple[DeviceTool | None, dict[str, Any]]:
-        """The tool of this name, found anew if need be, and the arguments as it takes them."""
-        catalogue = known.catalogue
-        if catalogue is None:
-            catalogue = self._read_again(device, known, deadline, with_user_tools=False)
-        tool = catalogue.find(name)
-        fresh = catalogue.with_user_tools and time.time() - catalogue.read_at < _READ_AGAIN_SECONDS
-        if tool is None and not fresh:
-            catalogue = self._read_again(device, known, deadline, with_user_tools=True)
-            tool = catalogue.find(name)
-        if tool is None and catalogue.complete:
-            raise errors.device_error(METHOD_NOT_FOUND, message=f"Unknown tool: {name}")
-        # What a device cannot list, it may have all the same; it alone can say what such a tool takes.
-        return tool, validate_arguments(tool, arguments) if tool else arguments
-
-    def _ready(self, device: RegisteredDevice, deadline: float) -> ReadyDevice:
-        known = self._recall(device)
-        if known:
-            return known
-        sessions = self._sessions(device)
-        state = sessions.read()
-        if not state.ready:
-            self._shake_hands(device, deadline)
-            state = sessions.read()
-        session = state.session
-        if session is None:
-            raise errors.not_ready(device.id)
-        found = self._find(device, session)
-        return self._remember(device, state, session, found)
-
-    def _cached_catalogue(self, device: RegisteredDevice) -> ToolCatalogue | None:
-        """The catalogue of the name and version that the device had last."""
-        known = self._recall(device)
-        if known:
-            return known.catalogue
-        state = self._sessions(device).read()
-        if state.session is None:
-            return None
-        found = self._find(device, state.session)
-        if state.ready and found:
-            self._remember(device, state, state.session, found)
-        return found
-
-    def _shake_hands(self, device: RegisteredDevice, deadline: float, greeting: DeviceHello | None = None) -> None:
-        sessions, claimant = self._sessions(device), secrets.token_hex(8)
+        One function at a time performs the handshake; the others poll until it has ended.
+        """
+        sessions, claimant = self._session_store(device), secrets.token_hex(8)
         pause = _POLL_SECONDS
-        while not self._has_begun(device, sessions.read(), greeting):
+        while True:
+            if self._has_session(device, sessions.read(), hello):
+                return
             left = deadline - time.monotonic()
             if left <= 0:
                 raise errors.not_ready(device.id)
@@ -176,34 +123,91 @@ class DeviceClient:
                 break
             time.sleep(min(pause, left))
             pause = min(pause * 1.5, _MAX_POLL_SECONDS)
-        else:
-            return
-        state, begun = sessions.read(), False
-        if self._has_begun(device, state, greeting):  # by another, between the look and the claim
-            sessions.give_up(claimant)
+        state, started = sessions.read(), False
+        if self._has_session(device, state, hello):  # another function started it just before the claim
+            sessions.release_claim(claimant)
             return
         try:
-            session_id = greeting.session_id if greeting else secrets.token_hex(16)
+            session_id = hello.session_id if hello else secrets.token_hex(16)
             session = self._initialize(device, state.presence, session_id, deadline)
-            begun = sessions.begin(claimant, session)
+            started = sessions.start(claimant, session)
         except (TimeoutError, OutOfTime, Conflict):
             raise errors.not_ready(device.id) from None
         finally:
-            if not begun:
+            if not started:
                 with suppress(OutOfTime):
-                    sessions.give_up(claimant)
+                    sessions.release_claim(claimant)
 
-    def _has_begun(self, device: RegisteredDevice, state: DeviceState, greeting: DeviceHello | None) -> bool:
+    def _prepare_call(
+        self, device: RegisteredDevice, name: str, arguments: dict[str, Any], deadline: float
+    ) -> tuple[ReadyDevice, DeviceTool | None, dict[str, Any]]:
+        """Return the ready device, the tool if it is listed, and the validated arguments."""
+        ready = self._cached_device(device)
+        catalogue = ready.catalogue if ready else self._last_catalogue(device)
+        tool = catalogue.find(name) if catalogue else None
+        if tool:
+            arguments = validate_arguments(tool, arguments)  # before anything is sent, the handshake included
+        ready = ready or self._ready_device(device, deadline)
+        if tool is None or ready.catalogue is not catalogue:
+            tool = self._resolve_tool(device, ready, name, deadline)
+            # A device can have tools that it cannot list; the device itself validates their arguments.
+            arguments = validate_arguments(tool, arguments) if tool else arguments
+        return ready, tool, arguments
+
+    def _resolve_tool(
+        self, device: RegisteredDevice, ready: ReadyDevice, name: str, deadline: float
+    ) -> DeviceTool | None:
+        """Find the tool of this name, refreshing the catalogue if necessary."""
+        catalogue = ready.catalogue
+        if catalogue is None:
+            catalogue = self._refresh_catalogue(device, ready, deadline, with_user_tools=False)
+        tool = catalogue.find(name)
+        fresh = catalogue.with_user_tools and time.time() - catalogue.read_at < _REFRESH_INTERVAL_SECONDS
+        if tool is None and not fresh:
+            catalogue = self._refresh_catalogue(device, ready, deadline, with_user_tools=True)
+            tool = catalogue.find(name)
+        if tool is None and catalogue.complete:
+            raise errors.device_error(METHOD_NOT_FOUND, message=f"Unknown tool: {name}")
+        return tool
+
+    def _ready_device(self, device: RegisteredDevice, deadline: float) -> ReadyDevice:
+        """Return the device with its session, starting one if necessary."""
+        ready = self._cached_device(device)
+        if ready:
+            return ready
+        sessions = self._session_store(device)
+        state = sessions.read()
+        if not state.ready:
+            self.start_session(device, deadline)
+            state = sessions.read()
+        if state.session is None:
+            raise errors.not_ready(device.id)
+        return self._cache_device(device, state, state.session, self._find_catalogue(device, state.session))
+
+    def _last_catalogue(self, device: RegisteredDevice) -> ToolCatalogue | None:
+        """Return the catalogue of the device's last known name and version."""
+        ready = self._cached_device(device)
+        if ready:
+            return ready.catalogue
+        state = self._session_store(device).read()
+        if state.session is None:
+            return None
+        catalogue = self._find_catalogue(device, state.session)
+        if state.ready and catalogue:
+            self._cache_device(device, state, state.session, catalogue)
+        return catalogue
+
+    def _has_session(self, device: RegisteredDevice, state: DeviceState, hello: DeviceHello | None) -> bool:
         session = state.session
         if session is None or not state.ready:
             return False
-        if greeting is None or session.id == greeting.session_id:
+        if hello is None or session.id == hello.session_id:
             return True
-        if session.started_at < greeting.at:
+        if session.started_at < hello.at:
             return False
-        # The device has answered since it said hello, to a handshake that its coming or a call has begun.
-        renamed = self._sessions(device).rename(session.id, greeting.session_id)
-        self._forget(device)
+        # After its hello the device answered a handshake that its connect or a call had started.
+        renamed = self._session_store(device).rename(session.id, hello.session_id)
+        self._forget_device(device)
         return renamed
 
     def _initialize(
@@ -211,70 +215,73 @@ class DeviceClient:
     ) -> DeviceSession:
         connection = presence.connection if presence and presence.connected else ""
         params = {"capabilities": self._capabilities}
-        watch = self._watch(device, presence, _now())
-        said = self.exchange.request(device, session_id, "initialize", params, deadline=deadline, watch=watch)
-        name, version = identify(said)
+        watch = self._presence_watch(device, presence, _now())
+        result = self.rpc.request(device, session_id, "initialize", params, deadline=deadline, watch=watch)
+        name, version = identify(result)
         session = DeviceSession(session_id, name, version, _now(), connection)
-        catalogues = self._catalogues(device)
-        kept = catalogues.find(name, version)
-        if kept is None or not kept.complete:
-            # A device that cannot list its tools now has a session all the same, and is asked again when one is called.
+        catalogues = self._catalogue_store(device)
+        stored = catalogues.find(name, version)
+        if stored is None or not stored.complete:
+            # If the device cannot list its tools now, the session starts all the same; the first call reads the list.
             with suppress(ToolFailed):
-                catalogues.keep(list_tools(self.exchange, device, session, deadline))
-            self._read.forget((device.tenant_id, device.id, name, version))
-        self._forget(device)
+                catalogues.put(list_tools(self.rpc, device, session, deadline))
+            self._catalogues.delete((device.tenant_id, device.id, name, version))
+        self._forget_device(device)
         return session
 
-    def _read_again(
-        self, device: RegisteredDevice, known: ReadyDevice, deadline: float, *, with_user_tools: bool
+    def _refresh_catalogue(
+        self, device: RegisteredDevice, ready: ReadyDevice, deadline: float, *, with_user_tools: bool
     ) -> ToolCatalogue:
+        """Read the device's tool list and store it."""
         try:
-            read = list_tools(self.exchange, device, known.session, deadline, with_user_tools=with_user_tools)
+            catalogue = list_tools(self.rpc, device, ready.session, deadline, with_user_tools=with_user_tools)
         except TimeoutError:
             raise errors.not_ready(device.id) from None
-        self._catalogues(device).keep(read)
-        if read.tools:
-            self._read.put((device.tenant_id, device.id, read.name, read.version), read)
-        self._remember(device, known.state, known.session, read)
-        return read
+        self._catalogue_store(device).put(catalogue)
+        if catalogue.tools:
+            self._catalogues.put((device.tenant_id, device.id, catalogue.name, catalogue.version), catalogue)
+        self._cache_device(device, ready.state, ready.session, catalogue)
+        return catalogue
 
-    def _watch(self, device: RegisteredDevice, before: DevicePresence | None, sent_at: int) -> Callable[[], None]:
-        """Whether an answer can still come: a device that is gone, or has come back, has forgotten the call."""
+    def _find_catalogue(self, device: RegisteredDevice, session: DeviceSession) -> ToolCatalogue | None:
+        key = (device.tenant_id, device.id, session.name, session.version)
+        catalogue = self._catalogues.get(key)
+        if catalogue is None and (catalogue := self._catalogue_store(device).find(session.name, session.version)):
+            self._catalogues.put(key, catalogue)
+        return catalogue
+
+    def _presence_watch(
+        self, device: RegisteredDevice, before: DevicePresence | None, sent_at: int
+    ) -> Callable[[], None]:
+        """Return a check that raises once no reply can come: a device that disconnects forgets its calls."""
 
         def watch() -> None:
             if seconds_left() <= 0:
                 return
-            presence = self._sessions(device).read().presence
+            presence = self._session_store(device).read().presence
             if presence is None or presence == before or presence.changed_at < sent_at:
                 return
-            self._forget(device)
+            self._forget_device(device)
             raise errors.replaced(device.id) if presence.connected else errors.connection_lost(device.id)
 
         return watch
 
-    def _sessions(self, device: RegisteredDevice) -> SessionStore:
+    def _session_store(self, device: RegisteredDevice) -> SessionStore:
         return SessionStore(self._table, device.tenant_id, device.id)
 
-    def _catalogues(self, device: RegisteredDevice) -> CatalogueStore:
+    def _catalogue_store(self, device: RegisteredDevice) -> CatalogueStore:
         return CatalogueStore(self._table, device.tenant_id, device.id)
 
-    def _find(self, device: RegisteredDevice, session: DeviceSession) -> ToolCatalogue | None:
-        key = (device.tenant_id, device.id, session.name, session.version)
-        found = self._read.get(key)
-        if found is None and (found := self._catalogues(device).find(session.name, session.version)):
-            self._read.put(key, found)
-        return found
+    def _cached_device(self, device: RegisteredDevice) -> ReadyDevice | None:
+        return self._devices.get((device.tenant_id, device.id))
 
-    def _recall(self, device: RegisteredDevice) -> ReadyDevice | None:
-        return self._known.get((device.tenant_id, device.id))
-
-    def _remember(
+    def _cache_device(
         self, device: RegisteredDevice, state: DeviceState, session: DeviceSession, catalogue: ToolCatalogue | None
     ) -> ReadyDevice:
-        return self._known.put((device.tenant_id, device.id), ReadyDevice(state, session, catalogue))
+        return self._devices.put((device.tenant_id, device.id), ReadyDevice(state, session, catalogue))
 
-    def _forget(self, device: RegisteredDevice) -> None:
-        self._known.forget((device.tenant_id, device.id))
+    def _forget_device(self, device: RegisteredDevice) -> None:
+        self._devices.delete((device.tenant_id, device.id))
 
 
 def _now() -> int:

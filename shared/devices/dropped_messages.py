@@ -1,4 +1,4 @@
-"""Messages that nobody can use: counted by kind, told of once a second at most, never with what they hold."""
+"""Dropped device messages: counted by kind, logged at most once a second, never with their content."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from typing import Final, Literal
 from shared.telemetry import count, logger
 
 Kind = Literal["oversize", "malformed", "unknown", "unasked", "late", "repeated"]
-_TELL_SECONDS: Final = 1.0
+_LOG_INTERVAL_SECONDS: Final = 1.0
 
 
 class DroppedMessages:
-    """What was dropped since this process began."""
+    """Counters of the messages dropped since this process started."""
 
     def __init__(self) -> None:
         self.counts: Counter[Kind] = Counter()
-        self._uncounted: Counter[Kind] = Counter()
-        self._untold: Counter[tuple[Kind, str]] = Counter()
-        self._told_at = 0.0
-        self._changing = threading.Lock()
+        self._unreported: Counter[Kind] = Counter()
+        self._unlogged: Counter[tuple[Kind, str]] = Counter()
+        self._logged_at = 0.0
+        self._lock = threading.Lock()
 
-    def note(self, kind: Kind, device_id: str) -> None:
-        """Note one; a device that sends many of them does not fill the log."""
-        with self._changing:
+    def record(self, kind: Kind, device_id: str) -> None:
+        """Record one message. Logging is rate-limited, so a flooding device does not fill the log."""
+        with self._lock:
             self.counts[kind] += 1
-            self._uncounted[kind] += 1
-            self._untold[kind, device_id] += 1
-            if time.monotonic() - self._told_at < _TELL_SECONDS:
+            self._unreported[kind] += 1
+            self._unlogged[kind, device_id] += 1
+            if time.monotonic() - self._logged_at < _LOG_INTERVAL_SECONDS:
                 return
-            self._told_at = time.monotonic()
-            untold, self._untold = self._untold, Counter()
-        for (each, sender), number in untold.items():
-            logger.warning("message dropped", extra={"kind": each, "device_id": sender, "number": number})
+            self._logged_at = time.monotonic()
+            unlogged, self._unlogged = self._unlogged, Counter()
+        for (dropped_kind, sender), number in unlogged.items():
+            logger.warning("message dropped", extra={"kind": dropped_kind, "device_id": sender, "number": number})
 
     def count(self) -> None:
-        """Tell with the call under way what was dropped since the last."""
-        if not self._uncounted:
+        """Add the messages dropped since the last call to the current invocation's metrics."""
+        if not self._unreported:
             return
-        with self._changing:
-            dropped, self._uncounted = self._uncounted, Counter()
+        with self._lock:
+            dropped, self._unreported = self._unreported, Counter()
         count(**{f"dropped_{kind}": number for kind, number in dropped.items()})

@@ -1,4 +1,4 @@
-"""What is asked of a device before it is called: who it is, and what it can do."""
+"""The handshake with a device: its identity and its tools."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ if TYPE_CHECKING:
 
 _MAX_PAGES: Final = 100
 _MAX_TOOLS: Final = 2_000
-_MAX_WORD: Final = 128
+_MAX_CHARACTERS: Final = 128
 
 
 def capabilities(vision_url: str, vision_token: str) -> dict[str, Any]:
-    """What `initialize` tells a device of the backend."""
+    """Return the capabilities that `initialize` announces to a device."""
     return {"vision": {"url": vision_url, "token": vision_token}} if vision_url else {}
 
 
 def identify(result: Any) -> tuple[str, str]:
-    """The name and firmware version that a device gives of itself."""
+    """Return the name and firmware version that a device reports."""
     info = result.get("serverInfo") if isinstance(result, dict) else None
-    given = [info.get("name"), info.get("version")] if isinstance(info, dict) else [None, None]
-    name, version = (encodable(each)[:_MAX_WORD] if isinstance(each, str) else "" for each in given)
+    values = [info.get("name"), info.get("version")] if isinstance(info, dict) else [None, None]
+    name, version = (encodable(each)[:_MAX_CHARACTERS] if isinstance(each, str) else "" for each in values)
     return name, version
 
 
 def list_tools(
-    exchange: RpcClient,
+    rpc: RpcClient,
     device: RegisteredDevice,
     session: DeviceSession,
     deadline: float,
     *,
     with_user_tools: bool = False,
 ) -> ToolCatalogue:
-    """Every page of the device's list, with its owner's own tools where they are wanted."""
-    tools, problem = _pages(exchange, device, session, deadline, {})
+    """Read every page of the device's tool list, with user-only tools if requested."""
+    tools, problem = _pages(rpc, device, session, deadline, {})
     if with_user_tools:
-        more, trouble = _pages(exchange, device, session, deadline, {"withUserTools": True})
-        own = [replace(tool, user_only=True) for name, tool in more.items() if name not in tools]
-        tools, problem = tools | {tool.name: tool for tool in own}, problem or trouble
+        listed, user_tools_problem = _pages(rpc, device, session, deadline, {"withUserTools": True})
+        user_tools = [replace(tool, user_only=True) for name, tool in listed.items() if name not in tools]
+        tools, problem = tools | {tool.name: tool for tool in user_tools}, problem or user_tools_problem
     if problem:
         logger.warning("partial catalogue", extra={"device_id": device.id, "problem": problem[:200]})
     return ToolCatalogue(
@@ -63,14 +63,14 @@ def list_tools(
 
 
 def _pages(
-    exchange: RpcClient, device: RegisteredDevice, session: DeviceSession, deadline: float, wanted: dict[str, Any]
+    rpc: RpcClient, device: RegisteredDevice, session: DeviceSession, deadline: float, options: dict[str, Any]
 ) -> tuple[dict[str, DeviceTool], str]:
-    """The tools of all pages, and what kept others from being listed."""
+    """Return the tools of all pages, and the problem that kept further pages from being read."""
     tools: dict[str, DeviceTool] = {}
     cursor, cursors = "", {""}
     for _ in range(_MAX_PAGES):
         try:
-            result = exchange.request(device, session.id, "tools/list", {"cursor": cursor} | wanted, deadline=deadline)
+            result = rpc.request(device, session.id, "tools/list", {"cursor": cursor} | options, deadline=deadline)
         except ToolFailed as failure:
             if not tools:
                 raise
@@ -79,17 +79,17 @@ def _pages(
         if not isinstance(page, list):
             if not tools:
                 raise errors.unreadable(device.id)
-            return tools, "A page of the list cannot be read."
-        found = [tool for each in page if (tool := parse_tool(each))]
-        for tool in found:
+            return tools, "A page of the list is unreadable."
+        parsed = [tool for each in page if (tool := parse_tool(each))]
+        for tool in parsed:
             tools.setdefault(tool.name, tool)
-        following = result.get("nextCursor") or ""
-        if len(found) < len(page) or not isinstance(following, str) or len(tools) > _MAX_TOOLS:
-            return tools, "A page of the list cannot be read."
-        if not following:
+        next_cursor = result.get("nextCursor") or ""
+        if len(parsed) < len(page) or not isinstance(next_cursor, str) or len(tools) > _MAX_TOOLS:
+            return tools, "A page of the list is unreadable."
+        if not next_cursor:
             return tools, ""
-        if following in cursors:
-            return tools, "The list repeats itself."
-        cursor = following
+        if next_cursor in cursors:
+            return tools, "The list repeats a cursor."
+        cursor = next_cursor
         cursors.add(cursor)
-    return tools, "The list does not end."
+    return tools, "The list has too many pages."

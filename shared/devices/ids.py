@@ -1,4 +1,4 @@
-"""What devices and the backend's own connections can be called."""
+"""Client ids and topics of devices and of the backend."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import re
 from typing import Final
 
 BACKEND_PREFIX: Final = "kho-backend-"
-"""How the client ids of the backend's own connections begin; no device's may."""
+"""The prefix of the backend's own client ids; device ids may not use it."""
 _THING_NAME: Final = re.compile(r"[A-Za-z0-9:_-]+", re.ASCII)
-"""What IoT Core lets a thing be called."""
+"""IoT Core's thing names."""
 _CLIENT_ID: Final = re.compile(r"[^$/+#\0][^/+#\0]*")
 _MAX_BYTES: Final = 128
 
 
 def may_be_device(client_id: str) -> bool:
-    """Whether a client id can be a device's: with a wildcard or a level in it, its own topics would be others'."""
+    """Return True if a client id is valid for a device. A wildcard or level in it would match other devices' topics."""
     return (
         _CLIENT_ID.fullmatch(client_id) is not None
         and len(client_id.encode("utf-8", "surrogatepass")) <= _MAX_BYTES
@@ -23,15 +23,15 @@ def may_be_device(client_id: str) -> bool:
 
 
 def may_be_registered(device_id: str) -> bool:
-    """Whether a device of this id can also be a thing of IoT Core."""
+    """Return True if the device id is also a valid thing name of IoT Core."""
     return _THING_NAME.fullmatch(device_id) is not None and may_be_device(device_id)
 
 
 def up(device_id: str) -> str:
-    """The topic that a device publishes on."""
+    """Return the topic that a device publishes on."""
     return f"devices/{device_id}/up"
 
 
 def down(device_id: str) -> str:
-    """The topic that a device is reached on."""
+    """Return the topic that a device receives messages on."""
     return f"devices/{device_id}/down"

@@ -1,15 +1,15 @@
-"""Where what is known of devices lies in the table; every key of a tenant's starts from it.
+"""Keys of the devices table; every key of a tenant's items starts with the tenant.
 
     pk                         sk                            item
-    #owner#{device}            owner                         whose the device is
+    #owner#{device}            owner                         the device's tenant
     {tenant}#devices           {device}                      a device: its name, its downlink, its password's hash
-    {tenant}#device#{device}   presence                      whether it is connected, and since when
-    {tenant}#device#{device}   session                       its session, and who is in the middle of a handshake
+    {tenant}#device#{device}   presence                      connection state, and the time of its last change
+    {tenant}#device#{device}   session                       its session, and the claim of a handshake in progress
     {tenant}#device#{device}   catalogue#{version}#{part}    a part of the tools of one name and firmware version
-    {tenant}#device#{device}   notification#{time}#{random}  what it told unasked, kept for a week
+    {tenant}#device#{device}   notification#{time}#{random}  a notification, kept for a week
 
-What connects is known by its device's id alone: it leads to the tenant. No tenant's name begins with '#', nor has one
-in it; no device's id has one.
+A connecting device is identified by its id alone, which leads to its tenant. Neither tenant names nor device ids
+contain '#'.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ _CATALOGUE: Final = "catalogue#"
 
 
 def owner(device_id: str) -> str:
-    """The partition that says whose a device is."""
+    """Return the partition that maps a device to its tenant."""
     return f"#owner#{device_id}"
 
 
 def devices(tenant_id: str) -> str:
-    """The partition of a tenant's devices."""
+    """Return the partition of a tenant's devices."""
     return f"{tenant_id}#devices"
 
 
 def device(tenant_id: str, device_id: str) -> str:
-    """The partition of what a device does and says."""
+    """Return the partition of a device's state and messages."""
     return f"{tenant_id}#device#{device_id}"
 
 
 def catalogue(name: str, version: str) -> str:
-    """What the sort keys of a catalogue's parts begin with; the name and the version are the device's own words."""
+    """Return the sort-key prefix of a catalogue's parts. Name and version are the device's own."""
     return f"{_CATALOGUE}{hashlib.sha256(f'{len(name)}#{name}#{version}'.encode()).hexdigest()}#"
 
 
 def notification(at: str, random: str) -> str:
-    """The sort key of a notification."""
+    """Return the sort key of a notification."""
     return f"{NOTIFICATION}{at}#{random}"

@@ -1,4 +1,4 @@
-"""What a device tells unasked: its newest thousand notifications, kept for a week, never answered."""
+"""Device notifications: the newest thousand, kept for a week."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from shared.devices.protocol import DeviceNotification
     from shared.dynamodb import Item, Table
 
-KEPT: Final = 1000
-_KEPT_SECONDS: Final = 7 * 24 * 3600
-_TIDIED_EVERY: Final = 50
+MAX_NOTIFICATIONS: Final = 1000
+_RETENTION_SECONDS: Final = 7 * 24 * 3600
+_TRIM_EVERY: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
 class StoredNotification:
-    """One notification, and when it came."""
+    """One notification and its time of arrival."""
 
     method: str
     params: dict[str, Any] | list[Any]
@@ -43,51 +43,53 @@ class Notifications:
         self._table = table
         self._partition = keys.device(tenant_id, device_id)
 
-    def keep(self, notification: DeviceNotification, at_ms: int) -> None:
-        """Keep a notification that came at this moment; one that is delivered again is the same."""
+    def add(self, notification: DeviceNotification, at_ms: int) -> None:
+        """Store a notification with its time of arrival. Storing a redelivered one again has no effect."""
         params = compact(notification.params)
-        same = hashlib.sha256(compact([notification.method, params]).encode("utf-8")).hexdigest()[:16]
+        digest = hashlib.sha256(compact([notification.method, params]).encode("utf-8")).hexdigest()[:16]
         item = {
             "pk": self._partition,
-            "sk": keys.notification(f"{at_ms:013d}", same),
+            "sk": keys.notification(f"{at_ms:013d}", digest),
             "method": notification.method,
-            # As text: a number that JSON has may be none for the store.
+            # Stored as text: DynamoDB does not accept every JSON number.
             "params": params,
-            "expires_at": at_ms // 1000 + _KEPT_SECONDS,
+            "expires_at": at_ms // 1000 + _RETENTION_SECONDS,
         }
         self._table.write(Write("Put", item))
-        if random.randrange(_TIDIED_EVERY) == 0:  # noqa: S311 - no secret
-            self.tidy()
+        if random.randrange(_TRIM_EVERY) == 0:  # noqa: S311 - no secret
+            self.trim()
 
     def page(self, limit: int, cursor: str | None) -> tuple[list[StoredNotification], str | None]:
-        """Notifications from `cursor` on, newest first, and a cursor where more follow."""
+        """Return notifications from `cursor` on, newest first, and a cursor if more follow."""
         after, seen = cursors.decode(cursor, str, int) if cursor else (None, 0)
         if after is not None and not after.startswith(keys.NOTIFICATION):
             raise cursors.stale()
-        found: list[StoredNotification] = []
-        last, room = "", MAX_PAGE_BYTES
-        for item in self._newest(after, min(limit, KEPT - seen) + 1):
-            told = _notification(item)
-            room -= answer_bytes({"method": told.method, "params": told.params, "at": told.at})
-            if len(found) == limit or (found and room < 0):
-                return found, cursors.encode(last, seen + len(found))
-            if seen + len(found) == KEPT:
+        notifications: list[StoredNotification] = []
+        last, remaining_bytes = "", MAX_PAGE_BYTES
+        for item in self._newest(after, min(limit, MAX_NOTIFICATIONS - seen) + 1):
+            notification = _notification(item)
+            remaining_bytes -= answer_bytes(
+                {"method": notification.method, "params": notification.params, "at": notification.at}
+            )
+            if len(notifications) == limit or (notifications and remaining_bytes < 0):
+                return notifications, cursors.encode(last, seen + len(notifications))
+            if seen + len(notifications) == MAX_NOTIFICATIONS:
                 break
-            found.append(told)
+            notifications.append(notification)
             last = item["sk"]
-        return found, None
+        return notifications, None
 
-    def tidy(self) -> None:
+    def trim(self) -> None:
         """Delete all but the newest thousand."""
         pages = self._table.query(self._partition, Keys.beginning(keys.NOTIFICATION), descending=True)
-        old = [item["sk"] for page in pages for item in page][KEPT:]
+        old = [item["sk"] for page in pages for item in page][MAX_NOTIFICATIONS:]
         self._table.delete_all((self._partition, sk) for sk in old)
 
     def _newest(self, before: str | None, limit: int) -> Iterator[Item]:
         last = before if before is not None else keys.NOTIFICATION + "~"
-        # Those that are expired, and what the cursor names, take a place.
-        wanted = Keys.between(keys.NOTIFICATION, last)
-        for page in self._table.query(self._partition, wanted, descending=True):
+        # Expired items and the cursor's own item are read but skipped.
+        key_range = Keys.between(keys.NOTIFICATION, last)
+        for page in self._table.query(self._partition, key_range, descending=True):
             for item in page:
                 if item["sk"] == before or int(item["expires_at"]) <= time.time():
                     continue

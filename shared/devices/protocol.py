@@ -1,4 +1,4 @@
-"""The messages of seed 001: the envelope and the JSON-RPC inside it, and how what devices send is read."""
+"""Messages of the device protocol: the envelope, the JSON-RPC inside it, and a tolerant parser of device messages."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from shared.rpc.errors import ParseError
 from shared.rpc.strict_json import compact, encodable, is_encodable, parse
 
 MAX_MESSAGE_BYTES: Final = 128 * 1024
-"""What IoT Core takes as one message."""
+"""IoT Core's maximum message size."""
 LARGEST_ID: Final = 2**31 - 1
-"""Firmware cuts ids to 32 bits."""
+"""Firmware truncates ids to 32 bits."""
 
 METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
 
 _MAX_METHOD: Final = 256
-_MAX_SAID: Final = 2000
+_MAX_ERROR_CHARACTERS: Final = 2000
 _ARGUMENT_ERRORS: Final = ("argument", "missing name", "value is below minimum", "value exceeds maximum")
 _ID: Final = re.compile(r'"id"\s*:\s*(\d{1,10})\s*[,}]')
 _OUTCOME: Final = re.compile(r'"(?:error|result)"\s*:')
@@ -47,14 +47,14 @@ class RpcFailure:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableReply:
-    """The reply to a request, of which nothing but the id can be read."""
+    """A reply of which only the id can be read."""
 
     id: int
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceNotification:
-    """What a device tells unasked."""
+    """A notification from a device."""
 
     method: str
     params: dict[str, Any] | list[Any]
@@ -62,7 +62,7 @@ class DeviceNotification:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """That a device has opened an audio channel."""
+    """The message with which a device opens an audio channel."""
 
     transport: str
     mcp: bool
@@ -70,7 +70,7 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class InvalidMessage:
-    """What is none of these."""
+    """A message that fits none of the other types."""
 
     kind: Literal["oversize", "malformed", "unknown", "unasked"]
 
@@ -79,30 +79,30 @@ DeviceMessage = RpcReply | RpcFailure | UnreadableReply | DeviceNotification | H
 
 
 def request(session_id: str, request_id: int, method: str, params: dict[str, Any]) -> bytes:
-    """A request, in its envelope."""
+    """Return a request in its envelope."""
     payload = {"jsonrpc": "2.0", "method": method, "params": params, "id": request_id}
     return compact({"session_id": session_id, "type": "mcp", "payload": payload}).encode("utf-8")
 
 
 def hello(session_id: str, transport: str, udp: dict[str, Any] | None) -> bytes:
-    """The answer to a device's hello."""
-    said: dict[str, Any] = {"type": "hello", "transport": transport, "session_id": session_id}
-    return compact(said | ({"udp": udp} if udp else {})).encode("utf-8")
+    """Return the reply to a device's hello."""
+    reply: dict[str, Any] = {"type": "hello", "transport": transport, "session_id": session_id}
+    return compact(reply | ({"udp": udp} if udp else {})).encode("utf-8")
 
 
 def parse_message(raw: bytes) -> DeviceMessage:
-    """What a device has sent."""
+    """Parse a device's message."""
     if len(raw) > MAX_MESSAGE_BYTES:
         return InvalidMessage("oversize")
     try:
         message = parse(raw)
     except ParseError:
-        return _read_broken(raw.decode("utf-8", "replace"))
+        return _parse_invalid_json(raw.decode("utf-8", "replace"))
     if not isinstance(message, dict):
         return InvalidMessage("malformed")
-    # Only an escape can make a lone surrogate.
+    # Lone surrogates come only from escapes.
     if b"\\u" in raw and not is_encodable(message):
-        return _read_broken(raw.decode("utf-8", "replace"), complete=False)
+        return _parse_invalid_json(raw.decode("utf-8", "replace"), complete=False)
     if message.get("type") == "hello":
         return _hello(message)
     payload = message.get("payload")
@@ -112,11 +112,11 @@ def parse_message(raw: bytes) -> DeviceMessage:
 
 
 def error_code(message: str) -> int:
-    """The JSON-RPC code of an error that a device has given none."""
-    said = message.lower()
-    if said.startswith(("unknown tool", "method not implemented")):
+    """Return a JSON-RPC code for a device error that has none."""
+    text = message.lower()
+    if text.startswith(("unknown tool", "method not implemented")):
         return METHOD_NOT_FOUND
-    return INVALID_PARAMS if any(each in said for each in _ARGUMENT_ERRORS) else INTERNAL_ERROR
+    return INVALID_PARAMS if any(each in text for each in _ARGUMENT_ERRORS) else INTERNAL_ERROR
 
 
 def _hello(message: dict[str, Any]) -> DeviceMessage:
@@ -153,18 +153,18 @@ def _failure(request_id: int, error: Any) -> DeviceMessage:
         return UnreadableReply(request_id)
     if not isinstance(code, int) or isinstance(code, bool) or abs(code) > LARGEST_ID:
         code = error_code(message)
-    return RpcFailure(request_id, code, message[:_MAX_SAID])
+    return RpcFailure(request_id, code, message[:_MAX_ERROR_CHARACTERS])
 
 
-def _read_broken(text: str, *, complete: bool = True) -> DeviceMessage:
-    """What is no JSON: an error whose message was not escaped, a reply that is cut off, or nothing."""
-    _, found, payload = text.partition('"payload"')
+def _parse_invalid_json(text: str, *, complete: bool = True) -> DeviceMessage:
+    """Parse invalid JSON: an error whose message was not escaped, or a truncated reply."""
+    _, has_payload, payload = text.partition('"payload"')
     outcome = _OUTCOME.search(payload)
     request_id = _ID.search(payload, 0, outcome.start() if outcome else len(payload))
-    if not found or not request_id or not 0 < int(request_id[1]) <= LARGEST_ID:
+    if not has_payload or not request_id or not 0 < int(request_id[1]) <= LARGEST_ID:
         return InvalidMessage("malformed")
     error = _ERROR.match(payload, outcome.start()) if outcome and complete else None
     if error is None:
         return UnreadableReply(int(request_id[1]))
-    message = encodable(error[2])[:_MAX_SAID]
+    message = encodable(error[2])[:_MAX_ERROR_CHARACTERS]
     return RpcFailure(int(request_id[1]), int(error[1]) if error[1] else error_code(message), message)

@@ -1,4 +1,4 @@
-"""Which devices there are, whose they are, and what lets them in."""
+"""The device registry: devices, their tenants, and their passwords."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from shared.dynamodb import Item
 
 Downlink = Literal["direct", "publish"]
-"""How a device is reached: by a direct message, or by publishing to what it has subscribed to."""
+"""The way to reach a device: by direct message, or by publishing to the topic that it subscribed to."""
 
-_FREE: Final = "attribute_not_exists(password_hash) OR attribute_exists(revoked_at)"
-"""That nobody holds a password with which the device is let in."""
+_UNCLAIMED: Final = "attribute_not_exists(password_hash) OR attribute_exists(revoked_at)"
+"""Condition: no valid password exists for the device."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegisteredDevice:
-    """What is known of a device; its password is known to its holder alone."""
+    """A registered device, without its password."""
 
     id: str
     tenant_id: str
@@ -43,7 +43,7 @@ class RegisteredDevice:
 
 
 class DeviceRegistry:
-    """Every tenant's devices."""
+    """The devices of all tenants."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -51,79 +51,82 @@ class DeviceRegistry:
     def register(
         self, tenant_id: str, device_id: str, *, name: str = "", downlink: Downlink = "direct"
     ) -> tuple[RegisteredDevice, str]:
-        """A device that may connect from now on, and its password, which is nowhere else.
+        """Register a device and return it with its password, which is stored only as a hash.
 
-        Its id must be new, a revoked device's, or that of one that has only appeared; so a new password is had by
-        revoking first.
+        The id must be new, revoked, or of a device that was only registered on connect. To change a password,
+        revoke the device first.
         """
         if not may_be_registered(device_id):
             raise ValueError(f"'{device_id}' cannot be a device's id")
         password = secrets.token_hex(32)
         item = _item(tenant_id, device_id, name or device_id, downlink) | {"password_hash": _hash(password.encode())}
         before = self.owner(device_id)
-        writes = [self._owning(tenant_id, device_id, before), Write("Put", item, condition=_FREE)]
+        writes = [self._assign_owner(tenant_id, device_id, before), Write("Put", item, condition=_UNCLAIMED)]
         if before not in (None, tenant_id):
-            writes.append(Write("Delete", {"pk": keys.devices(before), "sk": device_id}, condition=_FREE))
+            writes.append(Write("Delete", {"pk": keys.devices(before), "sk": device_id}, condition=_UNCLAIMED))
         try:
             self._table.transact(*writes)
         except ConditionFailed:
             raise Conflict("A device with this id is registered already.", code="ALREADY_EXISTS") from None
         return _device(tenant_id, item), password
 
-    def appear(self, device_id: str) -> RegisteredDevice | None:
-        """The device that has connected under this id; where everyone is let in, it is made one of tenant `local`."""
-        found = self.known(device_id)
-        if found or config().auth != "open" or not may_be_device(device_id):
-            return found
+    def find_or_register(self, device_id: str) -> RegisteredDevice | None:
+        """Return the device that connects with this id.
+
+        In open mode an unknown device is registered for tenant `local`.
+        """
+        device = self.find_any_tenant(device_id)
+        if device or config().auth != "open" or not may_be_device(device_id):
+            return device
         item = _item(LOCAL.tenant_id, device_id, device_id, "direct")
         new = Write("Put", item, condition="attribute_not_exists(pk)")
         try:
-            self._table.transact(self._owning(LOCAL.tenant_id, device_id, None), new)
-        except ConditionFailed:  # it connects twice at once
-            return self.known(device_id)
+            self._table.transact(self._assign_owner(LOCAL.tenant_id, device_id, None), new)
+        except ConditionFailed:  # a concurrent connect registered it
+            return self.find_any_tenant(device_id)
         return _device(LOCAL.tenant_id, item)
 
     def owner(self, device_id: str) -> str | None:
-        """The tenant whose device this is."""
+        """Return the tenant that owns the device."""
         item = self._table.get(keys.owner(device_id), keys.OWNER) if may_be_device(device_id) else None
         return item["tenant_id"] if item else None
 
-    def known(self, device_id: str) -> RegisteredDevice | None:
-        """The device of this id, whoever's it is, revoked or not."""
-        found = self._known(device_id)
-        return _device(*found) if found else None
+    def find_any_tenant(self, device_id: str) -> RegisteredDevice | None:
+        """Return the device of this id, of any tenant, revoked or not."""
+        entry = self._find_item(device_id)
+        return _device(*entry) if entry else None
 
     def find(self, tenant_id: str, device_id: str) -> RegisteredDevice | None:
-        """The tenant's device of this id, unless it was revoked."""
+        """Return the tenant's device of this id, unless it is revoked."""
         item = self._table.get(keys.devices(tenant_id), device_id) if may_be_device(device_id) else None
-        found = _device(tenant_id, item) if item else None
-        return None if found is None or found.revoked_at else found
+        device = _device(tenant_id, item) if item else None
+        return None if device is None or device.revoked_at else device
 
     def require(self, tenant_id: str, device_id: str) -> RegisteredDevice:
-        """The tenant's device of this id, which must exist."""
-        found = self.find(tenant_id, device_id)
-        if found is None:
-            raise NotFound("No device has this id.", guidance="'devices/list' shows the devices that there are.")
-        return found
+        """Return the tenant's device of this id or raise NotFound."""
+        device = self.find(tenant_id, device_id)
+        if device is None:
+            raise NotFound("No device has this id.", guidance="'devices/list' lists the devices.")
+        return device
 
     def page(
         self, tenant_id: str, limit: int, cursor: str | None = None, *, with_revoked: bool = False
     ) -> tuple[list[RegisteredDevice], str | None]:
-        """At most `limit` of the tenant's devices from `cursor` on, by id."""
-        found: list[RegisteredDevice] = []
+        """Return at most `limit` of the tenant's devices from `cursor` on, ordered by id."""
+        devices: list[RegisteredDevice] = []
         after = cursors.decode(cursor, str)[0] if cursor else "\0"
-        for device in self._listed(tenant_id, after, limit + 1):
+        for device in self._iterate(tenant_id, after, limit + 1):
             if device.revoked_at and not with_revoked:
                 continue
-            if len(found) == limit:
-                return found, cursors.encode(found[-1].id)
-            found.append(device)
-        return found, None
+            if len(devices) == limit:
+                return devices, cursors.encode(devices[-1].id)
+            devices.append(device)
+        return devices, None
 
     def revoke(self, device_id: str) -> RegisteredDevice:
-        """Let the device in no more; revoking again changes nothing."""
+        """Revoke the device. Revoking it again changes nothing."""
         tenant_id = self.owner(device_id)
-        revoking = Write(
+        write = Write(
             "Update",
             {"pk": keys.devices(tenant_id or ""), "sk": device_id},
             expression="SET revoked_at = if_not_exists(revoked_at, :now)",
@@ -133,42 +136,42 @@ class DeviceRegistry:
         try:
             if tenant_id is None:
                 raise ConditionFailed
-            return _device(tenant_id, self._table.write(revoking))
+            return _device(tenant_id, self._table.write(write))
         except ConditionFailed:
             raise NotFound("No device has this id; 'kho devices list' shows the ids.") from None
 
     def verify(self, device_id: str, user_name: str, password: bytes) -> RegisteredDevice:
-        """The device that has this id and this password, or NotSignedIn; its user name is its id.
+        """Return the device with this id and password or raise NotSignedIn.
 
-        What follows a '?' in a user name is for IoT Core.
+        The user name is the device's id; IoT Core uses the part after a '?'.
         """
-        found = self._known(device_id) if user_name.partition("?")[0] == device_id else None
-        known_hash = found[1].get("password_hash", "") if found else ""
-        # The password is random and long: a plain hash cannot be turned back, nor guessed.
-        if not found or not hmac.compare_digest(known_hash, _hash(password)):
+        entry = self._find_item(device_id) if user_name.partition("?")[0] == device_id else None
+        known_hash = entry[1].get("password_hash", "") if entry else ""
+        # The password is random and long, so a plain hash cannot be reversed or guessed.
+        if not entry or not hmac.compare_digest(known_hash, _hash(password)):
             raise NotSignedIn("No device has this id and this password.")
-        device = _device(*found)
+        device = _device(*entry)
         if device.revoked_at:
             logger.info("device refused", extra={"device_id": device_id, "reason": "revoked"})
             raise NotSignedIn("This device is revoked.")
         return device
 
-    def _known(self, device_id: str) -> tuple[str, Item] | None:
+    def _find_item(self, device_id: str) -> tuple[str, Item] | None:
         tenant_id = self.owner(device_id)
         item = self._table.get(keys.devices(tenant_id), device_id) if tenant_id else None
         return (tenant_id, item) if tenant_id and item else None
 
-    def _listed(self, tenant_id: str, after: str, at_once: int) -> Iterator[RegisteredDevice]:
+    def _iterate(self, tenant_id: str, after: str, page_size: int) -> Iterator[RegisteredDevice]:
         while True:
-            pages = self._table.query(keys.devices(tenant_id), Keys.after(after), limit=at_once)
+            pages = self._table.query(keys.devices(tenant_id), Keys.after(after), limit=page_size)
             devices = [_device(tenant_id, item) for page in pages for item in page]
             yield from devices
-            if len(devices) < at_once:
+            if len(devices) < page_size:
                 return
             after = devices[-1].id
 
-    def _owning(self, tenant_id: str, device_id: str, before: str | None) -> Write:
-        """That the device is the tenant's from now on, as long as it is whose it was before."""
+    def _assign_owner(self, tenant_id: str, device_id: str, before: str | None) -> Write:
+        """Return the write that assigns the device to the tenant if its owner is still `before`."""
         return Write(
             "Put",
             {"pk": keys.owner(device_id), "sk": keys.OWNER, "tenant_id": tenant_id},
@@ -178,7 +181,7 @@ class DeviceRegistry:
 
 
 def registry() -> DeviceRegistry:
-    """This process's registry."""
+    """Return the registry on the configured table."""
     return DeviceRegistry(Table(config().devices_table))
 
 
@@ -208,5 +211,5 @@ def _hash(password: bytes) -> str:
 
 
 def devices_table() -> Table:
-    """Where what is known of devices lies."""
+    """Return the configured devices table."""
     return Table(config().devices_table)

@@ -1,4 +1,4 @@
-"""Requests to devices, and the replies that belong to them."""
+"""JSON-RPC requests to devices, matched with their replies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 import time
 from collections import OrderedDict
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as NotYet
+from concurrent.futures import TimeoutError as ReplyPending
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from shared.devices import errors
@@ -30,40 +30,40 @@ if TYPE_CHECKING:
 
     from shared.devices.registry import RegisteredDevice
 
-_REMEMBERED: Final = 10_000
+_MAX_ANSWERED: Final = 10_000
 _WATCH_SECONDS: Final = 1.0
 
 PendingReply = Future[RpcReply | RpcFailure | UnreadableReply]
 
 
 class DeviceTransport(Protocol):
-    """How messages get to devices and back, whatever carries them."""
+    """A transport of messages to and from devices."""
+
+    on_message: Callable[[str, bytes], None]
+    """The receiver of a device's id and message; set it before the first subscription."""
 
     def subscribed(self, device_id: str, deadline: float) -> AbstractContextManager[None]:
-        """What the device sends inside is heard; Unavailable where that cannot be had before `deadline`."""
+        """Receive the device's messages inside the block. Raise Unavailable if no subscription succeeds in time."""
 
     def send(self, device: RegisteredDevice, message: bytes) -> None:
-        """Send once, never twice; DEVICE_OFFLINE where the device is known not to be connected."""
+        """Send once. Raise DEVICE_OFFLINE if the device is known to be disconnected."""
 
 
 class RpcClient:
-    """Asks devices, any number of them at once, and gives each caller its own reply."""
+    """A client for any number of concurrent requests, each of which gets its own reply."""
 
-    def __init__(
-        self,
-        make_line: Callable[[Callable[[str, bytes], None]], DeviceTransport],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, transport: DeviceTransport, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
-        """Deadlines are moments of this clock."""
+        """The clock of deadlines."""
         self.dropped = DroppedMessages()
-        self._waiting: dict[tuple[str, int], PendingReply] = {}
+        self.transport = transport
+        transport.on_message = self._on_message
+        self._pending: dict[tuple[str, int], PendingReply] = {}
         self._answered: OrderedDict[tuple[str, int], bool] = OrderedDict()
-        """What was asked lately, and whether it was answered in time."""
-        self._remembering = threading.Lock()
-        self.line = make_line(self._receive)
+        """Recent requests, and whether their replies came in time."""
+        self._lock = threading.Lock()
 
-    def request(  # noqa: PLR0913 - each is a part of the question
+    def request(  # noqa: PLR0913 - each is a part of the request
         self,
         device: RegisteredDevice,
         session_id: str,
@@ -73,20 +73,20 @@ class RpcClient:
         deadline: float,
         watch: Callable[[], None] | None = None,
     ) -> Any:
-        """The result of one request, sent once, or the device's own error; TimeoutError past `deadline`.
+        """Send a request once and return its result. Raise the device's own error, or TimeoutError past `deadline`.
 
-        While it waits, `watch` is called now and then, to raise where no answer can come any more.
+        While it waits, `watch` is called periodically; it raises if no reply can come any more.
         """
-        with self.line.subscribed(device.id, deadline):
-            key, waiting = self._expect(device.id)
+        with self.transport.subscribed(device.id, deadline):
+            key, pending = self._register(device.id)
             try:
                 message = request(session_id, key[1], method, params)
                 if len(message) > MAX_MESSAGE_BYTES:
-                    raise TooLarge("The call would pass 128 KiB, which is what a message to a device can hold.")
-                self.line.send(device, message)
-                reply = self._wait(waiting, deadline, watch)
+                    raise TooLarge("The call exceeds 128 KiB, the maximum message size of devices.")
+                self.transport.send(device, message)
+                reply = self._wait(pending, deadline, watch)
             finally:
-                self._forget(key)
+                self._unregister(key)
                 self.dropped.count()
         if isinstance(reply, RpcFailure):
             raise errors.device_error(reply.code, message=reply.message)
@@ -95,52 +95,52 @@ class RpcClient:
         return reply.result
 
     def notify(self, device: RegisteredDevice, message: bytes, deadline: float) -> None:
-        """Send what has no reply, once."""
-        with self.line.subscribed(device.id, deadline):
-            self.line.send(device, message)
+        """Send a message that has no reply, once."""
+        with self.transport.subscribed(device.id, deadline):
+            self.transport.send(device, message)
 
-    def _expect(self, device_id: str) -> tuple[tuple[str, int], PendingReply]:
-        waiting: PendingReply = Future()
+    def _register(self, device_id: str) -> tuple[tuple[str, int], PendingReply]:
+        pending: PendingReply = Future()
         while True:
             key = device_id, secrets.randbelow(LARGEST_ID) + 1
-            # A dict gives a key to one caller alone, without a lock for which hundreds would wait.
-            if key not in self._answered and self._waiting.setdefault(key, waiting) is waiting:
-                return key, waiting
+            # setdefault is atomic: each key has one request, without a lock that hundreds of callers contend for.
+            if key not in self._answered and self._pending.setdefault(key, pending) is pending:
+                return key, pending
 
-    def _forget(self, key: tuple[str, int]) -> None:
-        if self._waiting.pop(key, None) is not None:
-            self._remember(key, in_time=False)
-
-    def _receive(self, device_id: str, raw: bytes) -> None:
-        """Hear a message; hellos, notifications and what has no id are the inbox's."""
-        message = parse_message(raw)
-        if not isinstance(message, RpcReply | RpcFailure | UnreadableReply):
-            if isinstance(message, InvalidMessage) and message.kind in ("oversize", "unasked"):
-                self.dropped.note(message.kind, device_id)
-            return
-        key = device_id, message.id
-        waiting = self._waiting.pop(key, None)
-        if waiting is not None:
-            self._remember(key, in_time=True)
-            waiting.set_result(message)
-            return
-        before = self._answered.get(key)
-        self.dropped.note("unasked" if before is None else "repeated" if before else "late", device_id)
-
-    def _remember(self, key: tuple[str, int], *, in_time: bool) -> None:
-        with self._remembering:
-            self._answered[key] = in_time
-            while len(self._answered) > _REMEMBERED:
-                self._answered.popitem(last=False)
+    def _unregister(self, key: tuple[str, int]) -> None:
+        if self._pending.pop(key, None) is not None:
+            self._record(key, in_time=False)
 
     def _wait(
-        self, waiting: PendingReply, deadline: float, watch: Callable[[], None] | None
+        self, pending: PendingReply, deadline: float, watch: Callable[[], None] | None
     ) -> RpcReply | RpcFailure | UnreadableReply:
         while True:
             left = deadline - self.clock()
             try:
-                return waiting.result(max(0.0, min(left, _WATCH_SECONDS) if watch else left))
-            except NotYet:
+                return pending.result(max(0.0, min(left, _WATCH_SECONDS) if watch else left))
+            except ReplyPending:
                 if left <= _WATCH_SECONDS or watch is None:
                     raise TimeoutError from None
                 watch()
+
+    def _on_message(self, device_id: str, raw: bytes) -> None:
+        """Match a reply with its request. Hellos and notifications are left to the device inbox."""
+        message = parse_message(raw)
+        if not isinstance(message, RpcReply | RpcFailure | UnreadableReply):
+            if isinstance(message, InvalidMessage) and message.kind in ("oversize", "unasked"):
+                self.dropped.record(message.kind, device_id)
+            return
+        key = device_id, message.id
+        pending = self._pending.pop(key, None)
+        if pending is not None:
+            self._record(key, in_time=True)
+            pending.set_result(message)
+            return
+        in_time = self._answered.get(key)
+        self.dropped.record("unasked" if in_time is None else "repeated" if in_time else "late", device_id)
+
+    def _record(self, key: tuple[str, int], *, in_time: bool) -> None:
+        with self._lock:
+            self._answered[key] = in_time
+            while len(self._answered) > _MAX_ANSWERED:
+                self._answered.popitem(last=False)

@@ -1,4 +1,4 @@
-"""Devices as callers see them."""
+"""The response schema of a device."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from shared.devices.sessions import DeviceState, SessionStore
 
 @dataclass(frozen=True, slots=True)
 class DeviceView:
-    """One device: who it is, whether it is connected and since when, and who it last said it was."""
+    """One device: its identity, its connection state, and the board and firmware that it last reported."""
 
     device_id: str
     name: str
     downlink: Downlink
     created_at: str
     connected: bool | None = None
-    """Unknown beside a broker that tells of no presence."""
+    """None if the broker does not report presence."""
     changed_at: str | None = None
     disconnect_reason: str | None = None
     board: str | None = None
@@ -28,20 +28,20 @@ class DeviceView:
 
 
 def device_state(device: RegisteredDevice) -> DeviceState:
-    """What is known of a device."""
+    """Return a device's stored state."""
     return SessionStore(devices_table(), device.tenant_id, device.id).read()
 
 
 def device_view(device: RegisteredDevice, state: DeviceState, *, connected: bool | None = None) -> DeviceView:
-    """A device, connected as lifecycle events have it unless it is known better."""
+    """Return a device's view; `connected` overrides the state that lifecycle events reported."""
     presence, session = state.presence, state.session
-    told = presence.connected if presence else (False if reports_presence() else None)
+    reported = presence.connected if presence else (False if reports_presence() else None)
     return DeviceView(
         device_id=device.id,
         name=device.name,
         downlink=device.downlink,
         created_at=device.created_at,
-        connected=told if connected is None else connected,
+        connected=reported if connected is None else connected,
         changed_at=iso_time(presence.changed_at / 1000) if presence else None,
         disconnect_reason=presence.reason or None if presence else None,
         board=session.name if session else None,

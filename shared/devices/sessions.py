@@ -1,4 +1,4 @@
-"""What is known of a device's connection and of the session that was begun on it."""
+"""Stores of a device's presence and session."""
 
 from __future__ import annotations
 
@@ -13,48 +13,48 @@ if TYPE_CHECKING:
     from shared.dynamodb import Item, Table
 
 _REORDERED_MS: Final = 5_000
-"""The end of a connection may be stamped later than the beginning of the one that replaced it, but not by more."""
+"""A disconnect may be stamped later than the connect that replaced the connection, but by no more than this."""
 
 
 @dataclass(frozen=True, slots=True)
 class DevicePresence:
-    """The latest that lifecycle events have told of a device's connection."""
+    """A device's connection state, as of the latest lifecycle event."""
 
     connected: bool
     connection: str
-    """What the broker calls this connection."""
+    """The broker's id of this connection."""
     changed_at: int
-    """When it was made or lost, in milliseconds since 1970."""
+    """The time of the connect or disconnect, in milliseconds since 1970."""
     version: int
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceSession:
-    """What an `initialize` has begun: who the device said it is."""
+    """A session started by `initialize`, with the identity that the device reported."""
 
     id: str
     name: str
     version: str
     started_at: int
     connection: str
-    """The connection on which it began, where lifecycle events had told of one."""
+    """The connection on which the session started, if a lifecycle event had reported one."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceState:
-    """A device as it was when this was read."""
+    """A snapshot of a device's state."""
 
     presence: DevicePresence | None
     session: DeviceSession | None
 
     @property
     def ready(self) -> bool:
-        """Whether there is a session, begun on the connection that the device has now."""
+        """True if a session exists that started on the device's current connection."""
         presence, session = self.presence, self.session
         if session is None or presence is None or not presence.connected:
             return session is not None
-        # What a device says may come before the event that tells of the connection on which it says it.
+        # A device's message may arrive before the lifecycle event of its connection.
         return presence.connection == session.connection or session.started_at >= presence.changed_at
 
 
@@ -68,18 +68,18 @@ class SessionStore:
         self._partition = keys.device(tenant_id, device_id)
 
     def read(self) -> DeviceState:
-        """What is known now."""
+        """Return the current state."""
         return read_all(self._table, self._tenant_id, [self._device_id])[self._device_id]
 
     def record_presence(self, presence: DevicePresence) -> bool:
-        """Take a lifecycle event; False where one that was later is known already, or this very one."""
-        # A broker that was started anew, or has forgotten the device, counts its connections from 0 again.
-        newer = (
+        """Store a lifecycle event. Return False if it is a duplicate or older than the stored one."""
+        # A broker that restarted, or has forgotten the device, counts its connections from 0 again.
+        newer_than_stored = (
             "#version < :version OR changed_at < :before OR "
             "(#version = :version AND #connection <> :connection AND changed_at < :at)"
         )
         if not presence.connected:
-            newer += " OR (#connection = :connection AND connected = :true)"
+            newer_than_stored += " OR (#connection = :connection AND connected = :true)"
         try:
             self._table.write(
                 Write(
@@ -93,7 +93,7 @@ class SessionStore:
                         "version": presence.version,
                         "reason": presence.reason,
                     },
-                    condition=f"attribute_not_exists(pk) OR {newer}",
+                    condition=f"attribute_not_exists(pk) OR {newer_than_stored}",
                     names={"#version": "version", "#connection": "connection"},
                     values={
                         ":version": presence.version,
@@ -109,7 +109,7 @@ class SessionStore:
         return True
 
     def claim(self, claimant: str, seconds: float) -> bool:
-        """Whether `claimant` may shake hands with the device, which nobody else may until then."""
+        """Claim the exclusive right to perform the handshake for `seconds`. Return False if another claim is active."""
         now = _now()
         return self._update(
             "SET handshake_by = :claimant, handshake_until = :until",
@@ -117,8 +117,8 @@ class SessionStore:
             {":claimant": claimant, ":until": now + int(seconds * 1000), ":now": now},
         )
 
-    def begin(self, claimant: str, session: DeviceSession) -> bool:
-        """Keep the session that `claimant` has begun, unless another has claimed the device since."""
+    def start(self, claimant: str, session: DeviceSession) -> bool:
+        """Store the session that `claimant` started. Return False if its claim was lost."""
         return self._update(
             "SET session_id = :id, #name = :name, #version = :version, started_at = :at, #connection = :connection "
             "REMOVE handshake_by, handshake_until",
@@ -135,15 +135,15 @@ class SessionStore:
         )
 
     def rename(self, before: str, session_id: str) -> bool:
-        """Give the session another id, unless it is no longer the one that had this id before."""
+        """Change the session's id. Return False if its id is no longer `before`."""
         return self._update("SET session_id = :id", "session_id = :before", {":id": session_id, ":before": before})
 
-    def give_up(self, claimant: str) -> None:
-        """Let others try, where the handshake has failed."""
+    def release_claim(self, claimant: str) -> None:
+        """Release a claim after a failed handshake."""
         self._update("REMOVE handshake_by, handshake_until", "handshake_by = :claimant", {":claimant": claimant})
 
-    def greet(self, seconds: float) -> bool:
-        """Whether the device's hello begins a session: not those that come within `seconds` of another."""
+    def accept_hello(self, seconds: float) -> bool:
+        """Return True unless the device sent another hello within `seconds`."""
         now = _now()
         return self._update(
             "SET greeted_at = :now",
@@ -163,10 +163,10 @@ class SessionStore:
 
 
 def read_all(table: Table, tenant_id: str, device_ids: list[str]) -> dict[str, DeviceState]:
-    """What is known now of each of these devices."""
+    """Return the current state of each device."""
     by_partition = {keys.device(tenant_id, device_id): device_id for device_id in device_ids}
-    found = table.get_all((pk, sk) for pk in by_partition for sk in (keys.PRESENCE, keys.SESSION))
-    items = {(by_partition[item["pk"]], item["sk"]): item for item in found}
+    stored = table.get_all((pk, sk) for pk in by_partition for sk in (keys.PRESENCE, keys.SESSION))
+    items = {(by_partition[item["pk"]], item["sk"]): item for item in stored}
     return {
         each: DeviceState(_presence(items.get((each, keys.PRESENCE))), _session(items.get((each, keys.SESSION))))
         for each in device_ids

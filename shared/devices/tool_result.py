@@ -1,4 +1,4 @@
-"""What a tool answers, as MCP has it."""
+"""Tool results as MCP content."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class DeviceToolResult:
-    """What the tool gave: MCP's content, and whether the device calls it an error."""
+    """A tool's result: MCP content, and whether the device marks it as an error."""
 
     content: list[dict[str, Any]]
     isError: bool = False  # noqa: N815 - MCP's own name
 
 
 class InvalidToolResult(ValueError):
-    """What the device answered is no tool's result."""
+    """The device's reply is not a valid tool result."""
 
 
 def tool_result(result: Any) -> DeviceToolResult:
-    """The device's result, its images unwrapped."""
+    """Parse the device's result and unwrap its images."""
     content = result.get("content") if isinstance(result, dict) else None
     if not isinstance(content, list):
         raise InvalidToolResult
@@ -38,7 +38,7 @@ def _part(part: Any) -> dict[str, Any]:
 
 
 def _image(part: dict[str, Any]) -> dict[str, Any]:
-    """Firmware sends an image as a string of JSON."""
+    """Unwrap an image, which firmware sends as a JSON string."""
     wrapped = part.get("image")
     try:
         image = json.loads(wrapped) if isinstance(wrapped, str) else part

@@ -48,9 +48,9 @@ ECHO: Final = "self.test.echo"
 KHO: Final = str(Path(sys.executable).with_name("kho"))
 STAGES: Final = {
     "look up the device, once in 10 s": "device_server.require_device",
-    "look up session and catalogue, once in 10 s": "shared.devices.device_client.DeviceClient._cached_catalogue",
+    "look up session and catalogue, once in 10 s": "shared.devices.device_client.DeviceClient._last_catalogue",
     "check the arguments": "shared.devices.device_client.validate_arguments",
-    "hear the device's topic": "shared.devices.mqtt.transport.MqttTransport._receive",
+    "hear the device's topic": "shared.devices.mqtt.transport.MqttTransport._subscribe",
     "send, by a signed HTTP request": "shared.devices.mqtt.transport.MqttTransport.send",
     "wait for the reply": "shared.devices.rpc._wait",
     "log and count": "shared.telemetry._record",
@@ -264,7 +264,7 @@ def _appear(ids: list[str]) -> None:
     from shared.devices.registry import registry
 
     with ThreadPoolExecutor(16) as several:
-        list(several.map(registry().appear, ids))
+        list(several.map(registry().find_or_register, ids))
 
 
 @contextmanager

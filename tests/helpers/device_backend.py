@@ -69,14 +69,14 @@ class DeviceUnderTest:
 
     @property
     def device(self) -> RegisteredDevice:
-        found = registry().known(self.id)
+        found = registry().find_any_tenant(self.id)
         assert found
         return found
 
     @property
     def known(self) -> bool:
         """Return True if the backend knows the device."""
-        return registry().known(self.id) is not None
+        return registry().find_any_tenant(self.id) is not None
 
     def notifications(self) -> list[StoredNotification]:
         """Return the notifications that the device has sent."""
@@ -151,13 +151,13 @@ class DeviceBackend:
         device_id = f"esp32-{uuid4().hex[:12]}"
         with Fleet("127.0.0.1", self.port, [device_id], model) as fleet:
             one = DeviceUnderTest(self, fleet)
-            take = one.simulated._take
+            take = one.simulated._on_message
 
             def overhear(topic: str, payload: bytes) -> None:
                 one.down.append(json.loads(payload))
                 take(topic, payload)
 
-            one.simulated._take = overhear  # type: ignore[method-assign,assignment]  # the device still receives the message
+            one.simulated._on_message = overhear  # type: ignore[method-assign,assignment]  # the device still receives the message
             publish = one.simulated._publish
 
             def overhear_too(payload: bytes) -> None:
@@ -198,7 +198,7 @@ def device_backend_at(core: LocalIotCore, rules: Sequence[RuleTrigger]) -> Itera
         configure_functions(core)
         reset_settings()
         stack.callback(reset_settings)
-        line = device_client().exchange.line
+        line = device_client().rpc.transport
         assert isinstance(line, MqttTransport)
         stack.callback(line.close)
         stack.callback(close_line)
@@ -229,7 +229,7 @@ def _wait_until_heard(core: LocalIotCore) -> None:
 
 def close_line() -> None:
     """Close this process's connections, because another fixture may have reloaded the settings meanwhile."""
-    line = device_client().exchange.line
+    line = device_client().rpc.transport
     assert isinstance(line, MqttTransport)
     line.close()
 

@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     import pytest
 
 _SECONDS: Final = (
-    "shared.devices.mqtt.connection._ANSWER_SECONDS",
+    "shared.devices.mqtt.connection._RESPONSE_SECONDS",
     "shared.devices.mqtt.connection._CONNECT_SECONDS",
     "shared.devices.mqtt.data_plane._CONNECT_SECONDS",
     "shared.devices.mqtt.data_plane._READ_SECONDS",
     "shared.devices.device_client._LISTING_SECONDS",
-    "shared.devices.device_client._READ_AGAIN_SECONDS",
+    "shared.devices.device_client._REFRESH_INTERVAL_SECONDS",
     "workers.device_inbox._HANDSHAKE_SECONDS",
     "workers.device_presence._HANDSHAKE_SECONDS",
 )

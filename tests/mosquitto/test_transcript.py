@@ -29,7 +29,7 @@ CHANGED = {"newState": "idle", "oldState": "connecting"}
 def audio(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An audio server, without which a device that said hello says no more for a while."""
     monkeypatch.setenv("KHO_AUDIO_SERVER", "audio.example")
-    monkeypatch.setattr(device_inbox, "_HELLOS_APART_SECONDS", -1.0)  # each hello begins a session
+    monkeypatch.setattr(device_inbox, "_MIN_HELLO_INTERVAL_SECONDS", -1.0)  # each hello begins a session
     reset_settings()
     yield
     monkeypatch.undo()

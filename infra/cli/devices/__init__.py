@@ -1,1 +1,1 @@
-"""`kho devices`: register devices, call their tools, watch them, and simulate a fleet to try things on."""
+"""`kho devices`: register devices, call their tools, watch them, and simulate a fleet."""

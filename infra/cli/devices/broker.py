@@ -1,4 +1,4 @@
-"""The devices' broker, as commands meet it: this machine's, while it is served, or a deployed stack's."""
+"""The devices' broker as used by commands: the local server's or a deployed stack's."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ _DEFAULT_PORTS: Final = {"mqtt": 1883, "mqtts": 8883}
 
 
 def host_and_port(url: str, schemes: Collection[str] = ("mqtt",)) -> tuple[str, int]:
-    """Where a broker's address leads."""
+    """Parse a broker's URL."""
     parts = urlsplit(url)
     try:
         port = _DEFAULT_PORTS.get(parts.scheme, 0) if parts.port is None else parts.port
     except ValueError:
         port = 0
     if parts.scheme not in schemes or not parts.hostname or not port:
-        exit_with_error(f"'{url}' is no broker's address; one is mqtt://127.0.0.1:1883.")
+        exit_with_error(f"'{url}' is not a broker URL, such as mqtt://127.0.0.1:1883.")
     return parts.hostname, port
 
 
-def broker_endpoint(where: DataTarget) -> str:
-    """Where devices with a user name and a password connect to; nothing where nobody serves."""
-    if where.stack:
+def broker_endpoint(target: DataTarget) -> str:
+    """Return the URL for devices with a user name and a password, or an empty string if no local server runs."""
+    if target.stack:
         import boto3
 
-        found = boto3.client("iot").describe_domain_configuration(domainConfigurationName=f"{where.stack}-devices")
-        return f"mqtts://{found['domainName']}:8883"
-    running = running_server(where.data)
-    return running["mqtt_url"] if running else ""
+        domain = boto3.client("iot").describe_domain_configuration(domainConfigurationName=f"{target.stack}-devices")
+        return f"mqtts://{domain['domainName']}:8883"
+    server = running_server(target.data)
+    return server["mqtt_url"] if server else ""
 
 
-def disconnect(where: DataTarget, device_id: str) -> None:
-    """End the device's connection, and let its certificates open nothing any more."""
+def disconnect(target: DataTarget, device_id: str) -> None:
+    """Close the device's connection and deactivate its certificates."""
     import boto3
 
-    if where.stack:
+    if target.stack:
         _deactivate_certificates(device_id)
-        account = os.environ.get("KHO_IOT_ENDPOINT")
-        plane = boto3.client("iot-data", endpoint_url=f"https://{account}" if account else None)
+        endpoint = os.environ.get("KHO_IOT_ENDPOINT")
+        plane = boto3.client("iot-data", endpoint_url=f"https://{endpoint}" if endpoint else None)
     else:
-        running = running_server(where.data)
-        if running is None or not running["data_plane_url"]:
+        server = running_server(target.data)
+        if server is None or not server["data_plane_url"]:
             return
-        plane = boto3.client("iot-data", endpoint_url=running["data_plane_url"])
+        plane = boto3.client("iot-data", endpoint_url=server["data_plane_url"])
     try:
         plane.delete_connection(clientId=device_id)
     except plane.exceptions.ResourceNotFoundException:  # it is not connected
@@ -66,7 +66,7 @@ def _deactivate_certificates(device_id: str) -> None:
     iot = boto3.client("iot")
     try:
         pages = list(iot.get_paginator("list_thing_principals").paginate(thingName=device_id))
-    except iot.exceptions.ResourceNotFoundException:  # it never had one
+    except iot.exceptions.ResourceNotFoundException:  # it has no certificate
         return
     for page in pages:
         for principal in page["principals"]:

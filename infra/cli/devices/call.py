@@ -1,4 +1,4 @@
-"""`kho devices list`, `call` and `watch`: what devices there are, what they can do, and what they tell."""
+"""`kho devices list`, `call` and `watch`."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from infra.cli.text_table import format_table
 AsJson = Annotated[bool, Parameter(name="--json", negative=())]
 
 _POLL_SECONDS: Final = 1.0
-_SHOWN: Final = ("device_id", "name", "downlink", "connected", "changed_at", "board", "firmware")
+_COLUMNS: Final = ("device_id", "name", "downlink", "connected", "changed_at", "board", "firmware")
 
 
-def list_(*, where: DeviceTarget = DEFAULT_TARGET, as_json: AsJson = False) -> None:
-    """List a tenant's devices, and which are connected.
+def list_(*, target: DeviceTarget = DEFAULT_TARGET, as_json: AsJson = False) -> None:
+    """List a tenant's devices and their connection state.
 
     Parameters
     ----------
     as_json
         Print JSON.
     """
-    with open_client(where) as ask:
-        found = list_devices(ask)
-    if not has_broker(where):
-        found = [each | {"connected": False} for each in found]
+    with open_client(target) as client:
+        devices = list_devices(client)
+    if not has_broker(target):
+        devices = [each | {"connected": False} for each in devices]
     if as_json:
-        print(json.dumps({"devices": found}))
+        print(json.dumps({"devices": devices}))
         return
-    print(format_table(_SHOWN, (tuple(_cell(each.get(column)) for column in _SHOWN) for each in found)))
+    print(format_table(_COLUMNS, (tuple(_cell(each.get(column)) for column in _COLUMNS) for each in devices)))
 
 
 def call(
@@ -46,10 +46,10 @@ def call(
     /,
     *arguments: str,
     timeout_ms: Annotated[int, Parameter(validator=Number(gte=1, lte=25_000))] = 10_000,
-    where: DeviceTarget = DEFAULT_TARGET,
+    target: DeviceTarget = DEFAULT_TARGET,
     as_json: AsJson = False,
 ) -> None:
-    """Have a device run one of its tools, and print what it answers.
+    """Run one of a device's tools and print the result.
 
     Parameters
     ----------
@@ -58,15 +58,15 @@ def call(
     tool
         The tool's name, such as self.audio_speaker.set_volume.
     arguments
-        What it is given, each as name=value; a value that is JSON is taken as such, any other as text.
+        The tool's arguments as name=value. A value that is valid JSON is parsed, any other is text.
     timeout_ms
-        How long to wait for the answer.
+        The time to wait for the reply.
     as_json
         Print JSON.
     """
-    given = dict(_argument(each) for each in arguments)
-    with open_client(where) as ask:
-        result = ask("tools/call", device_id=device_id, name=tool, arguments=given, timeout_ms=timeout_ms)
+    values = dict(_argument(each) for each in arguments)
+    with open_client(target) as client:
+        result = client("tools/call", device_id=device_id, name=tool, arguments=values, timeout_ms=timeout_ms)
     if as_json:
         print(json.dumps(result))
     else:
@@ -76,30 +76,30 @@ def call(
         sys.exit(1)
 
 
-def watch(device_id: str = "", /, *, where: DeviceTarget = DEFAULT_TARGET, as_json: AsJson = False) -> None:
-    """Follow devices until Ctrl-C: who comes and goes, which sessions begin, what they notify of.
+def watch(device_id: str = "", /, *, target: DeviceTarget = DEFAULT_TARGET, as_json: AsJson = False) -> None:
+    """Follow devices until Ctrl-C: connections, sessions and notifications.
 
     Parameters
     ----------
     device_id
-        One device; without, all of the tenant's.
+        One device; by default all of the tenant's.
     as_json
-        Print one JSON object a line.
+        Print one JSON object per line.
     """
-    if not has_broker(where):
+    if not has_broker(target):
         exit_with_error(
-            "no 'kho serve' uses this data folder, and so no device is connected. Start it, or give an --endpoint."
+            "no 'kho serve' uses this data folder, so no device is connected. Start it, or pass an --endpoint."
         )
-    # A shell that starts a command in the background has it ignore Ctrl-C.
+    # A shell starts background commands with SIGINT ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     pause = threading.Event()
-    with open_client(where) as ask:
-        watching = DeviceWatcher(ask, device_id)
-        print("Ctrl-C ends this.", file=sys.stderr, flush=True)
+    with open_client(target) as client:
+        watcher = DeviceWatcher(client, device_id)
+        print("Press Ctrl-C to stop.", file=sys.stderr, flush=True)
         try:
             while not pause.wait(_POLL_SECONDS):
-                for happened in watching.poll():
-                    print(json.dumps(happened.record()) if as_json else happened.line(), flush=True)
+                for event in watcher.poll():
+                    print(json.dumps(event.record()) if as_json else event.line(), flush=True)
         except KeyboardInterrupt:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -107,7 +107,7 @@ def watch(device_id: str = "", /, *, where: DeviceTarget = DEFAULT_TARGET, as_js
 def _argument(text: str) -> tuple[str, Any]:
     name, separator, value = text.partition("=")
     if not separator or not name:
-        exit_with_error(f"'{text}' is no argument; one is name=value, such as volume=70.")
+        exit_with_error(f"'{text}' is not an argument; write name=value, such as volume=70.")
     try:
         return name, json.loads(value)
     except ValueError:
@@ -115,7 +115,7 @@ def _argument(text: str) -> tuple[str, Any]:
 
 
 def _description(part: dict[str, Any]) -> str:
-    """What cannot be printed, in words."""
+    """Describe content that cannot be printed."""
     return f"[{part.get('mimeType', part['type'])}, {len(part.get('data', '')) * 3 // 4} bytes; --json prints it]"
 
 

@@ -1,4 +1,4 @@
-"""device-server's methods, as commands ask them: on this machine's data, or a deployed one by its endpoint."""
+"""Client of device-server for commands: in this process on local data, or a deployed endpoint over HTTP."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from cyclopts import Parameter
 
-from infra.cli import target
-from infra.cli.target import exit_with_error, open_stores
+from infra.cli.target import DataTarget, exit_with_error, open_stores
 from infra.local.data_folder import running_server
 from shared.rpc.caller import LOCAL, ROLES, Caller
 
@@ -25,16 +24,16 @@ _TIMEOUT_SECONDS: Final = 30.0
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True)
 class DeviceTarget:
-    """Whose devices.
+    """The tenant and the installation that commands work on.
 
     Parameters
     ----------
     tenant
-        The tenant whose they are; at an endpoint the key says so.
+        The devices' tenant. At an endpoint the key determines it.
     data
-        The data folder of this machine.
+        The local data folder.
     endpoint
-        A deployed Kho, its key in KHO_KEY or in the keyring (service 'kho', user the endpoint).
+        A deployed Kho; its key is in KHO_KEY or in the keyring (service 'kho', user the endpoint).
     """
 
     tenant: str = LOCAL.tenant_id
@@ -46,58 +45,58 @@ DEFAULT_TARGET: Final = DeviceTarget()
 
 
 class DeviceServerClient(Protocol):
-    """Asks a method of device-server."""
+    """A function that calls a method of device-server."""
 
     def __call__(self, method: str, **params: Any) -> Any:
-        """The result as plain JSON values; an error ends the command."""
+        """Return the result as plain JSON values. An error exits the command."""
 
 
 @contextmanager
-def open_client(where: DeviceTarget) -> Iterator[DeviceServerClient]:
-    """What asks the methods of device-server where they are."""
-    if where.endpoint:
-        yield _remote_client(where.endpoint)
+def open_client(target: DeviceTarget) -> Iterator[DeviceServerClient]:
+    """Open a client of the target's device-server."""
+    if target.endpoint:
+        yield _remote_client(target.endpoint)
         return
-    with open_stores(target.DataTarget(where.data)):
-        yield _local_client(where)
+    with open_stores(DataTarget(target.data)):
+        yield _local_client(target)
 
 
-def has_broker(where: DeviceTarget) -> bool:
-    """Whether there is a broker for devices to be connected to."""
-    return bool(where.endpoint) or running_server(where.data) is not None
+def has_broker(target: DeviceTarget) -> bool:
+    """Return True if the target has a broker for devices."""
+    return bool(target.endpoint) or running_server(target.data) is not None
 
 
 def _remote_client(endpoint: str) -> DeviceServerClient:
     from infra.agent.backend import BackendError, RemoteBackend
     from infra.agent.runner import api_key_for
 
-    def ask(method: str, **params: Any) -> Any:
+    def call(method: str, **params: Any) -> Any:
         try:
             return RemoteBackend(endpoint, api_key_for(endpoint), _TIMEOUT_SECONDS, _SERVER).call(method, params)
         except BackendError as error:
             exit_with_error(f"{error.message} {error.data.get('guidance', '')}".rstrip())
 
-    return ask
+    return call
 
 
-def _local_client(where: DeviceTarget) -> DeviceServerClient:
-    """The functions in this process, on the store and the broker of the server, if one runs."""
+def _local_client(target: DeviceTarget) -> DeviceServerClient:
+    """Run the functions in this process, on the data folder and the running server's broker, if any."""
     from infra.local.functions import Functions
     from infra.local.iot_core import BrokerAddress, configure_functions
     from infra.local.template import load
     from shared.rpc import invoke
     from shared.rpc.errors import KhoError
 
-    if running := running_server(where.data):
-        configure_functions(BrokerAddress(running["mqtt_url"], running["mqtt_token"], running["data_plane_url"]))
+    if server := running_server(target.data):
+        configure_functions(BrokerAddress(server["mqtt_url"], server["mqtt_token"], server["data_plane_url"]))
     invoke.use_transport(Functions(load().functions))
-    caller = Caller("kho-devices", frozenset(ROLES), where.tenant)
+    caller = Caller("kho-devices", frozenset(ROLES), target.tenant)
 
-    def ask(method: str, **params: Any) -> Any:
+    def call(method: str, **params: Any) -> Any:
         function = f"device_server-{method.replace('/', '_')}"
         try:
             return invoke.invoke(function, f"{_SERVER}/{method}", params, caller, secrets.token_hex(16))
         except KhoError as error:
             exit_with_error(f"{error.message} {error.guidance}")
 
-    return ask
+    return call

@@ -1,4 +1,4 @@
-"""`kho devices register` and `revoke`: what lets a device in."""
+"""`kho devices register` and `revoke`."""
 
 from __future__ import annotations
 
@@ -25,42 +25,42 @@ AsJson = Annotated[bool, Parameter(name="--json", negative=())]
 _KEEPALIVE_SECONDS: Final = 240
 
 
-def register(  # noqa: PLR0913 - one argument an option
+def register(  # noqa: PLR0913 - one argument per option
     device_id: str,
     /,
     *,
     tenant: str = LOCAL.tenant_id,
     name: str = "",
     subscribes: Annotated[bool, Parameter(negative=())] = False,
-    where: DataTarget = DEFAULT_TARGET,
+    target: DataTarget = DEFAULT_TARGET,
     as_json: AsJson = False,
 ) -> None:
-    """Register a device; its password is shown this once, and nowhere kept.
+    """Register a device; its password is shown once and stored only as a hash.
 
     Parameters
     ----------
     device_id
         Its client id: letters, digits and : _ - , such as its MAC address.
     tenant
-        Whose it is.
+        The tenant that owns it.
     name
-        What people call it; without, its id.
+        A display name; by default its id.
     subscribes
-        It subscribes to its topic, and is reached by publishing there; stock firmware never does.
+        The device subscribes to its topic and is reached by publishing there; stock firmware does not.
     as_json
         Print JSON.
     """
     if not re.fullmatch(TENANT_ID, tenant):
         exit_with_error(f"'{tenant}' cannot be a tenant: 1 to 128 letters, digits and . _ @ : - inside.")
     if not ids.may_be_registered(device_id):
-        exit_with_error(f"'{device_id}' cannot be a device: 1 to 128 letters, digits and : _ - are its id.")
+        exit_with_error(f"'{device_id}' cannot be a device: an id is 1 to 128 letters, digits and : _ - .")
     if len(name) > 128 or not name.isprintable():
         exit_with_error("A name is at most 128 printable characters.")
-    with _registry(where) as registry:
+    with _registry(target) as registry:
         downlink: Downlink = "publish" if subscribes else "direct"
         device, password = registry.register(tenant, device_id, name=name, downlink=downlink)
         settings = {
-            "endpoint": broker.broker_endpoint(where),
+            "endpoint": broker.broker_endpoint(target),
             "client_id": device.id,
             "username": device.id,
             "password": password,
@@ -72,14 +72,14 @@ def register(  # noqa: PLR0913 - one argument an option
         print(json.dumps({"device": asdict(device), "mqtt": settings}))
         return
     print(f"Device {device.id} ({device.name}): tenant {device.tenant_id}.")
-    print("The settings of its firmware:\n")
+    print("Firmware settings:\n")
     for setting, value in settings.items():
-        print(f"  {setting:<15}  {value or 'where kho serve says that devices connect to'}")
+        print(f"  {setting:<15}  {value or 'the address that kho serve prints for devices'}")
     print("\nKeep the password: it is not shown again.")
 
 
-def revoke(device_id: str, /, *, where: DataTarget = DEFAULT_TARGET, as_json: AsJson = False) -> None:
-    """Revoke a device: its connection ends, its password and certificates let it in no more.
+def revoke(device_id: str, /, *, target: DataTarget = DEFAULT_TARGET, as_json: AsJson = False) -> None:
+    """Revoke a device: its connection is closed; its password and certificates become invalid.
 
     Parameters
     ----------
@@ -88,15 +88,15 @@ def revoke(device_id: str, /, *, where: DataTarget = DEFAULT_TARGET, as_json: As
     as_json
         Print JSON.
     """
-    with _registry(where) as registry:
+    with _registry(target) as registry:
         device = registry.revoke(device_id)
-        broker.disconnect(where, device.id)
+        broker.disconnect(target, device.id)
     print(json.dumps(asdict(device)) if as_json else f"Device {device.id} is revoked since {device.revoked_at}.")
 
 
 @contextmanager
-def _registry(where: DataTarget) -> Iterator[DeviceRegistry]:
-    with open_stores(where):
-        from shared.devices.registry import registry  # reads its settings as it is imported
+def _registry(target: DataTarget) -> Iterator[DeviceRegistry]:
+    with open_stores(target):
+        from shared.devices.registry import registry  # reads its settings on import
 
         yield registry()

@@ -1,4 +1,4 @@
-"""`kho devices simulate`: a fleet to try things on."""
+"""`kho devices simulate`: a simulated fleet."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ _DEFAULT_BROKER: Final = "mqtt://127.0.0.1:1883"
 @Parameter(name="*", negative=())
 @dataclass(frozen=True, slots=True)
 class FleetOptions:
-    """How many devices, and of what kind.
+    """The size and the kind of a simulated fleet.
 
     Parameters
     ----------
     number
-        How many devices.
+        The number of devices.
     prefix
-        How their ids begin; a number follows.
+        The prefix of their ids; a number follows.
     quirk
-        One more thing that is odd about them; may be given several times.
+        An additional quirk; may be given several times.
     plain
-        Leave out what is odd about the firmware: devices do what the protocol's description says.
+        Leave out the firmware's quirks: devices follow the protocol description.
     reconnect
-        After how many seconds they come back once they are lost: the shortest and the longest.
+        The shortest and the longest delay before a reconnect, in seconds.
     keepalive
-        After how many seconds of silence they show that they are alive.
+        The MQTT keepalive, in seconds.
     user
-        Their user name; without, each one's id, where there is a password.
+        Their user name; by default each device's id, if there is a password.
     password
         Their password.
     """
@@ -57,7 +57,7 @@ class FleetOptions:
     password: str = ""
 
     def model(self) -> DeviceModel:
-        """The model of each device."""
+        """Return the model shared by the devices."""
         return DeviceModel(
             quirks=frozenset(self.quirk) | (frozenset() if self.plain else FIRMWARE),
             reconnect_seconds=self.reconnect,
@@ -67,15 +67,15 @@ class FleetOptions:
         )
 
     def ids(self) -> list[str]:
-        """The id of each device."""
+        """Return the devices' ids."""
         return [f"{self.prefix}{number}" for number in range(1, self.number + 1)]
 
 
-_ONE: Final = FleetOptions()
+_DEFAULT_FLEET: Final = FleetOptions()
 
 
-def simulate(fleet: FleetOptions = _ONE, *, mqtt_url: str = "", data: Path = Path(".kho")) -> None:
-    """Simulate devices until Ctrl-C: each connects, answers calls, and comes back after it was lost.
+def simulate(fleet: FleetOptions = _DEFAULT_FLEET, *, mqtt_url: str = "", data: Path = Path(".kho")) -> None:
+    """Simulate devices until Ctrl-C: each connects, answers calls, and reconnects after a loss.
 
     Parameters
     ----------
@@ -84,28 +84,29 @@ def simulate(fleet: FleetOptions = _ONE, *, mqtt_url: str = "", data: Path = Pat
     data
         The data folder of 'kho serve'.
     """
-    running_here = None if mqtt_url else running_server(data)
-    host, port = host_and_port(running_here["mqtt_url"] if running_here else mqtt_url or _DEFAULT_BROKER)
-    # A shell that starts a command in the background has it ignore Ctrl-C.
+    server = None if mqtt_url else running_server(data)
+    host, port = host_and_port(server["mqtt_url"] if server else mqtt_url or _DEFAULT_BROKER)
+    # A shell starts background commands with SIGINT ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     pause = threading.Event()
-    with Fleet(host, port, fleet.ids(), fleet.model()) as running:
+    with Fleet(host, port, fleet.ids(), fleet.model()) as simulated:
         try:
-            running.start()
-            if not running.connected:
+            simulated.start()
+            if not simulated.connected:
                 exit_with_error(
-                    f"no device is let in at {host}, port {port}. Is 'kho serve' running, and does it know the devices?"
+                    f"no device could connect to {host}, port {port}. "
+                    "Is 'kho serve' running, and are the devices registered?"
                 )
-            print(f"{running.connected} of {fleet.number} devices are connected to {host}, port {port}.")
-            print("Ctrl-C ends them.", flush=True)
+            print(f"{simulated.connected} of {fleet.number} devices are connected to {host}, port {port}.")
+            print("Press Ctrl-C to stop.", flush=True)
             while not pause.wait(_REPORT_SECONDS):
-                _report(running)
+                _report(simulated)
         except KeyboardInterrupt:
-            _report(running)
+            _report(simulated)
 
 
-def _report(running: Fleet) -> None:
-    tallies = [device.tally for device in running.devices]
-    received, sent = sum(tally.received for tally in tallies), sum(tally.sent for tally in tallies)
-    runs = sum(len(device.firmware.runs) for device in running.devices)
-    print(f"{running.connected} connected; {received} messages received, {runs} calls run, {sent} sent", flush=True)
+def _report(fleet: Fleet) -> None:
+    counters = [device.counters for device in fleet.devices]
+    received, sent = sum(each.received for each in counters), sum(each.sent for each in counters)
+    runs = sum(len(device.firmware.runs) for device in fleet.devices)
+    print(f"{fleet.connected} connected; {received} messages received, {runs} calls run, {sent} sent", flush=True)

@@ -1,9 +1,9 @@
-"""What happens to devices, found by asking again and again."""
+"""Device events, detected by polling device-server."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -21,88 +21,95 @@ Kind = Literal["connected", "disconnected", "session", "notification"]
 
 @dataclass(frozen=True, slots=True)
 class DeviceEvent:
-    """One thing that has happened to a device."""
+    """One event of a device."""
 
     at: str
     device_id: str
     kind: Kind
-    told: dict[str, Any]
+    details: dict[str, Any]
 
     def record(self) -> dict[str, Any]:
-        """It as JSON."""
-        return asdict(self)
+        """Return the event as JSON values."""
+        return {"at": self.at, "device_id": self.device_id, "kind": self.kind, "told": self.details}
 
     def line(self) -> str:
-        """It in one line to read."""
-        words = (said if isinstance(said, str) else json.dumps(said, ensure_ascii=False) for said in self.told.values())
-        return "  ".join([self.at, self.device_id, self.kind, *words])
+        """Return the event as one line of text."""
+        details = (
+            value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            for value in self.details.values()
+        )
+        return "  ".join([self.at, self.device_id, self.kind, *details])
 
 
 @dataclass(frozen=True, slots=True)
 class _DeviceState:
-    """What was seen last of one device."""
+    """The last polled state of one device."""
 
     connected: bool | None
-    """None beside a broker that tells of no presence."""
+    """None if the broker does not report presence."""
     session_id: str | None
     newest: dict[str, Any] | None
-    """The newest of its notifications."""
+    """Its newest notification."""
 
 
 class DeviceWatcher:
-    """Devices as they were when last looked at."""
+    """A poller that reports the differences between two polls."""
 
-    def __init__(self, ask: DeviceServerClient, device_id: str = "") -> None:
-        self._ask = ask
+    def __init__(self, client: DeviceServerClient, device_id: str = "") -> None:
+        self._client = client
         self._device_id = device_id
-        self._known: dict[str, _DeviceState] = {}
+        self._states: dict[str, _DeviceState] = {}
         for device in self._devices():
             list(self._changes(device))
 
     def poll(self) -> Iterator[DeviceEvent]:
-        """What has happened since the last look, device by device."""
+        """Yield the events since the last poll, device by device."""
         for device in self._devices():
             yield from self._changes(device)
 
     def _devices(self) -> list[dict[str, Any]]:
         if self._device_id:
-            return [self._ask("devices/get", device_id=self._device_id)]
-        return list_devices(self._ask)
+            return [self._client("devices/get", device_id=self._device_id)]
+        return list_devices(self._client)
 
     def _changes(self, device: dict[str, Any]) -> Iterator[DeviceEvent]:
         device_id = device["device_id"]
-        before = self._known.get(device_id)
+        before = self._states.get(device_id)
         newest = before.newest if before else None
-        told = self._told(device_id, newest)
-        state = _DeviceState(device.get("connected"), device.get("session_id"), told[0] if told else newest)
-        self._known[device_id] = state
+        notifications = self._new_notifications(device_id, newest)
+        state = _DeviceState(
+            device.get("connected"), device.get("session_id"), notifications[0] if notifications else newest
+        )
+        self._states[device_id] = state
         if before is None:
             return
         if before.connected != state.connected:
             kind: Kind = "connected" if state.connected else "disconnected"
-            yield DeviceEvent(device.get("changed_at") or now(), device_id, kind, _of(device, "disconnect_reason"))
+            yield DeviceEvent(device.get("changed_at") or now(), device_id, kind, _pick(device, "disconnect_reason"))
         if before.session_id != state.session_id:
-            yield DeviceEvent(now(), device_id, "session", _of(device, "session_id", "board", "firmware"))
-        for each in reversed(told):
-            yield DeviceEvent(each["at"], device_id, "notification", _of(each, "method", "params"))
+            yield DeviceEvent(now(), device_id, "session", _pick(device, "session_id", "board", "firmware"))
+        for each in reversed(notifications):
+            yield DeviceEvent(each["at"], device_id, "notification", _pick(each, "method", "params"))
 
-    def _told(self, device_id: str, newest: dict[str, Any] | None) -> list[dict[str, Any]]:
-        """The notifications that are newer than the newest that is known, newest first; at first, that one alone."""
-        page = self._ask("notifications/list", device_id=device_id, limit=_PAGE_SIZE if newest else 1)["notifications"]
+    def _new_notifications(self, device_id: str, newest: dict[str, Any] | None) -> list[dict[str, Any]]:
+        """Return the notifications newer than `newest`, newest first; on the first poll only the newest one."""
+        page = self._client("notifications/list", device_id=device_id, limit=_PAGE_SIZE if newest else 1)[
+            "notifications"
+        ]
         return list(takewhile(lambda each: each != newest and (newest is None or each["at"] >= newest["at"]), page))
 
 
-def list_devices(ask: DeviceServerClient) -> list[dict[str, Any]]:
-    """All devices, page by page."""
-    found: list[dict[str, Any]] = []
-    more: dict[str, str] = {}
+def list_devices(client: DeviceServerClient) -> list[dict[str, Any]]:
+    """Return all devices, page by page."""
+    devices: list[dict[str, Any]] = []
+    cursor: dict[str, str] = {}
     while True:
-        page = ask("devices/list", limit=1000, **more)
-        found += page["devices"]
+        page = client("devices/list", limit=1000, **cursor)
+        devices += page["devices"]
         if not page.get("next_cursor"):
-            return found
-        more = {"cursor": page["next_cursor"]}
+            return devices
+        cursor = {"cursor": page["next_cursor"]}
 
 
-def _of(whole: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {name: whole[name] for name in names if whole.get(name) is not None}
+def _pick(record: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: record[name] for name in names if record.get(name) is not None}

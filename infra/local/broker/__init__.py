@@ -1,1 +1,1 @@
-"""An MQTT broker that stands in for AWS IoT Core on one machine."""
+"""An MQTT broker that emulates AWS IoT Core on one machine."""

@@ -1,4 +1,4 @@
-"""Who may connect, publish and subscribe: what the IoT policy says when deployed."""
+"""Access rules of the broker, equivalent to the deployed IoT policies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ClientIdentity:
-    """Who says what it is."""
+    """The identity that a client claims, with its credentials."""
 
     client_id: str
     user_name: str | None = None
@@ -25,48 +25,48 @@ class ClientIdentity:
 
 
 class AccessRules(Protocol):
-    """The rules that a broker asks; `connect` may take its time, the others may not."""
+    """The access rules of a broker; only `connect` may block."""
 
     async def connect(self, client: ClientIdentity) -> bool:
-        """Whether the client is who it says, and may connect; a KhoError where that cannot be told now."""
+        """Return True if the client is authenticated and may connect. Raise KhoError if this cannot be decided now."""
 
     def publish(self, client: ClientIdentity, topic: str) -> bool:
-        """Whether a connected client may publish on the topic."""
+        """Return True if a connected client may publish on the topic."""
 
     def subscribe(self, client: ClientIdentity, topic_filter: str) -> bool:
-        """Whether a connected client may subscribe to the filter."""
+        """Return True if a connected client may subscribe to the filter."""
 
     def receive(self, client: ClientIdentity, topic: str) -> bool:
-        """Whether a connected client may be sent a direct message on the topic."""
+        """Return True if a connected client may receive direct messages on the topic."""
 
 
 class FleetAccessRules:
-    """A device touches its own two topics; the backend, which knows a token, all devices' topics and their presence."""
+    """Rules that limit a device to its own two topics, and the backend to the devices' topics and their presence."""
 
-    def __init__(self, backend_token: str, admits: Callable[[ClientIdentity], Awaitable[bool]]) -> None:
+    def __init__(self, backend_token: str, authenticate: Callable[[ClientIdentity], Awaitable[bool]]) -> None:
         self._token = backend_token.encode("utf-8")
-        self._admits = admits
+        self._authenticate = authenticate
 
     async def connect(self, client: ClientIdentity) -> bool:
-        """Whether the backend knows the token, or the device is admitted."""
+        """Return True if the backend's token is correct, or the device is authenticated."""
         if client.client_id.startswith(BACKEND_PREFIX):
             return client.password is not None and hmac.compare_digest(client.password, self._token)
-        return ids.may_be_device(client.client_id) and await self._admits(client)
+        return ids.may_be_device(client.client_id) and await self._authenticate(client)
 
     def publish(self, client: ClientIdentity, topic: str) -> bool:
-        """Whether it is the device's `up`, or the backend's to use."""
+        """Return True for the device's own `up` topic, and for the backend on all devices' topics."""
         if client.client_id.startswith(BACKEND_PREFIX):
             return topic.startswith("devices/")
         return topic == ids.up(client.client_id)
 
     def subscribe(self, client: ClientIdentity, topic_filter: str) -> bool:
-        """Whether it is the device's `down`, or the backend's to use."""
+        """Return True for the device's own `down` topic, and for the backend on all devices' topics."""
         if client.client_id.startswith(BACKEND_PREFIX):
             return topic_filter.startswith(("devices/", "$aws/events/"))
         return not has_wildcard(topic_filter) and self.receive(client, topic_filter)
 
     def receive(self, client: ClientIdentity, topic: str) -> bool:
-        """Whether it is the device's `down`, or the backend's to use."""
+        """Return True for the device's own `down` topic, and for the backend on all devices' topics."""
         if client.client_id.startswith(BACKEND_PREFIX):
             return topic.startswith("devices/")
         return topic == ids.down(client.client_id)

@@ -1,4 +1,4 @@
-"""The broker: sessions, subscriptions, retained messages, and what IoT Core does beside MQTT."""
+"""The broker: sessions, subscriptions, retained messages, and IoT Core's additions to MQTT."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SYSTEM: Final = "$aws"
 
 
 class Broker:
-    """Everything that happens between clients; to be used in its loop's thread alone."""
+    """The broker's state. Not thread-safe: use it only in its event loop's thread."""
 
     def __init__(
         self,
@@ -50,8 +50,8 @@ class Broker:
         self.limits = limits
         self.loop = loop
         self.clock = clock or loop.time
-        """Publishing rates and message expiry are measured by it, in seconds."""
-        self.counts = BrokerCounters()
+        """The clock for publishing rates and message expiry, in seconds."""
+        self.counters = BrokerCounters()
         self.flusher = Flusher(loop)
         self.presence = PresenceTracker(
             lambda topic, payload: self.publish(BrokerMessage(topic, payload, sender=SYSTEM))
@@ -59,77 +59,80 @@ class Broker:
         self._subscriptions = Subscriptions()
         self._sessions: dict[str, BrokerSession] = {}
         self._connections: dict[str, BrokerConnection] = {}
-        self._open: set[BrokerConnection] = set()
-        self._strangers: set[BrokerConnection] = set()
+        self._open_connections: set[BrokerConnection] = set()
+        self._unauthenticated: set[BrokerConnection] = set()
         self._retained: dict[str, BrokerMessage] = {}
 
     def accept(self) -> BrokerConnection:
-        """The protocol of a connection that was just made."""
+        """Return the protocol of a new connection."""
         return BrokerConnection(self)
 
-    def enter(self, connection: BrokerConnection) -> bool:
-        """Count a connection in, unless there are too many."""
-        if len(self._open) >= self.limits.connections or len(self._strangers) >= self.limits.strangers:
+    def register(self, connection: BrokerConnection) -> bool:
+        """Register a connection. Return False if there are too many."""
+        if (
+            len(self._open_connections) >= self.limits.connections
+            or len(self._unauthenticated) >= self.limits.unauthenticated_connections
+        ):
             return False
-        self._open.add(connection)
-        self._strangers.add(connection)
+        self._open_connections.add(connection)
+        self._unauthenticated.add(connection)
         return True
 
-    def exit(self, connection: BrokerConnection) -> None:
-        """Count a connection out."""
-        self._open.discard(connection)
-        self._strangers.discard(connection)
+    def unregister(self, connection: BrokerConnection) -> None:
+        """Unregister a connection."""
+        self._open_connections.discard(connection)
+        self._unauthenticated.discard(connection)
 
     def new_client_id(self) -> str:
-        """An id for a client that brings none."""
+        """Return a client id for a client without one."""
         return f"assigned-{secrets.token_hex(8)}"
 
-    async def admits(self, client: ClientIdentity, will: Will | None) -> bool:
-        """Whether a client may connect, and leave this will behind."""
+    async def may_connect(self, client: ClientIdentity, will: Will | None) -> bool:
+        """Return True if a client may connect with this will."""
         return await self.access.connect(client) and (will is None or self.access.publish(client, will.topic))
 
-    def open(self, connection: BrokerConnection, client_id: str, connect: Connect, terms: ConnectTerms) -> bool:
-        """Give a connection its session, ending whoever has it; whether the session was there before."""
-        other = self._connections.get(client_id)
-        if other:
-            other.end(ReasonCode.SESSION_TAKEN_OVER, DisconnectReason.DUPLICATE_CLIENTID)
+    def open_session(self, connection: BrokerConnection, client_id: str, connect: Connect, terms: ConnectTerms) -> bool:
+        """Open the client's session and end its previous connection. Return True if the session existed."""
+        previous = self._connections.get(client_id)
+        if previous:
+            previous.end(ReasonCode.SESSION_TAKEN_OVER, DisconnectReason.DUPLICATE_CLIENTID)
         session = self._sessions.get(client_id)
         if session and connect.clean:
-            self._forget(session)
+            self._delete_session(session)
             session = None
-        present = session is not None
+        session_present = session is not None
         if session is None:
             session = self._sessions[client_id] = BrokerSession(
-                client_id, self.loop, self.clock, self.limits, self.counts
+                client_id, self.loop, self.clock, self.limits, self.counters
             )
-        if session.expiring:
-            session.expiring.cancel()
-            session.expiring = None
+        if session.expiry_timer:
+            session.expiry_timer.cancel()
+            session.expiry_timer = None
         session.expiry_seconds = terms.session_expiry
         connection.session = session
         self._connections[client_id] = connection
-        self._strangers.discard(connection)
+        self._unauthenticated.discard(connection)
         transport = connection.transport
         peer, local = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
-        connection.visit = PresenceRecord(
+        connection.presence = PresenceRecord(
             client_id, connect.clean, terms.keepalive, terms.session_expiry, peer[:2] if peer else ("", 0), local[:2]
         )
-        self.presence.arrive(connection.visit)
-        return present
+        self.presence.on_connected(connection.presence)
+        return session_present
 
-    def leave(self, connection: BrokerConnection, leaving: DisconnectReason) -> None:
-        """Let a client go: its session stays as long as was agreed, its will is published."""
+    def detach(self, connection: BrokerConnection, reason: DisconnectReason) -> None:
+        """Detach a client: keep its session as long as negotiated, and publish its will."""
         session = connection.session
         session.detach()
         del self._connections[session.client_id]
-        kept = sum(1 for each in self._sessions.values() if each.expiring) if session.expiry_seconds else 0
-        if session.expiry_seconds and kept < self.limits.sessions_kept:
-            session.expiring = self.loop.call_later(session.expiry_seconds, self._forget, session)
+        expiring = sum(1 for each in self._sessions.values() if each.expiry_timer) if session.expiry_seconds else 0
+        if session.expiry_seconds and expiring < self.limits.sessions_kept:
+            session.expiry_timer = self.loop.call_later(session.expiry_seconds, self._delete_session, session)
         else:
-            self._forget(session)
-        self.presence.leave(connection.visit, leaving)
+            self._delete_session(session)
+        self.presence.on_disconnected(connection.presence, reason)
         will = connection.will
-        if will and leaving is not DisconnectReason.SERVER_INITIATED_DISCONNECT:
+        if will and reason is not DisconnectReason.SERVER_INITIATED_DISCONNECT:
             self.publish(
                 BrokerMessage(
                     will.topic, will.payload, will.qos, will.retain, will.properties, sender=session.client_id
@@ -137,8 +140,8 @@ class Broker:
             )
 
     def publish(self, message: BrokerMessage) -> bool:
-        """Bring a message to all who want it, and keep it where it is to be retained; whether anybody wants it."""
-        self.counts.received += 1
+        """Deliver a message to its subscribers and retain it if requested. Return True if there is a subscriber."""
+        self.counters.received += 1
         properties = message.properties
         if properties:
             if properties.will_delay is not None:
@@ -148,33 +151,33 @@ class Broker:
                 message.expires_at = self.clock() + seconds
         if message.retain:
             self._retain(message)
-        wanted = self._subscriptions.match(message.topic)
-        for subscriber, request in wanted:
+        matches = self._subscriptions.match(message.topic)
+        for subscriber, request in matches:
             subscriber.receive(message, request)
-        return bool(wanted)
+        return bool(matches)
 
     def subscribe(self, session: BrokerSession, request: SubscriptionRequest) -> None:
-        """Have a client receive what its filter matches."""
+        """Add a client's subscription."""
         session.subscriptions[request.topic_filter] = request
         self._subscriptions.add(session, request)
 
     def unsubscribe(self, session: BrokerSession, topic_filter: str) -> bool:
-        """Undo it; whether there was anything to undo."""
+        """Remove a client's subscription. Return False if there was none."""
         if session.subscriptions.pop(topic_filter, None) is None:
             return False
         self._subscriptions.remove(session, topic_filter)
         return True
 
-    def listen(self, subscriber: Subscriber, request: SubscriptionRequest) -> None:
-        """Have a part of this process receive what a filter matches."""
+    def add_listener(self, subscriber: Subscriber, request: SubscriptionRequest) -> None:
+        """Add a listener of this process."""
         self._subscriptions.add(subscriber, request)
 
-    def unlisten(self, subscriber: Subscriber, topic_filter: str) -> None:
-        """Undo it."""
+    def remove_listener(self, subscriber: Subscriber, topic_filter: str) -> None:
+        """Remove a listener of this process."""
         self._subscriptions.remove(subscriber, topic_filter)
 
     def send_retained(self, session: BrokerSession, request: SubscriptionRequest) -> None:
-        """Send what is retained under a filter's own name: one with a wildcard finds nothing, as with IoT Core."""
+        """Send the message retained on the filter's own topic. As in IoT Core, filters with wildcards get none."""
         message = self._retained.get(request.topic_filter)
         if message and message.expired(self.clock()):
             del self._retained[message.topic]
@@ -182,11 +185,11 @@ class Broker:
             session.send_retained(message, request.qos)
 
     def send_direct(self, client_id: str, message: BrokerMessage) -> None:
-        """Send one client a message at QoS 0, whether or not it has subscribed."""
+        """Send one client a message at QoS 0, with or without a subscription."""
         self._direct_session(client_id, message).send_direct(message)
 
     async def confirm_direct(self, client_id: str, message: BrokerMessage, seconds: float) -> None:
-        """Send one client a message at QoS 1, and wait for its acknowledgement."""
+        """Send one client a message at QoS 1 and wait for its acknowledgement."""
         confirmation = self._direct_session(client_id, message).confirm_direct(replace(message, qos=1))
         try:
             await asyncio.wait_for(confirmation, seconds)
@@ -202,33 +205,33 @@ class Broker:
             session.expiry_seconds = 0
         if connection is None:
             if clean_session:
-                self._forget(session)
+                self._delete_session(session)
             return
         if prevent_will:
             connection.will = None
         connection.end(ReasonCode.ADMINISTRATIVE_ACTION, DisconnectReason.API_INITIATED_DISCONNECT)
 
-    def visit(self, client_id: str) -> PresenceRecord | None:
-        """What is known of a client's connection."""
-        return self.presence.visit(client_id, self.limits.remembered_seconds)
+    def presence_record(self, client_id: str) -> PresenceRecord | None:
+        """Return the record of a client's connection."""
+        return self.presence.find(client_id, self.limits.presence_seconds)
 
     def subscriptions(self, client_id: str) -> list[SubscriptionRequest] | None:
-        """What a client has subscribed to, None where it has no session."""
+        """Return a client's subscriptions, or None if it has no session."""
         session = self._sessions.get(client_id)
         return None if session is None else list(session.subscriptions.values())
 
     def retained(self, topic: str) -> BrokerMessage | None:
-        """The message retained on a topic."""
+        """Return the message retained on a topic."""
         return self._retained.get(topic)
 
     @property
     def connected(self) -> int:
-        """How many clients are connected."""
+        """The number of connected clients."""
         return len(self._connections)
 
     def close(self) -> None:
         """End all connections."""
-        for connection in list(self._open):
+        for connection in list(self._open_connections):
             connection.end(ReasonCode.SERVER_SHUTTING_DOWN, DisconnectReason.SERVER_INITIATED_DISCONNECT)
 
     def _direct_session(self, client_id: str, message: BrokerMessage) -> BrokerSession:
@@ -253,12 +256,12 @@ class Broker:
         elif message.topic in self._retained or len(self._retained) < self.limits.retained_messages:
             self._retained[message.topic] = message
 
-    def _forget(self, session: BrokerSession) -> None:
+    def _delete_session(self, session: BrokerSession) -> None:
         for topic_filter in session.subscriptions:
             self._subscriptions.remove(session, topic_filter)
         session.subscriptions.clear()
-        if session.expiring:
-            session.expiring.cancel()
-            session.expiring = None
+        if session.expiry_timer:
+            session.expiry_timer.cancel()
+            session.expiry_timer = None
         if self._sessions.get(session.client_id) is session:
             del self._sessions[session.client_id]

@@ -1,4 +1,4 @@
-"""On what terms a client is let in."""
+"""Validation of CONNECT packets and negotiation of the connection's terms."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ConnectTerms:
-    """What client and broker have agreed on."""
+    """The negotiated terms of a connection."""
 
     keepalive: int
     session_expiry: int
     receive_maximum: int
     packet_bytes: int | None
     properties: Properties | None
-    """What the CONNACK says of it, in MQTT 5."""
+    """The properties of the CONNACK, in MQTT 5."""
 
 
 def connect_error(connect: Connect, limits: Limits) -> ReasonCode | None:
-    """What keeps a client out, whoever it is."""
+    """Return the reason to reject a CONNECT, regardless of the client's identity."""
     if len(connect.client_id.encode("utf-8")) > limits.client_id_bytes:
         return ReasonCode.CLIENT_IDENTIFIER_NOT_VALID
     if not connect.client_id and not connect.clean and connect.level != MQTT_5:
@@ -46,20 +46,20 @@ def connect_error(connect: Connect, limits: Limits) -> ReasonCode | None:
 
 
 def negotiate(connect: Connect, limits: Limits, client_id: str) -> ConnectTerms:
-    """What a client that is let in gets of what it asked for."""
+    """Return the terms granted to an accepted client."""
     shortest, longest = limits.keepalive_seconds
     keepalive = min(max(connect.keepalive or longest, shortest), longest)
     if connect.level != MQTT_5:
         return ConnectTerms(keepalive, 0 if connect.clean else limits.session_seconds, 65_535, None, None)
-    asked = connect.properties or Properties()
-    expiry = min(asked.session_expiry or 0, limits.session_seconds)
+    requested = connect.properties or Properties()
+    expiry = min(requested.session_expiry or 0, limits.session_seconds)
     return ConnectTerms(
         keepalive,
         expiry,
-        asked.receive_maximum or 65_535,
-        asked.maximum_packet_size,
+        requested.receive_maximum or 65_535,
+        requested.maximum_packet_size,
         Properties(
-            session_expiry=expiry if expiry != (asked.session_expiry or 0) else None,
+            session_expiry=expiry if expiry != (requested.session_expiry or 0) else None,
             receive_maximum=limits.unacknowledged,
             maximum_qos=True,
             retain_available=True,

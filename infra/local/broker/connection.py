@@ -1,4 +1,4 @@
-"""One network connection: its bytes in turns, its patience, its beginning and its end."""
+"""One network connection: fair reading, timeouts, authentication and shutdown."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from infra.local.mqtt.packets import Will
 
 _CONNECT: Final = Kind.CONNECT << 4
-_PACKETS_A_TURN: Final = 128
-"""After so many packets of one client the others have their turn."""
+_PACKETS_PER_BATCH: Final = 128
+"""The packets that one client may have processed before others get their turn."""
 _PAUSE_SECONDS: Final = 0.05
-"""A client that published too often is not read from for so long."""
+"""The time for which reading pauses after a client exceeded its publish rate."""
 _LINGER_SECONDS: Final = 2.0
-"""What was sent last has so long to be read by a client that is turned away."""
+"""The time that a rejected client has to read the last packets."""
 
 
 class BrokerConnection(asyncio.Protocol):
-    """One client, from the first byte to the last."""
+    """The protocol of one client's connection."""
 
     transport: asyncio.Transport
     session: BrokerSession
-    visit: PresenceRecord
+    presence: PresenceRecord
     _outbox: Outbox
 
     def __init__(self, broker: Broker) -> None:
@@ -51,121 +51,121 @@ class BrokerConnection(asyncio.Protocol):
         self._framer = Framer(broker.limits.packet_bytes)
         self._frames: Iterator[tuple[int, bytes]] = iter(())
         self.level = MQTT_3
-        self._checking: asyncio.Task[None] | None = None
-        self._dialogue: PacketHandler | None = None
-        self._begun = False
+        self._authentication: asyncio.Task[None] | None = None
+        self._handler: PacketHandler | None = None
+        self._started = False
         self._ended = False
-        self._heard_at = self._loop.time()
-        self._patience = broker.limits.connect_seconds
+        self._received_at = self._loop.time()
+        self._timeout_seconds = broker.limits.connect_seconds
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin; a client has so long to say who it is."""
+        """Register the connection and start the timeout for its CONNECT."""
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
-        self._outbox = Outbox(transport, self._broker.flusher, self._broker.limits.outbound_bytes, self._go_on)
-        if not self._broker.enter(self):
+        self._outbox = Outbox(transport, self._broker.flusher, self._broker.limits.outbound_bytes, self._resume)
+        if not self._broker.register(self):
             self._ended = True
             transport.abort()
             return
-        self._watch()
+        self._schedule_timeout()
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's
-        """Tell the broker, where the connection was not ended by it or by the client."""
-        self._leave(DisconnectReason.CONNECTION_LOST)
-        self._broker.exit(self)
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
+        """Tell the broker, unless the connection was ended by it or by the client."""
+        self._finish(DisconnectReason.CONNECTION_LOST)
+        self._broker.unregister(self)
 
     def pause_writing(self) -> None:
-        """Heed that the client does not read: it is sent less, and after its next turn not read from."""
+        """Throttle a client that does not read: its outbox pauses, and reading stops after the current batch."""
         self._outbox.pause()
 
     def resume_writing(self) -> None:
-        """Go on with a client that reads again."""
+        """Resume a client that reads again."""
         self._outbox.resume()
 
     def data_received(self, data: bytes) -> None:
-        """Read what came."""
-        if not self._begun and data[0] != _CONNECT:
+        """Process received bytes."""
+        if not self._started and data[0] != _CONNECT:
             self.end(ReasonCode.PROTOCOL_ERROR, DisconnectReason.CLIENT_ERROR)
             return
-        self._begun = True
-        self._heard_at = self._loop.time()
+        self._started = True
+        self._received_at = self._loop.time()
         self._frames = self._framer.feed(data)
-        self._work()
+        self._process()
 
     def send(self, packet: Packet) -> None:
-        """Answer."""
+        """Send a packet."""
         self._outbox.send(encode(packet, self.level))
 
-    def end(self, reason: ReasonCode, leaving: DisconnectReason) -> None:
-        """End the connection from this side, saying why where MQTT has words for it."""
+    def end(self, code: ReasonCode, reason: DisconnectReason) -> None:
+        """End the connection from this side, with a reason in MQTT 5."""
         if self._ended:
             return
-        if self._dialogue and self.level == MQTT_5:
-            self.send(Disconnect(reason))
-        self._leave(leaving)
+        if self._handler and self.level == MQTT_5:
+            self.send(Disconnect(code))
+        self._finish(reason)
         self._outbox.flush()
         self.transport.close()
         self._loop.call_later(_LINGER_SECONDS, self.transport.abort)
 
     def close(self, *, with_will: bool) -> None:
-        """End the connection as the client wishes."""
+        """End the connection after the client's DISCONNECT."""
         if not with_will:
             self.will = None
-        self._leave(DisconnectReason.CLIENT_INITIATED_DISCONNECT)
+        self._finish(DisconnectReason.CLIENT_INITIATED_DISCONNECT)
         self._outbox.flush()
         self.transport.close()
 
-    def _go_on(self) -> None:
-        """Send and read on, now that what was in the way is written."""
-        if self._dialogue and not self._ended:
+    def _resume(self) -> None:
+        """Resume sending and reading after the outbox has drained."""
+        if self._handler and not self._ended:
             self.session.send_queued()
-        self._work()
+        self._process()
 
-    def _work(self) -> None:
-        """Handle packets until there are no more, the client must wait, or the others have their turn."""
-        dropped = self._broker.counts.dropped_rate
+    def _process(self) -> None:
+        """Process packets until none is left, the client must wait, or other clients get their turn."""
+        dropped_before = self._broker.counters.dropped_rate
         try:
-            more = self._turn(self._broker.clock())
+            more = self._process_batch(self._broker.clock())
         except MalformedPacket as error:
-            self._broker.counts.malformed += 1
-            if not self._dialogue and error.reason is ReasonCode.UNSUPPORTED_PROTOCOL_VERSION:
+            self._broker.counters.malformed += 1
+            if not self._handler and error.reason is ReasonCode.UNSUPPORTED_PROTOCOL_VERSION:
                 self.send(Connack(CONNACK_3[error.reason]))
             self.end(error.reason, DisconnectReason.CLIENT_ERROR)
             return
-        if self._ended or self._checking:
+        if self._ended or self._authentication:
             return
-        if self._outbox.full:  # `_go_on` comes when it no longer is
+        if self._outbox.full:  # `_resume` continues once it has drained
             self.transport.pause_reading()
-        elif dropped != self._broker.counts.dropped_rate:
+        elif dropped_before != self._broker.counters.dropped_rate:
             self.transport.pause_reading()
-            self._loop.call_later(_PAUSE_SECONDS, self._work)
+            self._loop.call_later(_PAUSE_SECONDS, self._process)
         elif more:
             self.transport.pause_reading()
-            self._loop.call_soon(self._work)
+            self._loop.call_soon(self._process)
         else:
             self.transport.resume_reading()
 
-    def _turn(self, now: float) -> bool:
-        """Handle some packets; whether there may be more."""
-        for _ in range(_PACKETS_A_TURN):
-            if self._ended or self._checking:
+    def _process_batch(self, now: float) -> bool:
+        """Process a batch of packets. Return True if there may be more."""
+        for _ in range(_PACKETS_PER_BATCH):
+            if self._ended or self._authentication:
                 return False
             frame = next(self._frames, None)
             if frame is None:
                 return False
             packet = decode(frame[0], frame[1], self.level)
-            if self._dialogue:
-                self._dialogue.handle(packet, now)
+            if self._handler:
+                self._handler.handle(packet, now)
             elif isinstance(packet, Connect):
                 self.transport.pause_reading()
-                self._checking = self._loop.create_task(self._admit(packet))
+                self._authentication = self._loop.create_task(self._authenticate(packet))
             else:
                 raise MalformedPacket("the first packet is not a CONNECT", ReasonCode.PROTOCOL_ERROR)
         return True
 
-    async def _admit(self, connect: Connect) -> None:
-        """Let the client in, or tell it why not."""
+    async def _authenticate(self, connect: Connect) -> None:
+        """Authenticate the client and send its CONNACK."""
         self.level = connect.level
         limits = self._broker.limits
         peer = self.transport.get_extra_info("peername") or ("", 0)
@@ -173,12 +173,12 @@ class BrokerConnection(asyncio.Protocol):
         self.client = ClientIdentity(client_id, connect.user_name, connect.password, peer[0])
         reason = connect_error(connect, limits)
         try:
-            if reason is None and not await self._broker.admits(self.client, connect.will):
-                self._broker.counts.refused += 1
+            if reason is None and not await self._broker.may_connect(self.client, connect.will):
+                self._broker.counters.refused += 1
                 reason = ReasonCode.NOT_AUTHORIZED
         except KhoError:
             reason = ReasonCode.SERVER_UNAVAILABLE
-        self._checking = None
+        self._authentication = None
         if self._ended:
             return
         if reason is not None:
@@ -190,36 +190,36 @@ class BrokerConnection(asyncio.Protocol):
             self.end(reason, DisconnectReason.AUTH_ERROR)
             return
         terms = negotiate(connect, limits, client_id)
-        self._heard_at, self._patience = self._loop.time(), terms.keepalive * 1.5
-        self._watch()
+        self._received_at, self._timeout_seconds = self._loop.time(), terms.keepalive * 1.5
+        self._schedule_timeout()
         self.will = connect.will
-        present = self._broker.open(self, client_id, connect, terms)
-        self._dialogue = PacketHandler(self._broker, self, self._broker.clock())
-        self.send(Connack(0, present, terms.properties))
+        session_present = self._broker.open_session(self, client_id, connect, terms)
+        self._handler = PacketHandler(self._broker, self, self._broker.clock())
+        self.send(Connack(0, session_present, terms.properties))
         self.session.attach(ClientLink(self._outbox, self.level, terms.receive_maximum, terms.packet_bytes))
-        self._work()
+        self._process()
 
-    def _leave(self, leaving: DisconnectReason) -> None:
+    def _finish(self, reason: DisconnectReason) -> None:
         if self._ended:
             return
         self._ended = True
         if self._timer:
             self._timer.cancel()
-        if self._checking:
-            self._checking.cancel()
-        if self._dialogue:
-            self._broker.leave(self, leaving)
+        if self._authentication:
+            self._authentication.cancel()
+        if self._handler:
+            self._broker.detach(self, reason)
 
-    def _watch(self) -> None:
-        """End the connection once nothing was heard for too long."""
+    def _schedule_timeout(self) -> None:
+        """Schedule the check of the receive timeout."""
         if self._timer:
             self._timer.cancel()
-        self._timer = self._loop.call_at(self._heard_at + self._patience, self._check)
+        self._timer = self._loop.call_at(self._received_at + self._timeout_seconds, self._check_timeout)
 
-    def _check(self) -> None:
-        if self._dialogue is None:
+    def _check_timeout(self) -> None:
+        if self._handler is None:
             self.end(ReasonCode.UNSPECIFIED, DisconnectReason.CLIENT_ERROR)
-        elif self._loop.time() < self._heard_at + self._patience:
-            self._watch()
+        elif self._loop.time() < self._received_at + self._timeout_seconds:
+            self._schedule_timeout()
         else:
             self.end(ReasonCode.KEEP_ALIVE_TIMEOUT, DisconnectReason.MQTT_KEEP_ALIVE_TIMEOUT)

@@ -1,4 +1,4 @@
-"""What a broker has done and refused."""
+"""The broker's counters."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class BrokerCounters:
     received: int = 0
     sent: int = 0
     dropped_slow: int = 0
-    """Not sent, because the client did not read what was before it."""
+    """Messages dropped because the client did not read fast enough."""
     dropped_rate: int = 0
-    """Not taken, because the client published too often."""
+    """Messages dropped because the client exceeded its publish rate."""
     expired: int = 0
     refused: int = 0
-    """Connections, messages and subscriptions against the access rules."""
+    """Connections, messages and subscriptions denied by the access rules."""
     malformed: int = 0
-    """Connections ended for what is not MQTT, or not allowed in it."""
+    """Connections ended because of malformed or forbidden packets."""

@@ -1,4 +1,4 @@
-"""IoT Core's data plane over HTTP: what boto3's `iot-data` client asks, answered by this machine's broker."""
+"""IoT Core's data-plane API over HTTP, as used by boto3's `iot-data` client."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _MAX_BODY_BYTES: Final = 256 * 1024
 _CONFIRM_SECONDS: Final = (1, 5, 15)
-_PAGE: Final = 20
+_PAGE_SIZE: Final = 20
 _STATUS: Final[dict[type[DirectMessageError], tuple[int, str]]] = {
     InvalidDirectMessage: (400, "InvalidRequestException"),
     DirectMessageNotAllowed: (403, "ForbiddenException"),
@@ -55,18 +55,18 @@ class _Request:
     body: bytes
 
     def flag(self, name: str) -> bool:
-        """A boolean of the query, as the SDKs and the documentation write it."""
+        """Return a boolean query parameter."""
         return self.query.get(name, "").lower() == "true"
 
     def number(self, name: str, least: int, default: int, most: int) -> int:
-        """A whole number of the query."""
-        given = self.query.get(name, str(default))
-        if not given.isdecimal() or not least <= int(given) <= most:
+        """Return an integer query parameter."""
+        text = self.query.get(name, str(default))
+        if not text.isdecimal() or not least <= int(text) <= most:
             raise InvalidDirectMessage(f"{name} must be between {least} and {most}")
-        return int(given)
+        return int(text)
 
     def properties(self) -> Properties | None:
-        """The MQTT 5 properties that query and headers carry."""
+        """Return the MQTT 5 properties of the query and the headers."""
         properties = Properties(
             content_type=self.query.get("contentType"),
             response_topic=self.query.get("responseTopic"),
@@ -83,24 +83,24 @@ class _Request:
             if "x-amz-mqtt5-correlation-data" in self.headers:
                 properties.correlation_data = base64.b64decode(self.headers["x-amz-mqtt5-correlation-data"])
             if "x-amz-mqtt5-user-properties" in self.headers:
-                given = json.loads(base64.b64decode(self.headers["x-amz-mqtt5-user-properties"]))
-                if isinstance(given, str):  # boto3 encodes once more what is JSON already
-                    given = json.loads(given)
-                properties.user_properties = [(name, str(said)) for each in given for name, said in each.items()]
+                items = json.loads(base64.b64decode(self.headers["x-amz-mqtt5-user-properties"]))
+                if isinstance(items, str):  # boto3 encodes the JSON twice
+                    items = json.loads(items)
+                properties.user_properties = [(name, str(value)) for each in items for name, value in each.items()]
         except (binascii.Error, ValueError, TypeError, AttributeError):
-            raise InvalidDirectMessage("User properties or correlation data are not encoded as they must be") from None
+            raise InvalidDirectMessage("User properties or correlation data are not encoded correctly") from None
         return properties if properties != Properties() else None
 
 
 class DataPlaneApp:
-    """An ASGI application under a path that nobody can guess, so that no page in a browser here reaches it."""
+    """An ASGI application under an unguessable path, so that no web page in a local browser can use it."""
 
     def __init__(self, broker: Broker, token: str) -> None:
         self._broker = broker
         self._token = token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Handle one request."""
         if scope["type"] != "http":
             return
         body = b""
@@ -110,27 +110,27 @@ class DataPlaneApp:
             body, more = body + message.get("body", b""), message.get("more_body", False)
             if len(body) > _MAX_BODY_BYTES:
                 break
-        status, kind, answer = await self._answer(scope, body)
-        content = compact(answer).encode("utf-8")
+        status, kind, response = await self._respond(scope, body)
+        content = compact(response).encode("utf-8")
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
         if kind:
             headers.append((b"x-amzn-errortype", kind.encode()))
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": content})
 
-    async def _answer(self, scope: Scope, body: bytes) -> tuple[int, str, dict[str, Any]]:
+    async def _respond(self, scope: Scope, body: bytes) -> tuple[int, str, dict[str, Any]]:
         parts = [unquote(part) for part in scope["raw_path"].decode("latin-1").split("/")[1:]]
         if not parts or not secrets.compare_digest(parts[0].encode(), self._token.encode()):
             return 403, "ForbiddenException", {"message": "Forbidden"}
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
         try:
-            return 200, "", await self._do(scope["method"], parts[1:], _Request(query, headers, body))
+            return 200, "", await self._dispatch(scope["method"], parts[1:], _Request(query, headers, body))
         except DirectMessageError as error:
             status, kind = _STATUS[type(error)]
             return status, kind, {"message": str(error), "traceId": secrets.token_hex(16)}
 
-    async def _do(self, method: str, parts: list[str], request: _Request) -> dict[str, Any]:
+    async def _dispatch(self, method: str, parts: list[str], request: _Request) -> dict[str, Any]:
         match method, parts:
             case "POST", ["connections", client_id, "messages"]:
                 return await self._send_direct_message(client_id, request)
@@ -146,7 +146,7 @@ class DataPlaneApp:
                 return self._publish(topic, request)
             case "GET", ["retainedMessage", topic]:
                 return self._get_retained(topic)
-        raise ClientNotConnected("One machine does not know this operation")
+        raise ClientNotConnected("The local data plane does not support this operation")
 
     async def _send_direct_message(self, client_id: str, request: _Request) -> dict[str, Any]:
         message = BrokerMessage(
@@ -160,39 +160,42 @@ class DataPlaneApp:
         return {"message": "OK", "traceId": secrets.token_hex(16)}
 
     def _get_connection(self, client_id: str, request: _Request) -> dict[str, Any]:
-        visit = self._broker.visit(client_id)
-        if visit is None:
+        record = self._broker.presence_record(client_id)
+        if record is None:
             raise ClientNotConnected("There is no such client")
-        answer: dict[str, Any] = {
-            "clientId": visit.client_id,
-            "connected": visit.connected,
-            "cleanSession": visit.clean_session,
-            "keepAliveDuration": visit.keepalive,
-            "sessionExpiry": visit.session_expiry,
+        response: dict[str, Any] = {
+            "clientId": record.client_id,
+            "connected": record.connected,
+            "cleanSession": record.clean_session,
+            "keepAliveDuration": record.keepalive,
+            "sessionExpiry": record.session_expiry,
         }
-        if visit.leaving:
-            answer |= {"disconnectedSince": visit.disconnected_at, "disconnectReason": visit.leaving.value}
+        if record.reason:
+            response |= {"disconnectedSince": record.disconnected_at, "disconnectReason": record.reason.value}
         else:
-            answer["connectedSince"] = visit.connected_at
+            response["connectedSince"] = record.connected_at
         if request.flag("includeSocketInformation"):
-            (answer["sourceIp"], answer["sourcePort"]), (answer["targetIp"], answer["targetPort"]) = (
-                visit.peer,
-                visit.local,
+            (response["sourceIp"], response["sourcePort"]), (response["targetIp"], response["targetPort"]) = (
+                record.peer,
+                record.local,
             )
-        return answer
+        return response
 
     def _list_subscriptions(self, client_id: str, request: _Request) -> dict[str, Any]:
-        found = self._broker.subscriptions(client_id)
-        if found is None:
+        subscriptions = self._broker.subscriptions(client_id)
+        if subscriptions is None:
             raise ClientNotConnected("There is no such client")
-        size, start = request.number("maxResults", 1, _PAGE, 200), request.number("nextToken", 0, 0, len(found))
-        page = found[start : start + size]
-        answer: dict[str, Any] = {
+        size, start = (
+            request.number("maxResults", 1, _PAGE_SIZE, 200),
+            request.number("nextToken", 0, 0, len(subscriptions)),
+        )
+        page = subscriptions[start : start + size]
+        response: dict[str, Any] = {
             "subscriptions": [{"topicFilter": each.topic_filter, "qos": each.qos} for each in page]
         }
-        if start + size < len(found):
-            answer["nextToken"] = str(start + size)
-        return answer
+        if start + size < len(subscriptions):
+            response["nextToken"] = str(start + size)
+        return response
 
     def _publish(self, topic: str, request: _Request) -> dict[str, Any]:
         limits = self._broker.limits

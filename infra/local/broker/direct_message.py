@@ -1,14 +1,14 @@
-"""Why a direct message was not sent, or is not known to have arrived, as SendDirectMessage tells it."""
+"""Errors of direct messages, as SendDirectMessage reports them."""
 
 from __future__ import annotations
 
 
 class DirectMessageError(Exception):
-    """A direct message did not do what was asked."""
+    """A direct message failed."""
 
 
 class InvalidDirectMessage(DirectMessageError):
-    """The request is not one that IoT Core takes."""
+    """IoT Core would reject the request."""
 
 
 class DirectMessageNotAllowed(DirectMessageError):
@@ -16,16 +16,16 @@ class DirectMessageNotAllowed(DirectMessageError):
 
 
 class ClientNotConnected(DirectMessageError):
-    """The client is not there."""
+    """The client is not connected."""
 
 
 class DirectMessageTooLarge(DirectMessageError):
-    """The payload is larger than a message can be."""
+    """The payload exceeds the maximum message size."""
 
 
 class ClientBusy(DirectMessageError):
-    """The client has too much on its way already."""
+    """The client has too many messages in flight."""
 
 
 class DeliveryUnconfirmed(DirectMessageError):
-    """The client did not acknowledge in time: it is not known whether it has the message."""
+    """The client did not acknowledge in time; the delivery status is unknown."""

@@ -1,4 +1,4 @@
-"""What a client may do, as IoT Core's quotas have it."""
+"""The broker's limits, equal to IoT Core's quotas."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """IoT Core's quotas where it has them, and bounds of this machine's memory where IoT Core scales."""
+    """IoT Core's quotas, and memory bounds of this machine where IoT Core scales."""
 
     payload_bytes: int = 128 * 1024
     packet_bytes: int = 149_504
@@ -17,29 +17,29 @@ class Limits:
     filters_per_subscribe: int = 8
     subscriptions: int = 50
     publishes_per_second: int | None = 100
-    """What a connection publishes beyond it is discarded; None in benchmarks."""
+    """Messages above this rate are discarded; None disables the limit, for benchmarks."""
     unacknowledged: int = 100
     topic_aliases: int = 8
     keepalive_seconds: tuple[int, int] = (30, 1200)
-    """The shortest and the longest; the latter also where a client asks for none."""
+    """The shortest and the longest keepalive; the latter also applies if the client requests none."""
     session_seconds: int = 3600
     message_expiry_seconds: int = 604_800
     connect_seconds: float = 10.0
-    """From the connection to a CONNECT that is let in."""
-    remembered_seconds: float = 1800.0
-    """How long it can be asked when and why a client went."""
+    """The time from the TCP connection to an accepted CONNECT."""
+    presence_seconds: float = 1800.0
+    """The time for which a disconnected client's record is kept."""
 
     connections: int = 20_000
-    strangers: int = 2_000
-    """Of these, how many may not have been let in yet."""
+    unauthenticated_connections: int = 2_000
+    """The number of these that may be unauthenticated."""
     sessions_kept: int = 10_000
     retained_messages: int = 5_000
     queued_messages: int = 1_000
-    """At QoS 1 for one client that is away or slow."""
+    """Messages at QoS 1 queued for one absent or slow client."""
     outbound_bytes: int = 1024 * 1024
-    """On the way to one client that does not read."""
+    """Bytes buffered for one client that does not read."""
 
 
 def fits(limits: Limits, topic: str) -> bool:
-    """Whether a topic or filter is short and shallow enough."""
+    """Return True if a topic or filter is within the limits of length and depth."""
     return len(topic.encode("utf-8")) <= limits.topic_bytes and topic.count("/") < limits.topic_levels

@@ -1,4 +1,4 @@
-"""The broker of this process: its loop in a thread of its own, and what other threads may ask of it."""
+"""The embedded broker: its event loop in a thread of its own, and its thread-safe interface."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Listener:
-    """A part of this process that is called, in the broker's thread, with each message that a filter matches."""
+    """A listener of this process, called in the broker's thread with each matching message."""
 
-    take: Callable[[BrokerMessage], None]
+    handler: Callable[[BrokerMessage], None]
 
-    def receive(self, message: BrokerMessage, request: SubscriptionRequest) -> None:  # noqa: ARG002 - a subscriber's
-        """Take a message."""
-        self.take(message)
+    def receive(self, message: BrokerMessage, request: SubscriptionRequest) -> None:  # noqa: ARG002 - part of the Subscriber protocol
+        """Handle a message."""
+        self.handler(message)
 
 
 class LocalBroker:
-    """A running broker; its methods may be called from any thread but its own."""
+    """A running broker; call its methods from any thread but its own."""
 
     def __init__(
         self,
@@ -51,22 +51,22 @@ class LocalBroker:
         self._server: asyncio.Server | None = None
         self._thread = threading.Thread(target=self._loop.run_forever, name="mqtt", daemon=True)
         self._thread.start()
-        self._ask(self._listen())
+        self._run(self._listen())
 
     def close(self) -> None:
         """End all connections and the thread."""
-        self._ask(self._end())
+        self._run(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
     def run(self, service: Callable[[Broker], Coroutine[None, None, Result]]) -> Future[Result]:
-        """Start something that lives with the broker, in its loop."""
+        """Run a coroutine in the broker's event loop."""
         return asyncio.run_coroutine_threadsafe(service(self._broker), self._loop)
 
     def publish(self, message: BrokerMessage) -> None:
-        """Publish in nobody's name."""
-        self._do(lambda: self._broker.publish(message))
+        """Publish without a sender."""
+        self._call(lambda: self._broker.publish(message))
 
     def send_direct_message(
         self,
@@ -77,34 +77,36 @@ class LocalBroker:
         confirm_seconds: float | None = None,
         properties: Properties | None = None,
     ) -> None:
-        """Send one client a message; with `confirm_seconds` return once it has acknowledged it, or raise."""
+        """Send one client a message. With `confirm_seconds`, wait for its acknowledgement or raise."""
         message = BrokerMessage(topic, payload, properties=properties, sender=SYSTEM)
         if confirm_seconds is None:
-            self._do(lambda: self._broker.send_direct(client_id, message))
+            self._call(lambda: self._broker.send_direct(client_id, message))
         else:
-            self._ask(self._broker.confirm_direct(client_id, message, confirm_seconds))
+            self._run(self._broker.confirm_direct(client_id, message, confirm_seconds))
 
     def connection(self, client_id: str) -> PresenceRecord | None:
-        """What is known of a client's connection, for a while after it has ended."""
-        return self._do(lambda: self._broker.visit(client_id))
+        """Return the record of a client's connection, which is kept for a while after its end."""
+        return self._call(lambda: self._broker.presence_record(client_id))
 
     def end_connection(self, client_id: str, *, clean_session: bool = False, prevent_will: bool = False) -> None:
         """Disconnect a client, as DeleteConnection does."""
-        self._do(lambda: self._broker.end_connection(client_id, clean_session=clean_session, prevent_will=prevent_will))
+        self._call(
+            lambda: self._broker.end_connection(client_id, clean_session=clean_session, prevent_will=prevent_will)
+        )
 
-    def listen(self, topic_filter: str, take: Callable[[BrokerMessage], None]) -> Callable[[], None]:
-        """Call `take`, in the broker's thread, with each message that the filter matches, until what is returned is."""
-        listener = Listener(take)
-        self._do(lambda: self._broker.listen(listener, SubscriptionRequest(topic_filter)))
-        return lambda: self._do(lambda: self._broker.unlisten(listener, topic_filter))
+    def listen(self, topic_filter: str, handler: Callable[[BrokerMessage], None]) -> Callable[[], None]:
+        """Call `handler` in the broker's thread with each matching message until the returned function is called."""
+        listener = Listener(handler)
+        self._call(lambda: self._broker.add_listener(listener, SubscriptionRequest(topic_filter)))
+        return lambda: self._call(lambda: self._broker.remove_listener(listener, topic_filter))
 
     @property
     def broker(self) -> Broker:
-        """The broker itself, to be read from any thread and used in its own."""
+        """The broker itself: read it from any thread, use it only in its own."""
         return self._broker
 
-    def _do(self, action: Callable[[], Result]) -> Result:
-        """Do something in the broker's thread, and hand back what came of it."""
+    def _call(self, action: Callable[[], Result]) -> Result:
+        """Run an action in the broker's thread and return its result."""
         done: Future[Result] = Future()
 
         def act() -> None:
@@ -116,8 +118,8 @@ class LocalBroker:
         self._loop.call_soon_threadsafe(act)
         return done.result()
 
-    def _ask(self, question: Coroutine[None, None, Result]) -> Result:
-        return asyncio.run_coroutine_threadsafe(question, self._loop).result()
+    def _run(self, coroutine: Coroutine[None, None, Result]) -> Result:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     async def _listen(self) -> None:
         self._server = await self._loop.create_server(self._broker.accept, sock=self._socket, backlog=1024)
@@ -127,7 +129,7 @@ class LocalBroker:
         self._server.close()
         self._broker.close()
         await asyncio.sleep(0)
-        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        for task in others:
+        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""A message on its way through the broker."""
+"""A message in the broker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class BrokerMessage:
-    """What was published, and until when it is worth anything."""
+    """A published message and its expiry."""
 
     topic: str
     payload: bytes
@@ -23,14 +23,14 @@ class BrokerMessage:
     properties: Properties | None = None
     sender: str = ""
     expires_at: float | None = None
-    _plain: dict[int, bytes] = field(default_factory=dict)
+    _encoded: dict[int, bytes] = field(default_factory=dict)
 
     def expired(self, now: float) -> bool:
-        """Whether it comes too late."""
+        """Return True if the message has expired."""
         return self.expires_at is not None and now >= self.expires_at
 
     def packet(self, level: int, now: float, *, qos: int = 0, packet_id: int = 0, retain: bool = False) -> bytes:
-        """The message as one client is sent it; the same for all who take it at QoS 0 is made once."""
+        """Return the packet for one client. Packets at QoS 0 are encoded once for all clients of a level."""
         if qos or retain or self.expires_at is not None:
             return publish(
                 Publish(
@@ -43,10 +43,10 @@ class BrokerMessage:
                 ),
                 level,
             )
-        made = self._plain.get(level)
-        if made is None:
-            made = self._plain[level] = publish(Publish(self.topic, self.payload, properties=self.properties), level)
-        return made
+        data = self._encoded.get(level)
+        if data is None:
+            data = self._encoded[level] = publish(Publish(self.topic, self.payload, properties=self.properties), level)
+        return data
 
     def _remaining(self, now: float) -> Properties | None:
         if self.expires_at is None or self.properties is None:

@@ -1,4 +1,4 @@
-"""What is on its way to one client: gathered, written together, and bounded."""
+"""A client's bounded outbox, which batches writes."""
 
 from __future__ import annotations
 
@@ -10,74 +10,74 @@ if TYPE_CHECKING:
 
 
 class Flusher:
-    """Writes once what a turn of the loop has gathered for many clients."""
+    """Flushes once per loop iteration the outboxes of many clients."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._waiting: list[Outbox] = []
+        self._outboxes: list[Outbox] = []
 
     def add(self, outbox: Outbox) -> None:
-        """Write this one's too."""
-        if not self._waiting:
+        """Schedule an outbox to be flushed."""
+        if not self._outboxes:
             self._loop.call_soon(self._flush)
-        self._waiting.append(outbox)
+        self._outboxes.append(outbox)
 
     def _flush(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for outbox in waiting:
+        outboxes, self._outboxes = self._outboxes, []
+        for outbox in outboxes:
             outbox.flush()
 
 
 class Outbox:
-    """Packets for one client; those that may be lost are refused while it does not read."""
+    """Packets for one client; droppable packets are refused while it does not read."""
 
-    __slots__ = ("_drained", "_flusher", "_gathered", "_gathered_bytes", "_limit", "_paused", "_transport")
+    __slots__ = ("_drained", "_flusher", "_limit", "_packets", "_paused", "_size", "_transport")
 
     def __init__(self, transport: asyncio.Transport, flusher: Flusher, limit: int, drained: Callable[[], None]) -> None:
         self._transport = transport
         self._drained = drained
         self._flusher = flusher
         self._limit = limit
-        self._gathered: list[bytes] = []
-        self._gathered_bytes = 0
+        self._packets: list[bytes] = []
+        self._size = 0
         self._paused = False
         transport.set_write_buffer_limits(high=limit // 2)
 
     @property
     def full(self) -> bool:
-        """Whether the client is too far behind to be sent what may be lost."""
-        return self._paused or self._gathered_bytes >= self._limit
+        """True if the client is too far behind for droppable packets."""
+        return self._paused or self._size >= self._limit
 
     def pause(self) -> None:
-        """Heed the transport: the client does not read."""
+        """Pause, since the client does not read."""
         self._paused = True
 
     def resume(self) -> None:
-        """Heed the transport: it reads again."""
+        """Resume, since the client reads again."""
         self._paused = False
         self._drained()
 
     def offer(self, data: bytes) -> bool:
-        """Send a packet unless the client is too far behind."""
-        if self._paused or self._gathered_bytes >= self._limit:
+        """Send a packet unless the client is too far behind. Return False if it was refused."""
+        if self._paused or self._size >= self._limit:
             return False
         self.send(data)
         return True
 
     def send(self, data: bytes) -> None:
-        """Send a packet that answers one of the client's, and so is bounded by what it sends."""
-        if not self._gathered:
+        """Send a packet without a check; responses are bounded by the client's own packets."""
+        if not self._packets:
             self._flusher.add(self)
-        self._gathered.append(data)
-        self._gathered_bytes += len(data)
+        self._packets.append(data)
+        self._size += len(data)
 
     def flush(self) -> None:
-        """Write what is gathered; where it was too much, and is gone at once, somebody waits to hear of it."""
-        gathered = self._gathered
-        if not gathered or self._transport.is_closing():
+        """Write the batched packets. Call `drained` if the outbox was full and the write did not block."""
+        packets = self._packets
+        if not packets or self._transport.is_closing():
             return
-        was_full = self._gathered_bytes >= self._limit
-        self._gathered, self._gathered_bytes = [], 0
-        self._transport.write(gathered[0] if len(gathered) == 1 else b"".join(gathered))
+        was_full = self._size >= self._limit
+        self._packets, self._size = [], 0
+        self._transport.write(packets[0] if len(packets) == 1 else b"".join(packets))
         if was_full and not self._paused:
             self._drained()

@@ -1,4 +1,4 @@
-"""What a client that was let in may say, and what it is answered."""
+"""Handler of a connected client's packets."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
     from infra.local.broker.broker import Broker
     from infra.local.broker.sessions import BrokerSession
 
-_TOPICS_REMEMBERED: Final = 32
+_MAX_CACHED_TOPICS: Final = 32
 
 
 class ClientChannel(Protocol):
-    """The connection, as the dialogue needs it."""
+    """The connection, as the packet handler needs it."""
 
     client: ClientIdentity
     session: BrokerSession
     level: int
 
     def send(self, packet: packets.Packet) -> None:
-        """Answer."""
+        """Send a packet."""
 
-    def end(self, reason: ReasonCode, leaving: DisconnectReason) -> None:
+    def end(self, code: ReasonCode, reason: DisconnectReason) -> None:
         """End the connection from this side."""
 
     def close(self, *, with_will: bool) -> None:
-        """End the connection as the client wishes."""
+        """End the connection after the client's DISCONNECT."""
 
 
 class PacketHandler:
-    """One client's packets, after its CONNECT."""
+    """The handler of one client's packets after its CONNECT."""
 
     def __init__(self, broker: Broker, connection: ClientChannel, now: float) -> None:
         self._broker = broker
@@ -47,11 +47,11 @@ class PacketHandler:
         self._session = connection.session
         self._level = connection.level
         self._rate = TokenBucket(broker.limits.publishes_per_second, now)
-        self._allowed: set[str] = set()
+        self._allowed_topics: set[str] = set()
         self._aliases: dict[int, str] = {}
 
     def handle(self, packet: packets.Packet, now: float) -> None:
-        """Do what a packet asks for."""
+        """Handle one packet."""
         match packet:
             case packets.Publish():
                 self._publish(packet, now)
@@ -62,44 +62,44 @@ class PacketHandler:
             case packets.Subscribe():
                 self._subscribe(packet)
             case packets.Unsubscribe():
-                had = [self._broker.unsubscribe(self._session, each) for each in packet.topic_filters]
-                reasons: list[int] = [0 if each else ReasonCode.NO_SUBSCRIPTION_EXISTED for each in had]
+                existed = [self._broker.unsubscribe(self._session, each) for each in packet.topic_filters]
+                reasons: list[int] = [0 if each else ReasonCode.NO_SUBSCRIPTION_EXISTED for each in existed]
                 self._connection.send(
                     packets.Unsuback(packet.packet_id, reasons if self._level == packets.MQTT_5 else [])
                 )
             case packets.Disconnect():
                 self._disconnect(packet)
             case _:
-                raise MalformedPacket("a client does not send this packet here", ReasonCode.PROTOCOL_ERROR)
+                raise MalformedPacket("the packet is not valid from a client", ReasonCode.PROTOCOL_ERROR)
 
     def _publish(self, packet: packets.Publish, now: float) -> None:
         properties = packet.properties
         topic = packet.topic
         if properties:
             if properties.subscription_identifier is not None:
-                raise MalformedPacket("a client gives no subscription identifier", ReasonCode.PROTOCOL_ERROR)
-            topic = self._named(topic, properties.topic_alias)
+                raise MalformedPacket("a PUBLISH of a client has a subscription identifier", ReasonCode.PROTOCOL_ERROR)
+            topic = self._resolve_alias(topic, properties.topic_alias)
             properties.topic_alias = None
         if packet.qos == 2:
             self._connection.end(ReasonCode.QOS_NOT_SUPPORTED, DisconnectReason.CLIENT_ERROR)
             return
         if len(packet.payload) > self._limits.payload_bytes:
             raise MalformedPacket("a payload is too large", ReasonCode.PACKET_TOO_LARGE)
-        if topic not in self._allowed and not self._allows(topic):
+        if topic not in self._allowed_topics and not self._may_publish(topic):
             return
         if not self._rate.take(now):
-            self._broker.counts.dropped_rate += 1
+            self._broker.counters.dropped_rate += 1
             if packet.qos and self._level == packets.MQTT_5:
                 self._connection.send(packets.Puback(packet.packet_id, ReasonCode.QUOTA_EXCEEDED))
             return
         client_id = self._client.client_id
         message = BrokerMessage(topic, packet.payload, packet.qos, packet.retain, properties, client_id)
-        wanted = self._broker.publish(message)
+        has_subscribers = self._broker.publish(message)
         if packet.qos:
-            said = ReasonCode.SUCCESS if wanted else ReasonCode.NO_MATCHING_SUBSCRIBERS
-            self._connection.send(packets.Puback(packet.packet_id, said))
+            code = ReasonCode.SUCCESS if has_subscribers else ReasonCode.NO_MATCHING_SUBSCRIBERS
+            self._connection.send(packets.Puback(packet.packet_id, code))
 
-    def _named(self, topic: str, alias: int | None) -> str:
+    def _resolve_alias(self, topic: str, alias: int | None) -> str:
         if alias is None:
             return topic
         if not 0 < alias <= self._limits.topic_aliases:
@@ -107,58 +107,58 @@ class PacketHandler:
         if topic:
             self._aliases[alias] = topic
         elif alias not in self._aliases:
-            raise MalformedPacket("a topic alias is not known", ReasonCode.PROTOCOL_ERROR)
+            raise MalformedPacket("a topic alias is unknown", ReasonCode.PROTOCOL_ERROR)
         return self._aliases[alias]
 
-    def _allows(self, topic: str) -> bool:
-        """Whether the client may publish there; else the connection ends, as IoT Core ends it."""
+    def _may_publish(self, topic: str) -> bool:
+        """Return True if the client may publish there; otherwise end the connection, as IoT Core does."""
         if not fits(self._limits, topic):
             self._connection.end(ReasonCode.TOPIC_NAME_INVALID, DisconnectReason.CLIENT_ERROR)
             return False
         if not self._broker.access.publish(self._client, topic):
-            self._broker.counts.refused += 1
+            self._broker.counters.refused += 1
             self._connection.end(ReasonCode.NOT_AUTHORIZED, DisconnectReason.AUTH_ERROR)
             return False
-        if len(self._allowed) >= _TOPICS_REMEMBERED:
-            self._allowed.clear()
-        self._allowed.add(topic)
+        if len(self._allowed_topics) >= _MAX_CACHED_TOPICS:
+            self._allowed_topics.clear()
+        self._allowed_topics.add(topic)
         return True
 
     def _subscribe(self, packet: packets.Subscribe) -> None:
         if packet.properties and packet.properties.subscription_identifier is not None:
             reason = ReasonCode.SUBSCRIPTION_IDENTIFIERS_NOT_SUPPORTED
-            raise MalformedPacket("subscription identifiers are not known here", reason)
+            raise MalformedPacket("subscription identifiers are not supported", reason)
         if len(packet.requests) > self._limits.filters_per_subscribe:
             self._connection.end(ReasonCode.QUOTA_EXCEEDED, DisconnectReason.CLIENT_ERROR)
             return
         if any(request.qos == 2 for request in packet.requests):
             self._connection.end(ReasonCode.QOS_NOT_SUPPORTED, DisconnectReason.CLIENT_ERROR)
             return
-        known = set(self._session.subscriptions)
-        reasons = [self._subscribed(request) for request in packet.requests]
+        known_filters = set(self._session.subscriptions)
+        reasons = [self._subscribe_one(request) for request in packet.requests]
         self._connection.send(packets.Suback(packet.packet_id, reasons))
-        for request, said in zip(packet.requests, reasons, strict=True):
-            new = request.topic_filter not in known
-            if said < ReasonCode.UNSPECIFIED and (
+        for request, code in zip(packet.requests, reasons, strict=True):
+            new = request.topic_filter not in known_filters
+            if code < ReasonCode.UNSPECIFIED and (
                 request.retain_handling == 0 or (request.retain_handling == 1 and new)
             ):
                 self._broker.send_retained(self._session, request)
 
-    def _subscribed(self, request: packets.SubscriptionRequest) -> int:
-        """Subscribe; what SUBACK says of it."""
-        refused: ReasonCode | None = None
+    def _subscribe_one(self, request: packets.SubscriptionRequest) -> int:
+        """Subscribe and return the reason code for the SUBACK."""
+        error: ReasonCode | None = None
         full = len(self._session.subscriptions) >= self._limits.subscriptions
         if request.topic_filter.startswith("$share/"):
-            refused = ReasonCode.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED
+            error = ReasonCode.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED
         elif not fits(self._limits, request.topic_filter):
-            refused = ReasonCode.TOPIC_FILTER_INVALID
+            error = ReasonCode.TOPIC_FILTER_INVALID
         elif not self._broker.access.subscribe(self._client, request.topic_filter):
-            self._broker.counts.refused += 1
-            refused = ReasonCode.NOT_AUTHORIZED
+            self._broker.counters.refused += 1
+            error = ReasonCode.NOT_AUTHORIZED
         elif full and request.topic_filter not in self._session.subscriptions:
-            refused = ReasonCode.QUOTA_EXCEEDED
-        if refused is not None:
-            return refused if self._level == packets.MQTT_5 else SUBACK_3_FAILURE
+            error = ReasonCode.QUOTA_EXCEEDED
+        if error is not None:
+            return error if self._level == packets.MQTT_5 else SUBACK_3_FAILURE
         self._broker.subscribe(self._session, request)
         return request.qos
 
@@ -166,6 +166,8 @@ class PacketHandler:
         expiry = packet.properties.session_expiry if packet.properties else None
         if expiry is not None:
             if expiry and not self._session.expiry_seconds:
-                raise MalformedPacket("a session that was to end is not to be kept now", ReasonCode.PROTOCOL_ERROR)
+                raise MalformedPacket(
+                    "a DISCONNECT extends a session that ends with the connection", ReasonCode.PROTOCOL_ERROR
+                )
             self._session.expiry_seconds = min(expiry, self._limits.session_seconds)
         self._connection.close(with_will=packet.reason == ReasonCode.DISCONNECT_WITH_WILL)

@@ -1,4 +1,4 @@
-"""Which clients are connected, and IoT Core's events of their coming and going."""
+"""Client presence and IoT Core's lifecycle events."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _now() -> int:
 
 
 class DisconnectReason(Enum):
-    """IoT Core's reasons of a disconnection."""
+    """IoT Core's disconnect reasons."""
 
     AUTH_ERROR = "AUTH_ERROR"
     CLIENT_INITIATED_DISCONNECT = "CLIENT_INITIATED_DISCONNECT"
@@ -36,7 +36,7 @@ class DisconnectReason(Enum):
 
 @dataclass(slots=True)
 class PresenceRecord:
-    """One connection of a client, under way or over."""
+    """One current or past connection of a client."""
 
     client_id: str
     clean_session: bool
@@ -48,52 +48,52 @@ class PresenceRecord:
     session_identifier: str = field(default_factory=lambda: secrets.token_hex(16))
     connected_at: int = field(default_factory=_now)
     disconnected_at: int | None = None
-    leaving: DisconnectReason | None = None
+    reason: DisconnectReason | None = None
 
     @property
     def connected(self) -> bool:
-        """Whether it is under way."""
+        """True while the client is connected."""
         return self.disconnected_at is None
 
 
 class PresenceTracker:
-    """The latest visit of each client, and the events that tell of it."""
+    """The latest connection of each client, and the publisher of its lifecycle events."""
 
     def __init__(self, publish: Callable[[str, bytes], object]) -> None:
         self._publish = publish
-        self._visits: OrderedDict[str, PresenceRecord] = OrderedDict()
+        self._records: OrderedDict[str, PresenceRecord] = OrderedDict()
 
-    def arrive(self, visit: PresenceRecord) -> None:
-        """A client has connected."""
-        before = self._visits.pop(visit.client_id, None)
-        visit.version = before.version + 1 if before else 0
-        self._visits[visit.client_id] = visit
-        while len(self._visits) > _REMEMBERED_CLIENTS:
-            self._visits.popitem(last=False)
-        self._tell(visit, "connected", visit.connected_at, {"ipAddress": visit.peer[0]})
+    def on_connected(self, record: PresenceRecord) -> None:
+        """Record a connect and publish its event."""
+        previous = self._records.pop(record.client_id, None)
+        record.version = previous.version + 1 if previous else 0
+        self._records[record.client_id] = record
+        while len(self._records) > _REMEMBERED_CLIENTS:
+            self._records.popitem(last=False)
+        self._publish_event(record, "connected", record.connected_at, {"ipAddress": record.peer[0]})
 
-    def leave(self, visit: PresenceRecord, leaving: DisconnectReason) -> None:
-        """A client is gone."""
-        visit.disconnected_at, visit.leaving = _now(), leaving
-        own = leaving is DisconnectReason.CLIENT_INITIATED_DISCONNECT
-        about = {"clientInitiatedDisconnect": own, "disconnectReason": leaving.value}
-        self._tell(visit, "disconnected", visit.disconnected_at, about)
+    def on_disconnected(self, record: PresenceRecord, reason: DisconnectReason) -> None:
+        """Record a disconnect and publish its event."""
+        record.disconnected_at, record.reason = _now(), reason
+        client_initiated = reason is DisconnectReason.CLIENT_INITIATED_DISCONNECT
+        details = {"clientInitiatedDisconnect": client_initiated, "disconnectReason": reason.value}
+        self._publish_event(record, "disconnected", record.disconnected_at, details)
 
-    def visit(self, client_id: str, remembered_seconds: float) -> PresenceRecord | None:
-        """The client's latest visit, for a while after it has ended."""
-        found = self._visits.get(client_id)
-        if found and found.disconnected_at and _now() - found.disconnected_at > remembered_seconds * 1000:
+    def find(self, client_id: str, seconds: float) -> PresenceRecord | None:
+        """Return the client's latest connection; after its end, for `seconds`."""
+        record = self._records.get(client_id)
+        if record and record.disconnected_at and _now() - record.disconnected_at > seconds * 1000:
             return None
-        return found
+        return record
 
-    def _tell(self, visit: PresenceRecord, event: str, timestamp: int, about: dict[str, Any]) -> None:
-        told = {
-            "clientId": visit.client_id,
+    def _publish_event(self, record: PresenceRecord, event_type: str, timestamp: int, details: dict[str, Any]) -> None:
+        event = {
+            "clientId": record.client_id,
             "timestamp": timestamp,
-            "eventType": event,
-            "sessionIdentifier": visit.session_identifier,
-            "principalIdentifier": visit.client_id,
-            **about,
-            "versionNumber": visit.version,
+            "eventType": event_type,
+            "sessionIdentifier": record.session_identifier,
+            "principalIdentifier": record.client_id,
+            **details,
+            "versionNumber": record.version,
         }
-        self._publish(f"$aws/events/presence/{event}/{visit.client_id}", compact(told).encode("utf-8"))
+        self._publish(f"$aws/events/presence/{event_type}/{record.client_id}", compact(event).encode("utf-8"))

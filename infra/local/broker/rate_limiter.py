@@ -1,25 +1,25 @@
-"""How often a client may do something."""
+"""Rate limiting of clients."""
 
 from __future__ import annotations
 
 
 class TokenBucket:
-    """So many a second, with up to a second's worth at once; None: as many as it likes."""
+    """A token bucket that holds one second's worth of tokens; a rate of None disables the limit."""
 
-    __slots__ = ("_left", "_per_second", "_since")
+    __slots__ = ("_per_second", "_tokens", "_updated_at")
 
     def __init__(self, per_second: int | None, now: float) -> None:
         self._per_second = per_second
-        self._left = float(per_second or 0)
-        self._since = now
+        self._tokens = float(per_second or 0)
+        self._updated_at = now
 
     def take(self, now: float) -> bool:
-        """Whether it may once more."""
+        """Take a token. Return False if none is left."""
         if self._per_second is None:
             return True
-        self._left = min(self._per_second, self._left + (now - self._since) * self._per_second)
-        self._since = now
-        if self._left < 1:
+        self._tokens = min(self._per_second, self._tokens + (now - self._updated_at) * self._per_second)
+        self._updated_at = now
+        if self._tokens < 1:
             return False
-        self._left -= 1
+        self._tokens -= 1
         return True

@@ -1,4 +1,4 @@
-"""What the broker knows of one client, connected or for a while not."""
+"""A client's session in the broker, which may outlive its connection."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ClientLink:
-    """How a connected client is reached."""
+    """A connected client's outbox and negotiated limits."""
 
     outbox: Outbox
     level: int = MQTT_3
@@ -31,13 +31,13 @@ class ClientLink:
 
 
 @dataclass(slots=True)
-class _Unacknowledged:
+class _InFlight:
     message: BrokerMessage
     confirmation: asyncio.Future[None] | None = None
 
 
 class BrokerSession:
-    """One client's subscriptions, and what it has still to be sent or to acknowledge."""
+    """One client's subscriptions, queued messages and unacknowledged messages."""
 
     def __init__(
         self,
@@ -45,118 +45,115 @@ class BrokerSession:
         loop: asyncio.AbstractEventLoop,
         clock: Callable[[], float],
         limits: Limits,
-        counts: BrokerCounters,
+        counters: BrokerCounters,
     ) -> None:
         self.client_id = client_id
         self.subscriptions: dict[str, SubscriptionRequest] = {}
         self.expiry_seconds = 0
-        self.expiring: asyncio.TimerHandle | None = None
-        self.line: ClientLink | None = None
+        self.expiry_timer: asyncio.TimerHandle | None = None
+        self.link: ClientLink | None = None
         self._loop = loop
         self._clock = clock
         self._limits = limits
-        self._counts = counts
+        self._counters = counters
         self._queue: deque[BrokerMessage] = deque()
-        self._unacknowledged: dict[int, _Unacknowledged] = {}
+        self._unacknowledged: dict[int, _InFlight] = {}
         self._last_id = 0
 
-    def attach(self, line: ClientLink) -> None:
-        """Begin to send: first again what was not acknowledged, then what has waited."""
-        self.line = line
-        again, self._unacknowledged = self._unacknowledged, {}
-        self._queue.extendleft(waiting.message for waiting in reversed(again.values()))
-        self._send_queued()
+    def attach(self, link: ClientLink) -> None:
+        """Start sending: first unacknowledged messages, then queued ones."""
+        self.link = link
+        unacknowledged, self._unacknowledged = self._unacknowledged, {}
+        self._queue.extendleft(in_flight.message for in_flight in reversed(unacknowledged.values()))
+        self.send_queued()
 
     def detach(self) -> None:
-        """Stop sending; direct messages that wait for the client will not be confirmed."""
-        self.line = None
-        for packet_id, waiting in list(self._unacknowledged.items()):
-            if waiting.confirmation:
+        """Stop sending; pending confirmations of direct messages fail."""
+        self.link = None
+        for packet_id, in_flight in list(self._unacknowledged.items()):
+            if in_flight.confirmation:
                 del self._unacknowledged[packet_id]
-                if not waiting.confirmation.done():
-                    waiting.confirmation.set_exception(DeliveryUnconfirmed("The connection was lost"))
+                if not in_flight.confirmation.done():
+                    in_flight.confirmation.set_exception(DeliveryUnconfirmed("The connection was lost"))
 
     def receive(self, message: BrokerMessage, request: SubscriptionRequest) -> None:
-        """Take what a subscription matches."""
+        """Handle a message that matches a subscription."""
         if request.no_local and message.sender == self.client_id:
             return
         retain = message.retain and request.retain_as_published
         if not (message.qos and request.qos):
-            if self.line:
-                self._send(self.line, message, retain=retain)
+            if self.link:
+                self._send(self.link, message, retain=retain)
             return
-        if self.line or self.expiry_seconds:
+        if self.link or self.expiry_seconds:
             self._enqueue(message)
 
     def send_retained(self, message: BrokerMessage, qos: int) -> None:
-        """Send the retained message of a topic that was just subscribed to."""
-        if self.line and not (message.qos and qos):
-            self._send(self.line, message, retain=True)
-        elif self.line:
+        """Send the retained message of a topic after a subscription to it."""
+        if self.link and not (message.qos and qos):
+            self._send(self.link, message, retain=True)
+        elif self.link:
             self._enqueue(message)
 
     def send_direct(self, message: BrokerMessage) -> None:
-        """Send at QoS 0 without any subscription."""
-        if self.line is None or not self._send(self.line, message):
-            raise ClientBusy("The target client does not take its messages fast enough")
+        """Send at QoS 0 without a subscription."""
+        if self.link is None or not self._send(self.link, message):
+            raise ClientBusy("The target client does not read its messages fast enough")
 
     def confirm_direct(self, message: BrokerMessage) -> asyncio.Future[None]:
-        """Send at QoS 1 without any subscription; what is returned is done with the client's acknowledgement."""
-        line = self.line
-        if line is None or line.outbox.full or self._window(line) <= 0:
-            raise ClientBusy("The target client does not take its messages fast enough")
+        """Send at QoS 1 without a subscription. The future completes with the client's acknowledgement."""
+        link = self.link
+        if link is None or link.outbox.full or self._free_window(link) <= 0:
+            raise ClientBusy("The target client does not read its messages fast enough")
         confirmation: asyncio.Future[None] = self._loop.create_future()
-        self._send_numbered(line, message, confirmation)
+        self._send_numbered(link, message, confirmation)
         return confirmation
 
     def acknowledge(self, packet_id: int) -> None:
-        """Hear that a message at QoS 1 has arrived."""
-        waiting = self._unacknowledged.pop(packet_id, None)
-        if waiting and waiting.confirmation and not waiting.confirmation.done():
-            waiting.confirmation.set_result(None)
-        self._send_queued()
-
-    def send_queued(self) -> None:
-        """Go on, now that the client reads again."""
-        self._send_queued()
+        """Handle the acknowledgement of a message at QoS 1."""
+        in_flight = self._unacknowledged.pop(packet_id, None)
+        if in_flight and in_flight.confirmation and not in_flight.confirmation.done():
+            in_flight.confirmation.set_result(None)
+        self.send_queued()
 
     def _enqueue(self, message: BrokerMessage) -> None:
         if len(self._queue) >= self._limits.queued_messages:
-            self._counts.dropped_slow += 1
+            self._counters.dropped_slow += 1
             return
         self._queue.append(message)
-        self._send_queued()
+        self.send_queued()
 
-    def _send_queued(self) -> None:
-        line = self.line
-        while line and self._queue and self._window(line) > 0 and not line.outbox.full:
+    def send_queued(self) -> None:
+        """Send queued messages, as far as the client's window allows."""
+        link = self.link
+        while link and self._queue and self._free_window(link) > 0 and not link.outbox.full:
             message = self._queue.popleft()
             if message.expired(self._clock()):
-                self._counts.expired += 1
+                self._counters.expired += 1
             else:
-                self._send_numbered(line, message, None)
+                self._send_numbered(link, message, None)
 
-    def _window(self, line: ClientLink) -> int:
-        return min(line.receive_maximum, self._limits.unacknowledged) - len(self._unacknowledged)
+    def _free_window(self, link: ClientLink) -> int:
+        return min(link.receive_maximum, self._limits.unacknowledged) - len(self._unacknowledged)
 
     def _send_numbered(
-        self, line: ClientLink, message: BrokerMessage, confirmation: asyncio.Future[None] | None
+        self, link: ClientLink, message: BrokerMessage, confirmation: asyncio.Future[None] | None
     ) -> None:
         packet_id = self._next_id()
-        data = message.packet(line.level, self._clock(), qos=1, packet_id=packet_id)
-        if line.packet_bytes is not None and len(data) > line.packet_bytes:
-            self._counts.dropped_slow += 1
+        data = message.packet(link.level, self._clock(), qos=1, packet_id=packet_id)
+        if link.packet_bytes is not None and len(data) > link.packet_bytes:
+            self._counters.dropped_slow += 1
             return
-        self._unacknowledged[packet_id] = _Unacknowledged(message, confirmation)
-        self._counts.sent += 1
-        line.outbox.send(data)
+        self._unacknowledged[packet_id] = _InFlight(message, confirmation)
+        self._counters.sent += 1
+        link.outbox.send(data)
 
-    def _send(self, line: ClientLink, message: BrokerMessage, *, retain: bool = False) -> bool:
-        data = message.packet(line.level, self._clock(), retain=retain)
-        if (line.packet_bytes is not None and len(data) > line.packet_bytes) or not line.outbox.offer(data):
-            self._counts.dropped_slow += 1
+    def _send(self, link: ClientLink, message: BrokerMessage, *, retain: bool = False) -> bool:
+        data = message.packet(link.level, self._clock(), retain=retain)
+        if (link.packet_bytes is not None and len(data) > link.packet_bytes) or not link.outbox.offer(data):
+            self._counters.dropped_slow += 1
             return False
-        self._counts.sent += 1
+        self._counters.sent += 1
         return True
 
     def _next_id(self) -> int:

@@ -1,1 +1,1 @@
-"""MQTT 3.1.1 and 5 on the wire, for the broker and for simulated devices."""
+"""A codec for MQTT 3.1.1 and 5, used by the broker and by simulated devices."""

@@ -1,4 +1,4 @@
-"""Packets from bytes, strictly: what may not stand there is refused, with its reason."""
+"""Strict packet decoding: invalid packets are rejected with a reason code."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def decode(header: int, body: bytes, level: int) -> packets.Packet:
-    """The packet with this first byte and this body."""
+    """Decode the packet with this first byte and body."""
     kind, flags = header >> 4, header & 0x0F
     if kind == Kind.PUBLISH:
         return _publish(flags, body, level)
     decoder = _DECODERS.get(kind)
     if decoder is None:
-        raise MalformedPacket(f"packets of type {kind} are not spoken here", ReasonCode.PROTOCOL_ERROR)
+        raise MalformedPacket(f"packets of type {kind} are not supported", ReasonCode.PROTOCOL_ERROR)
     if flags != packets.RESERVED_FLAGS.get(Kind(kind), 0):
         raise MalformedPacket("reserved flags are set")
     reader = PacketReader(body)
@@ -39,14 +39,14 @@ def _publish(flags: int, body: bytes, level: int) -> packets.Publish:
         raise MalformedPacket("flags of a PUBLISH contradict each other")
     position = 2 + int.from_bytes(body[:2], "big")
     if position > len(body) or len(body) < 2:
-        raise MalformedPacket("ends too early")
+        raise MalformedPacket("the packet is truncated")
     topic = text_from(body[2:position])
     packet_id = 0
     if qos:
         packet_id = int.from_bytes(body[position : position + 2], "big")
         position += 2
         if position > len(body) or not packet_id:
-            raise MalformedPacket("a message at QoS 1 has no number")
+            raise MalformedPacket("a message at QoS 1 has no packet identifier")
     properties = None
     if level == packets.MQTT_5:
         reader = PacketReader(body, position)
@@ -74,25 +74,25 @@ def _check_message(properties: Properties | None) -> None:
 def _connect(reader: PacketReader, _: int) -> packets.Connect:
     name, level = reader.text(), reader.integer(1)
     if (name, level) not in (("MQTT", packets.MQTT_3), ("MQTT", packets.MQTT_5)):
-        raise MalformedPacket(f"{name} {level} is not spoken here", ReasonCode.UNSUPPORTED_PROTOCOL_VERSION)
+        raise MalformedPacket(f"{name} {level} is not supported", ReasonCode.UNSUPPORTED_PROTOCOL_VERSION)
     flags = reader.integer(1)
     has_will, will_qos, will_retain = bool(flags & packets.WILL), flags >> 3 & 3, bool(flags & packets.WILL_RETAIN)
     has_user, has_password = bool(flags & packets.USER_NAME), bool(flags & packets.PASSWORD)
     if flags & 1 or will_qos == 3 or (not has_will and (will_qos or will_retain)):
         raise MalformedPacket("flags of a CONNECT contradict each other")
     if level == packets.MQTT_3 and has_password and not has_user:
-        raise MalformedPacket("there is a password but no user name")
+        raise MalformedPacket("a CONNECT has a password but no user name")
     keepalive = reader.integer(2)
     properties = props.decode(reader, Kind.CONNECT) if level == packets.MQTT_5 else None
     client_id = reader.text()
     will = None
     if has_will:
-        about = props.decode(reader, Kind.WILL) if level == packets.MQTT_5 else None
-        _check_message(about)
+        will_properties = props.decode(reader, Kind.WILL) if level == packets.MQTT_5 else None
+        _check_message(will_properties)
         topic = reader.text()
         if not is_topic(topic):
             raise MalformedPacket("a will's topic is empty or has wildcards", ReasonCode.TOPIC_NAME_INVALID)
-        will = packets.Will(topic, reader.binary(), will_qos, will_retain, about)
+        will = packets.Will(topic, reader.binary(), will_qos, will_retain, will_properties)
     return packets.Connect(
         client_id,
         level,
@@ -128,7 +128,7 @@ def _subscribe(reader: PacketReader, level: int) -> packets.Subscribe:
         topic_filter, options = _filter(reader), reader.integer(1)
         qos, handling = options & 3, options >> 4 & 3
         if qos == 3 or handling == 3 or options & (0xC0 if level == packets.MQTT_5 else 0xFC):
-            raise MalformedPacket("a subscription's options are not defined")
+            raise MalformedPacket("subscription options are invalid")
         requests.append(
             packets.SubscriptionRequest(
                 topic_filter,
@@ -180,14 +180,14 @@ def _properties(reader: PacketReader, kind: Kind, level: int) -> Properties | No
 def _packet_id(reader: PacketReader) -> int:
     packet_id = reader.integer(2)
     if not packet_id:
-        raise MalformedPacket("a packet's number is 0")
+        raise MalformedPacket("a packet identifier is 0")
     return packet_id
 
 
 def _filter(reader: PacketReader) -> str:
     topic_filter = reader.text()
     if not is_filter(topic_filter):
-        raise MalformedPacket("a filter is empty or has a wildcard where none may be", ReasonCode.TOPIC_FILTER_INVALID)
+        raise MalformedPacket("a filter is empty or has a misplaced wildcard", ReasonCode.TOPIC_FILTER_INVALID)
     return topic_filter
 
 

@@ -1,4 +1,4 @@
-"""Packets to bytes."""
+"""Packet encoding."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from infra.local.mqtt.properties import Properties
 
 
-def encode(value: packets.Packet, level: int) -> bytes:  # noqa: C901 - one case a packet
-    """The packet's bytes."""
+def encode(value: packets.Packet, level: int) -> bytes:  # noqa: C901 - one case per packet
+    """Encode a packet."""
     match value:
         case packets.Publish():
             return publish(value, level)
         case packets.Puback():
-            said = _reason(value.reason, value.properties, level)
-            return packet(Kind.PUBACK << 4, _number(value.packet_id) + said)
+            reason = _reason(value.reason, value.properties, level)
+            return packet(Kind.PUBACK << 4, _number(value.packet_id) + reason)
         case packets.Connect():
             return _connect(value)
         case packets.Connack():
@@ -47,7 +47,7 @@ def encode(value: packets.Packet, level: int) -> bytes:  # noqa: C901 - one case
 
 
 def publish(message: packets.Publish, level: int) -> bytes:
-    """A message's bytes."""
+    """Encode a PUBLISH packet."""
     flags = message.duplicate * packets.DUPLICATE | message.qos << 1 | message.retain * packets.RETAIN
     parts = [text(message.topic)]
     if message.qos:
@@ -80,8 +80,11 @@ def _connect(value: packets.Connect) -> bytes:
 
 
 def _options(request: packets.SubscriptionRequest) -> bytes:
-    own, published = request.no_local * packets.NO_LOCAL, request.retain_as_published * packets.RETAIN_AS_PUBLISHED
-    return bytes((request.qos | own | published | request.retain_handling << 4,))
+    no_local, as_published = (
+        request.no_local * packets.NO_LOCAL,
+        request.retain_as_published * packets.RETAIN_AS_PUBLISHED,
+    )
+    return bytes((request.qos | no_local | as_published | request.retain_handling << 4,))
 
 
 def _reason(reason: int, properties: Properties | None, level: int) -> bytes:

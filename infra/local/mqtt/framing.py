@@ -1,4 +1,4 @@
-"""Cutting a stream of bytes into packets, whatever pieces it arrives in."""
+"""Framing: splits a byte stream into packets."""
 
 from __future__ import annotations
 
@@ -11,49 +11,49 @@ if TYPE_CHECKING:
 
 
 class Framer:
-    """Keeps what is not yet a whole packet, and never more than one packet of the largest size and one read."""
+    """A framer whose buffer is bounded by one packet of the maximum size and one read."""
 
-    __slots__ = ("_kept", "_largest", "_needed")
+    __slots__ = ("_buffer", "_max_bytes", "_needed")
 
-    def __init__(self, largest: int) -> None:
-        self._largest = largest
-        self._kept = bytearray()
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._buffer = bytearray()
         self._needed = 2
 
     def feed(self, data: bytes) -> Iterator[tuple[int, bytes]]:
-        """The first byte and the body of each packet that is now whole; where it is not used up, feed nothing more."""
-        if self._kept:
-            self._kept += data
-            if len(self._kept) < self._needed:
+        """Yield the first byte and the body of each complete packet. Exhaust the iterator before feeding more."""
+        if self._buffer:
+            self._buffer += data
+            if len(self._buffer) < self._needed:
                 return
-            data = bytes(self._kept)
-            self._kept.clear()
+            data = bytes(self._buffer)
+            self._buffer.clear()
         position, size = 0, len(data)
         while position < size:
             start = position + 2
             length = data[position + 1] if start <= size else None
             if length is not None and length >= 0x80:
-                length, start = self._long(data, position)
-            stop = start + (length or 0)
-            if length is None or stop > size:
-                self._needed = 2 if length is None else stop - position
-                self._kept += memoryview(data)[position:]
+                length, start = self._decode_length(data, position)
+            end = start + (length or 0)
+            if length is None or end > size:
+                self._needed = 2 if length is None else end - position
+                self._buffer += memoryview(data)[position:]
                 return
-            header, position = data[position], stop
-            yield header, data[start:stop]
+            header, position = data[position], end
+            yield header, data[start:end]
 
-    def _long(self, data: bytes, position: int) -> tuple[int | None, int]:
-        """A length of more than one byte, None where it is not whole; and where the body begins."""
+    def _decode_length(self, data: bytes, position: int) -> tuple[int | None, int]:
+        """Decode a length of several bytes, None if incomplete, and the position of the body."""
         length = 0
         for index in range(4):
-            place = position + 1 + index
-            if place >= len(data):
-                return None, place
-            length |= (data[place] & 0x7F) << 7 * index
-            if length > self._largest:
+            offset = position + 1 + index
+            if offset >= len(data):
+                return None, offset
+            length |= (data[offset] & 0x7F) << 7 * index
+            if length > self._max_bytes:
                 raise MalformedPacket(f"a packet of {length} bytes is too large", ReasonCode.PACKET_TOO_LARGE)
-            if data[place] < 0x80:
-                if not data[place]:
-                    raise MalformedPacket("a length is longer than it need be")
-                return length, place + 1
+            if data[offset] < 0x80:
+                if not data[offset]:
+                    raise MalformedPacket("a length is not in its shortest form")
+                return length, offset + 1
         raise MalformedPacket("a length is too long")

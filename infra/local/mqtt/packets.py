@@ -1,4 +1,4 @@
-"""MQTT's packets, as both sides know them."""
+"""MQTT packets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MQTT_5: Final = 5
 
 
 class Kind(IntEnum):
-    """Packets, by the number in their first byte; WILL is the part of CONNECT that has properties of its own."""
+    """Packet types, by the number in the first byte; WILL is the part of CONNECT with properties of its own."""
 
     WILL = 0
     CONNECT = 1
@@ -35,27 +35,27 @@ class Kind(IntEnum):
 
 
 RESERVED_FLAGS: Final = {Kind.SUBSCRIBE: 2, Kind.UNSUBSCRIBE: 2}
-"""What the first byte says of some packets beside their kind, as MQTT has it; 0 of those that are not here."""
+"""The reserved flags in the first byte of a packet; 0 for types that are not listed."""
 
 RETAIN: Final = 0x01
 DUPLICATE: Final = 0x08
-"""A PUBLISH's flags; its quality of service lies between them."""
+"""Flags of PUBLISH; its QoS is between them."""
 
 CLEAN: Final = 0x02
 WILL: Final = 0x04
 WILL_RETAIN: Final = 0x20
 PASSWORD: Final = 0x40
 USER_NAME: Final = 0x80
-"""A CONNECT's flags."""
+"""Flags of CONNECT."""
 
 NO_LOCAL: Final = 0x04
 RETAIN_AS_PUBLISHED: Final = 0x08
-"""A subscription's options in MQTT 5, after its quality of service and before how it handles what is retained."""
+"""Subscription options of MQTT 5; the QoS precedes them, retain handling follows."""
 
 
 @dataclass(slots=True)
 class Will:
-    """The message that is published for a client which is gone without a word."""
+    """The message published for a client whose connection ends without a DISCONNECT."""
 
     topic: str
     payload: bytes
@@ -80,7 +80,7 @@ class Connect:
 
 @dataclass(slots=True)
 class Connack:
-    """The answer to CONNECT."""
+    """The response to CONNECT."""
 
     reason: int = 0
     session_present: bool = False
@@ -102,7 +102,7 @@ class Publish:
 
 @dataclass(slots=True)
 class Puback:
-    """The answer to a PUBLISH at QoS 1."""
+    """The response to a PUBLISH at QoS 1."""
 
     packet_id: int
     reason: int = 0
@@ -122,7 +122,7 @@ class SubscriptionRequest:
 
 @dataclass(slots=True)
 class Subscribe:
-    """What a client wants to receive."""
+    """A client's request to subscribe."""
 
     packet_id: int
     requests: list[SubscriptionRequest]
@@ -131,7 +131,7 @@ class Subscribe:
 
 @dataclass(slots=True)
 class Suback:
-    """The answer to SUBSCRIBE, one reason a filter."""
+    """The response to SUBSCRIBE, with one reason code per filter."""
 
     packet_id: int
     reasons: list[int]
@@ -140,7 +140,7 @@ class Suback:
 
 @dataclass(slots=True)
 class Unsubscribe:
-    """What a client no longer wants to receive."""
+    """A client's request to unsubscribe."""
 
     packet_id: int
     topic_filters: list[str]
@@ -149,7 +149,7 @@ class Unsubscribe:
 
 @dataclass(slots=True)
 class Unsuback:
-    """The answer to UNSUBSCRIBE; MQTT 3.1.1 gives no reasons."""
+    """The response to UNSUBSCRIBE; MQTT 3.1.1 has no reason codes."""
 
     packet_id: int
     reasons: list[int] = field(default_factory=list)
@@ -158,17 +158,17 @@ class Unsuback:
 
 @dataclass(slots=True)
 class Pingreq:
-    """A sign of life."""
+    """A keepalive request."""
 
 
 @dataclass(slots=True)
 class Pingresp:
-    """The answer to PINGREQ."""
+    """The response to PINGREQ."""
 
 
 @dataclass(slots=True)
 class Disconnect:
-    """The last packet of a side that ends the connection; of the broker only in MQTT 5."""
+    """The last packet of the side that ends the connection; the broker sends it only in MQTT 5."""
 
     reason: int = 0
     properties: Properties | None = None

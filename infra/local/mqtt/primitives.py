@@ -1,4 +1,4 @@
-"""Integers, strings and binary data as MQTT writes them."""
+"""MQTT's integers, strings and binary data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MAX_LENGTH: Final = 65_535
 
 
 class PacketReader:
-    """Reads one packet's body from front to back, and never past its end."""
+    """A reader of one packet's body that never reads past its end."""
 
     __slots__ = ("_body", "_end", "position")
 
@@ -22,61 +22,61 @@ class PacketReader:
 
     @property
     def remaining(self) -> int:
-        """How many bytes are left."""
+        """The number of unread bytes."""
         return self._end - self.position
 
     def take(self, size: int) -> bytes:
-        """The next bytes."""
+        """Return the next bytes."""
         start, stop = self.position, self.position + size
         if stop > self._end:
-            raise MalformedPacket("ends too early")
+            raise MalformedPacket("the packet is truncated")
         self.position = stop
         return self._body[start:stop]
 
     def rest(self) -> bytes:
-        """All bytes that are left."""
+        """Return all unread bytes."""
         return self.take(self._end - self.position)
 
     def integer(self, size: int) -> int:
-        """An integer of so many bytes."""
+        """Read an integer of `size` bytes."""
         return int.from_bytes(self.take(size), "big")
 
     def variable(self) -> int:
-        """An integer of variable length, in its shortest form."""
+        """Read a variable-length integer in its shortest form."""
         value = 0
         for shift in (0, 7, 14, 21):
             byte = self.integer(1)
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 if shift and not byte:
-                    raise MalformedPacket("an integer is longer than it need be")
+                    raise MalformedPacket("an integer is not in its shortest form")
                 return value
         raise MalformedPacket("an integer is too long")
 
     def binary(self) -> bytes:
-        """Binary data behind its length."""
+        """Read length-prefixed binary data."""
         return self.take(self.integer(2))
 
     def text(self) -> str:
-        """Text behind its length."""
+        """Read length-prefixed text."""
         return text_from(self.binary())
 
     def part(self, size: int) -> PacketReader:
-        """A reader of the next bytes alone."""
+        """Return a reader limited to the next bytes."""
         start = self.position
         self.position = start + size
         if self.position > self._end:
-            raise MalformedPacket("ends too early")
+            raise MalformedPacket("the packet is truncated")
         return PacketReader(self._body, start, self.position)
 
     def finish(self) -> None:
-        """Refuse whatever is left."""
+        """Raise MalformedPacket if bytes are left."""
         if self.position != self._end:
-            raise MalformedPacket("goes on after its end")
+            raise MalformedPacket("the packet has trailing bytes")
 
 
 def text_from(raw: bytes) -> str:
-    """Text from its UTF-8."""
+    """Decode UTF-8 text."""
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -87,7 +87,7 @@ def text_from(raw: bytes) -> str:
 
 
 def variable(value: int) -> bytes:
-    """An integer of variable length."""
+    """Encode a variable-length integer."""
     if value < 0x80:
         return value.to_bytes(1, "big")
     parts = bytearray()
@@ -99,19 +99,19 @@ def variable(value: int) -> bytes:
 
 
 def binary(value: bytes) -> bytes:
-    """Binary data behind its length."""
+    """Encode length-prefixed binary data."""
     if len(value) > _MAX_LENGTH:
-        raise ValueError(f"{len(value)} bytes do not fit behind a length of two")
+        raise ValueError(f"{len(value)} bytes exceed the maximum of a 2-byte length")
     return len(value).to_bytes(2, "big") + value
 
 
 def text(value: str) -> bytes:
-    """Text behind its length."""
+    """Encode length-prefixed text."""
     return binary(value.encode("utf-8"))
 
 
 def packet(header: int, body: bytes) -> bytes:
-    """A whole packet."""
+    """Encode a complete packet."""
     size = len(body)
     if size < 0x80:
         return bytes((header, size)) + body

@@ -1,4 +1,4 @@
-"""MQTT 5's properties."""
+"""MQTT 5 properties."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Properties:
-    """The properties of one packet; what is None was not given."""
+    """The properties of one packet; absent ones are None."""
 
     payload_format: bool | None = None
     message_expiry: int | None = None
@@ -108,7 +108,7 @@ assert {definition.name for definition in _DEFINITIONS} == {each.name for each i
 
 
 def decode(reader: PacketReader, kind: Kind) -> Properties | None:
-    """The properties that stand next in a packet of this kind; None where there are none."""
+    """Decode the properties of a packet of this type. Return None if there are none."""
     size = reader.variable()
     if not size:
         return None
@@ -119,13 +119,13 @@ def decode(reader: PacketReader, kind: Kind) -> Properties | None:
         if definition is None:
             raise MalformedPacket("a property is unknown")
         if kind not in definition.kinds:
-            raise MalformedPacket(f"{definition.name} may not stand in {kind.name}", ReasonCode.PROTOCOL_ERROR)
-        value = _read(part, definition.form)
+            raise MalformedPacket(f"{definition.name} is not allowed in {kind.name}", ReasonCode.PROTOCOL_ERROR)
+        value = _decode_value(part, definition.form)
         if definition.form is _Form.PAIR:
             properties.user_properties.append(value)
             continue
         if getattr(properties, definition.name) is not None:
-            raise MalformedPacket(f"{definition.name} stands twice", ReasonCode.PROTOCOL_ERROR)
+            raise MalformedPacket(f"{definition.name} is repeated", ReasonCode.PROTOCOL_ERROR)
         if definition.positive and not value:
             raise MalformedPacket(f"{definition.name} is 0", ReasonCode.PROTOCOL_ERROR)
         setattr(properties, definition.name, value)
@@ -133,23 +133,23 @@ def decode(reader: PacketReader, kind: Kind) -> Properties | None:
 
 
 def encode(properties: Properties | None) -> bytes:
-    """Properties behind their length."""
+    """Encode properties with their length."""
     if properties is None:
         return b"\0"
     parts = bytearray()
     for definition in _DEFINITIONS:
         value = getattr(properties, definition.name)
         if definition.form is _Form.PAIR:
-            for name, said in value:
+            for name, pair_value in value:
                 parts.append(definition.identifier)
-                parts += text(name) + text(said)
+                parts += text(name) + text(pair_value)
         elif value is not None:
             parts.append(definition.identifier)
-            parts += _written(value, definition.form)
+            parts += _encode_value(value, definition.form)
     return variable(len(parts)) + parts
 
 
-def _read(reader: PacketReader, form: _Form) -> Any:
+def _decode_value(reader: PacketReader, form: _Form) -> Any:
     match form:
         case _Form.FLAG:
             value = reader.integer(1)
@@ -168,7 +168,7 @@ def _read(reader: PacketReader, form: _Form) -> Any:
             return reader.text(), reader.text()
 
 
-def _written(value: Any, form: _Form) -> bytes:
+def _encode_value(value: Any, form: _Form) -> bytes:
     match form:
         case _Form.FLAG:
             return bytes((value,))

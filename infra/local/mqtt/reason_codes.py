@@ -1,4 +1,4 @@
-"""Why an MQTT packet is refused, or a connection ended."""
+"""MQTT reason codes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 
 class ReasonCode(IntEnum):
-    """MQTT 5's reason codes, as far as this broker says or hears them."""
+    """MQTT 5 reason codes that this broker sends or receives."""
 
     SUCCESS = 0x00
     GRANTED_QOS_1 = 0x01
@@ -44,14 +44,14 @@ CONNACK_3: Final = {
     ReasonCode.SERVER_UNAVAILABLE: 3,
     ReasonCode.NOT_AUTHORIZED: 5,
 }
-"""What MQTT 3.1.1 has in place of a reason in its CONNACK; any other is 'unavailable'."""
+"""MQTT 3.1.1's CONNACK return codes; any other reason becomes 'unavailable'."""
 
 SUBACK_3_FAILURE: Final = 0x80
 
 
 class MalformedPacket(Exception):
-    """What was received is not an MQTT packet that may stand here."""
+    """A malformed packet or a protocol error."""
 
-    def __init__(self, what: str, reason: ReasonCode = ReasonCode.MALFORMED_PACKET) -> None:
-        super().__init__(what)
+    def __init__(self, message: str, reason: ReasonCode = ReasonCode.MALFORMED_PACKET) -> None:
+        super().__init__(message)
         self.reason = reason

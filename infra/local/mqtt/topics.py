@@ -1,15 +1,15 @@
-"""Topic names, and the filters that match them."""
+"""Topic names and topic filters."""
 
 from __future__ import annotations
 
 
 def is_topic(topic: str) -> bool:
-    """Whether a message may be published under this name."""
+    """Return True if the text is a valid topic name."""
     return bool(topic) and "+" not in topic and "#" not in topic and "\0" not in topic
 
 
 def is_filter(topic_filter: str) -> bool:
-    """Whether this may be subscribed to: wildcards stand alone in their level, '#' in the last."""
+    """Return True if the text is a valid filter: wildcards fill a level alone, '#' only the last one."""
     if not topic_filter or "\0" in topic_filter:
         return False
     *levels, last = topic_filter.split("/")
@@ -19,18 +19,20 @@ def is_filter(topic_filter: str) -> bool:
 
 
 def has_wildcard(topic_filter: str) -> bool:
-    """Whether the filter matches more than the topic of its own name."""
+    """Return True if the filter contains a wildcard."""
     return "+" in topic_filter or "#" in topic_filter
 
 
 def matches(topic_filter: str, topic: str) -> bool:
-    """Whether a filter matches as IoT Core has it: 'a/#' does not match 'a', and no wildcard matches a '$' in front."""
-    wanted, levels = topic_filter.split("/"), topic.split("/")
-    if topic.startswith("$") and has_wildcard(wanted[0]):
+    """Return True if the filter matches, as in IoT Core: 'a/#' excludes 'a', wildcards exclude a leading '$'."""
+    pattern, levels = topic_filter.split("/"), topic.split("/")
+    if topic.startswith("$") and has_wildcard(pattern[0]):
         return False
-    if wanted[-1] == "#":
-        wanted.pop()
-        if len(levels) <= len(wanted):
+    if pattern[-1] == "#":
+        pattern.pop()
+        if len(levels) <= len(pattern):
             return False
-        levels = levels[: len(wanted)]
-    return len(wanted) == len(levels) and all(want in ("+", level) for want, level in zip(wanted, levels, strict=True))
+        levels = levels[: len(pattern)]
+    return len(pattern) == len(levels) and all(
+        part in ("+", level) for part, level in zip(pattern, levels, strict=True)
+    )

@@ -1,1 +1,1 @@
-"""IoT rules on one machine: their SQL, and the functions that they bring messages to."""
+"""IoT rules on one machine: their SQL, and the dispatcher that invokes their functions."""

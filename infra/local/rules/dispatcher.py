@@ -1,4 +1,4 @@
-"""Messages that rules match, brought to the functions that the template names."""
+"""Dispatcher of messages that match an IoT rule to the rule's function."""
 
 from __future__ import annotations
 
@@ -20,54 +20,54 @@ if TYPE_CHECKING:
     from infra.local.iot_core import MessageSource
     from infra.local.template import RuleTrigger
 
-_WAITING: Final = 10_000
-_AT_ONCE: Final = 64
-"""A device that does not answer for seconds must not keep what others send from its function."""
+_MAX_QUEUED: Final = 10_000
+_WORKERS: Final = 64
+"""The number of concurrent invocations; devices that delay their replies for seconds must not block others."""
 _ATTEMPTS: Final = 3
 _RETRY_SECONDS: Final = 1.0
 
 
 class RuleDispatcher:
-    """Invokes functions as IoT Core does: without waiting for them, in no order, again where they crash."""
+    """Invokes functions as IoT Core does: asynchronously, unordered, and with retries if they crash."""
 
     def __init__(self, triggers: Sequence[RuleTrigger], broker: MessageSource, functions: Functions) -> None:
         self.dropped = 0
         self._functions = functions
-        self._room = threading.BoundedSemaphore(_WAITING)
-        self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="rules")
+        self._slots = threading.BoundedSemaphore(_MAX_QUEUED)
+        self._pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="rules")
         self._stopping = threading.Event()
         self._unlisten: list[Callable[[], None]] = []
         for trigger in triggers:
             rule = parse_rule(trigger.sql)
-            self._unlisten.append(broker.listen(rule.topic_filter, self._taker(rule, trigger.function)))
+            self._unlisten.append(broker.listen(rule.topic_filter, self._handler(rule, trigger.function)))
 
     def close(self) -> None:
-        """Bring nothing more."""
+        """Stop dispatching."""
         self._stopping.set()
         for unlisten in self._unlisten:
             unlisten()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _taker(self, rule: IotRule, function: str) -> Callable[[BrokerMessage], None]:
-        def take(message: BrokerMessage) -> None:
-            incoming = IncomingMessage(message.topic, message.payload, message.sender, int(time.time() * 1000))
+    def _handler(self, rule: IotRule, function: str) -> Callable[[BrokerMessage], None]:
+        def enqueue(published: BrokerMessage) -> None:
+            message = IncomingMessage(published.topic, published.payload, int(time.time() * 1000))
             if self._stopping.is_set():
                 return
-            if self._room.acquire(blocking=False):
-                self._pool.submit(self._run, rule, function, incoming)
+            if self._slots.acquire(blocking=False):
+                self._pool.submit(self._run, rule, function, message)
             else:
                 self.dropped += 1
 
-        return take
+        return enqueue
 
-    def _run(self, rule: IotRule, function: str, incoming: IncomingMessage) -> None:
+    def _run(self, rule: IotRule, function: str, message: IncomingMessage) -> None:
         try:
-            self._bring(rule, function, incoming)
+            self._invoke(rule, function, message)
         finally:
-            self._room.release()
+            self._slots.release()
 
-    def _bring(self, rule: IotRule, function: str, incoming: IncomingMessage) -> None:
-        event = rule.event(incoming)
+    def _invoke(self, rule: IotRule, function: str, message: IncomingMessage) -> None:
+        event = rule.event(message)
         if event is None:
             return
         payload = json.dumps(event).encode("utf-8")
@@ -78,4 +78,4 @@ class RuleDispatcher:
                 self._stopping.wait(_RETRY_SECONDS)
             else:
                 return
-        logger.error("rule failed", extra={"function": function, "topic": incoming.topic})
+        logger.error("rule failed", extra={"function": function, "topic": message.topic})

@@ -1,1 +1,1 @@
-"""Simulated ESP32 devices, with every quirk of the real ones."""
+"""Simulated ESP32 devices with the quirks of real ones."""

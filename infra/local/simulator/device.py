@@ -1,4 +1,4 @@
-"""One simulated device: the envelope, the hello, and what may go wrong with its replies."""
+"""One simulated device: its connection, the envelope, the hello, and faults in its replies."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from infra.local.simulator.tools import SimulatedTool
 
 _HELLO_SLACK_SECONDS: Final = 0.01
-_FLOOD_EACH: Final = 0.01
-_FLOOD_COUNT: Final = 10
+_FLOOD_INTERVAL_SECONDS: Final = 0.01
+_FLOOD_MESSAGES: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceModel:
-    """What the devices of a fleet have in common."""
+    """The properties that the devices of a fleet share."""
 
     quirks: frozenset[Quirk] = FIRMWARE
     board: str = "simulated-esp32"
@@ -35,18 +35,18 @@ class DeviceModel:
     keepalive: int = 240
     reconnect_seconds: tuple[float, float] = (10.0, 60.0)
     connect_seconds: float = 10.0
-    """How long a device waits for the broker to let it in."""
+    """The time to wait for the broker's CONNACK."""
     hello_seconds: float = 10.0
-    """How long a device says nothing else while its hello is not answered."""
+    """The time for which an unanswered hello blocks other messages."""
     reorder_seconds: float = 0.05
-    """How long replies are held back before they are sent in reverse order."""
+    """The time for which replies are held back before they are sent in reverse order."""
     late_seconds: float = 30.0
     user_name: str | None = None
-    """Where there is only a password, each device's own id."""
+    """If only a password is set, each device uses its own id."""
     password: bytes | None = None
 
-    def made_tools(self) -> list[SimulatedTool]:
-        """The tools of one device."""
+    def create_tools(self) -> list[SimulatedTool]:
+        """Return the tools of one device."""
         if self.tools is not None:
             return list(self.tools)
         large, oversize = Quirk.LARGE_IMAGES in self.quirks, Quirk.OVERSIZE_IMAGES in self.quirks
@@ -60,12 +60,12 @@ class DeviceModel:
 
 @dataclass(slots=True)
 class DeviceCounters:
-    """What a device has seen and done."""
+    """A device's counters."""
 
     connections: int = 0
     received: int = 0
     dropped: int = 0
-    """Received and not understood, or dropped without a word."""
+    """Messages that were not understood or silently dropped."""
     sent: int = 0
     hellos_accepted: int = 0
     hellos_ignored: int = 0
@@ -73,55 +73,55 @@ class DeviceCounters:
 
 @dataclass(eq=False)
 class SimulatedDevice:
-    """A device that connects, answers, and comes back after it was lost."""
+    """A device that connects, answers, and reconnects after a loss."""
 
     device_id: str
     model: DeviceModel = field(default_factory=DeviceModel)
 
     def __post_init__(self) -> None:
         self.quirks = set(self.model.quirks)
-        self.firmware = Firmware(self.model.board, self.model.version, self.model.made_tools(), self.quirks)
-        self.tally = DeviceCounters()
+        self.firmware = Firmware(self.model.board, self.model.version, self.model.create_tools(), self.quirks)
+        self.counters = DeviceCounters()
         self.session_id = ""
         self._loop = asyncio.get_running_loop()
-        self._up = f"devices/{self.device_id}/up"
+        self._publish_topic = f"devices/{self.device_id}/up"
         self._client: MqttClient | None = None
-        self._waiting: deque[FirmwareCall] = deque()
+        self._queue: deque[FirmwareCall] = deque()
         self._running: tuple[asyncio.TimerHandle, FirmwareCall] | None = None
-        self._held: list[str] = []
-        self._stalled_until = 0.0
-        self._stalled: list[bytes] = []
+        self._held_back: list[str] = []
+        self._blocked_until = 0.0
+        self._blocked: list[bytes] = []
         self._stopped = False
         self._lost = asyncio.Event()
 
     @property
     def connected(self) -> bool:
-        """Whether the broker has let it in."""
+        """True while the broker accepts the connection."""
         return self._client is not None and self._client.connected
 
     async def connect(self, host: str, port: int) -> None:
-        """Connect once; raises OSError, TimeoutError or Refused."""
+        """Connect once. Raise OSError, TimeoutError or ConnectRefused."""
         model = self.model
         user_name = model.user_name or (self.device_id if model.password else None)
         packet = Connect(self.device_id, keepalive=model.keepalive, user_name=user_name, password=model.password)
         self._lost.clear()
 
         def new_client() -> MqttClient:
-            client = MqttClient(packet, self._take, lambda: self._gone(client))
+            client = MqttClient(packet, self._on_message, lambda: self._on_lost(client))
             return client
 
         _, client = await self._loop.create_connection(new_client, host, port)
         self._client = client
         try:
-            await client.admitted(model.connect_seconds)
+            await client.wait_accepted(model.connect_seconds)
         except TimeoutError:
-            client.abort()  # or it would be let in later, and the next attempt would be its double
+            client.abort()  # a late CONNACK would collide with the next attempt
             raise
-        self.tally.connections += 1
-        self._begin(client)
+        self.counters.connections += 1
+        self._on_connected(client)
 
-    async def live(self, host: str, port: int) -> None:
-        """Stay connected until stopped; after a loss come back as late as real devices do."""
+    async def run(self, host: str, port: int) -> None:
+        """Stay connected until stopped, and reconnect with the delay of real devices."""
         while True:
             if self.connected:
                 await self._lost.wait()
@@ -134,14 +134,14 @@ class SimulatedDevice:
                 continue
 
     def stop(self) -> None:
-        """Leave for good."""
+        """Disconnect permanently."""
         self._stopped = True
         self._lost.set()
         if self._client:
             self._client.disconnect()
 
     def vanish(self) -> None:
-        """Lose the connection without a word."""
+        """Drop the connection without a DISCONNECT."""
         if self._client:
             self._client.abort()
 
@@ -150,7 +150,7 @@ class SimulatedDevice:
         self._send(json.dumps({"jsonrpc": "2.0", "method": method, "params": params}))
 
     def finish(self) -> None:
-        """Finish the call under way now instead of after the time that its tool takes."""
+        """Finish the running call now, without waiting for the time that its tool takes."""
         if self._running:
             timer, call = self._running
             timer.cancel()
@@ -158,23 +158,23 @@ class SimulatedDevice:
 
     def release(self) -> None:
         """Send the replies that are held back, in reverse order."""
-        held, self._held = self._held, []
-        for text in reversed(held):
+        replies, self._held_back = self._held_back, []
+        for text in reversed(replies):
             self._send(text)
 
     def hello(self) -> None:
         """Open an audio channel."""
-        opened = {
+        hello = {
             "type": "hello",
             "version": 3,
             "features": {"mcp": True},
             "transport": "udp",
             "audio_params": {"format": "opus", "sample_rate": 16000, "channels": 1, "frame_duration": 60},
         }
-        self._stalled_until = self._loop.time() + self.model.hello_seconds
-        self._publish(json.dumps(opened).encode())
+        self._blocked_until = self._loop.time() + self.model.hello_seconds
+        self._publish(json.dumps(hello).encode())
 
-    def _begin(self, client: MqttClient) -> None:
+    def _on_connected(self, client: MqttClient) -> None:
         if Quirk.SUBSCRIBES in self.quirks:
             client.subscribe(f"devices/{self.device_id}/down")
         if Quirk.HELLO in self.quirks:
@@ -186,59 +186,59 @@ class SimulatedDevice:
         if Quirk.NOTIFIES in self.quirks:
             self._notify_each_second(client)
 
-    def _gone(self, client: MqttClient) -> None:
+    def _on_lost(self, client: MqttClient) -> None:
         if client is not self._client:
             return
-        self._waiting.clear()
-        self._held.clear()
-        self._stalled.clear()
+        self._queue.clear()
+        self._held_back.clear()
+        self._blocked.clear()
         self._lost.set()
 
-    def _take(self, _topic: str, payload: bytes) -> None:
-        self.tally.received += 1
+    def _on_message(self, _topic: str, payload: bytes) -> None:
+        self.counters.received += 1
         try:
             message = json.loads(payload)
         except (ValueError, RecursionError):
             message = None
         if not isinstance(message, dict):
-            self.tally.dropped += 1
+            self.counters.dropped += 1
         elif message.get("type") == "hello":
-            self._take_hello(message)
+            self._handle_hello(message)
         elif message.get("type") == "mcp":
-            self._take_mcp(message.get("payload"))
+            self._handle_rpc(message.get("payload"))
         else:
-            self.tally.dropped += 1
+            self.counters.dropped += 1
 
-    def _take_hello(self, message: dict[str, Any]) -> None:
+    def _handle_hello(self, message: dict[str, Any]) -> None:
         udp, session_id = message.get("udp"), message.get("session_id")
         fields = [udp.get(name) for name in ("server", "port", "key", "nonce")] if isinstance(udp, dict) else [None]
         if message.get("transport") != "udp" or not isinstance(session_id, str) or None in fields:
-            self.tally.hellos_ignored += 1
+            self.counters.hellos_ignored += 1
             return
-        self.tally.hellos_accepted += 1
+        self.counters.hellos_accepted += 1
         self.session_id = session_id
-        self._stalled_until = 0.0
-        self._go_on()
+        self._blocked_until = 0.0
+        self._send_blocked()
 
-    def _take_mcp(self, payload: Any) -> None:
-        outcome = self.firmware.take(payload)
-        match outcome:
+    def _handle_rpc(self, payload: Any) -> None:
+        action = self.firmware.handle(payload)
+        match action:
             case FirmwareReply():
-                self._reply(outcome.text)
+                self._reply(action.text)
             case FirmwareCall() if Quirk.VANISH in self.quirks:
                 self.vanish()
             case FirmwareCall() if Quirk.ONE_AT_A_TIME in self.quirks:
-                self._waiting.append(outcome)
-                self._next()
+                self._queue.append(action)
+                self._run_queued()
             case FirmwareCall():
-                self._loop.call_later(outcome.tool.seconds(outcome.arguments), self._finish, outcome)
+                self._loop.call_later(action.tool.seconds(action.arguments), self._finish, action)
             case None:
-                self.tally.dropped += 1
+                self.counters.dropped += 1
 
-    def _next(self) -> None:
-        """Run the calls that wait, one after the other."""
-        while self._waiting and not self._running:
-            call = self._waiting.popleft()
+    def _run_queued(self) -> None:
+        """Run the queued calls, one after the other."""
+        while self._queue and not self._running:
+            call = self._queue.popleft()
             seconds = call.tool.seconds(call.arguments)
             if seconds:
                 self._running = self._loop.call_later(seconds, self._finish, call), call
@@ -250,10 +250,10 @@ class SimulatedDevice:
         reply = self.firmware.run(call).text
         if Quirk.NEVER not in self.quirks:
             self._reply(reply)
-        self._next()
+        self._run_queued()
 
     def _reply(self, text: str) -> None:
-        """Send a reply, as well as the device is able to."""
+        """Send a reply, with the faults of the device's quirks."""
         if Quirk.NEVER_AT_ALL in self.quirks:
             return
         if Quirk.STRANGE_IDS in self.quirks:
@@ -263,9 +263,9 @@ class SimulatedDevice:
         if Quirk.LATE in self.quirks:
             self._loop.call_later(self.model.late_seconds, self._send, text)
         elif Quirk.OUT_OF_ORDER in self.quirks:
-            if not self._held:
+            if not self._held_back:
                 self._loop.call_later(self.model.reorder_seconds, self.release)
-            self._held.append(text)
+            self._held_back.append(text)
         else:
             self._send(text)
         if Quirk.DOUBLED in self.quirks:
@@ -274,31 +274,31 @@ class SimulatedDevice:
     def _send(self, payload: str) -> None:
         session = "" if Quirk.EMPTY_SESSION in self.quirks else self.session_id
         envelope = f'{{"session_id":{json.dumps(session)},"type":"mcp","payload":{payload}}}'.encode()
-        stall = self._stalled_until - self._loop.time()
-        if stall > 0:
-            self._stalled.append(envelope)
-            self._loop.call_later(stall, self._go_on)
+        blocked_seconds = self._blocked_until - self._loop.time()
+        if blocked_seconds > 0:
+            self._blocked.append(envelope)
+            self._loop.call_later(blocked_seconds, self._send_blocked)
         else:
             self._publish(envelope)
 
-    def _go_on(self) -> None:
-        """Say what has waited for the answer to a hello."""
-        if self._stalled_until - self._loop.time() < _HELLO_SLACK_SECONDS:
-            stalled, self._stalled = self._stalled, []
-            for envelope in stalled:
+    def _send_blocked(self) -> None:
+        """Send the messages that waited for the reply to a hello."""
+        if self._blocked_until - self._loop.time() < _HELLO_SLACK_SECONDS:
+            envelopes, self._blocked = self._blocked, []
+            for envelope in envelopes:
                 self._publish(envelope)
 
     def _publish(self, payload: bytes) -> None:
         if self._client and self._client.connected:
-            self.tally.sent += 1
-            self._client.publish(self._up, payload)
+            self.counters.sent += 1
+            self._client.publish(self._publish_topic, payload)
 
     def _flood(self, client: MqttClient) -> None:
         if client is not self._client or not client.connected:
             return
-        for _ in range(_FLOOD_COUNT):
+        for _ in range(_FLOOD_MESSAGES):
             self._publish(garbage())
-        self._loop.call_later(_FLOOD_EACH, self._flood, client)
+        self._loop.call_later(_FLOOD_INTERVAL_SECONDS, self._flood, client)
 
     def _notify_each_second(self, client: MqttClient) -> None:
         if client is not self._client or not client.connected:

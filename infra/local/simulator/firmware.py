@@ -1,4 +1,4 @@
-"""What a device makes of a JSON-RPC message, as the firmware's own code does it."""
+"""The device's side of MCP, as the firmware implements it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _RequestError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FirmwareCall:
-    """A call that is to be run."""
+    """A call to run."""
 
     request_id: Any
     tool: SimulatedTool
@@ -39,14 +39,14 @@ class FirmwareCall:
 
 @dataclass(frozen=True, slots=True)
 class FirmwareReply:
-    """A JSON-RPC message to be sent, as text: the firmware glues it together."""
+    """A JSON-RPC message as text; the firmware builds it by concatenation."""
 
     text: str
 
 
 @dataclass(slots=True)
 class Firmware:
-    """The device's side of MCP."""
+    """The device's MCP server."""
 
     board: str
     version: str
@@ -55,10 +55,10 @@ class Firmware:
     state: State = field(default_factory=dict)
     vision: dict[str, Any] = field(default_factory=dict)
     runs: list[tuple[str, dict[str, Value]]] = field(default_factory=list)
-    """Every call that was run, in order."""
+    """Every call that ran, in order."""
 
-    def take(self, request: Any) -> FirmwareReply | FirmwareCall | None:
-        """What comes of a message; None where the firmware drops it without a word."""
+    def handle(self, request: Any) -> FirmwareReply | FirmwareCall | None:
+        """Handle a message. Return None if the firmware drops it silently."""
         if not isinstance(request, dict) or request.get("jsonrpc") != "2.0":
             return None
         method, params = request.get("method"), request.get("params", {})
@@ -72,12 +72,12 @@ class Firmware:
         if Quirk.INT32_IDS in self.quirks and _is_number(request_id):
             request_id = _int32(request_id)
         try:
-            return self._do(method, params if isinstance(params, dict) else {}, request_id)
+            return self._dispatch(method, params if isinstance(params, dict) else {}, request_id)
         except _RequestError as error:
             return self.error(request_id, error.code, str(error))
 
     def run(self, call: FirmwareCall) -> FirmwareReply:
-        """Run a call to its end."""
+        """Run a call and return its reply."""
         self.runs.append((call.tool.name, call.arguments))
         try:
             value = call.tool.run(self.state, call.arguments)
@@ -87,14 +87,14 @@ class Firmware:
         return _result(call.request_id, result)
 
     def error(self, request_id: Any, code: int, message: str) -> FirmwareReply:
-        """An error reply."""
+        """Return an error reply."""
         if Quirk.BARE_ERRORS in self.quirks:
-            said = f'{{"message":"{message}"}}'
+            error = f'{{"message":"{message}"}}'
         else:
-            said = json.dumps({"code": code, "message": message})
-        return FirmwareReply(f'{{"jsonrpc":"2.0","id":{json.dumps(request_id)},"error":{said}}}')
+            error = json.dumps({"code": code, "message": message})
+        return FirmwareReply(f'{{"jsonrpc":"2.0","id":{json.dumps(request_id)},"error":{error}}}')
 
-    def _do(self, method: str, params: dict[str, Any], request_id: Any) -> FirmwareReply | FirmwareCall:
+    def _dispatch(self, method: str, params: dict[str, Any], request_id: Any) -> FirmwareReply | FirmwareCall:
         match method:
             case "initialize":
                 return self._initialize(params, request_id)
@@ -109,12 +109,12 @@ class Firmware:
         vision = capabilities.get("vision") if isinstance(capabilities, dict) else None
         if isinstance(vision, dict):
             self.vision = vision
-        about = {
+        result = {
             "protocolVersion": "2024-11-05",
             "capabilities": {"tools": {}},
             "serverInfo": {"name": self.board, "version": self.version},
         }
-        return _result(request_id, json.dumps(about, separators=(",", ":")))
+        return _result(request_id, json.dumps(result, separators=(",", ":")))
 
     def _list(self, params: dict[str, Any], request_id: Any) -> FirmwareReply:
         cursor = params.get("cursor")
@@ -134,31 +134,31 @@ class Firmware:
         name = params.get("name")
         if not isinstance(name, str):
             raise _RequestError(_WRONG_ARGUMENTS, "Missing name")
-        given = params.get("arguments", {})
-        if not isinstance(given, dict):
+        arguments = params.get("arguments", {})
+        if not isinstance(arguments, dict):
             raise _RequestError(_WRONG_ARGUMENTS, "Invalid arguments")
         tool = next((tool for tool in self.tools if tool.name == name), None)
         if tool is None:
             raise _RequestError(_UNKNOWN_TOOL, f"Unknown tool: {name}")
         return FirmwareCall(
-            request_id, tool, {argument.name: self._value(argument, given) for argument in tool.arguments}
+            request_id, tool, {argument.name: self._argument_value(argument, arguments) for argument in tool.arguments}
         )
 
-    def _value(self, argument: ToolArgument, given: dict[str, Any]) -> Value:
+    def _argument_value(self, argument: ToolArgument, arguments: dict[str, Any]) -> Value:
         lenient = Quirk.LENIENT_ARGUMENTS in self.quirks
-        found = given.get(argument.name)
-        if found is None and lenient:
-            found = next((value for name, value in given.items() if name.lower() == argument.name.lower()), None)
-        value = _typed(argument.kind, found, lenient=lenient)
-        if value is None:
-            if argument.default is None or (found is not None and not lenient):
+        value = arguments.get(argument.name)
+        if value is None and lenient:
+            value = next((each for name, each in arguments.items() if name.lower() == argument.name.lower()), None)
+        typed = _typed(argument.kind, value, lenient=lenient)
+        if typed is None:
+            if argument.default is None or (value is not None and not lenient):
                 raise _RequestError(_WRONG_ARGUMENTS, f"Missing valid argument: {argument.name}")
             return argument.default
-        if argument.minimum is not None and int(value) < argument.minimum:
+        if argument.minimum is not None and int(typed) < argument.minimum:
             raise _RequestError(_WRONG_ARGUMENTS, f"Value is below minimum allowed: {argument.minimum}")
-        if argument.maximum is not None and int(value) > argument.maximum:
+        if argument.maximum is not None and int(typed) > argument.maximum:
             raise _RequestError(_WRONG_ARGUMENTS, f"Value exceeds maximum allowed: {argument.maximum}")
-        return value
+        return typed
 
     def _content(self, value: Value | CameraImage | dict[str, Any]) -> dict[str, Any]:
         match value:
@@ -186,7 +186,7 @@ def _int32(value: float) -> int:
 
 
 def _typed(kind: str, value: Any, *, lenient: bool) -> Value | None:
-    """The value where it has the type, else None."""
+    """Return the value if it has the type, else None."""
     match kind:
         case "boolean":
             return value if isinstance(value, bool) else None

@@ -1,4 +1,4 @@
-"""Many devices in one loop, in a thread of its own."""
+"""A fleet of simulated devices in one event loop, in a thread of its own."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
     from types import TracebackType
 
-_AT_ONCE: Final = 100
+_CONCURRENT_CONNECTS: Final = 100
 
 Result = TypeVar("Result")
 
 
 class Fleet:
-    """Devices that stay connected, and come back, until the fleet is closed."""
+    """Devices that stay connected until the fleet is closed."""
 
     def __init__(self, host: str, port: int, device_ids: Sequence[str], model: DeviceModel | None = None) -> None:
         raise_open_files()
@@ -28,12 +28,12 @@ class Fleet:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="fleet", daemon=True)
         self._thread.start()
-        self._living: list[asyncio.Task[None]] = []
-        self.devices = self._ask(self._make(device_ids, model or DeviceModel()))
+        self._tasks: list[asyncio.Task[None]] = []
+        self.devices = self._run(self._create(device_ids, model or DeviceModel()))
         self._by_id = {device.device_id: device for device in self.devices}
 
     def __getitem__(self, device_id: str) -> SimulatedDevice:
-        """The device of this id."""
+        """Return the device of this id."""
         return self._by_id[device_id]
 
     def __enter__(self) -> Fleet:
@@ -46,52 +46,52 @@ class Fleet:
 
     @property
     def connected(self) -> int:
-        """How many are connected."""
+        """The number of connected devices."""
         return sum(device.connected for device in self.devices)
 
     def start(self) -> None:
-        """Connect all devices, a hundred at a time; those that are not let in try again by themselves."""
-        self._ask(self._start())
+        """Connect all devices, a hundred at a time. Those that fail retry by themselves."""
+        self._run(self._start())
 
     def close(self) -> None:
-        """Have all devices leave."""
-        self._ask(self._stop())
+        """Disconnect all devices and stop the thread."""
+        self._run(self._stop())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
     def do(self, action: Callable[[], Result]) -> Result:
-        """Do something to a device, in its own thread."""
+        """Run an action in the devices' thread and return its result."""
 
         async def act() -> Result:
             return action()
 
-        return self._ask(act())
+        return self._run(act())
 
-    def _ask(self, question: Coroutine[None, None, Result]) -> Result:
-        return asyncio.run_coroutine_threadsafe(question, self._loop).result()
+    def _run(self, coroutine: Coroutine[None, None, Result]) -> Result:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
-    async def _make(self, device_ids: Sequence[str], model: DeviceModel) -> list[SimulatedDevice]:
+    async def _create(self, device_ids: Sequence[str], model: DeviceModel) -> list[SimulatedDevice]:
         return [SimulatedDevice(device_id, model) for device_id in device_ids]
 
     async def _start(self) -> None:
-        turn = asyncio.Semaphore(_AT_ONCE)
+        semaphore = asyncio.Semaphore(_CONCURRENT_CONNECTS)
 
         async def connect(device: SimulatedDevice) -> None:
-            async with turn:
+            async with semaphore:
                 try:
                     await device.connect(self._host, self._port)
                 except (OSError, TimeoutError, ConnectRefused):
                     return
 
         await asyncio.gather(*map(connect, self.devices))
-        self._living = [asyncio.create_task(device.live(self._host, self._port)) for device in self.devices]
+        self._tasks = [asyncio.create_task(device.run(self._host, self._port)) for device in self.devices]
 
     async def _stop(self) -> None:
         for device in self.devices:
             device.stop()
-        # Whoever ends it may not have waited until all were connected.
-        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        for task in others:
+        # The fleet may be closed before all devices have connected.
+        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)

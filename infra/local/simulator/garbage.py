@@ -1,4 +1,4 @@
-"""What a device that is broken, or means ill, publishes."""
+"""Invalid payloads, as a faulty or malicious device publishes them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import random
 from typing import Final
 
-_PIECES: Final = (
+_PAYLOADS: Final = (
     b"",
     b"null",
     b"[]",
@@ -27,8 +27,8 @@ _PIECES: Final = (
 
 
 def garbage() -> bytes:
-    """One payload: not JSON, not an envelope, or the reply to something that nobody has asked."""
+    """Return one payload: not JSON, not an envelope, or a reply to a request that was never sent."""
     if random.random() < 0.3:  # noqa: S311 - no secret
         reply = {"jsonrpc": "2.0", "id": random.randrange(2**31), "result": {"content": []}}  # noqa: S311 - no secret
         return json.dumps({"session_id": "", "type": "mcp", "payload": reply}).encode()
-    return random.choice(_PIECES)  # noqa: S311 - no secret
+    return random.choice(_PAYLOADS)  # noqa: S311 - no secret

@@ -1,4 +1,4 @@
-"""What is odd about a device."""
+"""The quirks of simulated devices."""
 
 from __future__ import annotations
 
@@ -7,61 +7,61 @@ from typing import Final
 
 
 class Quirk(Enum):
-    """One thing that the backend must live with; its value is what the command line calls it."""
+    """A deviation that the backend must tolerate; its value is its name on the command line."""
 
-    # What the measured firmware does.
+    # Quirks of the measured firmware.
     BARE_ERRORS = "bare-errors"
-    """An error has no code, and its message is not escaped: a quote in it makes invalid JSON."""
+    """Errors have no code, and their message is not escaped: a quote in it makes invalid JSON."""
     INT32_IDS = "int32-ids"
-    """An id is cut to 32 bits and to a whole number."""
+    """Ids are truncated to 32-bit integers."""
     NUMBERS_ONLY = "numbers-only"
-    """A request with a string as id, or without params that are an object where it has some, is dropped."""
+    """Requests with a string id, or with params that are not an object, are dropped."""
     ONE_AT_A_TIME = "one-at-a-time"
     """Calls run one after the other."""
     IMAGE_STRINGS = "image-strings"
-    """An image is a string of JSON."""
+    """Images are sent as a JSON string."""
     EMPTY_SESSION = "empty-session"
     """The session id is left empty."""
     LENIENT_ARGUMENTS = "lenient-arguments"
-    """A wrong argument that has a default takes it, names match without case, floats are cut, text ends at NUL."""
+    """Invalid arguments fall back to defaults, names ignore case, floats are truncated, text ends at NUL."""
 
-    # What goes wrong on the way, or in a device that is ill.
+    # Network faults and faulty devices.
     OUT_OF_ORDER = "out-of-order"
-    """Replies that are close to each other come in reverse."""
+    """Replies close to each other arrive in reverse order."""
     LATE = "late"
-    """Replies come when nobody waits any more."""
+    """Replies arrive after the caller's timeout."""
     DOUBLED = "doubled"
-    """Each reply comes twice."""
+    """Each reply is sent twice."""
     NEVER = "never"
-    """No call is replied to."""
+    """Calls are not answered."""
     NEVER_AT_ALL = "never-at-all"
-    """Nothing is replied to."""
+    """No request is answered."""
     STRANGE_IDS = "strange-ids"
-    """Each reply has an id that nobody has used."""
+    """Replies have an unknown id."""
     BROKEN_JSON = "broken-json"
-    """Every reply is cut off in its middle."""
+    """Replies are truncated in the middle."""
     REPEATING_CURSOR = "repeating-cursor"
-    """The list of tools never ends."""
+    """The tool list repeats a cursor and never ends."""
     BIG_TOOL = "big-tool"
-    """The description of one tool is 9 kB long, which hides the tools behind it."""
+    """One tool's description is 9 kB long, which hides the tools after it."""
     COLLIDING_NAMES = "colliding-names"
-    """Two tools have the same name once what other protocols do not allow in names is replaced."""
+    """Two tools have the same alias after invalid characters are replaced."""
     LARGE_IMAGES = "large-images"
-    """An image is a little over 100 kB."""
+    """Images are a little over 100 kB."""
     OVERSIZE_IMAGES = "oversize-images"
-    """An image is larger than a message can be: the broker ends the connection."""
+    """Images exceed the maximum message size; the broker closes the connection."""
     HELLO = "hello"
-    """An audio channel is opened after connecting: hello, and no word for 10 s where it is not accepted."""
+    """An audio channel is opened after connecting: a hello, then silence for 10 s unless it is answered."""
     FLOOD = "flood"
-    """Garbage is published a thousand times a second."""
+    """Invalid payloads are published a thousand times a second."""
     VANISH = "vanish"
-    """The connection is lost as soon as a call arrives."""
+    """The connection drops as soon as a call arrives."""
     NOTIFIES = "notifies"
     """A notification is sent every second."""
     SUBSCRIBES = "subscribes"
-    """It subscribes to its topic, which the measured firmware does not."""
+    """The device subscribes to its topic; the measured firmware does not."""
     TRESPASSES = "trespasses"
-    """It publishes on another device's topic."""
+    """The device publishes on another device's topic."""
 
 
 FIRMWARE: Final = frozenset(
@@ -75,4 +75,4 @@ FIRMWARE: Final = frozenset(
         Quirk.LENIENT_ARGUMENTS,
     }
 )
-"""The quirks of the firmware that was measured; a device without them does what the protocol's description says."""
+"""The quirks of the measured firmware; a device without them follows the protocol description."""

@@ -1,4 +1,4 @@
-"""The tools of a simulated device, described and paged as the firmware does it."""
+"""The tools of a simulated device, described and paged as the firmware does."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _PAGE_MARGIN: Final = 30
 
 
 class SimulatedToolError(Exception):
-    """A tool ends with an error of its own."""
+    """A tool's own error."""
 
 
 @dataclass(frozen=True, slots=True)
 class CameraImage:
-    """What a camera has seen."""
+    """A camera's image."""
 
     mime_type: str
     data: str
@@ -39,14 +39,14 @@ class ToolArgument:
     maximum: int | None = None
 
     def schema(self) -> dict[str, Any]:
-        """What the device says of it."""
+        """Return the argument's JSON schema."""
         limits = {"default": self.default, "minimum": self.minimum, "maximum": self.maximum}
         return {"type": self.kind} | {name: value for name, value in limits.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedTool:
-    """One tool, and what calling it does; `seconds` is how long that takes."""
+    """One tool: its description, its implementation, and the seconds that a call takes."""
 
     name: str
     description: str
@@ -55,8 +55,8 @@ class SimulatedTool:
     user_only: bool = False
     seconds: Callable[[dict[str, Value]], float] = field(default=lambda _: 0.0)
 
-    def described(self) -> str:
-        """The tool's JSON."""
+    def to_json(self) -> str:
+        """Return the tool's JSON."""
         schema: dict[str, Any] = {
             "type": "object",
             "properties": {argument.name: argument.schema() for argument in self.arguments},
@@ -70,24 +70,24 @@ class SimulatedTool:
 
 
 def page(tools: Sequence[SimulatedTool], cursor: str, *, with_user_tools: bool) -> str:
-    """One page of the list, from the tool that the cursor names; raises ToolFailed where not one fits."""
+    """Return one page of the list, starting at the cursor's tool. Raise SimulatedToolError if no tool fits."""
     parts: list[str] = []
-    size, following = 10, ""
-    found = not cursor
+    size, next_cursor = 10, ""
+    started = not cursor
     for tool in tools:
-        found = found or tool.name == cursor
-        if not found or (tool.user_only and not with_user_tools):
+        started = started or tool.name == cursor
+        if not started or (tool.user_only and not with_user_tools):
             continue
-        described = tool.described()
-        if size + len(described.encode("utf-8")) + _PAGE_MARGIN > _PAGE_BYTES:
-            following = tool.name
+        text = tool.to_json()
+        if size + len(text.encode("utf-8")) + _PAGE_MARGIN > _PAGE_BYTES:
+            next_cursor = tool.name
             break
-        parts.append(described)
-        size += len(described.encode("utf-8")) + 1
+        parts.append(text)
+        size += len(text.encode("utf-8")) + 1
     if not parts and tools:
-        raise SimulatedToolError(f"Failed to add tool {following} because of payload size limit")
-    after = f',"nextCursor":{json.dumps(following)}' if following else ""
-    return f'{{"tools":[{",".join(parts)}]{after}}}'
+        raise SimulatedToolError(f"Failed to add tool {next_cursor} because of payload size limit")
+    suffix = f',"nextCursor":{json.dumps(next_cursor)}' if next_cursor else ""
+    return f'{{"tools":[{",".join(parts)}]{suffix}}}'
 
 
 def _set(name: str) -> Callable[[State, dict[str, Value]], Value]:
@@ -120,7 +120,7 @@ def _photo(size: int) -> Callable[[State, dict[str, Value]], CameraImage]:
 
 
 def standard_tools(*, photo_bytes: int = 4_000) -> list[SimulatedTool]:
-    """51 tools, which make five pages, and two more for the device's owner alone."""
+    """Return 51 tools, which make five pages, and two user-only tools."""
     first = [
         SimulatedTool(
             "self.get_device_status",
@@ -169,7 +169,7 @@ def standard_tools(*, photo_bytes: int = 4_000) -> list[SimulatedTool]:
         ),
     ]
     relays = [_relay(number) for number in range(1, 52 - len(first))]
-    owner = [
+    user_only_tools = [
         SimulatedTool("self.reboot", "Restart the device.", _set("self.reboot"), user_only=True),
         SimulatedTool(
             "self.upgrade_firmware",
@@ -179,7 +179,7 @@ def standard_tools(*, photo_bytes: int = 4_000) -> list[SimulatedTool]:
             user_only=True,
         ),
     ]
-    return [*first, *relays, *owner]
+    return [*first, *relays, *user_only_tools]
 
 
 def _percent(name: str) -> ToolArgument:
@@ -188,7 +188,7 @@ def _percent(name: str) -> ToolArgument:
 
 def _relay(number: int) -> SimulatedTool:
     name = f"self.relay_{number:02}.set"
-    about = (
+    description = (
         f"Switch relay {number} of the board on or off, at once or after a delay, for good or for a time. "
         "The relay keeps its state over a restart unless `keep` is false. Use it for lamps, fans, pumps and locks that "
         "the user has named to be on this relay; ask back where the user has not. Never switch a lock without being "
@@ -196,7 +196,7 @@ def _relay(number: int) -> SimulatedTool:
     )
     return SimulatedTool(
         name,
-        about,
+        description,
         _set(name),
         (
             ToolArgument("on", "boolean"),
@@ -208,11 +208,11 @@ def _relay(number: int) -> SimulatedTool:
 
 
 def big_tool() -> SimulatedTool:
-    """A tool that fits on no page."""
+    """Return a tool that fits on no page."""
     return SimulatedTool("self.manual.read", "The manual of the device. " * 350, _set("self.manual.read"))
 
 
 def colliding_tools() -> list[SimulatedTool]:
-    """Tools whose names differ only in what other protocols do not allow in names."""
+    """Return tools whose names differ only in characters that other protocols do not allow."""
     names = ("self.light.turn_on", "self.light-turn_on", "self_light_turn_on", "self.light.turn on")
     return [SimulatedTool(name, f"Turn the light on, by way of {name}.", _set(name)) for name in names]

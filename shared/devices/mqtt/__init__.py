@@ -1,1 +1,1 @@
-"""MQTT transport to devices."""
+"""The MQTT transport to devices."""

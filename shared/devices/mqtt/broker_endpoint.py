@@ -1,4 +1,4 @@
-"""Where the devices' broker is: IoT Core by websockets that are signed, or a broker that is reached directly."""
+"""Endpoints of the devices' broker: IoT Core over signed WebSockets, or a broker over TCP or TLS."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionCallbacks:
-    """What is told of what happens to a connection."""
+    """Callbacks of a connection."""
 
-    received: Callable[[str, bytes], None]
-    connected: Callable[[], None]
-    lost: Callable[[str], None]
+    on_message: Callable[[str, bytes], None]
+    on_connected: Callable[[], None]
+    on_lost: Callable[[str], None]
 
 
 KEEPALIVE_SECONDS: Final = 240
@@ -30,35 +30,35 @@ _ACK_SECONDS: Final = 5
 
 
 class BrokerEndpoint(Protocol):
-    """A broker, and how much of it one process may use."""
+    """A broker, and the limits of one process's use of it."""
 
     @property
     def keepalive(self) -> int:
-        """After how many seconds of silence a connection shows that it is alive."""
+        """The MQTT keepalive, in seconds."""
 
     @property
-    def connections(self) -> int:
-        """How many connections are opened before what is not waited for makes room."""
+    def max_connections(self) -> int:
+        """The number of connections to open before unused subscriptions are evicted."""
 
-    def client(self, client_id: str, ears: ConnectionCallbacks) -> mqtt5.Client:
-        """A client that is still to be started."""
+    def create_client(self, client_id: str, callbacks: ConnectionCallbacks) -> mqtt5.Client:
+        """Return an MQTT client that is not started yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class DirectBrokerEndpoint:
-    """A broker that is reached directly, which knows the backend by a word."""
+    """A broker that is reached directly and identifies the backend by a token."""
 
     url: str
     token: str
     keepalive: int = KEEPALIVE_SECONDS
-    connections: int = 24
+    max_connections: int = 24
 
-    def client(self, client_id: str, ears: ConnectionCallbacks) -> mqtt5.Client:
-        """A client that is still to be started."""
+    def create_client(self, client_id: str, callbacks: ConnectionCallbacks) -> mqtt5.Client:
+        """Return an MQTT client that is not started yet."""
         from awscrt import io, mqtt5
 
         parts = urlsplit(self.url)
-        options = _options(parts.hostname or "", client_id, self.keepalive, ears)
+        options = _options(parts.hostname or "", client_id, self.keepalive, callbacks)
         options.connect_options.username, options.connect_options.password = "kho", self.token
         options.port = parts.port or (8883 if parts.scheme == "mqtts" else 1883)
         options.tls_ctx = io.ClientTlsContext(io.TlsContextOptions()) if parts.scheme == "mqtts" else None
@@ -67,18 +67,18 @@ class DirectBrokerEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class IotCoreEndpoint:
-    """An account's IoT Core; a function makes one call at a time, and so needs one connection."""
+    """An account's IoT Core. A function makes one call at a time, so one connection suffices."""
 
     endpoint: str
     keepalive: int = KEEPALIVE_SECONDS
-    connections: int = 1
+    max_connections: int = 1
 
-    def client(self, client_id: str, ears: ConnectionCallbacks) -> mqtt5.Client:
-        """A client that is still to be started."""
+    def create_client(self, client_id: str, callbacks: ConnectionCallbacks) -> mqtt5.Client:
+        """Return an MQTT client that is not started yet."""
         from awscrt import auth
         from awsiot import mqtt5_client_builder  # type: ignore[import-untyped]
 
-        options = _options(self.endpoint, client_id, self.keepalive, ears)
+        options = _options(self.endpoint, client_id, self.keepalive, callbacks)
         return mqtt5_client_builder.websockets_with_default_aws_signing(
             region=os.environ["AWS_REGION"],
             credentials_provider=auth.AwsCredentialsProvider.new_default_chain(),
@@ -88,18 +88,18 @@ class IotCoreEndpoint:
         )
 
 
-def _options(host: str, client_id: str, keepalive: int, ears: ConnectionCallbacks) -> Any:
+def _options(host: str, client_id: str, keepalive: int, callbacks: ConnectionCallbacks) -> Any:
     from awscrt import mqtt5
 
-    def take(data: mqtt5.PublishReceivedData) -> None:
+    def on_publish(data: mqtt5.PublishReceivedData) -> None:
         packet = data.publish_packet
-        ears.received(packet.topic, packet.payload or b"")
+        callbacks.on_message(packet.topic, packet.payload or b"")
 
     return mqtt5.ClientOptions(
         host_name=host,
         connect_options=mqtt5.ConnectPacket(client_id=client_id, keep_alive_interval_sec=keepalive),
         session_behavior=mqtt5.ClientSessionBehaviorType.CLEAN,
-        # What was not sent when the connection is lost is never sent later.
+        # Messages not sent before a connection loss are never sent later.
         offline_queue_behavior=mqtt5.ClientOperationQueueBehaviorType.FAIL_ALL_ON_DISCONNECT,
         min_reconnect_delay_ms=_MIN_RECONNECT_MS,
         max_reconnect_delay_ms=_MAX_RECONNECT_MS,
@@ -107,8 +107,8 @@ def _options(host: str, client_id: str, keepalive: int, ears: ConnectionCallback
         ping_timeout_ms=min(10_000, keepalive * 500),
         ack_timeout_sec=_ACK_SECONDS,
         disable_metrics=True,
-        on_publish_callback_fn=take,
-        on_lifecycle_event_connection_success_fn=lambda _: ears.connected(),
-        on_lifecycle_event_connection_failure_fn=lambda data: ears.lost(str(data.exception)),
-        on_lifecycle_event_disconnection_fn=lambda data: ears.lost(str(data.exception)),
+        on_publish_callback_fn=on_publish,
+        on_lifecycle_event_connection_success_fn=lambda _: callbacks.on_connected(),
+        on_lifecycle_event_connection_failure_fn=lambda data: callbacks.on_lost(str(data.exception)),
+        on_lifecycle_event_disconnection_fn=lambda data: callbacks.on_lost(str(data.exception)),
     )

@@ -1,8 +1,9 @@
-"""This process's talks with devices, over connections that are kept from call to call."""
+"""The process-wide device client, whose connections are kept between calls."""
 
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 from shared.aws.secrets_manager import get_secret
 from shared.config import config
@@ -18,26 +19,20 @@ from shared.rpc.errors import Unavailable
 
 @cache
 def device_client() -> DeviceClient:
-    """The one place from which this process talks to devices."""
-    settings = config()
-    place, plane = _broker_endpoint(), data_plane()
-    exchange = RpcClient(lambda take: MqttTransport(place, plane, take))
-    try:
-        offered = capabilities(settings.vision_url, get_secret("KHO_VISION_TOKEN") if settings.vision_url else "")
-    except Unavailable:
-        offered = capabilities("", "")  # a camera is told later where its pictures go: calls go on
-    return DeviceClient(devices_table(), exchange, offered)
+    """Return this process's device client. Its transport opens connections on demand."""
+    transport = MqttTransport(_broker_endpoint(), data_plane())
+    return DeviceClient(devices_table(), RpcClient(transport), _capabilities())
 
 
 @cache
 def data_plane() -> IotDataPlaneClient | None:
-    """IoT Core's data plane, or this machine's; none beside a broker that has no such thing."""
+    """Return the client of IoT Core's or the local data plane, or None if the broker has none."""
     url = _data_plane_url()
     return IotDataPlaneClient(url) if url else None
 
 
 def reports_presence() -> bool:
-    """Whether the broker tells who is connected."""
+    """Return True if the broker reports which devices are connected."""
     return bool(_data_plane_url())
 
 
@@ -53,6 +48,14 @@ def _broker_endpoint() -> DirectBrokerEndpoint | IotCoreEndpoint:
     if settings.iot_endpoint:
         return IotCoreEndpoint(settings.iot_endpoint, settings.mqtt_keepalive)
     raise Unavailable(
-        "It is not known here where devices connect to; nothing was sent.",
-        guidance="The operator deploys with IotEndpoint, which 'aws iot describe-endpoint' tells.",
+        "No broker for devices is configured; nothing was sent.",
+        guidance="The operator sets IotEndpoint on deployment; 'aws iot describe-endpoint' shows its value.",
     )
+
+
+def _capabilities() -> dict[str, Any]:
+    url = config().vision_url
+    try:
+        return capabilities(url, get_secret("KHO_VISION_TOKEN") if url else "")
+    except Unavailable:
+        return capabilities("", "")  # calls work without it; cameras get the address in a later session

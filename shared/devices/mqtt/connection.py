@@ -1,4 +1,4 @@
-"""One MQTT connection of the backend's, and the devices that are heard on it."""
+"""One MQTT connection of the backend and its subscriptions to devices."""
 
 from __future__ import annotations
 
@@ -18,139 +18,144 @@ if TYPE_CHECKING:
 
     from shared.devices.mqtt.broker_endpoint import BrokerEndpoint
 
-_SUBSCRIPTIONS: Final = 45
-"""IoT Core allows 50 a connection."""
-_FILTERS: Final = 8
-"""IoT Core allows as many in one SUBSCRIBE."""
+_MAX_SUBSCRIPTIONS: Final = 45
+"""The subscriptions per connection; IoT Core allows 50."""
+_FILTERS_PER_SUBSCRIBE: Final = 8
+"""The filters per SUBSCRIBE that IoT Core allows."""
 _TRUSTED_SECONDS: Final = 5.0
-_ANSWER_SECONDS: Final = 3.0
+_RESPONSE_SECONDS: Final = 3.0
 _CONNECT_SECONDS: Final = 3.0
-_UNHEARD: Final = 200
-"""So many messages of a device that nobody waits for are let through before it is heard no more."""
-_MOST_PUBLISHED: Final = 90
-"""A second; IoT Core discards what is beyond 100."""
+_MAX_UNCLAIMED: Final = 200
+"""A subscription without waiting callers is ended after this many messages."""
+_PUBLISHES_PER_SECOND: Final = 90
+"""Publishes per second; IoT Core discards messages above 100."""
 
 
 class ConnectionClosed(Exception):
-    """The connection is no use any more."""
+    """The connection can no longer be used."""
 
 
 class Subscription:
-    """One device's topic; those who wait for it pin it."""
+    """A subscription to one device's topic, pinned by the callers that wait on it."""
 
     def __init__(self, connection: MqttConnection, device_id: str) -> None:
         self.connection = connection
         self.device_id = device_id
         self.pins = 0
-        self.unheard = 0
-        self.heard_at = 0.0
-        """By the clock on the wall, which goes on while a function is frozen."""
-        self.spoke_at = 0.0
-        """When the device itself was last heard."""
-        self._confirming = threading.Lock()
+        self.unclaimed = 0
+        self.confirmed_at = 0.0
+        """The wall-clock time of the last message or SUBACK; this clock goes on while a function is frozen."""
+        self.last_message_at = 0.0
+        """The wall-clock time of the device's last message."""
+        self._lock = threading.Lock()
 
     def confirm(self, deadline: float) -> None:
-        """Return once the broker is known to bring this topic here, or raise Gone."""
-        with self._confirming:
-            if 0 <= time.time() - self.heard_at < _TRUSTED_SECONDS and self.connection.connected:
+        """Return once the subscription is known to be active. Raise ConnectionClosed otherwise."""
+        with self._lock:
+            if 0 <= time.time() - self.confirmed_at < _TRUSTED_SECONDS and self.connection.connected:
                 return
             self.connection.subscribe(self, deadline)
 
 
 class MqttConnection:
-    """Connects by itself, again and again, and each time subscribes anew to what is waited for."""
+    """A connection that reconnects by itself and then renews the pinned subscriptions."""
 
-    def __init__(self, place: BrokerEndpoint, take: Callable[[str, bytes], None]) -> None:
-        self._take = take
+    def __init__(self, endpoint: BrokerEndpoint, on_message: Callable[[str, bytes], None]) -> None:
+        self._handle_message = on_message
         self._by_topic: OrderedDict[str, Subscription] = OrderedDict()
-        self._changing = threading.Lock()
-        self._up = threading.Event()
+        self._lock = threading.Lock()
+        self._is_up = threading.Event()
         self._retired = False
-        self._allowed_idle = place.keepalive * 1.5
+        self._max_idle_seconds = endpoint.keepalive * 1.5
         self._used_at = time.time()
-        self._rate = RateLimiter(_MOST_PUBLISHED)
+        self._rate = RateLimiter(_PUBLISHES_PER_SECOND)
         self.client_id = f"{BACKEND_PREFIX}{secrets.token_hex(8)}"
-        self._client = place.client(self.client_id, ConnectionCallbacks(self._received, self._connected, self._lost))
+        self._client = endpoint.create_client(
+            self.client_id, ConnectionCallbacks(self._on_message, self._on_connected, self._on_lost)
+        )
         self._client.start()
 
     @property
     def connected(self) -> bool:
-        """Whether the broker has let the connection in, as far as is known."""
-        return self._up.is_set()
+        """True if the broker has accepted the connection and no loss is known."""
+        return self._is_up.is_set()
 
     @property
     def stale(self) -> bool:
-        """Whether it was idle for so long that the broker has dropped it, and nobody waits on it."""
-        if 0 <= time.time() - self._used_at <= self._allowed_idle:
+        """True if the connection idled so long that the broker has dropped it, and no caller waits on it."""
+        if 0 <= time.time() - self._used_at <= self._max_idle_seconds:
             return False
-        with self._changing:
-            return not any(each.pins for each in self._by_topic.values())
+        with self._lock:
+            return not self._has_pins()
 
-    def carries(self, device_id: str) -> bool:
-        """Whether the device is heard here."""
-        with self._changing:
+    def has_subscription(self, device_id: str) -> bool:
+        """Return True if the connection has a subscription for the device."""
+        with self._lock:
             return up(device_id) in self._by_topic
 
-    def pin(self, device_id: str, *, known: bool = False, evicting: bool = True) -> Subscription | None:
-        """The device's subscription, to be unpinned; None where it is not here, or there is no room for it."""
+    def pin(self, device_id: str, *, existing: bool = False, evict: bool = True) -> Subscription | None:
+        """Pin and return the device's subscription. Return None if it is not here, or there is no room for it."""
         topic = up(device_id)
-        with self._changing:
-            found = self._by_topic.get(topic)
-            if found is None and (known or not self._make_room(evicting=evicting)):
+        with self._lock:
+            subscription = self._by_topic.get(topic)
+            if subscription is None and (existing or not self._make_room(evict=evict)):
                 return None
-            found = found or Subscription(self, device_id)
-            self._by_topic[topic] = found
+            subscription = subscription or Subscription(self, device_id)
+            self._by_topic[topic] = subscription
             self._by_topic.move_to_end(topic)
-            found.pins += 1
-            found.unheard = 0
+            subscription.pins += 1
+            subscription.unclaimed = 0
         self._used_at = time.time()
-        return found
+        return subscription
 
     def unpin(self, subscription: Subscription) -> None:
-        """Nobody waits for it any more, as far as the caller is concerned; it stays for the next."""
-        with self._changing:
+        """Unpin a subscription; it stays for the next caller."""
+        with self._lock:
             subscription.pins -= 1
-            over = self._retired and not any(each.pins for each in self._by_topic.values())
-        if over:
+            is_done = self._retired and not self._has_pins()
+        if is_done:
             self.close()
 
     def subscribe(self, subscription: Subscription, deadline: float) -> None:
-        """Have the broker bring a topic here, and hear it say so."""
+        """Subscribe and wait for the SUBACK."""
         from awscrt.exceptions import AwsCrtError  # type: ignore[import-untyped]
 
         left = deadline - time.monotonic()
-        if not self._up.wait(max(0.0, min(left, _CONNECT_SECONDS))):
+        if not self._is_up.wait(max(0.0, min(left, _CONNECT_SECONDS))):
             raise ConnectionClosed
         try:
-            granted = self._ask_for([subscription]).result(max(0.0, min(left, _ANSWER_SECONDS)))
+            suback = self._send_subscribe([subscription]).result(max(0.0, min(left, _RESPONSE_SECONDS)))
         except (TimeoutError, AwsCrtError) as error:
             logger.warning("subscription failed", extra={"failure": type(error).__name__})
             raise ConnectionClosed from None
-        if int(granted.reason_codes[0]) >= 0x80:
-            logger.error("subscription refused", extra={"reason": int(granted.reason_codes[0])})
+        if int(suback.reason_codes[0]) >= 0x80:
+            logger.error("subscription rejected", extra={"reason": int(suback.reason_codes[0])})
             raise ConnectionClosed
-        subscription.heard_at = time.time()
+        subscription.confirmed_at = time.time()
 
     def publish(self, topic: str, message: bytes) -> None:
-        """Send at QoS 0, once, no faster than the broker takes it."""
+        """Publish at QoS 0, once, within the broker's rate limit."""
         self._publish(topic, message, acknowledged=False)
 
     def publish_acknowledged(self, topic: str, message: bytes, device_id: str) -> bool:
-        """Send once; False where the broker says that nobody hears the topic, which it is asked where that may be."""
-        with self._changing:
-            known = self._by_topic.get(up(device_id))
-        if known and time.time() - known.spoke_at < _TRUSTED_SECONDS:
+        """Publish once. Return False if the broker reports no matching subscriber.
+
+        Acknowledgement is requested only if the device has been silent for 5 s.
+        """
+        with self._lock:
+            subscription = self._by_topic.get(up(device_id))
+        if subscription and time.time() - subscription.last_message_at < _TRUSTED_SECONDS:
             self._publish(topic, message, acknowledged=False)
             return True
         from awscrt import mqtt5  # type: ignore[import-untyped]
         from awscrt.exceptions import AwsCrtError
 
-        sent = self._publish(topic, message, acknowledged=True)
+        published = self._publish(topic, message, acknowledged=True)
         try:
-            answer = sent.result(_ANSWER_SECONDS).puback
+            puback = published.result(_RESPONSE_SECONDS).puback
         except (TimeoutError, AwsCrtError):
-            return True  # it may have been sent: whoever waits will hear
-        return answer is None or bool(answer.reason_code != mqtt5.PubackReasonCode.NO_MATCHING_SUBSCRIBERS)
+            return True  # it may have been published; the caller waits for the reply
+        return puback is None or bool(puback.reason_code != mqtt5.PubackReasonCode.NO_MATCHING_SUBSCRIBERS)
 
     def _publish(self, topic: str, message: bytes, *, acknowledged: bool) -> Any:
         from awscrt import mqtt5
@@ -162,22 +167,25 @@ class MqttConnection:
         return self._client.publish(mqtt5.PublishPacket(topic=topic, payload=message, qos=qos))
 
     def retire(self) -> None:
-        """Disconnect as soon as nobody waits for anything here."""
-        with self._changing:
+        """Disconnect once no caller waits on the connection."""
+        with self._lock:
             self._retired = True
-            waited = any(each.pins for each in self._by_topic.values())
-        if not waited:
+            is_idle = not self._has_pins()
+        if is_idle:
             self.close()
 
     def close(self) -> None:
-        """Disconnect for good."""
-        self._up.clear()
+        """Disconnect permanently."""
+        self._is_up.clear()
         self._client.stop()
 
-    def _make_room(self, *, evicting: bool) -> bool:
-        if len(self._by_topic) < _SUBSCRIPTIONS:
+    def _has_pins(self) -> bool:
+        return any(each.pins for each in self._by_topic.values())
+
+    def _make_room(self, *, evict: bool) -> bool:
+        if len(self._by_topic) < _MAX_SUBSCRIPTIONS:
             return True
-        if not evicting:
+        if not evict:
             return False
         for topic, subscription in self._by_topic.items():
             if not subscription.pins:
@@ -191,38 +199,38 @@ class MqttConnection:
         del self._by_topic[topic]
         self._client.unsubscribe(mqtt5.UnsubscribePacket([topic]))
 
-    def _ask_for(self, subscriptions: list[Subscription]) -> Any:
+    def _send_subscribe(self, subscriptions: list[Subscription]) -> Any:
         from awscrt import mqtt5
 
-        wanted = [mqtt5.Subscription(up(each.device_id), mqtt5.QoS.AT_MOST_ONCE) for each in subscriptions]
-        return self._client.subscribe(mqtt5.SubscribePacket(wanted))
+        filters = [mqtt5.Subscription(up(each.device_id), mqtt5.QoS.AT_MOST_ONCE) for each in subscriptions]
+        return self._client.subscribe(mqtt5.SubscribePacket(filters))
 
-    def _received(self, topic: str, payload: bytes) -> None:
-        with self._changing:
+    def _on_message(self, topic: str, payload: bytes) -> None:
+        with self._lock:
             subscription = self._by_topic.get(topic)
             if subscription is None:
                 return
-            subscription.heard_at = subscription.spoke_at = self._used_at = time.time()
+            subscription.confirmed_at = subscription.last_message_at = self._used_at = time.time()
             if not subscription.pins:
-                subscription.unheard += 1
-                if subscription.unheard > _UNHEARD:
+                subscription.unclaimed += 1
+                if subscription.unclaimed > _MAX_UNCLAIMED:
                     self._remove(topic)
                     return
-        self._take(subscription.device_id, payload)
+        self._handle_message(subscription.device_id, payload)
 
-    def _connected(self) -> None:
+    def _on_connected(self) -> None:
         self._used_at = time.time()
-        with self._changing:
-            waited = [each for each in self._by_topic.values() if each.pins]
+        with self._lock:
+            pinned = [each for each in self._by_topic.values() if each.pins]
             for each in self._by_topic.values():
-                each.heard_at = 0.0
-        # Replies to what was sent before may still come: whoever waits goes on hearing.
-        for start in range(0, len(waited), _FILTERS):
-            self._ask_for(waited[start : start + _FILTERS])
-        self._up.set()
+                each.confirmed_at = 0.0
+        # Replies to earlier requests may still come, so waiting callers keep their subscriptions.
+        for start in range(0, len(pinned), _FILTERS_PER_SUBSCRIBE):
+            self._send_subscribe(pinned[start : start + _FILTERS_PER_SUBSCRIBE])
+        self._is_up.set()
 
-    def _lost(self, reason: str) -> None:
-        was_up = self._up.is_set()
-        self._up.clear()
+    def _on_lost(self, reason: str) -> None:
+        was_up = self._is_up.is_set()
+        self._is_up.clear()
         if was_up:
-            logger.warning("broker lost", extra={"reason": reason})
+            logger.warning("broker connection lost", extra={"reason": reason})

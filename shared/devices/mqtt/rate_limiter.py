@@ -1,4 +1,4 @@
-"""How often something may be done."""
+"""Client-side rate limiting."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ import time
 
 
 class RateLimiter:
-    """So many a second; who comes too early waits for its turn."""
+    """A limiter of operations per second, with bursts of up to one second's worth."""
 
     def __init__(self, per_second: int) -> None:
-        self._gap = 1 / per_second
+        self._interval = 1 / per_second
         self._burst = 1.0
         self._next = 0.0
-        self._changing = threading.Lock()
+        self._lock = threading.Lock()
 
     def wait(self) -> None:
-        """Return when it may be done once more."""
-        with self._changing:
+        """Block until the next operation is allowed."""
+        with self._lock:
             now = time.monotonic()
-            # What was not used for a second is had at once.
-            self._next = max(self._next, now - self._burst) + self._gap
+            self._next = max(self._next, now - self._burst) + self._interval
             pause = self._next - now
         if pause > 0:
             time.sleep(pause)

@@ -110,7 +110,7 @@ def test_watch_prints_device_events_live(guarded: KhoServer) -> None:
     )
     assert watching.stdout
     assert watching.stderr
-    assert watching.stderr.readline() == "Ctrl-C ends this.\n"
+    assert watching.stderr.readline() == "Press Ctrl-C to stop.\n"
     giving_up = threading.Timer(CEILING_SECONDS, watching.kill)
     giving_up.start()
     told: list[dict[str, Any]] = []

@@ -90,13 +90,13 @@ def test_vision_token_is_sent_to_devices_only(tmp_path: Path) -> None:
         Fleet("127.0.0.1", server.mqtt_port, ["camera"], DeviceModel(FIRMWARE)) as fleet,
     ):
         (camera,) = fleet.devices
-        take = camera._take
+        take = camera._on_message
 
         def overhear(topic: str, payload: bytes) -> None:
             told.append(payload)
             take(topic, payload)
 
-        camera._take = overhear  # type: ignore[method-assign,assignment]  # it goes on hearing
+        camera._on_message = overhear  # type: ignore[method-assign,assignment]  # it goes on hearing
         fleet.start()
         call = {"device_id": "camera", "name": "self.audio_speaker.set_volume"}
         until(lambda: told)
@@ -112,7 +112,7 @@ def test_vision_token_is_sent_to_devices_only(tmp_path: Path) -> None:
 
 
 def test_unreachable_external_broker_is_reported(tmp_path: Path) -> None:
-    for url, said in (("mqtt://127.0.0.1:9", "No broker answers"), ("http://127.0.0.1:1", "is no broker's address")):
+    for url, said in (("mqtt://127.0.0.1:9", "No broker answers"), ("http://127.0.0.1:1", "is not a broker URL")):
         command = [KHO, "serve", "--data", str(tmp_path / "data"), "--port", "0", "--mqtt-url", url]
         done = subprocess.run(command, capture_output=True, text=True, timeout=CEILING_SECONDS, check=False)
         assert done.returncode == 1
@@ -142,5 +142,5 @@ def refused(*options: str, environment: dict[str, str] | None = None) -> str:
 
 def test_unreachable_broker_is_reported(tmp_path: Path) -> None:
     assert "Is 'kho serve' running" in refused("--mqtt-url", "mqtt://127.0.0.1:9", "--data", str(tmp_path))
-    assert "is no broker's address" in refused("--mqtt-url", "http://127.0.0.1:9", "--data", str(tmp_path))
-    assert "is no broker's address" in refused("--data", str(tmp_path), environment={"KHO_MQTT_URL": "mqtt://x:99999"})
+    assert "is not a broker URL" in refused("--mqtt-url", "http://127.0.0.1:9", "--data", str(tmp_path))
+    assert "is not a broker URL" in refused("--data", str(tmp_path), environment={"KHO_MQTT_URL": "mqtt://x:99999"})

@@ -70,11 +70,11 @@ def _free_ports() -> Iterator[tuple[int, int]]:
 def test_broker_killed_and_restarted_during_a_call(killable: Killable) -> None:
 
     model = DeviceModel(FIRMWARE, reconnect_seconds=(0.1, 0.2), connect_seconds=CEILING_SECONDS)
-    exchange = device_client().exchange
+    exchange = device_client().rpc
     clock = exchange.clock
     with Fleet("127.0.0.1", killable.mqtt_port, ["survivor"], model) as fleet, ThreadPoolExecutor() as caller:
         fleet.start()
-        device = registry().appear("survivor")
+        device = registry().find_or_register("survivor")
         assert device
 
         def call(name: str, timeout_ms: int, **arguments: Any) -> Any:
@@ -85,7 +85,7 @@ def test_broker_killed_and_restarted_during_a_call(killable: Killable) -> None:
 
         assert call(ECHO, TIMEOUT_MS, text="before") == "before"
         under_way = caller.submit(call, SLEEP, TIMEOUT_MS, milliseconds=60_000)
-        until(lambda: fleet.devices[0].tally.received == 8)
+        until(lambda: fleet.devices[0].counters.received == 8)
         killable.kill()
         until(lambda: fleet.connected == 0)
         down = call(ECHO, 1_000, text="while it is down")  # as long as this it waits for a broker

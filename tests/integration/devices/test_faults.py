@@ -121,7 +121,7 @@ def test_backend_connection_lost_during_a_call(home: DeviceBackend) -> None:
         one.call(ECHO, text="x")
         call = caller.submit(one.text, SLEEP, milliseconds=60_000)
         until(lambda: len(one.sent("tools/call")) == 2)
-        line = home.talks.exchange.line
+        line = home.talks.rpc.transport
         assert isinstance(line, MqttTransport)
         ids = [connection.client_id for connection in line._connections]
         for client_id in ids:
@@ -144,18 +144,18 @@ def test_lost_subscription_is_renewed(home: DeviceBackend, monkeypatch: pytest.M
     with home.device() as one:
         begun(one)
         one.call(ECHO, text="x")
-        line = home.talks.exchange.line
+        line = home.talks.rpc.transport
         assert isinstance(line, MqttTransport)
         broker = home.core.broker
         for connection in line._connections:
             session = broker.broker._sessions[connection.client_id]
-            broker._do(partial(broker.broker.unsubscribe, session, f"devices/{one.id}/up"))
+            broker._call(partial(broker.broker.unsubscribe, session, f"devices/{one.id}/up"))
         assert one.text(ECHO, text="heard") == "heard"
 
 
 def test_many_devices_share_few_connections(home: DeviceBackend, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.devices.mqtt.connection._SUBSCRIPTIONS", 3)
-    line = home.talks.exchange.line
+    monkeypatch.setattr("shared.devices.mqtt.connection._MAX_SUBSCRIPTIONS", 3)
+    line = home.talks.rpc.transport
     assert isinstance(line, MqttTransport)
     with Fleet(
         "127.0.0.1", home.port, [f"many-{number}" for number in range(20)], DeviceModel(connect_seconds=CEILING_SECONDS)
@@ -164,7 +164,7 @@ def test_many_devices_share_few_connections(home: DeviceBackend, monkeypatch: py
         with ThreadPoolExecutor(20) as callers:
 
             def call(number: int) -> str:
-                device = registry().known(f"many-{number}")
+                device = registry().find_any_tenant(f"many-{number}")
                 assert device
                 said: str = home.talks.call(device, ECHO, {"text": str(number)}, TIMEOUT_MS).content[0]["text"]
                 return said
@@ -182,14 +182,14 @@ def test_garbage_flood_does_not_affect_others() -> None:
         home.device() as well,
         home.device(Quirk.FLOOD) as sick,
     ):
-        counts = home.core.broker.broker.counts
+        counts = home.core.broker.broker.counters
         begun(well)
         until(lambda: counts.dropped_rate > 500)
         assert [well.text(ECHO, text=str(number)) for number in range(50)] == [str(number) for number in range(50)]
         assert sick.call_error(ECHO, timeout_ms=1_000, text="x").code == "DEVICE_TIMEOUT"
 
         # That call listens to the device: replies that nobody has asked for are counted, once the broker brings them.
-        dropped = home.talks.exchange.dropped.counts
+        dropped = home.talks.rpc.dropped.counts
         before = dropped["unasked"]
 
         def counted() -> bool:

@@ -113,9 +113,9 @@ def test_policy_of_inbox_worker(
 
     leave_a_part_of_an_older_catalogue(one)
     kept = Notifications(one.sessions._table, "local", one.id)
-    monkeypatch.setattr("shared.devices.notifications.KEPT", 1)
+    monkeypatch.setattr("shared.devices.notifications.MAX_NOTIFICATIONS", 1)
     monkeypatch.setattr("shared.devices.notifications.random.randrange", lambda _: 0)
-    kept.keep(DeviceNotification("notifications/old", {}), 1)
+    kept.add(DeviceNotification("notifications/old", {}), 1)
     store_actions.clear()
 
     def say(raw: bytes) -> None:

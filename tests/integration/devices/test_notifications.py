@@ -19,12 +19,12 @@ DAY_MS = 24 * 3600 * 1000
 @pytest.fixture
 def kept(tenant: str, monkeypatch: pytest.MonkeyPatch) -> Notifications:
     """A device's notifications, of which ten are kept."""
-    monkeypatch.setattr(notifications, "KEPT", 10)
+    monkeypatch.setattr(notifications, "MAX_NOTIFICATIONS", 10)
     return Notifications(Table(config().devices_table), tenant, "lamp")
 
 
 def tell(kept: Notifications, number: int, at_ms: int) -> None:
-    kept.keep(DeviceNotification("notifications/state_changed", {"number": number}), at_ms)
+    kept.add(DeviceNotification("notifications/state_changed", {"number": number}), at_ms)
 
 
 def told(kept: Notifications, limit: int = 1000) -> list[int]:
@@ -47,7 +47,7 @@ def test_notifications_are_listed_newest_first_across_pages(kept: Notifications)
         tell(kept, number, now + number)
     newest = list(range(13, 3, -1))
     assert told(kept) == told(kept, 3) == told(kept, 1) == told(kept, 10) == newest
-    kept.tidy()
+    kept.trim()
     assert told(kept) == newest
     assert told(Notifications(kept._table, "another", "lamp")) == []
 
@@ -70,7 +70,7 @@ def test_notifications_expire_after_a_week(kept: Notifications) -> None:
 
 def test_notification_values_round_trip(kept: Notifications) -> None:
     params = {"float": 0.1, "large": 2**70, "text": "đèn\0💡", "none": None, "list": [[], {}]}
-    kept.keep(DeviceNotification("custom", params), int(time.time() * 1000))
+    kept.add(DeviceNotification("custom", params), int(time.time() * 1000))
     (page, _) = kept.page(1, None)
     assert (page[0].method, page[0].params) == ("custom", params)
 

@@ -39,7 +39,7 @@ def home(broker_port: int) -> Iterator[DeviceBackend]:
 
 def test_session_by_publishing(home: DeviceBackend) -> None:
     with home.device(Quirk.SUBSCRIBES, Quirk.HELLO) as one:
-        until(lambda: one.simulated.tally.hellos_accepted == 1)
+        until(lambda: one.simulated.counters.hellos_accepted == 1)
         hello = next(each for each in one.down if each["type"] == "hello")
         assert (hello["transport"], hello["udp"]["server"]) == ("udp", "audio.example")
 
@@ -61,17 +61,17 @@ def test_session_by_publishing(home: DeviceBackend) -> None:
             ("notifications/state_changed", {"newState": "idle"})
         ]
         one.drop()
-        until(lambda: one.simulated.tally.hellos_accepted == 2)
+        until(lambda: one.simulated.counters.hellos_accepted == 2)
         assert one.text(ECHO, text="back") == "back"
         assert json.loads(one.up[-1])["type"] == "mcp"
 
 
 def test_absent_device_is_reported_immediately(home: DeviceBackend) -> None:
     with home.device(Quirk.SUBSCRIBES, Quirk.HELLO, reconnect_seconds=(3600.0, 3600.0)) as one:
-        until(lambda: one.simulated.tally.hellos_accepted == 1)
+        until(lambda: one.simulated.counters.hellos_accepted == 1)
         assert one.text(ECHO, text="x") == "x"
         one.drop()
-        home.talks.exchange.line.close()  # type: ignore[attr-defined]  # so that it was not heard just now
+        home.talks.rpc.transport.close()  # type: ignore[attr-defined]  # so that it was not heard just now
         error = one.call_error(ECHO, text="x")
         assert isinstance(error, Unavailable)
         assert error.code == "DEVICE_OFFLINE"

@@ -14,6 +14,7 @@ import pytest
 from infra.local.simulator.quirks import Quirk
 from infra.local.simulator.tools import SimulatedTool as DeviceTool
 from infra.local.simulator.tools import standard_tools
+from shared.devices.mqtt.client_factory import data_plane
 from shared.devices.protocol import LARGEST_ID
 from shared.rpc.errors import KhoError, OutOfTime, TooLarge, ToolFailed, Unavailable
 from tests.helpers.device_backend import TIMEOUT_MS, DeviceBackend, DeviceUnderTest, running_device_backend
@@ -86,7 +87,7 @@ def test_sequential_replies_reach_their_callers(home: DeviceBackend) -> None:
 
 
 def test_duplicate_reply_is_ignored(home: DeviceBackend) -> None:
-    dropped = home.talks.exchange.dropped.counts
+    dropped = home.talks.rpc.dropped.counts
     with home.device(Quirk.DOUBLED) as one:
         before = dropped["repeated"]
         assert one.text(ECHO, text="x") == "x"
@@ -96,7 +97,7 @@ def test_duplicate_reply_is_ignored(home: DeviceBackend) -> None:
 
 def timed_out(one: DeviceUnderTest, name: str, when: Callable[[], object], **arguments: Any) -> KhoError:
     """Return the error of a call whose time is over as soon as `when` holds."""
-    exchange = one.home.talks.exchange
+    exchange = one.home.talks.rpc
     real = exchange.clock
     with ThreadPoolExecutor(1) as caller:
         call = caller.submit(one.call_error, name, **arguments)
@@ -109,7 +110,7 @@ def timed_out(one: DeviceUnderTest, name: str, when: Callable[[], object], **arg
 
 
 def test_late_reply_is_not_given_to_the_next_caller(home: DeviceBackend) -> None:
-    dropped = home.talks.exchange.dropped.counts
+    dropped = home.talks.rpc.dropped.counts
     with home.device(reorder_seconds=3600) as one:
         one.call(ECHO, text="ready")
         one.simulated.quirks.add(Quirk.OUT_OF_ORDER)  # it holds its reply back
@@ -149,7 +150,7 @@ def test_silent_device_is_not_called(home: DeviceBackend) -> None:
 
 
 def test_reply_with_unknown_id_is_ignored(home: DeviceBackend) -> None:
-    dropped = home.talks.exchange.dropped.counts
+    dropped = home.talks.rpc.dropped.counts
     with home.device() as one:
         one.call(ECHO, text="ready")
         one.simulated.quirks.add(Quirk.STRANGE_IDS)
@@ -183,7 +184,7 @@ def test_repeating_tool_list_ends_as_incomplete(home: DeviceBackend) -> None:
         assert session
         kept = one.catalogues.find(session.name, session.version)
         assert kept
-        assert (kept.complete, kept.problem) == (False, "The list repeats itself.")
+        assert (kept.complete, kept.problem) == (False, "The list repeats a cursor.")
         assert 0 < len(kept.tools) < 51
 
 
@@ -217,7 +218,7 @@ def test_empty_tool_list_is_read_again(home: DeviceBackend) -> None:
         assert session
         assert one.catalogues.find(session.name, session.version) is None
         one.simulated.firmware.tools = standard_tools()
-        home.talks._known.clear()
+        home.talks._devices.clear()
         assert len(one.tools()) == 51
 
 
@@ -288,7 +289,7 @@ def test_invalid_arguments_are_rejected_while_offline(home: DeviceBackend) -> No
         one.tools()
         one.fleet.do(one.simulated.stop)
         until(lambda: not one.simulated.connected)
-        home.talks._known.clear()
+        home.talks._devices.clear()
         assert one.call_error("self.audio_speaker.set_volume", volume=101).code == "INVALID_PARAMS"
         error = one.call_error("self.audio_speaker.set_volume", volume=50)
         assert (type(error), error.code, error.details["sent"]) == (Unavailable, "DEVICE_OFFLINE", False)
@@ -302,16 +303,18 @@ def test_oversized_call_is_not_sent(home: DeviceBackend) -> None:
         assert one.runs == []
 
 
-def test_a_subscribing_device_is_reached_by_publishing(home: DeviceBackend, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.devices.mqtt.data_plane._PRESENCE_SECONDS", 0.0)
+def test_a_subscribing_device_is_reached_by_publishing(home: DeviceBackend) -> None:
     with home.device(Quirk.SUBSCRIBES) as one:
         until(lambda: home.core.broker.broker.subscriptions(one.id))
         published = replace(one.device, downlink="publish")
-        before = home.core.broker.broker.counts.sent
+        before = home.core.broker.broker.counters.sent
         assert home.talks.call(published, ECHO, {"text": "x"}, TIMEOUT_MS).content[0]["text"] == "x"
-        assert home.core.broker.broker.counts.sent > before
+        assert home.core.broker.broker.counters.sent > before
         one.fleet.do(one.simulated.stop)
         until(lambda: not one.simulated.connected)
+        plane = data_plane()
+        assert plane
+        plane._recently_connected.clear()
         with pytest.raises(KhoError) as refusal:
             home.talks.call(published, ECHO, {"text": "x"}, TIMEOUT_MS)
         assert refusal.value.code == "DEVICE_OFFLINE"
@@ -320,11 +323,11 @@ def test_a_subscribing_device_is_reached_by_publishing(home: DeviceBackend, monk
 def test_oversized_image_is_an_error(home: DeviceBackend) -> None:
     with home.device(Quirk.OVERSIZE_IMAGES) as one:
         one.tools()
-        error = timed_out(one, "self.camera.take_photo", lambda: one.simulated.tally.connections == 2)
+        error = timed_out(one, "self.camera.take_photo", lambda: one.simulated.counters.connections == 2)
         assert isinstance(error, OutOfTime)
         assert error.details["sent"] is True
         assert len(one.sent("tools/call")) == 1
-        until(lambda: one.simulated.connected and one.simulated.tally.connections == 2)
+        until(lambda: one.simulated.connected and one.simulated.counters.connections == 2)
         assert one.text(ECHO, text="back") == "back"
 
 

@@ -42,7 +42,12 @@ def test_device_belongs_to_its_tenant_and_authenticates_by_password(
 ) -> None:
     device, password = devices.register(tenant, device_id, name="Kitchen", downlink="publish")
     assert (device.id, device.tenant_id, device.name, device.downlink) == (device_id, tenant, "Kitchen", "publish")
-    assert devices.find(tenant, device_id) == devices.require(tenant, device_id) == devices.known(device_id) == device
+    assert (
+        devices.find(tenant, device_id)
+        == devices.require(tenant, device_id)
+        == devices.find_any_tenant(device_id)
+        == device
+    )
     assert devices.owner(device_id) == tenant
     assert devices.verify(device_id, device_id, password.encode()) == device
     assert devices.verify(device_id, f"{device_id}?x-amz-customauthorizer-name=kho", password.encode()) == device
@@ -139,29 +144,29 @@ def test_pages_join_without_repeat_or_gap(devices: DeviceRegistry, tenant: str) 
 def test_open_mode_registers_on_first_connect(devices: DeviceRegistry, device_id: str) -> None:
     odd = f"{device_id} ẩm.thực"
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: devices.appear(odd), range(8)))
+        found = list(pool.map(lambda _: devices.find_or_register(odd), range(8)))
     assert len({device.created_at for device in found if device}) == 1
     assert [device.tenant_id for device in found if device] == ["local"] * 8
     assert devices.find("local", odd) == found[0]
     for nobody in ("kho-backend-1", "a/b", "$x", "+", ""):
-        assert devices.appear(nobody) is None
+        assert devices.find_or_register(nobody) is None
 
 
 def test_auto_registered_device_can_be_registered(devices: DeviceRegistry, tenant: str, device_id: str) -> None:
-    devices.appear(device_id)
+    devices.find_or_register(device_id)
     with pytest.raises(NotSignedIn):
         devices.verify(device_id, device_id, b"")
     device, password = devices.register(tenant, device_id)
     assert devices.find("local", device_id) is None
-    assert devices.appear(device_id) == device == devices.verify(device_id, device_id, password.encode())
+    assert devices.find_or_register(device_id) == device == devices.verify(device_id, device_id, password.encode())
 
 
 def test_connecting_does_not_register_when_keys_are_required(
     authorizing: None, devices: DeviceRegistry, tenant: str, device_id: str
 ) -> None:
-    assert devices.appear(device_id) is None
+    assert devices.find_or_register(device_id) is None
     device, _ = devices.register(tenant, device_id)
-    assert devices.appear(device_id) == device
+    assert devices.find_or_register(device_id) == device
 
 
 def test_concurrent_registrations_have_one_winner(tenant: str, device_id: str) -> None:

@@ -149,9 +149,9 @@ def test_notification_is_stored_and_not_answered(home: DeviceBackend) -> None:
 
 
 def test_hello_is_answered_and_starts_a_session(home: DeviceBackend, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device_inbox, "_HELLOS_APART_SECONDS", -1.0)  # each hello begins a session
+    monkeypatch.setattr(device_inbox, "_MIN_HELLO_INTERVAL_SECONDS", -1.0)  # each hello begins a session
     with home.device(Quirk.HELLO) as one:
-        until(lambda: one.simulated.tally.hellos_accepted == 1)
+        until(lambda: one.simulated.counters.hellos_accepted == 1)
         hello = next(each for each in one.down if each["type"] == "hello")
         assert hello == {
             "type": "hello",
@@ -176,7 +176,7 @@ def test_hello_is_answered_and_starts_a_session(home: DeviceBackend, monkeypatch
 
         # Said again, it is answered with another session, another key and another nonce.
         one.fleet.do(one.simulated.hello)
-        until(lambda: one.simulated.tally.hellos_accepted == 2)
+        until(lambda: one.simulated.counters.hellos_accepted == 2)
         again = [each for each in one.down if each["type"] == "hello"][-1]
         fresh = [(each["session_id"], each["udp"]["key"], each["udp"]["nonce"]) for each in (hello, again)]
         assert len(set(sum(fresh, ()))) == 6
@@ -188,7 +188,7 @@ def test_reconnected_device_has_new_session_and_cached_tools(home: DeviceBackend
         ready(one)
         first = one.sessions.read().session
         one.drop()
-        until(lambda: one.simulated.tally.connections == 2)
+        until(lambda: one.simulated.counters.connections == 2)
         until(lambda: one.sessions.read().session != first)
         assert len(one.sent("initialize")) == 2
         assert len(one.sent("tools/list")) == 5
@@ -208,7 +208,7 @@ def test_new_firmware_invalidates_cached_tools(home: DeviceBackend) -> None:
             return session is not None and session.version == "2.5.0"
 
         until(upgraded)
-        home.talks._known.clear()
+        home.talks._devices.clear()
         assert len(one.tools()) == 5
 
 
@@ -217,7 +217,7 @@ def test_tools_are_listed_from_cache(home: DeviceBackend) -> None:
         ready(one)
         one.fleet.do(one.simulated.stop)
         until(lambda: not one.simulated.connected)
-        home.talks._known.clear()
+        home.talks._devices.clear()
         assert len(one.tools()) == 51
         assert len(one.sent("tools/list")) == 5
 

@@ -24,7 +24,7 @@ def test_tenant_and_name_are_validated() -> None:
 
 @pytest.mark.parametrize("argument", ["volume", "=70", ""])
 def test_argument_syntax(argument: str) -> None:
-    with pytest.raises(SystemExit, match="is no argument"):
+    with pytest.raises(SystemExit, match="is not an argument"):
         call("lamp", "self.audio_speaker.set_volume", argument)
 
 
@@ -32,5 +32,5 @@ def test_broker_url_parsing() -> None:
     assert host_and_port("mqtt://broker.example") == ("broker.example", 1883)
     assert host_and_port("mqtts://[::1]:9", ("mqtt", "mqtts")) == ("::1", 9)
     for wrong in ("", "broker.example", "mqtt://", "mqtt://x:0", "mqtt://x:99999", "http://x", "mqtts://x"):
-        with pytest.raises(SystemExit, match="is no broker's address"):
+        with pytest.raises(SystemExit, match="is not a broker URL"):
             host_and_port(wrong)

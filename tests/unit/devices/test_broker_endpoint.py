@@ -46,7 +46,7 @@ def options(place: DirectBrokerEndpoint | IotCoreEndpoint, monkeypatch: pytest.M
         return real(*arguments, **named)
 
     monkeypatch.setattr(mqtt5, "Client", note)
-    place.client("kho-backend-1", NOWHERE)
+    place.create_client("kho-backend-1", NOWHERE)
     return made[0]
 
 
@@ -79,5 +79,5 @@ def test_unsent_messages_are_not_sent_after_reconnect(monkeypatch: pytest.Monkey
 
 def test_missing_broker_configuration_is_reported() -> None:
     assert data_plane() is None
-    with pytest.raises(Unavailable, match="not known here"):
+    with pytest.raises(Unavailable, match="No broker for devices"):
         device_client()

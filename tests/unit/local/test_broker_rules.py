@@ -69,7 +69,7 @@ def test_removed_filters_leave_no_nodes() -> None:
             tree.add(person, SubscriptionRequest(topic_filter))
             tree.remove(person, topic_filter)
     assert not tree._exact
-    assert not tree._root.below
+    assert not tree._root.children
 
 
 access = FleetAccessRules("secret", admit_all)

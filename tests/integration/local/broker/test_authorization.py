@@ -83,7 +83,7 @@ async def never_for_the_lamp(client: ClientIdentity) -> bool:
 def test_a_registry_that_does_not_answer_for_one_holds_up_no_other() -> None:
     with running_broker(admits=never_for_the_lamp) as served, RawMqttClient(served.port) as lamp:
         lamp.send(Connect("lamp"))
-        until(lambda: any(each.client.client_id == "lamp" for each in list(served.broker.broker._open)))
+        until(lambda: any(each.client.client_id == "lamp" for each in list(served.broker.broker._open_connections)))
         with client(served, "fan") as fan:
             assert fan.settle() == []
         lamp.socket.close()  # the broker reads nothing more of it before the registry answers

@@ -36,7 +36,7 @@ def test_slow_reader_does_not_affect_other_clients() -> None:
                 home.expect(Puback)
             home.publish(DOWN, b"tick")
             assert lamp.expect(Publish).payload == b"tick"
-        assert served.broker.broker.counts.dropped_slow > 0
+        assert served.broker.broker.counters.dropped_slow > 0
         promised = 75
         while promised:  # what was sent at QoS 1 comes, once the client reads
             message = deaf.expect(Publish)
@@ -53,7 +53,7 @@ def test_acknowledged_messages_follow_once_the_slow_client_reads() -> None:
     ):
         deaf.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
         deaf.subscribe("devices/deaf/down", qos=1)
-        while not served.broker.broker.counts.dropped_slow:
+        while not served.broker.broker.counters.dropped_slow:
             home.publish("devices/deaf/down", b"x" * 100_000)
             home.settle()
         home.publish("devices/deaf/down", b"kept", qos=1, packet_id=1)
@@ -67,7 +67,7 @@ def test_flooding_client_that_never_reads_is_bounded_in_memory() -> None:
     limits = Limits(outbound_bytes=65_536, connect_seconds=CEILING_SECONDS)
     with running_broker(limits) as served, client(served, "lamp") as lamp:
         asker = client(served, "asker")
-        (connection,) = [each for each in served.broker.broker._open if each.client.client_id == "asker"]
+        (connection,) = [each for each in served.broker.broker._open_connections if each.client.client_id == "asker"]
         transport = connection.transport
         # Otherwise the system holds what the client does not read.
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
@@ -104,7 +104,10 @@ def test_connection_limit_is_enforced() -> None:
 
 
 def test_limit_of_unauthenticated_connections_spares_authenticated_ones() -> None:
-    with running_broker(Limits(strangers=2, connect_seconds=CEILING_SECONDS)) as served, client(served, "lamp") as lamp:
+    with (
+        running_broker(Limits(unauthenticated_connections=2, connect_seconds=CEILING_SECONDS)) as served,
+        client(served, "lamp") as lamp,
+    ):
         with RawMqttClient(served.port), RawMqttClient(served.port), RawMqttClient(served.port) as third:
             assert third.receive() is None
             assert lamp.settle() == []

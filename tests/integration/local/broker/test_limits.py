@@ -155,11 +155,11 @@ def test_publish_rate_is_limited_to_100_per_second() -> None:
     with running_broker(clock=clock) as served, served.heard(UP) as heard, client(served, "lamp", MQTT_5) as lamp:
         for seconds, accepted in ((0, 100), (0.5, 50), (60, 100)):
             clock.advance(seconds)
-            dropped, before = served.broker.broker.counts.dropped_rate, heard.qsize()
+            dropped, before = served.broker.broker.counters.dropped_rate, heard.qsize()
             lamp.send(*(Publish(UP, qos=1, packet_id=number) for number in range(1, 301)))
             reasons = [lamp.expect(Puback).reason for _ in range(300)]
             assert reasons == [0] * accepted + [ReasonCode.QUOTA_EXCEEDED] * (300 - accepted)
-            assert served.broker.broker.counts.dropped_rate - dropped == 300 - accepted
+            assert served.broker.broker.counters.dropped_rate - dropped == 300 - accepted
             assert heard.qsize() - before == accepted
 
 

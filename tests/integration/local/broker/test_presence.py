@@ -131,7 +131,7 @@ def test_expired_message_is_not_sent() -> None:
         clock.advance(1)
         lamp.send(Puback(first.packet_id))
         assert lamp.expect(Publish).payload == b"3"
-        assert served.broker.broker.counts.expired == 1
+        assert served.broker.broker.counters.expired == 1
 
 
 def test_broker_shutdown_disconnects_clients_with_reason() -> None:

@@ -110,7 +110,7 @@ def test_firmware_drops_unknown_messages(talk: Any) -> None:
             it.send(whole)
         it.ask("initialize", 7)
         assert it.reply()["id"] == 7
-        assert it.device.tally.dropped == len(dropped) + 6
+        assert it.device.counters.dropped == len(dropped) + 6
 
 
 def test_firmware_coerces_arguments(talk: Any) -> None:

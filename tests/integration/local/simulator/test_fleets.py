@@ -26,7 +26,7 @@ def test_garbage_flood_does_not_affect_other_devices() -> None:
     sick = DeviceModel(FIRMWARE | {Quirk.FLOOD}, reconnect_seconds=(0.05, 0.1), connect_seconds=CEILING_SECONDS)
     # By this clock no second passes: beyond the first hundred messages of a device the broker takes none.
     with running_broker(clock=Clock()) as served, served.heard("devices/well/up") as heard:
-        counts = served.broker.broker.counts
+        counts = served.broker.broker.counters
         with (
             Fleet("127.0.0.1", served.port, ["well"], WELL) as well,
             Fleet("127.0.0.1", served.port, ["sick"], sick) as flood,

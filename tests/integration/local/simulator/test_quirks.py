@@ -19,13 +19,13 @@ def test_oversized_image_disconnects_the_device(talk: Any, served: EmbeddedBroke
     with served.heard("$aws/events/presence/disconnected/sim") as gone, talk(Quirk.OVERSIZE_IMAGES) as it:
         it.ask("tools/call", name="self.camera.take_photo", arguments={})
         assert json.loads(gone.get(timeout=CEILING_SECONDS).payload)["disconnectReason"] == "CLIENT_ERROR"
-        until(lambda: it.device.tally.connections == 2 and it.device.connected)
+        until(lambda: it.device.counters.connections == 2 and it.device.connected)
 
 
 def test_reply_quirks(talk: Any) -> None:
     with talk(Quirk.OUT_OF_ORDER, reorder_seconds=3600) as it:
         asked = [it.ask("initialize") for _ in range(3)]
-        until(lambda: it.device.tally.received == 3)
+        until(lambda: it.device.counters.received == 3)
         assert it.heard.empty()
         it.fleet.do(it.device.release)
         assert [it.reply()["id"] for _ in range(3)] == asked[::-1]
@@ -43,7 +43,7 @@ def test_reply_quirks(talk: Any) -> None:
         assert len(it.device.firmware.runs) == 1
     with talk(Quirk.NEVER_AT_ALL) as it:
         it.ask("initialize")
-        until(lambda: it.device.tally.received == 1)
+        until(lambda: it.device.counters.received == 1)
         assert it.heard.empty()
     with talk(Quirk.STRANGE_IDS) as it:
         asked = it.ask("initialize")
@@ -82,9 +82,9 @@ def test_device_stalls_without_hello_response(talk: Any) -> None:
         for wrong in ({"transport": "websocket"}, {"udp": None}, {"session_id": 7}):
             it.send({"type": "hello", "transport": "udp", "session_id": "abc", "udp": {}} | wrong)
         it.ask("initialize", 5)
-        until(lambda: it.device.tally.received == 4)
+        until(lambda: it.device.counters.received == 4)
         assert it.heard.empty()
-        assert it.device.tally.hellos_ignored == 3
+        assert it.device.counters.hellos_ignored == 3
 
 
 def test_a_subscribing_device_is_reached_by_publishing(talk: Any, served: EmbeddedBroker) -> None:
@@ -98,12 +98,12 @@ def test_a_subscribing_device_is_reached_by_publishing(talk: Any, served: Embedd
 def test_device_reconnects(talk: Any, served: EmbeddedBroker) -> None:
     with talk(Quirk.VANISH) as it:
         it.ask("tools/call", name="self.test.echo", arguments={"text": "x"})
-        until(lambda: it.device.tally.connections == 2 and it.device.connected)
+        until(lambda: it.device.counters.connections == 2 and it.device.connected)
         it.ask("initialize", 9)
         assert it.reply()["id"] == 9
         assert it.device.firmware.runs == []
         served.broker.end_connection("sim")
-        until(lambda: it.device.tally.connections == 3 and it.device.connected)
+        until(lambda: it.device.counters.connections == 3 and it.device.connected)
 
 
 def test_device_on_foreign_topic_is_disconnected(talk: Any, served: EmbeddedBroker) -> None:
