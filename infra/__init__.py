@@ -1,1 +1,1 @@
-"""What surrounds the functions."""
+"""The command line, one machine's services, the research agent's client, and deployment."""

@@ -1,6 +1,6 @@
-"""The public conformance suite and the public Inspector against the MCP door, through the gateway's events.
+"""The public conformance suite and the public Inspector against the MCP endpoint, through the gateway's events.
 
-Both come from npm, pinned in package-lock.json beside this file, with the Node that they need.
+Both come from npm, pinned in package-lock.json next to this file, with the Node that they need.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def main() -> int:
     """Run the suite for each revision, then the Inspector; 0 if nothing failed but what is listed."""
     _install()
     os.environ["KHO_LOG_FILE"] = str(TOOLS / "kho.log")
-    from tests.conformance.server import serving  # logs as it is told when it is imported
+    from tests.conformance.server import serving  # its import configures the log
 
     with serving() as address:
         failed = [revision for revision in REVISIONS if _run_suite(f"{address}/mcp", revision)]

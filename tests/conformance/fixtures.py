@@ -1,4 +1,4 @@
-"""What the public conformance suite asks a server for, laid over Kho's own MCP server; no part of Kho."""
+"""Fixtures that the public conformance suite requires, added to Kho's own MCP server; not part of Kho."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ RESEARCH_AGENT: Final = str(Path(sys.executable).with_name("research-agent"))
 
 
 def run(node: Path, modules: Path) -> None:
-    """List and call at each door; a failure raises."""
+    """List and call at each endpoint; a failure raises."""
 
     def asking(*target: str) -> Ask:
         def ask(method: str, *arguments: str) -> Any:

@@ -1,4 +1,4 @@
-"""Kho on this machine as `kho serve` serves it, but for the suite's fixtures behind the MCP door."""
+"""Kho as `kho serve` runs it, with the suite's fixtures behind the MCP endpoint."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class WithFixtures(Functions):
-    """The template's functions, of which the MCP door has the fixtures too."""
+    """The template's functions; the MCP endpoint has the fixtures too."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)

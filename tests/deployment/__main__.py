@@ -46,7 +46,7 @@ def _deploy(template: Path, url: str) -> None:
 
 
 def _missing(url: str) -> list[str]:
-    """What of the template is not there."""
+    """Return the resources of the template that are missing."""
     template = load()
     pages = client("lambda", url).get_paginator("list_functions").paginate()
     there = {
@@ -70,7 +70,7 @@ def _missing(url: str) -> list[str]:
 
 
 def _calls(url: str, api: str) -> list[str]:
-    """What does not answer as it should, through the gateway, with a key that `kho keys` has made in the stack."""
+    """Call through the gateway with a key that `kho keys` made in the stack. Return the wrong answers."""
     kho = str(Path(sys.executable).with_name("kho"))
     made = subprocess.run(
         [kho, "keys", "create", "--stack", STACK, "--tenant", "acme", "--role", "admin", "--json"],

@@ -29,7 +29,7 @@ _START_SECONDS: Final = 60
 
 @contextmanager
 def running_emulator(folder: Path) -> Iterator[str]:
-    """The emulator's address, while it runs."""
+    """Run the emulator. Yield its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -50,7 +50,7 @@ def running_emulator(folder: Path) -> Iterator[str]:
 
 
 def without_what_it_lacks(template: Path) -> tuple[Path, list[str]]:
-    """The built template without what the emulator does not have, and what that was."""
+    """Return the built template without types that the emulator lacks, and those types."""
     document: dict[str, Any] = yaml.load(template.read_text(encoding="utf-8"), TemplateLoader)
     resources, outputs = document["Resources"], document["Outputs"]
     missing = {name for name, each in resources.items() if each["Type"] in NOT_EMULATED}
@@ -90,7 +90,7 @@ def add_routes(url: str) -> str:
 
 
 def client(service: Any, url: str) -> Any:
-    """A client of the emulator's."""
+    """Create a client of the emulator."""
     made: Any = boto3.client
     return made(service, endpoint_url=url, region_name=REGION, aws_access_key_id="test", aws_secret_access_key="test")
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MB: Final = 1_000_000
 LARGEST: Final = 250 * MB
-"""What Lambda takes, unzipped, layers included."""
+"""Lambda's limit, unzipped, layers included."""
 LARGEST_OF_MEMORY: Final = 40 * MB
 
 
@@ -35,12 +35,12 @@ class Size:
 
     @property
     def total(self) -> int:
-        """What counts against Lambda's limit."""
+        """The size that counts against Lambda's limit."""
         return self.code + self.layers
 
     @property
     def limit(self) -> int:
-        """What it is to stay under."""
+        """The limit that the project sets itself."""
         return LARGEST_OF_MEMORY if self.function.name.startswith("memory_server-") else LARGEST
 
 

@@ -18,7 +18,7 @@ TARGET: Final = Path(sys.prefix) / "share" / "deployment"
 
 
 def tool(name: str) -> Path:
-    """Where the tool's commands are, fetched if need be."""
+    """Install the tool if necessary. Return the folder of its commands."""
     lock, folder = HERE / f"{name}.lock", TARGET / name
     python = python313()
     wanted = f"{python} {hashlib.sha256(lock.read_bytes()).hexdigest()}"
@@ -33,7 +33,7 @@ def tool(name: str) -> Path:
 
 
 def python313() -> str:
-    """The functions' own Python: building and the emulator take no other."""
+    """Return the functions' own Python: building and the emulator accept only that one."""
     found = functions_python()
     if found is None:
         sys.exit("Building takes Python 3.13, as 'python3.13' on the path.")
@@ -41,7 +41,7 @@ def python313() -> str:
 
 
 def command_environment(**more: str) -> dict[str, str]:
-    """An environment in which commands find Python 3.13, no account, and loopback without a proxy."""
+    """Return an environment with Python 3.13, without an account, and with loopback outside any proxy."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTHONPATH"))}
     nowhere = {
         "AWS_ACCESS_KEY_ID": "test",

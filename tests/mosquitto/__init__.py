@@ -1,1 +1,1 @@
-"""Debian's mosquitto beside the embedded broker: the same tests, and the same words between backend and device."""
+"""Debian's mosquitto compared with the embedded broker: the same tests, the same dialogue of backend and device."""

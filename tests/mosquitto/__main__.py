@@ -24,7 +24,7 @@ def main() -> int:
 
 
 def _fetch() -> None:
-    """Unpack the packages beside what is installed here; nothing is installed on the machine, and no root needed."""
+    """Unpack the packages into `.venv`: nothing is installed on the machine, and root is not needed."""
     if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
         raise SystemExit("mosquitto is not installed, and there is no apt-get to fetch it with.")
     FETCHED.mkdir(parents=True, exist_ok=True)

@@ -28,7 +28,7 @@ pattern read devices/%c/down
 
 
 def find() -> Path | None:
-    """Where mosquitto is: fetched for these tests, or installed."""
+    """Return the path of mosquitto: fetched for these tests, or installed."""
     fetched = FETCHED / "usr" / "sbin" / "mosquitto"
     installed = shutil.which("mosquitto", path=f"{os.environ.get('PATH', '')}{os.pathsep}/usr/sbin")
     return fetched if fetched.exists() else Path(installed) if installed else None
@@ -42,7 +42,7 @@ def environment() -> dict[str, str]:
 
 @contextmanager
 def running_mosquitto(folder: Path) -> Iterator[int]:
-    """The port that it listens on."""
+    """Run mosquitto. Yield its port."""
     found = find()
     assert found, "run this with 'make mosquitto', which fetches it"
     with socket.create_server(("127.0.0.1", 0)) as taken:

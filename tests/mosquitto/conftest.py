@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session", autouse=True)
 def store() -> Iterator[str]:
-    """The store's address; functions called in this process use it."""
+    """Run the store that functions in this process use. Yield its address."""
     with running_store() as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """Where mosquitto listens."""
+    """Run mosquitto. Yield its port."""
     with running_mosquitto(tmp_path_factory.mktemp("mosquitto")) as listening:
         yield listening

@@ -11,7 +11,7 @@ from tests.integration.local.broker.test_mqtt import *  # noqa: F403 - each of t
 
 @dataclass(frozen=True, slots=True)
 class Mosquitto:
-    """Where it listens."""
+    """Return the broker's port."""
 
     port: int
 

@@ -1,4 +1,4 @@
-"""What backend and device say to each other over mosquitto, by publishing alone, is what they say here."""
+"""The dialogue of backend and device over mosquitto, with publishing alone, equals that over the embedded broker."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 INBOX = [rule for rule in load().rules if rule.function == "workers-device_inbox"]
-"""mosquitto tells of nobody's coming and going; so that both hear the same, neither is listened to."""
+"""mosquitto has no lifecycle events; to compare like with like, those of either broker are ignored."""
 CHANGED = {"newState": "idle", "oldState": "connecting"}
 
 
 @pytest.fixture
 def audio(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """An audio server, without which a device that said hello says no more for a while."""
+    """Configure an audio server, without which a device pauses after its hello."""
     monkeypatch.setenv("KHO_AUDIO_SERVER", "audio.example")
     monkeypatch.setattr(device_inbox, "_MIN_HELLO_INTERVAL_SECONDS", -1.0)  # each hello begins a session
     reset_settings()

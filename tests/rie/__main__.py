@@ -25,7 +25,7 @@ def main(names: list[str]) -> int:
     functions = deployed_functions()
     fetched = installed()
     os.environ["KHO_LOG_FILE"] = str(TARGET / "preparing.log")
-    from tests.rie.environment import running_environment  # logs as it is told when it is imported
+    from tests.rie.environment import running_environment  # its import configures the log
 
     failed: list[str] = []
     printing = threading.Lock()
@@ -52,7 +52,7 @@ def main(names: list[str]) -> int:
 
 
 def unexpected(function: DeployedFunction, answer: bytes) -> str:
-    """What is wrong with the answer to a function's event, if anything."""
+    """Return what is wrong with the answer to a function's event, or an empty string."""
     if crashed(answer):
         return f"crashed: {answer[:500]!r}"
     said: Any = json.loads(answer)
@@ -70,7 +70,7 @@ def unexpected(function: DeployedFunction, answer: bytes) -> str:
 
 
 def revealed(function: DeployedFunction, log: str) -> str:
-    """What the function has logged of what its event says, if anything: sentences, keys and passwords."""
+    """Return what the function logged of its event's sentences, keys and passwords, or an empty string."""
     sent: Any = json.loads(event(function.name))
     texts = [text for text in _texts(json.loads(sent.get("body", "null"))) if " " in text]
     found = [text for text in [*texts, KEY, PASSWORD] if text in log]
@@ -85,7 +85,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _is_error(body: Any) -> bool:
-    """Whether a body of status 200 tells of an error, in JSON-RPC's words or MCP's."""
+    """Return True if a body of status 200 has an error of JSON-RPC or MCP."""
     return "error" in body or body.get("result", {}).get("isError", False)
 
 

@@ -70,28 +70,28 @@ class Instance:
         self._http = urllib3.PoolManager(retries=False)
 
     def invoke(self, payload: bytes) -> bytes:
-        """What the function answers to an event; its first call starts it."""
+        """Send an event. Return the function's answer; the first call starts it."""
         answer = self._http.request("POST", f"http://{self._address}{_INVOKED}", body=payload, timeout=60)
         return answer.data
 
     @property
     def log(self) -> str:
-        """What the emulator and the function have written."""
+        """The output of the emulator and the function."""
         return Path(self._log.name).read_text(encoding="utf-8", errors="replace")
 
     def init_ms(self) -> float:
-        """How long the runtime took from its start to its first question for an event."""
+        """Return the time from the runtime's start to its first request for an event."""
         return float(_INIT.findall(self.log)[0])
 
     def processor_ms(self) -> float:
-        """How long the processor has worked for the runtime since its start."""
+        """Return the runtime's CPU time since its start."""
         threads = Path(f"/proc/{self._process.pid}/task").glob("*/children")
         (pid,) = " ".join(each.read_text() for each in threads).split()
         tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
         return sum(int(each.read_text().split()[0]) for each in tasks) / 1e6
 
     def calls_ms(self) -> list[float]:
-        """How long each call took, from the event to the answer."""
+        """Return the duration of each call, from the event to the answer."""
         return [float(found) for found in _CALL.findall(self.log)]
 
     def close(self) -> None:
@@ -138,7 +138,7 @@ class Lambda:
         self._environment["AWS_ENDPOINT_URL_LAMBDA"] = url
 
     def invoke(self, name: str, payload: bytes) -> tuple[bytes, Instance]:
-        """What the function answers, and the instance that made it."""
+        """Invoke a function. Return its answer and the instance that made it."""
         with self._changing:
             instance = self._idle[name].pop() if self._idle[name] else None
         if instance is None:
@@ -151,7 +151,7 @@ class Lambda:
         return answer, instance
 
     def logs(self) -> str:
-        """What every function has written."""
+        """Return the output of every function."""
         return "\n".join(instance.log for instance in self._all)
 
     def close(self, name: str = "") -> None:
@@ -200,7 +200,7 @@ def service(functions: Lambda, prefix: str) -> Iterator[str]:
 
 
 def crashed(answer: bytes) -> bool:
-    """Whether this is what the runtime says in a function's place."""
+    """Return True if the answer is the runtime's, not the function's."""
     try:
         said = json.loads(answer)
     except ValueError:

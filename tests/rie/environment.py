@@ -1,4 +1,4 @@
-"""What functions find around them: the local stores, with what the events of `tests/events` speak of."""
+"""The functions' environment: the local stores, with the data that the events of `tests/events` name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the template says of each function's surroundings."""
+"""Each function's settings in the template."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class DeployedFunction:
     memory_mb: int
     timeout: float
     trigger: str
-    """What causes it: HTTP, a stream, a rule, or the gateway that asks who is calling."""
+    """The trigger: HTTP, a stream, a rule, or the gateway's authorization."""
 
 
 def deployed_functions() -> list[DeployedFunction]:
@@ -44,7 +44,7 @@ def deployed_functions() -> list[DeployedFunction]:
                 name=name,
                 logical=logical,
                 handler=properties["Handler"],
-                # A function's own layers come after everyone's.
+                # A function's own layers come after the common ones.
                 layers=tuple(layer["Ref"] for layer in [*usual["Layers"], *properties.get("Layers", [])]),
                 memory_mb=properties.get("MemorySize", usual["MemorySize"]),
                 timeout=template.functions[name].timeout,

@@ -1,4 +1,4 @@
-"""What running functions as Lambda does takes, fetched once: the emulator, the runtime, and the layers.
+"""The installation for running functions as Lambda does, fetched once: emulator, runtime and layers.
 
 The layers are those that are deployed, for this machine's Python and processor. Each function finds its own alone, so
 what a layer lacks is missed here as it would be there.
@@ -30,7 +30,7 @@ _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]*")
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """Where everything lies."""
+    """The installed paths."""
 
     python: Path
     emulator: Path
@@ -38,7 +38,7 @@ class Installed:
     """The functions' code, without bytecode, as it is deployed."""
 
     def layer(self, name: str) -> Path:
-        """A layer's packages, by its logical name in the template."""
+        """Return a layer's packages, by its logical name in the template."""
         return TARGET / "layers" / name
 
 
@@ -66,7 +66,7 @@ def peers() -> Path:
 
 
 def version(python: Path) -> str:
-    """A Python's version, or nothing where it does not run."""
+    """Return a Python's version, or an empty string if it does not run."""
     asked = [str(python), "-c", "import platform; print(platform.python_version())"]
     return subprocess.run(asked, check=False, capture_output=True, text=True).stdout.strip()
 
@@ -100,7 +100,7 @@ def _fetch(base: Path) -> None:
 
 
 def _for_this_python(lock: Path) -> str:
-    """A layer's packages in the versions that are tested; on the functions' own Python, they are the layer's."""
+    """Install a layer's packages in the tested versions; on the functions' own Python, they are the layer's."""
     wanted = set(re.findall(r"^([a-z0-9][a-z0-9._-]*)==", lock.read_text(encoding="utf-8"), re.MULTILINE))
     blocks = _BLOCK.split((ROOT / "requirements.lock").read_text(encoding="utf-8"))
     return "".join(block for block in blocks if (found := _NAME.match(block)) and found[0] in wanted)

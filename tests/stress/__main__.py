@@ -24,7 +24,7 @@ END: Final = "<!-- /table -->"
 
 @dataclass
 class Row:
-    """What all cases of one test function did."""
+    """The outcomes of all cases of one test function."""
 
     promise: str
     loads: list[str] = field(default_factory=list)

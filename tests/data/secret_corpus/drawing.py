@@ -45,7 +45,7 @@ def digits(length: int) -> str:
 
 
 def card(prefix: str, length: int, gap: str = "") -> str:
-    """A number with the check digit that it needs, in groups of four."""
+    """Return a number with its check digit, in groups of four."""
     number = prefix + digits(length - len(prefix) - 1)
     total = sum(
         int(digit) if place % 2 else sum(divmod(int(digit) * 2, 10)) for place, digit in enumerate(reversed(number))

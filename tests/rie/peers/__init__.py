@@ -1,1 +1,1 @@
-"""One memory method as others would write it, to measure ours beside: the same two writes to the same table."""
+"""One memory method as other projects would write it, for comparison: the same two writes to the same table."""

@@ -12,7 +12,7 @@ client: Any = boto3.client("dynamodb")
 
 
 def append(tenant_id: str, conversation_id: str, role: str, content: str) -> None:
-    """Number the message, and store it."""
+    """Assign the message's number and store it."""
     table = os.environ["KHO_MEMORY_TABLE"]
     header = {"pk": {"S": f"{tenant_id}#conversation#{conversation_id}"}, "sk": {"S": "conversation"}}
     numbered = client.update_item(
