@@ -1,4 +1,4 @@
-"""Searching the web behind one small interface; DuckDuckGo, by `ddgs`."""
+"""Web search behind one interface; DuckDuckGo through `ddgs`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from shared.rpc.errors import ToolFailed
 from shared.telemetry import logger
 
 BUDGET_SECONDS: Final = 8
-"""The whole of a search, from the connection to the last byte of the page."""
+"""Limit of a whole search, from the connection to the last byte of the page."""
 _REFUSALS: Final = (202, 403, 429)
-"""202 comes with a challenge, for those whom DuckDuckGo takes for robots."""
+"""DuckDuckGo sends 202 with a challenge to clients that it takes for robots."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebResult:
-    """One page that was found."""
+    """A found web page."""
 
     title: str
     content: str
@@ -27,62 +27,62 @@ class WebResult:
 
 
 class WebSearch(Protocol):
-    """Finds pages on the web."""
+    """A web search engine."""
 
     def search(self, query: str, count: int, *, seconds: float = math.inf) -> list[WebResult]:
-        """Return at most `count` pages, best first, or raise `ToolFailed`, within `seconds`."""
+        """Return at most `count` pages within `seconds`, best first, or raise `ToolFailed`."""
 
 
 class DuckDuckGo:
-    """DuckDuckGo's search, which takes at most `longest` seconds."""
+    """DuckDuckGo's search with a limit of `max_seconds`."""
 
-    def __init__(self, proxy: str = "", ca_file: str = "", *, longest: float = BUDGET_SECONDS) -> None:
-        self._longest = longest
+    def __init__(self, proxy: str = "", ca_file: str = "", *, max_seconds: float = BUDGET_SECONDS) -> None:
+        self._max_seconds = max_seconds
         self._proxy = proxy or None
         self._verify: bool | str = ca_file or True
 
     def search(self, query: str, count: int, *, seconds: float = math.inf) -> list[WebResult]:
-        """Return at most `count` pages, best first, or raise `ToolFailed`, within `seconds`."""
-        page = self._page(query, max(1, round(min(self._longest, seconds))))
+        """Return at most `count` pages within `seconds`, best first, or raise `ToolFailed`."""
+        page = self._page(query, max(1, round(min(self._max_seconds, seconds))))
         if _is_challenge(page):
-            raise _failed("DuckDuckGo asks to prove that a person is searching.")
+            raise _failed("DuckDuckGo requires a proof that a person is searching.")
         results = _results(page)
         if not results and not page.find_class("no-results"):
-            raise _failed("DuckDuckGo answered with a page that holds no search results.")
+            raise _failed("DuckDuckGo returned a page without search results.")
         return results[:count]
 
     def _page(self, query: str, seconds: int) -> Any:
-        """The page of results, as a tree of elements."""
+        """Fetch the page of results as an element tree."""
         from ddgs.engines.duckduckgo import Duckduckgo
         from ddgs.exceptions import DDGSException, TimeoutException
         from lxml import etree, html  # type: ignore[import-untyped]
         from primp import PrimpError
 
         try:
-            # The library reads pages too, but loses results without a text, decodes links
-            # until they lead elsewhere, and takes a refusal for nothing found.
+            # The library parses pages too. But it drops results without a text, decodes links until they point
+            # elsewhere, and treats a refusal as an empty result.
             engine = Duckduckgo(proxy=self._proxy, timeout=seconds, verify=self._verify)
-            asked = engine.build_payload(query, region="wt-wt", safesearch="moderate", timelimit=None)
-            response = engine.http_client.request(engine.search_method, engine.search_url, data=asked)
+            payload = engine.build_payload(query, region="wt-wt", safesearch="moderate", timelimit=None)
+            response = engine.http_client.request(engine.search_method, engine.search_url, data=payload)
         except TimeoutException:
             raise _failed(f"DuckDuckGo did not answer within {seconds} s.") from None
         except DDGSException as error:
             raise _failed("The connection to DuckDuckGo failed.", reason=str(error)) from None
         except PrimpError as error:
-            raise _failed("The settings of the search's proxy cannot be used.", reason=str(error)) from None
+            raise _failed("The proxy settings of the search cannot be used.", reason=str(error)) from None
         if response.status_code != 200:
-            did = "refuses to search for us now" if response.status_code in _REFUSALS else "is failing"
-            raise _failed(f"DuckDuckGo {did} (HTTP {response.status_code}).")
+            problem = "refuses to search for us now" if response.status_code in _REFUSALS else "is failing"
+            raise _failed(f"DuckDuckGo {problem} (HTTP {response.status_code}).")
         try:
             return html.document_fromstring(response.content, parser=html.HTMLParser(encoding="utf-8"))
         except etree.LxmlError:
-            raise _failed("DuckDuckGo answered with an empty page.") from None
+            raise _failed("DuckDuckGo returned an empty page.") from None
 
 
 def web_search() -> WebSearch:
-    """The search that the settings ask for."""
+    """Return the configured web search."""
     settings = config()
-    return DuckDuckGo(settings.search_proxy, settings.search_ca, longest=BUDGET_SECONDS)
+    return DuckDuckGo(settings.search_proxy, settings.search_ca, max_seconds=BUDGET_SECONDS)
 
 
 def _failed(message: str, *, reason: str = "") -> ToolFailed:
@@ -99,14 +99,14 @@ def _is_challenge(page: Any) -> bool:
 
 
 def _results(page: Any) -> list[WebResult]:
-    """What the page lists, without advertisements."""
-    found = []
+    """Return the results on the page, without advertisements."""
+    results = []
     for result in page.find_class("result"):
         titles, contents = result.find_class("result__a"), result.find_class("result__snippet")
         link = _target(titles[0].get("href", "")) if titles else ""
         if link:
-            found.append(WebResult(_text(titles[0]), _text(contents[0]) if contents else "", link))
-    return found
+            results.append(WebResult(_text(titles[0]), _text(contents[0]) if contents else "", link))
+    return results
 
 
 def _text(element: Any) -> str:
@@ -114,7 +114,7 @@ def _text(element: Any) -> str:
 
 
 def _target(href: str) -> str:
-    """Where a result leads, out of DuckDuckGo's own redirection; nowhere for an advertisement."""
+    """Return the target of a result behind DuckDuckGo's redirection, or '' for an advertisement."""
     try:
         url = urlsplit(urljoin("https://duckduckgo.com/", href))
         if url.hostname == "duckduckgo.com" and url.path == "/l/":

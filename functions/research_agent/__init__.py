@@ -1,4 +1,4 @@
-"""research-agent: a knowledge base of documents (seed 004)."""
+"""research-agent: a knowledge base of documents."""
 
 from __future__ import annotations
 
@@ -64,25 +64,25 @@ PROMPTS: Final = [{"name": each.name, "description": each.description} for each 
 
 
 def knowledge_table() -> Table:
-    """Where everything of the knowledge base is kept."""
+    """Return the table of the knowledge base."""
     return Table(config().knowledge_table)
 
 
 def collections(caller: Caller) -> CollectionStore:
-    """The collections of the caller's tenant."""
+    """Return the collections of the caller's tenant."""
     return CollectionStore(knowledge_table(), caller.tenant_id)
 
 
 def documents(caller: Caller, collection: Collection) -> CollectionDocuments:
-    """The documents of one of the caller's collections."""
+    """Return the documents of one of the caller's collections."""
     return CollectionDocuments(knowledge_table(), caller.tenant_id, collection, knowledge_index())
 
 
 def projects(caller: Caller) -> ProjectStore:
-    """The projects of the caller's tenant."""
+    """Return the projects of the caller's tenant."""
     return ProjectStore(knowledge_table(), caller.tenant_id)
 
 
 def jobs(caller: Caller) -> IngestionJobs:
-    """The ingestions of the caller's tenant."""
+    """Return the ingestion jobs of the caller's tenant."""
     return IngestionJobs(knowledge_table(), caller.tenant_id)

@@ -1,4 +1,4 @@
-"""research-agent/augment_knowledge: add a text of one's own, such as research from elsewhere, to a collection."""
+"""research-agent/augment_knowledge: add a text, such as research from elsewhere, to a collection."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from shared.rpc.mcp_catalog import McpTool
 
 
 class AugmentKnowledge(Params):
-    """A text in Markdown, where it comes from, and the collection that it goes into."""
+    """A text in Markdown, its source, and the target collection."""
 
     content: Annotated[str, Field(json_schema_extra=NOT_BLANK | {"maxLength": MAX_TEXT_BYTES})]
     source: Annotated[Path, Field(description="An identifier or URL; the same source replaces what was there.")]
@@ -49,7 +49,7 @@ class AugmentKnowledge(Params):
     ),
 )
 def handler(params: AugmentKnowledge, caller: Caller) -> IngestionResult:
-    """Bring the text in under its source."""
+    """Store the text under its source."""
     collection = collections(caller).require(params.collection, current_space())
     if not params.content.strip():
         raise unreadable(params.source, "holds no text")
@@ -58,11 +58,11 @@ def handler(params: AugmentKnowledge, caller: Caller) -> IngestionResult:
         raise document_too_large(params.source, MAX_TEXT_BYTES)
     digest = hashlib.sha256(content).hexdigest()
     new = NewKnowledgeDocument(params.source, params.content, hash=digest, title=params.title, origin="text")
-    held = documents(caller, collection)
-    if is_long(held, [new]):
+    stored = documents(caller, collection)
+    if is_long(stored, [new]):
         return job_accepted(jobs(caller).start(collection, [new], []), collection)
-    ingestion = DocumentIngestion(held)
+    ingestion = DocumentIngestion(stored)
     ingestion.add(new)
     require_ingested(ingestion.tally)
-    collections(caller).require_still(collection)
+    collections(caller).require_unchanged(collection)
     return ingestion_result(ingestion.tally, collection)

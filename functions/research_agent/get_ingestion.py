@@ -1,4 +1,4 @@
-"""research-agent/get_ingestion: how far a long ingestion is, and what failed."""
+"""research-agent/get_ingestion: report the progress of a long ingestion, and its failures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shared.rpc.mcp_catalog import McpTool
 
 
 class GetIngestion(Params):
-    """Which ingestion."""
+    """The id of the ingestion job."""
 
     job_id: Annotated[str, Field(min_length=1, max_length=64)]
 
@@ -31,12 +31,12 @@ class GetIngestion(Params):
     tool=McpTool(
         "Get an ingestion's progress",
         "reads",
-        "Tell how far a long ingestion is, and which documents failed and why.",
+        "Report the progress of a long ingestion, and which documents failed and why.",
         text=render_progress,
     ),
 )
 def handler(params: GetIngestion, caller: Caller) -> IngestionProgress:
-    """Look up a job."""
+    """Return the progress of a job."""
     job = jobs(caller).require(params.job_id)
     tally = job.tally
     return IngestionProgress(

@@ -11,7 +11,7 @@ from api.deployment import EMBEDDING_MODEL, SEARCH_INDEX, lambda_function, table
 from api.handler import Caller, Params, method
 from research_agent import collections, documents, jobs
 from shared.knowledge import file_source
-from shared.knowledge.errors import document_ambiguous, document_missing, no_reading_here
+from shared.knowledge.errors import document_ambiguous, document_missing, file_reading_disabled
 from shared.knowledge.folder_sync import missing_paths
 from shared.knowledge.ingest_response import IngestionResult, ingestion_result, job_accepted, require_ingested
 from shared.knowledge.ingestion import DocumentIngestion, is_long
@@ -21,11 +21,11 @@ from shared.knowledge.space import current_space
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, TooLarge, Unavailable
 from shared.rpc.mcp_catalog import McpTool
 
-_REMOVED_AT_ONCE: Final = 100
+_MAX_IMMEDIATE_REMOVALS: Final = 100
 
 
 class SentDocument(Params):
-    """One document; `hash` stands for the file it was read from, `title` for what it is called."""
+    """A document. `hash` identifies the file it was read from."""
 
     path: Path
     content: Annotated[str, Field(json_schema_extra={"maxLength": MAX_TEXT_BYTES})]
@@ -34,18 +34,18 @@ class SentDocument(Params):
 
 
 class IngestDocuments(Params):
-    """What to bring in, and where: a path that the server may read, or documents that are sent."""
+    """What to ingest: a path that the server may read, or the documents themselves."""
 
     path: Annotated[
         str | None,
         Field(min_length=1, max_length=4096, description="A file or folder, where the server may read it."),
     ] = None
     collection: Name
-    recursive: Annotated[bool, Field(description="Whether folders inside the folder are read too.")] = False
+    recursive: Annotated[bool, Field(description="Also read folders inside the folder.")] = False
     documents: Annotated[list[SentDocument] | None, Field(max_length=1000)] = None
-    remove: Annotated[list[Path] | None, Field(max_length=1000, description="Paths to take out.")] = None
+    remove: Annotated[list[Path] | None, Field(max_length=1000, description="Paths of documents to remove.")] = None
     tree: Annotated[
-        str, Field(max_length=64, description="What names the folder tree that the documents were read from.")
+        str, Field(max_length=64, description="Identifies the folder tree that the documents were read from.")
     ] = ""
 
 
@@ -67,46 +67,46 @@ class IngestDocuments(Params):
         "Ingest documents",
         "sets",
         "Add documents or folders to a collection: Markdown, plain text, HTML, PDF, source code. Unchanged ones cost "
-        "nothing, changed ones are replaced. A long ingestion answers a job_id; get_ingestion tells how far it is.",
+        "nothing, changed ones are replaced. A long ingestion returns a job_id; get_ingestion reports its progress.",
         text=render_ingestion_result,
     ),
 )
 def handler(params: IngestDocuments, caller: Caller) -> IngestionResult:
-    """Bring documents in: at once, or by a worker where it takes long."""
+    """Ingest documents, or start a job if it takes long."""
     collection = collections(caller).require(params.collection, current_space())
-    held = documents(caller, collection)
+    stored = documents(caller, collection)
     if params.path is not None:
         if params.documents is not None or params.remove is not None or params.tree:
             raise document_ambiguous()
         reader = file_source.file_reader()
         if reader is None:
-            raise no_reading_here()
-        findings = reader.find(params.path, recursive=params.recursive)
-        if findings.is_folder:
+            raise file_reading_disabled()
+        listing = reader.find(params.path, recursive=params.recursive)
+        if listing.is_folder:
             return job_accepted(
                 jobs(caller).start_reading(collection, params.path, recursive=params.recursive), collection
             )
-        sent = [file if isinstance(file, DocumentFailure) else file.document() for file in findings.files()]
-        removed = missing_paths(held.stored(), findings) if findings.absent else []
-        if findings.absent and not removed:
-            raise findings.absent
+        new = [file if isinstance(file, DocumentFailure) else file.document() for file in listing.files()]
+        removed = missing_paths(stored.stored(), listing) if listing.absent else []
+        if listing.absent and not removed:
+            raise listing.absent
     elif params.documents is None and params.remove is None:
         raise document_missing()
     else:
-        sent = [_new(each, params.tree) for each in params.documents or []]
+        new = [_new_document(each, params.tree) for each in params.documents or []]
         removed = params.remove or []
-    read = [each for each in sent if isinstance(each, NewKnowledgeDocument)]
-    if is_long(held, read) or len(removed) > _REMOVED_AT_ONCE:
+    read = [each for each in new if isinstance(each, NewKnowledgeDocument)]
+    if is_long(stored, read) or len(removed) > _MAX_IMMEDIATE_REMOVALS:
         return job_accepted(jobs(caller).start(collection, read, removed), collection)
-    ingestion = DocumentIngestion(held)
-    ingestion.add_all(sent)
+    ingestion = DocumentIngestion(stored)
+    ingestion.add_all(new)
     ingestion.remove(removed)
-    collections(caller).require_still(collection)
+    collections(caller).require_unchanged(collection)
     if params.path is not None:
         require_ingested(ingestion.tally)
     return ingestion_result(ingestion.tally, collection)
 
 
-def _new(sent: SentDocument, tree: str) -> NewKnowledgeDocument:
+def _new_document(sent: SentDocument, tree: str) -> NewKnowledgeDocument:
     digest = sent.hash or hashlib.sha256(sent.content.encode("utf-8")).hexdigest()
     return NewKnowledgeDocument(sent.path, sent.content, hash=digest, title=sent.title, tree=tree)

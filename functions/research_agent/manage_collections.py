@@ -23,13 +23,13 @@ from shared.rpc.mcp_catalog import McpTool
 
 
 class ManageCollections(Params):
-    """What to do, with which collection; lists are paged."""
+    """An action on a collection. Lists are paged."""
 
     action: Annotated[CollectionAction, Field(examples=["list"])]
-    collection_name: Annotated[Name | None, Field(description="Needed but for 'list'.", examples=["notes"])] = None
+    collection_name: Annotated[Name | None, Field(description="Required except for 'list'.", examples=["notes"])] = None
     collection_type: Annotated[
         CollectionType | None,
-        Field(description="For 'create'; without it, project-specific where a project is named, else fundamental."),
+        Field(description="For 'create'. Default: project-specific if a project is named, else fundamental."),
     ] = None
     project_name: Annotated[Name | None, Field(description="For 'create': link the collection to this project.")] = None
     limit: Limit = 100
@@ -50,7 +50,7 @@ class ManageCollections(Params):
     ),
 )
 def handler(params: ManageCollections, caller: Caller) -> CollectionsResult:
-    """Do what `action` says."""
+    """Run the action."""
     if params.action == "list":
         return _list(params, caller)
     if params.collection_name is None:
@@ -70,45 +70,45 @@ def _create(params: ManageCollections, name: str, caller: Caller) -> Collections
     linked = [params.project_name] if params.project_name else []
     for project in linked:
         projects(caller).require(project)
-    kind = params.collection_type or ("project-specific" if linked else "fundamental")
-    collection = collections(caller).create(name, kind, current_space())
+    collection_type = params.collection_type or ("project-specific" if linked else "fundamental")
+    collection = collections(caller).create(name, collection_type, current_space())
     for project in linked:
         projects(caller).link(project, [name])
     info = CollectionInfo(
-        name, kind, 0, 0, collection.space.model, collection.space.dimensions, collection.created_at, linked
+        name, collection_type, 0, 0, collection.space.model, collection.space.dimensions, collection.created_at, linked
     )
-    return CollectionsResult("success", "create", f"Created the {kind} collection '{name}'.", info)
+    return CollectionsResult("success", "create", f"Created the {collection_type} collection '{name}'.", info)
 
 
 def _list(params: ManageCollections, caller: Caller) -> CollectionsResult:
     after = cursors.decode(params.cursor, str)[0] if params.cursor else ""
-    there = [each for each in collections(caller).listed() if each.name > after]
-    shown = [_info(each, caller) for each in there[: params.limit]]
-    more = cursors.encode(shown[-1].name) if len(there) > len(shown) else None
-    said = f"{len(shown)} collection{'' if len(shown) == 1 else 's'}."
-    return CollectionsResult("success", "list", said, collections=shown, next_cursor=more)
+    remaining = [each for each in collections(caller).list_all() if each.name > after]
+    page = [_info(each, caller) for each in remaining[: params.limit]]
+    next_cursor = cursors.encode(page[-1].name) if len(remaining) > len(page) else None
+    message = f"{len(page)} collection{'' if len(page) == 1 else 's'}."
+    return CollectionsResult("success", "list", message, collections=page, next_cursor=next_cursor)
 
 
 def _describe(params: ManageCollections, name: str, caller: Caller) -> CollectionsResult:
     collection = collections(caller).require(name)
-    stored, more = documents(caller, collection).page(params.limit, params.cursor)
+    stored, next_cursor = documents(caller, collection).page(params.limit, params.cursor)
     info = _info(collection, caller)
-    said = f"The collection '{name}' holds {info.documents} documents in {info.chunks} chunks."
-    return CollectionsResult("success", "info", said, info, documents=stored, next_cursor=more)
+    message = f"The collection '{name}' holds {info.documents} documents in {info.chunks} chunks."
+    return CollectionsResult("success", "info", message, info, documents=stored, next_cursor=next_cursor)
 
 
 def _delete(name: str, caller: Caller) -> CollectionsResult:
-    gone = collections(caller).delete(name)
+    deleted = collections(caller).delete(name)
     projects(caller).forget(name)
-    # Where the index does not answer: nobody searches it any more, and the stream's worker deletes what is left.
+    # If the index is unavailable, the stream's worker deletes the passages. The collection is no longer searched.
     with contextlib.suppress(Unavailable):
-        knowledge_index().delete_collection(caller.tenant_id, gone.id)
+        knowledge_index().delete_collection(caller.tenant_id, deleted.id)
     return CollectionsResult("success", "delete", f"Deleted the collection '{name}' and everything in it.")
 
 
 def _info(collection: Collection, caller: Caller) -> CollectionInfo:
     held, chunks = documents(caller, collection).size()
-    linked = [each.name for each in projects(caller).listed() if collection.name in each.collections]
+    linked = [each.name for each in projects(caller).list_all() if collection.name in each.collections]
     space = collection.space
     return CollectionInfo(
         collection.name, collection.type, held, chunks, space.model, space.dimensions, collection.created_at, linked

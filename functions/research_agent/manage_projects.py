@@ -1,4 +1,4 @@
-"""research-agent/manage_projects: projects, and the collections that they are linked to."""
+"""research-agent/manage_projects: manage projects and their linked collections."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from shared.rpc.mcp_catalog import McpTool
 
 
 class ManageProjects(Params):
-    """What to do, with which project and which collections."""
+    """An action on a project."""
 
     action: Annotated[ProjectAction, Field(examples=["list"])]
-    project_name: Annotated[Name | None, Field(description="Needed but for 'list'.", examples=["garden"])] = None
-    collections: Annotated[Names | None, Field(description="Names of collections, parted by commas.")] = None
+    project_name: Annotated[Name | None, Field(description="Required except for 'list'.", examples=["garden"])] = None
+    collections: Annotated[Names | None, Field(description="Collection names, separated by commas.")] = None
 
 
 @lambda_function(table("Knowledge", "GetItem", "PutItem", "Query"))
@@ -41,36 +41,36 @@ class ManageProjects(Params):
     ),
 )
 def handler(params: ManageProjects, caller: Caller) -> ProjectsResult:
-    """Do what `action` says."""
+    """Run the action."""
     if params.action == "list":
-        there = projects(caller).listed()
-        said = f"{len(there)} project{'' if len(there) == 1 else 's'}."
-        return ProjectsResult("success", "list", said, projects=there)
+        existing = projects(caller).list_all()
+        message = f"{len(existing)} project{'' if len(existing) == 1 else 's'}."
+        return ProjectsResult("success", "list", message, projects=existing)
     name = params.project_name
     if name is None:
         raise project_incomplete(params.action, "project_name")
     if params.action == "info":
         return ProjectsResult("success", "info", f"The project '{name}'.", projects(caller).require(name))
     caller.require("writer")
-    chosen = parse_names(params.collections)
+    names = parse_names(params.collections)
     if params.collections is None and params.action in ("link", "unlink"):
         raise project_incomplete(params.action, "collections")
     if params.action != "unlink":
-        for each in chosen:
+        for each in names:
             collections(caller).require(each)
-    return ProjectsResult("success", params.action, *_changed(params.action, name, chosen, caller))
+    return ProjectsResult("success", params.action, *_change(params.action, name, names, caller))
 
 
-def _changed(action: ProjectAction, name: str, chosen: list[str], caller: Caller) -> tuple[str, Project]:
-    kept = projects(caller)
-    listed = ", ".join(chosen) or "nothing"
+def _change(action: ProjectAction, name: str, names: list[str], caller: Caller) -> tuple[str, Project]:
+    store = projects(caller)
+    names_text = ", ".join(names) or "nothing"
     match action:
         case "create":
-            return f"Created the project '{name}', linked to {listed}.", kept.create(name, chosen)
+            return f"Created the project '{name}', linked to {names_text}.", store.create(name, names)
         case "link":
-            return f"Linked the project '{name}' to {listed}.", kept.link(name, chosen)
+            return f"Linked the project '{name}' to {names_text}.", store.link(name, names)
         case "unlink":
-            return f"Unlinked the project '{name}' from {listed}.", kept.unlink(name, chosen)
+            return f"Unlinked the project '{name}' from {names_text}.", store.unlink(name, names)
         case _:
-            searched = listed if chosen else "everything that it is linked to"
-            return f"The project '{name}' searches {searched} by default.", kept.set_defaults(name, chosen)
+            searched = names_text if names else "everything that it is linked to"
+            return f"The project '{name}' searches {searched} by default.", store.set_defaults(name, names)

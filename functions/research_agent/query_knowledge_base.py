@@ -22,20 +22,20 @@ from shared.rpc.method import WHOLE
 
 
 class QueryKnowledgeBase(Params):
-    """What is looked for, and where; without collections, in the project's, or in all."""
+    """A query and the collections to search: the named ones, the project's, or all."""
 
     query: Annotated[
         str,
         Field(
-            description="What you look for, in any language.",
+            description="The question or the words to search for, in any language.",
             examples=["watering plants"],
             json_schema_extra=NOT_BLANK | {"maxLength": MAX_QUERY},
         ),
     ]
-    collections: Annotated[Names | None, Field(description="Names of collections, parted by commas.")] = None
+    collections: Annotated[Names | None, Field(description="Collection names, separated by commas.")] = None
     top_k: Annotated[int, Field(ge=1, le=50), WHOLE] = 10
     document_context: Annotated[
-        str | None, Field(max_length=100_000, description="What you are working on; it changes the ranking.")
+        str | None, Field(max_length=100_000, description="The text you are working on; it influences the ranking.")
     ] = None
     project_name: Annotated[Name | None, Field(description="Search this project's default collections.")] = None
 
@@ -55,31 +55,31 @@ class QueryKnowledgeBase(Params):
     tool=McpTool(
         "Query the knowledge base",
         "reads",
-        "Search the knowledge base by meaning and by words, in any language. Answers passages with their source, "
-        "heading path and relevance, and says how the query could be better.",
+        "Search the knowledge base by meaning and by words, in any language. Returns passages with their source, "
+        "heading path and relevance, and suggests how to improve the query.",
         text=render_query_results,
     ),
 )
 def handler(params: QueryKnowledgeBase, caller: Caller) -> QueryResults:
-    """Search, check each passage against the documents as they are now, and remember the query."""
+    """Search current documents, and store the query in the history."""
     names = parse_names(params.collections)
     if not names and params.project_name:
         names = projects(caller).require(params.project_name).searched
         if not names:
             raise nothing_linked(params.project_name)
     search = SearchService(caller.tenant_id, collections(caller), lambda each: documents(caller, each))
-    found = search.run(params.query, names, params.top_k, params.document_context or "")
+    results = search.run(params.query, names, params.top_k, params.document_context or "")
     history = QueryHistory(knowledge_table(), caller.tenant_id)
-    history.note(params.query, found.collections, len(found.hits), found.refinement.status)
-    results = [
+    history.add(params.query, results.collections, len(results.hits), results.refinement.status)
+    passages = [
         SearchResult(
             hit.passage.text,
-            found.score(hit),
-            found.label(hit),
+            results.score(hit),
+            results.label(hit),
             hit.passage.source,
             " > ".join(hit.passage.heading_path),
             ResultMetadata(hit.passage.title, hit.passage.content_type, hit.passage.ordinal + 1),
         )
-        for hit in found.hits
+        for hit in results.hits
     ]
-    return QueryResults("success", results, found.refinement)
+    return QueryResults("success", passages, results.refinement)

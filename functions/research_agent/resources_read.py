@@ -1,4 +1,4 @@
-"""research-agent/resources/read: collections, their documents, and what was asked, as MCP resources."""
+"""research-agent/resources/read: read collections, their documents and the query history as MCP resources."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAME: TypeAdapter[str] = TypeAdapter(Name)
 
 
 class ReadKnowledgeResource(Params):
-    """Which resource, and which part of it."""
+    """The URI of a resource, and the page to read."""
 
     uri: Annotated[Uri, Field(examples=["knowledge://collections"])]
     limit: Limit = 100
@@ -40,16 +40,16 @@ class ReadKnowledgeResource(Params):
 def handler(params: ReadKnowledgeResource, caller: Caller) -> ResourceContents:
     """Read a resource by its URI."""
     if params.uri == QUERIES_URI:
-        asked, more = QueryHistory(knowledge_table(), caller.tenant_id).page(params.limit, params.cursor)
-        text = compact({"queries": [asdict(each) for each in asked]})
+        queries, next_cursor = QueryHistory(knowledge_table(), caller.tenant_id).page(params.limit, params.cursor)
+        text = compact({"queries": [asdict(each) for each in queries]})
     else:
-        managing = manage_collections.handler.method
-        shown = managing.run(_wanted(params), caller)
-        text, more = managing.as_json(shown), shown.next_cursor
-    return ResourceContents.json(params.uri, text, more)
+        manage = manage_collections.handler.method
+        result = manage.run(_collection_params(params), caller)
+        text, next_cursor = manage.as_json(result), result.next_cursor
+    return ResourceContents.json(params.uri, text, next_cursor)
 
 
-def _wanted(params: ReadKnowledgeResource) -> ManageCollections:
+def _collection_params(params: ReadKnowledgeResource) -> ManageCollections:
     if params.uri == COLLECTIONS_URI:
         return ManageCollections(action="list", limit=params.limit, cursor=params.cursor)
     outside, _, quoted = params.uri.partition(f"{COLLECTIONS_URI}/")

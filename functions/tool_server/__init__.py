@@ -1,4 +1,4 @@
-"""tool-server: tools that a chatbot can call (seed 002)."""
+"""tool-server: tools for chatbots."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from shared.tools import tool
 
 
 class CallServerTool(Params):
-    """Which tool, and what it is given."""
+    """The name of a tool and its arguments."""
 
     name: Annotated[str, Field(min_length=1, max_length=128, examples=["duckduckgo_search"])]
     arguments: Annotated[OpenObject, Field(default_factory=dict)]
@@ -31,7 +31,7 @@ class TextContent:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallResult:
-    """What the tool gave."""
+    """The result of a tool."""
 
     content: list[TextContent]
     structuredContent: dict[str, Any]  # noqa: N815 - MCP's own name
@@ -45,6 +45,6 @@ class ToolCallResult:
     example={"name": "duckduckgo_search", "arguments": {"query": "how to water ferns"}},
 )
 def handler(params: CallServerTool, _caller: Caller) -> ToolCallResult:
-    """Execute a tool."""
+    """Run a tool."""
     outcome = tool(params.name).call(params.arguments)
     return ToolCallResult([TextContent("text", outcome.text)], outcome.data)

@@ -1,4 +1,4 @@
-"""tool-server/tools/list: the tools there are."""
+"""tool-server/tools/list: list the available tools."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tool_server import TOOLS
 
 @dataclass(frozen=True, slots=True)
 class ToolDescription:
-    """One tool, and what it takes."""
+    """A tool and its input schema."""
 
     name: str
     description: str
@@ -20,7 +20,7 @@ class ToolDescription:
 
 @dataclass(frozen=True, slots=True)
 class ToolList:
-    """Every tool."""
+    """The available tools."""
 
     tools: list[ToolDescription]
 

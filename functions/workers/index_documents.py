@@ -1,4 +1,4 @@
-"""Index the documents of agent-data that the index did not take when they were written, and forget deleted ones."""
+"""Index changed documents of agent-data that were not indexed with their write, and remove deleted ones."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _processor = BatchProcessor(event_type=EventType.DynamoDBStreams, raise_on_entir
     ),
 )
 def handler(event: dict[str, Any], context: Any) -> Any:
-    """Index each document that the stream brings; while the index does not answer, it is delivered again."""
+    """Index each document in the stream's records. The stream retries while the index is unavailable."""
     return process_partial_response(event=event, record_handler=_index, processor=_processor, context=context)
 
 

@@ -1,4 +1,4 @@
-"""Let experiences be found as they are, where their writer could not see to it: killed, or the index away."""
+"""Index changed experiences that were not indexed with their write."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _processor = BatchProcessor(event_type=EventType.DynamoDBStreams, raise_on_entir
     ),
 )
 def handler(event: dict[str, Any], context: Any) -> Any:
-    """Index each experience that the stream says has changed; while the index is away, it is delivered again."""
+    """Index each experience in the stream's records. The stream retries while the index is unavailable."""
     return process_partial_response(event=event, record_handler=_index, processor=_processor, context=context)
 
 

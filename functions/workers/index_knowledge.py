@@ -1,7 +1,7 @@
-"""Let the index follow collections: what it did not take when it was written, and what lay in those that are gone.
+"""Index documents that were not indexed with their write, and purge deleted collections.
 
-A purge item comes with each deletion of a collection. Its coming deletes what is there; its going, by its time to live,
-deletes what a writer that was still under way has put there since.
+Deleting a collection writes a purge item. Its insertion deletes what the collection held. Its removal by DynamoDB's
+TTL deletes what a late writer has added since.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _processor = BatchProcessor(event_type=EventType.DynamoDBStreams, raise_on_entir
     ),
 )
 def handler(event: dict[str, Any], context: Any) -> Any:
-    """Index and purge what the stream brings; while the index does not answer, it is delivered again."""
+    """Process the stream's work items. The stream retries while the index is unavailable."""
     return process_partial_response(event=event, record_handler=_apply_record, processor=_processor, context=context)
 
 
@@ -70,10 +70,10 @@ def _purge(tenant_id: str, collection_id: str) -> None:
 
 def _index(tenant_id: str, pk: str, sk: str) -> None:
     table = Table(config().knowledge_table)
-    waiting = table.get(pk, sk)
-    if waiting is None:
+    work_item = table.get(pk, sk)
+    if work_item is None:
         return
-    collection = CollectionStore(table, tenant_id).find(waiting["collection"])
-    if collection and sk == keys.awaiting_index(collection.id, waiting["path"]):
-        CollectionDocuments(table, tenant_id, collection, knowledge_index()).reindex(waiting["path"])
+    collection = CollectionStore(table, tenant_id).find(work_item["collection"])
+    if collection and sk == keys.awaiting_index(collection.id, work_item["path"]):
+        CollectionDocuments(table, tenant_id, collection, knowledge_index()).reindex(work_item["path"])
     table.write(Write("Delete", {"pk": pk, "sk": sk}))

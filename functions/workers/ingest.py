@@ -1,7 +1,7 @@
-"""Carry out ingestions that are longer than a request.
+"""Run ingestion jobs that outlast a request.
 
-Each is brought by an item of work; a worker that ends before it is done, by its time or by a crash, is followed by
-another, which finds unchanged what is in already.
+A work item starts each job. If a worker ends early, by a time limit or a crash, another one resumes the job and finds
+the documents ingested before unchanged.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from shared.dynamodb import Table
 from shared.knowledge import keys
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.documents import CollectionDocuments
-from shared.knowledge.errors import no_reading_here
+from shared.knowledge.errors import file_reading_disabled
 from shared.knowledge.file_source import file_reader
 from shared.knowledge.index import knowledge_index
 from shared.knowledge.ingestion import run_job
@@ -28,7 +28,7 @@ from shared.rpc.errors import KhoError, NotFound, OutOfTime, Unavailable
 from shared.telemetry import correlation_id_from, observe
 
 _TURN_SECONDS: Final = 600.0
-"""Leaves time for the document that is under way when the turn is over."""
+"""Leaves time for the document in progress when the time is over."""
 _processor = BatchProcessor(event_type=EventType.DynamoDBStreams, raise_on_entire_batch_failure=False)
 
 
@@ -46,7 +46,7 @@ _processor = BatchProcessor(event_type=EventType.DynamoDBStreams, raise_on_entir
     ),
 )
 def handler(event: dict[str, Any], context: Any) -> Any:
-    """Carry out each ingestion that the stream brings; what a store refuses for now is delivered again."""
+    """Run each job in the stream's records. The stream retries what a store refuses temporarily."""
     return process_partial_response(event=event, record_handler=_ingest, processor=_processor, context=context)
 
 
@@ -58,32 +58,32 @@ def _ingest(record: Any) -> None:
     try:
         job = jobs.require(job_id)
     except NotFound:
-        return  # its time is over
+        return  # expired
     if job.status in ("done", "failed"):
         return
     try:
         with observe("workers/ingest", correlation_id_from(record.event_id), budget=math.inf):
-            _carry_out(job, jobs, table, tenant_id)
+            _run(job, jobs, table, tenant_id)
     except (Unavailable, OutOfTime):
         raise
-    except KhoError as refusal:
-        # A crash of ours too: tried again it would crash again, and all ingestions behind it would wait.
-        jobs.report(job_id, "failed", job.tally, total=job.total, message=refusal.message)
+    except KhoError as error:
+        # This includes our own defects: a retry would fail again and block all jobs behind this one.
+        jobs.report(job_id, "failed", job.tally, total=job.total, message=error.message)
         jobs.finish(job)
 
 
-def _carry_out(job: IngestionJob, jobs: IngestionJobs, table: Table, tenant_id: str) -> None:
+def _run(job: IngestionJob, jobs: IngestionJobs, table: Table, tenant_id: str) -> None:
     collections = CollectionStore(table, tenant_id)
     collection = replace(collections.require(job.collection, current_space()), id=job.collection_id)
-    collections.require_still(collection)
+    collections.require_unchanged(collection)
     files = file_reader()
     if job.path and files is None:
-        raise no_reading_here()
+        raise file_reading_disabled()
     find = (lambda: files.find(job.path, recursive=job.recursive)) if job.path and files else None
     documents = CollectionDocuments(table, tenant_id, collection, knowledge_index())
     tally = run_job(job, jobs, documents, find, _TURN_SECONDS)
     if tally is None:
         return
-    collections.require_still(collection)
+    collections.require_unchanged(collection)
     jobs.report(job.id, "done", tally, total=max(job.total, tally.documents))
     jobs.finish(job)

@@ -135,7 +135,7 @@ class _Reindexer:
                 continue
             self.rebuilt.add(collection.id)
             yield f"{tenant_id}: {name}", list(self._collection_documents(table, tenant_id, collection))
-            CollectionStore(table, tenant_id).note_space(collection, current_space())
+            CollectionStore(table, tenant_id).record_space(collection, current_space())
 
     def _experiences(self) -> Iterator[tuple[str, list[_IndexTask]]]:
         from shared.config import config
@@ -175,6 +175,6 @@ class _Reindexer:
         from shared.knowledge.passages import DocumentRef
 
         documents = CollectionDocuments(table, tenant_id, collection, self.index)
-        for path in documents.all_paths():
+        for path in documents.paths():
             scope = scope_of(DocumentRef(tenant_id, collection.id, path))
-            yield _IndexTask(scope, partial(documents.rebuild, path, anew=self.force))
+            yield _IndexTask(scope, partial(documents.rebuild, path, force=self.force))

@@ -158,7 +158,7 @@ def _knowledge(tenant_id: str) -> Iterator[dict[str, Any]]:
     from shared.knowledge.text_store import TextStore
 
     table = Table(config().knowledge_table)
-    for collection in CollectionStore(table, tenant_id).listed():
+    for collection in CollectionStore(table, tenant_id).list_all():
         texts = TextStore(table, tenant_id, collection.id)
         for page in table.query(keys.documents(tenant_id, collection.id), Keys.after(" ")):
             for item in page:

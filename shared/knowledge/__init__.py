@@ -1,1 +1,1 @@
-"""Finding passages: by their meaning, by their words, by both."""
+"""Passage search by meaning and by words."""

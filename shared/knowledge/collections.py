@@ -1,4 +1,4 @@
-"""The collections of one tenant: created, listed, deleted."""
+"""The collections of one tenant."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from shared.knowledge.models import CollectionType
 
 _PURGED_AGAIN_AFTER_SECONDS: Final = 1800
-"""Longer than any worker lives: by then, nothing is still on its way into the collection."""
+"""Longer than any worker lives: by then no writer can still add to the collection."""
 
 
 class CollectionStore:
@@ -32,7 +32,7 @@ class CollectionStore:
         self._partition = keys.collections(tenant_id)
 
     def create(self, name: str, kind: CollectionType, space: EmbeddingSpace) -> Collection:
-        """Make a collection whose passages are embedded in `space`."""
+        """Create a collection whose passages are embedded in `space`."""
         collection = Collection(secrets.token_hex(12), name, kind, space, now())
         try:
             self.table.write(Write("Put", self._item(collection), condition="attribute_not_exists(pk)"))
@@ -41,12 +41,12 @@ class CollectionStore:
         return collection
 
     def find(self, name: str) -> Collection | None:
-        """The collection of this name, if it exists."""
+        """Return the collection of this name, if it exists."""
         item = self.table.get(self._partition, name) if 0 < len(name) <= MAX_NAME else None
         return _collection(item) if item else None
 
     def require(self, name: str, space: EmbeddingSpace | None = None) -> Collection:
-        """The collection of this name, which must exist, and be embedded in `space` where one is given."""
+        """Return the collection of this name. Raise an error if it is missing or not embedded in a given `space`."""
         collection = self.find(name)
         if collection is None:
             raise no_collection(name)
@@ -54,26 +54,26 @@ class CollectionStore:
             raise other_embedding(name, str(collection.space), str(space))
         return collection
 
-    def require_still(self, collection: Collection) -> None:
-        """Refuse where the collection was deleted meanwhile, though another may have its name."""
+    def require_unchanged(self, collection: Collection) -> None:
+        """Raise an error if the collection was deleted in the meantime, even if another now has its name."""
         if self.require(collection.name).id != collection.id:
             raise no_collection(collection.name)
 
-    def searched(self, names: Sequence[str], space: EmbeddingSpace) -> list[Collection]:
-        """The collections of these names, or all where none is named."""
+    def select(self, names: Sequence[str], space: EmbeddingSpace) -> list[Collection]:
+        """Return the collections of these names, or all collections of `space` if no name is given."""
         if names:
             return [self.require(name, space) for name in dict.fromkeys(names)]
-        found = [each for each in self.listed() if each.space == space]
-        if not found:
+        matching = [each for each in self.list_all() if each.space == space]
+        if not matching:
             raise nothing_to_search()
-        return found
+        return matching
 
-    def listed(self) -> list[Collection]:
-        """All collections, by name."""
+    def list_all(self) -> list[Collection]:
+        """Return all collections, ordered by name."""
         return [_collection(item) for page in self.table.query(self._partition, Keys.after(" ")) for item in page]
 
     def delete(self, name: str) -> Collection:
-        """Let the collection and everything in it be gone."""
+        """Delete the collection, and schedule the deletion of everything in it."""
         collection = self.require(name)
         purge = {
             "pk": keys.work(self.tenant_id),
@@ -81,16 +81,16 @@ class CollectionStore:
             "expires_at": int(time.time()) + _PURGED_AGAIN_AFTER_SECONDS,
         }
         key = {"pk": self._partition, "sk": name}
-        ending = Write("Delete", key, condition="id = :id", values={":id": collection.id})
+        deletion = Write("Delete", key, condition="id = :id", values={":id": collection.id})
         try:
-            self.table.transact(ending, Write("Put", purge))
+            self.table.transact(deletion, Write("Put", purge))
         except ConditionFailed:
-            raise no_collection(name) from None  # somebody else deleted it just now
+            raise no_collection(name) from None  # deleted concurrently
         return collection
 
-    def note_space(self, collection: Collection, space: EmbeddingSpace) -> None:
-        """Record that the passages of a collection are embedded in `space` by now."""
-        noting = Write(
+    def record_space(self, collection: Collection, space: EmbeddingSpace) -> None:
+        """Record that the passages of a collection are now embedded in `space`."""
+        update = Write(
             "Update",
             {"pk": self._partition, "sk": collection.name},
             expression="SET model = :model, dimensions = :dimensions, prefix = :prefix",
@@ -102,11 +102,11 @@ class CollectionStore:
                 ":id": collection.id,
             },
         )
-        with suppress(ConditionFailed):  # deleted meanwhile
-            self.table.write(noting)
+        with suppress(ConditionFailed):  # the collection was deleted in the meantime
+            self.table.write(update)
 
     def purge(self, collection_id: str) -> None:
-        """Delete what lay in a collection that is gone."""
+        """Delete the documents and texts of a deleted collection."""
         for partition in (keys.documents, keys.texts):
             for page in self.table.query(partition(self.tenant_id, collection_id), Keys.after("\0")):
                 self.table.delete_all((item["pk"], item["sk"]) for item in page)

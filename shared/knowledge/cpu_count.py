@@ -1,4 +1,4 @@
-"""The cores of the machine."""
+"""The number of usable processor cores."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ import sys
 
 
 def cpu_count() -> int:
-    """How many this process may use."""
+    """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Accents that a question was typed without, taken from the passages that hold its words."""
+"""Restores the diacritics of a question from the passages that contain its words."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _PIECES: Final = re.compile(r"\w+|\W+")
-_BEARING: Final = re.compile("[a-z]")
+_ACCENTABLE: Final = re.compile("[a-z]")
 
 
 def lacks_diacritics(question: str) -> bool:
-    """Whether `question` may have been typed without its accents: its letters could bear some, and none does."""
-    found = list(tokenize(question))
-    return not any(word.twin for word in found) and any(_BEARING.search(word.term) for word in found)
+    """Return True if `question` may have been typed without diacritics: its letters could have some, but none does."""
+    words = list(tokenize(question))
+    return not any(word.twin for word in words) and any(_ACCENTABLE.search(word.term) for word in words)
 
 
 def restore_diacritics(question: str, texts: Iterable[str]) -> str:
-    """`question`, each of its words with the accents that it mostly has in `texts`, if it has none of its own."""
+    """Return `question` with each word spelled as most often in `texts`, unless it has diacritics of its own."""
     if not lacks_diacritics(question):
         return question
     spellings: dict[str, Counter[str]] = {}
     for text in texts:
         for word in tokenize(text):
             spellings.setdefault(word.twin or word.term, Counter())[word.term] += 1
-    return "".join(_spelled(piece, spellings) for piece in _PIECES.findall(question))
+    return "".join(_restore_word(piece, spellings) for piece in _PIECES.findall(question))
 
 
-def _spelled(piece: str, spellings: dict[str, Counter[str]]) -> str:
-    found = list(tokenize(piece))
-    if len(found) != 1 or found[0].term not in spellings:
+def _restore_word(piece: str, spellings: dict[str, Counter[str]]) -> str:
+    words = list(tokenize(piece))
+    if len(words) != 1 or words[0].term not in spellings:
         return piece
-    commonest, _ = spellings[found[0].term].most_common(1)[0]
-    return piece if commonest == found[0].term else commonest
+    commonest, _ = spellings[words[0].term].most_common(1)[0]
+    return piece if commonest == words[0].term else commonest

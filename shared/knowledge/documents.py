@@ -1,8 +1,8 @@
-"""The documents of one collection: DynamoDB is the truth, the index follows.
+"""The documents of one collection. DynamoDB is the source of truth; the index follows.
 
-A document's item is written first, under a condition on its revision, and then its passages are indexed as of that
-revision; the index refuses what is older than what it has. Whoever finds a document that is not indexed as it is,
-because a writer was killed or the index did not answer, indexes it.
+A document's item is written first, conditionally on its revision. Then its passages are indexed at that revision;
+the index refuses passages older than its own. A document can stay unindexed if a writer is killed or the index is
+unavailable; the next writer or worker that finds it indexes it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ATTEMPTS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class PutResult:
-    """What has become of a document that was brought in; `pending` where the index does not answer now."""
+    """The outcome of storing a document. `pending` if the index is unavailable."""
 
     outcome: Outcome
     chunks: int
@@ -55,35 +55,35 @@ class CollectionDocuments:
         self._texts = TextStore(table, tenant_id, collection.id)
 
     def put(self, new: NewKnowledgeDocument) -> PutResult:
-        """Let the collection hold `new` under its path; where it does already, nothing is changed."""
+        """Store `new` under its path. Change nothing if the same document is stored already."""
         _require_storable(new)
         digest = new.hash or hashlib.sha256(new.text.encode("utf-8")).hexdigest()
         for _ in range(_ATTEMPTS):
             item = self._table.get(self._partition, new.path)
             if item and _is_same(item, digest, new):
                 if new.tree not in ("", item["tree"]):
-                    self._note(item, "tree", new.tree)
+                    self._set_attribute(item, "tree", new.tree)
                 if _is_indexed(item):
                     return PutResult("unchanged", int(item["chunks"]))
-                return self._indexed(item, self._split(new), "updated")
+                return self._index_or_queue(item, self._split(new), "updated")
             parts = self._split(new)
             if not parts.chunks:
                 raise unreadable(new.path, "holds no text")
             try:
                 written = self._write(new, digest, parts, item)
             except ConditionFailed:
-                continue  # somebody else brought it in just now
-            return self._indexed(written, parts, "updated" if item and not item.get("gone") else "added")
-        raise Unavailable("Too many writers of one document at once.")
+                continue  # another writer stored it first
+            return self._index_or_queue(written, parts, "updated" if item and not item.get("gone") else "added")
+        raise Unavailable("Too many concurrent writers of one document.")
 
     def remove(self, path: str) -> bool:
-        """Let the collection hold nothing under `path`; False where it holds nothing already."""
+        """Delete the document under `path`. Return False if there is none."""
         item = self._item(path)
         if item is None or (item.get("gone") and _is_indexed(item)):
             return False
         if not item.get("gone"):
             revision = int(item["revision"]) + 1
-            # Its revision stays, so that what is brought in under this path later is newer for the index too.
+            # The tombstone keeps the revision, so that a later document under this path is newer for the index too.
             gone = {
                 "pk": self._partition,
                 "sk": path,
@@ -98,23 +98,23 @@ class CollectionDocuments:
                 return self.remove(path)
             self._texts.delete(path, item["text"])
             item = gone
-        self._forget(item)
+        self._delete_from_index(item)
         return True
 
     def find(self, path: str) -> StoredDocument | None:
-        """The document under `path`, if there is one."""
+        """Return the document under `path`, if there is one."""
         item = self._item(path)
         return _stored(item) if item and not item.get("gone") else None
 
-    def fields_of(self, field: Literal["hash", "revision"], paths: Iterable[str]) -> dict[str, Any]:
-        """One thing about each of the documents that there are under `paths`."""
+    def read_field(self, field: Literal["hash", "revision"], paths: Iterable[str]) -> dict[str, Any]:
+        """Return one attribute of each existing document under `paths`."""
         items = self._table.get_all(
             ((self._partition, path) for path in dict.fromkeys(paths) if is_short(path)), ("sk", field, "gone")
         )
         return {item["sk"]: item[field] for item in items if not item.get("gone")}
 
     def page(self, limit: int, cursor: str | None = None) -> tuple[list[StoredDocument], str | None]:
-        """At most `limit` documents from `cursor` on, by path."""
+        """Return at most `limit` documents after `cursor`, ordered by path, and the next cursor."""
         after = cursors.decode(cursor, str)[0] if cursor else "\0"
         chosen: list[StoredDocument] = []
         for item in self._items(after):
@@ -128,32 +128,32 @@ class CollectionDocuments:
         return map(_stored, self._items("\0"))
 
     def size(self) -> tuple[int, int]:
-        """How many documents and chunks there are."""
+        """Return the number of documents and of chunks."""
         chunks = [int(item["chunks"]) for item in self._items("\0")]
         return len(chunks), sum(chunks)
 
-    def reindex(self, path: str, *, anew: bool = False) -> bool:
-        """Index the document as it is now, unless it is already and `anew` does not ask for it; whether it was done."""
+    def reindex(self, path: str, *, force: bool = False) -> bool:
+        """Index the document if it is not indexed or `force` is True. Return True if it was indexed now."""
         item = self._item(path)
-        if item is None or (_is_indexed(item) and not anew):
+        if item is None or (_is_indexed(item) and not force):
             return False
         if item.get("gone"):
-            self._forget_now(item)
+            self._delete_from_index_now(item)
             return True
         text = self._texts.read(path, item["text"])
         if text is None:
-            return False  # replaced meanwhile, by somebody who indexes it
+            return False  # replaced in the meantime; the other writer indexes it
         self._index_now(item, split(path, text, read_as=_read_as(item["origin"], path)))
         return True
 
-    def rebuild(self, path: str, *, anew: bool) -> bool:
-        """Index the document as it is now where the index does not hold it so, or `anew` asks for it."""
+    def rebuild(self, path: str, *, force: bool) -> bool:
+        """Index the document as stored if the index does not hold this revision, or if `force` is True."""
         item = self._item(path)
-        held = item is not None and self._index.holds(self._document(path), int(item["revision"]))
-        return self.reindex(path, anew=anew or not held)
+        is_current = item is not None and self._index.holds(self._document(path), int(item["revision"]))
+        return self.reindex(path, force=force or not is_current)
 
-    def all_paths(self) -> Iterator[str]:
-        """The paths of all documents, of those that are gone too."""
+    def paths(self) -> Iterator[str]:
+        """Yield the paths of all documents, including deleted ones."""
         for page in self._table.query(self._partition, Keys.after("\0")):
             yield from (item["sk"] for item in page)
 
@@ -167,8 +167,8 @@ class CollectionDocuments:
     def _split(self, new: NewKnowledgeDocument) -> Split:
         try:
             return split(new.path, new.text, read_as=_read_as(new.origin, new.path))
-        except ValueError as refusal:
-            raise unreadable(new.path, str(refusal)) from None
+        except ValueError as error:
+            raise unreadable(new.path, str(error)) from None
 
     def _write(self, new: NewKnowledgeDocument, digest: str, parts: Split, old: Item | None) -> Item:
         at = now()
@@ -199,11 +199,11 @@ class CollectionDocuments:
             self._texts.delete(new.path, old["text"])
         return item
 
-    def _indexed(self, item: Item, parts: Split, outcome: Outcome) -> PutResult:
+    def _index_or_queue(self, item: Item, parts: Split, outcome: Outcome) -> PutResult:
         try:
             self._index_now(item, parts)
         except Unavailable:
-            self._await_index(item)
+            self._queue_indexing(item)
             return PutResult(outcome, len(parts.chunks), pending=True)
         return PutResult(outcome, len(parts.chunks))
 
@@ -224,24 +224,24 @@ class CollectionDocuments:
             for ordinal, chunk in enumerate(parts.chunks)
         ]
         self._index.replace(document, revision, passages)
-        self._note_indexed(item)
+        self._mark_indexed(item)
 
-    def _forget(self, item: Item) -> None:
+    def _delete_from_index(self, item: Item) -> None:
         try:
-            self._forget_now(item)
+            self._delete_from_index_now(item)
         except Unavailable:
-            self._await_index(item)
+            self._queue_indexing(item)
 
-    def _forget_now(self, item: Item) -> None:
+    def _delete_from_index_now(self, item: Item) -> None:
         self._index.delete(self._document(item["sk"]), int(item["revision"]))
-        self._note_indexed(item)
+        self._mark_indexed(item)
 
-    def _note_indexed(self, item: Item) -> None:
-        self._note(item, "indexed_revision", int(item["revision"]))
+    def _mark_indexed(self, item: Item) -> None:
+        self._set_attribute(item, "indexed_revision", int(item["revision"]))
 
-    def _note(self, item: Item, attribute: str, value: Any) -> None:
+    def _set_attribute(self, item: Item, attribute: str, value: Any) -> None:
         key = {"pk": self._partition, "sk": item["sk"]}
-        noting = Write(
+        update = Write(
             "Update",
             key,
             expression="SET #attribute = :value",
@@ -250,19 +250,19 @@ class CollectionDocuments:
             names={"#attribute": attribute},
         )
         try:
-            self._table.write(noting)
+            self._table.write(update)
         except ConditionFailed:
-            return  # newer by now, and indexed by whoever wrote that
+            return  # a newer revision was written, and its writer indexes it
 
-    def _await_index(self, item: Item) -> None:
-        waiting = {
+    def _queue_indexing(self, item: Item) -> None:
+        work_item = {
             "pk": keys.work(self._tenant_id),
             "sk": keys.awaiting_index(self._collection.id, item["sk"]),
             "collection": self._collection.name,
             "path": item["sk"],
             "at": now(),
         }
-        self._table.write(Write("Put", waiting))
+        self._table.write(Write("Put", work_item))
 
     def _document(self, path: str) -> DocumentRef:
         return DocumentRef(self._tenant_id, self._collection.id, path)
@@ -276,7 +276,7 @@ def _require_storable(new: NewKnowledgeDocument) -> None:
 
 
 def _read_as(origin: str, path: str) -> Any:
-    """Text that was added by itself is Markdown; a file is what its name says, a page by its address too."""
+    """Return the format to read a document as: added text and addresses without a suffix are Markdown."""
     if origin == "text" or (not PurePosixPath(path).suffix and "://" in path):
         return "markdown"
     return None

@@ -1,6 +1,7 @@
-"""What collections, documents, projects and queries do not allow, in words for the caller.
+"""Error templates of collections, documents, projects and queries.
 
-A code's first word is the category that seed 004 gives a number to: COLLECTION_, DOCUMENT_, QUERY_, CONFIGURATION_.
+The first word of a code is its category, which maps to a JSON-RPC error number: COLLECTION_, DOCUMENT_, QUERY_,
+CONFIGURATION_.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ collection_exists = ErrorTemplate(
     Conflict,
     "COLLECTION_EXISTS",
     "Collection already exists: {collection}",
-    "Use the one there is, or another name; manage_collections with action 'info' tells what it holds.",
+    "Use the existing one or another name; manage_collections with action 'info' shows its contents.",
     ("collection",),
 )
 collection_incomplete = ErrorTemplate(
@@ -76,14 +77,14 @@ document_ambiguous = ErrorTemplate(
     InvalidRequest,
     "DOCUMENT_PARAMETER_AMBIGUOUS",
     "Give either 'path' or what is sent: 'documents', 'remove' and 'tree'.",
-    "Call twice where both are to be ingested; nothing was changed.",
-    problem=("path", "stands alone"),
+    "Call once for each; nothing was changed.",
+    problem=("path", "excludes the other parameters"),
 )
 no_job = ErrorTemplate(
     NotFound,
     "DOCUMENT_JOB_NOT_FOUND",
     "Ingestion not found: {job_id}",
-    "Use the job_id that ingest_documents answered; jobs are kept for 7 days after their end.",
+    "Use the job_id that ingest_documents returned; jobs are kept for 7 days after their end.",
     ("job_id",),
 )
 
@@ -99,10 +100,10 @@ not_searchable = ErrorTemplate(
     Unavailable,
     "QUERY_INDEX_UNAVAILABLE",
     "The knowledge base cannot be searched at the moment.",
-    "Ask again in a moment. Nothing is lost: what was written meanwhile is indexed when it is back.",
+    "Try again in a moment. Nothing is lost: documents written in the meantime are indexed later.",
 )
 
-no_reading_here = ErrorTemplate(
+file_reading_disabled = ErrorTemplate(
     InvalidRequest,
     "CONFIGURATION_NO_ROOTS",
     "This server reads no files: it cannot see the caller's disk.",
@@ -113,7 +114,7 @@ other_embedding = ErrorTemplate(
     Conflict,
     "CONFIGURATION_EMBEDDING_MISMATCH",
     "The collection '{collection}' was embedded with {recorded}; the current setting is {current}.",
-    "Set the model back, or run 'kho reindex' to embed everything with the current one.",
+    "Change the model back, or run 'kho reindex' to embed everything with the current one.",
     ("collection", "recorded", "current"),
 )
 no_project = ErrorTemplate(
@@ -127,7 +128,7 @@ project_exists = ErrorTemplate(
     Conflict,
     "CONFIGURATION_PROJECT_EXISTS",
     "Project already exists: {project_name}",
-    "Use the one there is, or another name; manage_projects with action 'info' shows its links.",
+    "Use the existing one or another name; manage_projects with action 'info' shows its links.",
     ("project_name",),
 )
 project_incomplete = ErrorTemplate(

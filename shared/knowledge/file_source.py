@@ -1,4 +1,4 @@
-"""The seam through which an ingestion reads files where it may: on one machine, under its roots."""
+"""Interface through which an ingestion reads files. Only a local server reads files, below its roots."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class InvalidFile(DocumentFailure):
-    """A file that can be no document as it is now: what was brought in of it before is so no more."""
+    """A file that cannot be a document now. A document read from it earlier is removed."""
 
 
 class FoundFile(Protocol):
-    """One file, found but not unpacked."""
+    """A file that was found but not parsed."""
 
     @property
     def path(self) -> str:
-        """The name that its document has."""
+        """The path of its document."""
 
     @property
     def hash(self) -> str:
         """The hash of its content."""
 
     def document(self) -> NewKnowledgeDocument | DocumentFailure:
-        """What it says, or why it cannot be read."""
+        """Parse the file. Return its document, or the reason it cannot be read."""
 
 
 class FileListing(Protocol):
-    """The files under a path, or its absence; whatever is read of them is read when it is asked for."""
+    """The files below a path, read lazily, or the error if the path is absent."""
 
     tree: str
     is_folder: bool
@@ -43,27 +43,27 @@ class FileListing(Protocol):
     total: int
 
     def files(self) -> Iterator[FoundFile | DocumentFailure]:
-        """Each file, or why it is left out."""
+        """Yield each file, or the reason it is left out."""
 
     def covers(self, path: str) -> bool:
-        """Whether a file of this name would have been found, were it still there."""
+        """Return True if the listing would include a file of this name."""
 
 
 class FileSource(Protocol):
-    """Reads files under allowed roots."""
+    """Reads files below allowed roots."""
 
     def find(self, path: str, *, recursive: bool) -> FileListing:
-        """What lies under `path`; a refusal in the caller's words where it may not be read."""
+        """List the files below `path`. Raise a caller-facing error if it may not be read."""
 
 
 _reader: list[FileSource] = []
 
 
 def use_reader(reader: FileSource) -> None:
-    """Let ingestions read files by `reader`, as one machine does."""
+    """Register the reader of this process's ingestions."""
     _reader[:] = [reader]
 
 
 def file_reader() -> FileSource | None:
-    """What reads files here, if anything may."""
+    """Return the registered reader, if any."""
     return _reader[0] if _reader else None

@@ -1,9 +1,9 @@
-"""How what a passage means and which words it holds become one score.
+"""Score fusion of semantic similarity and keyword match.
 
-Both sides are measured on scales of their own that do not depend on what else was found: how far a cosine lies
-between unrelated and identical, and how much of the most that BM25 could give the question's words the passage has
-got. So the side that has nothing to say adds next to nothing to anyone: words, where the question is in another
-language; meaning, where it has lost its accents.
+Each side has its own absolute scale, independent of the other hits: the position of a cosine between unrelated and
+identical texts, and the passage's share of the highest BM25 score possible for the question. So a side without
+information adds almost nothing to any passage: keywords if the question is in another language, meaning if the
+question has lost its diacritics.
 """
 
 from __future__ import annotations
@@ -21,60 +21,60 @@ if TYPE_CHECKING:
     from shared.knowledge.embedding.spaces import Space
 
 CONTEXT: Final = 0.5
-"""What nearness to the asker's own document counts beside nearness to the question."""
-_PARTS_LOWER: Final = 0.1
-"""Parts of texts are less alike than wholes: their cosines lie this much lower."""
+"""Weight of the similarity to the caller's own document, relative to the question's."""
+_TOKENS_LOWER: Final = 0.1
+"""Token vectors are less similar than whole texts: their cosines are lower by this much."""
 
 
 @dataclass(frozen=True)
 class TermRarity:
-    """How rare the words of a question are among the passages that are searched."""
+    """The rarity of each word of a question among the searched passages."""
 
     weights: Mapping[int, float]
 
     @cached_property
     def total(self) -> float:
-        """That of all words together."""
+        """The sum over all words."""
         return sum(self.weights.values())
 
     def overlap(self, terms: Mapping[int, float]) -> float:
-        """The share of it that a passage with `terms` holds, in 0-1."""
-        held = sum(weight for number, weight in self.weights.items() if number in terms)
-        return held / self.total if self.total else 0.0
+        """Return the share of the total in 0-1 that a passage with `terms` contains."""
+        contained = sum(weight for number, weight in self.weights.items() if number in terms)
+        return contained / self.total if self.total else 0.0
 
     def strength(self, bm25: float) -> float:
-        """A BM25 score as a share of the most that there can be, in 0-1."""
+        """Return a BM25 score as a share in 0-1 of the highest possible score."""
         return bm25 / (self.total * (SATURATION + 1)) if self.total else 0.0
 
 
-def rarity(question: SparseTerms, found: Mapping[int, tuple[float, float]], passages: int) -> TermRarity:
-    """The rarity of each word of `question`, from the score and weight it has in one passage that it was `found` in."""
+def rarity(question: SparseTerms, singles: Mapping[int, tuple[float, float]], passages: int) -> TermRarity:
+    """Return the rarity of each word of `question`, derived from its score and weight in one passage containing it."""
     unknown = math.log(1 + (passages + 0.5) / 0.5)
     weights = {}
     for number, weight in zip(question.numbers, question.weights, strict=True):
-        score, held = found.get(number, (unknown, 1.0))
-        weights[number] = weight * score / held
+        score, contained = singles.get(number, (unknown, 1.0))
+        weights[number] = weight * score / contained
     return TermRarity(weights)
 
 
-def likeness(cosine: float, space: Space) -> float:
-    """A cosine of two texts between unrelated and identical, in 0-1."""
+def similarity_of(cosine: float, space: Space) -> float:
+    """Map the cosine of two texts to 0-1, from unrelated to identical."""
     return _clipped((cosine - space.floor) / space.reach)
 
 
-def likeness_of_parts(cosine: float, space: Space) -> float:
-    """A mean cosine of each part of a question with its nearest in a passage, in 0-1."""
-    return _clipped((cosine - space.floor + _PARTS_LOWER) / space.reach)
+def similarity_of_tokens(cosine: float, space: Space) -> float:
+    """Map the mean of each question token's best cosine in a passage to 0-1."""
+    return _clipped((cosine - space.floor + _TOKENS_LOWER) / space.reach)
 
 
-def fused(similarity: float, strength: float, coverage: float, context: float | None) -> float:
-    """One score in 0-1; `coverage` is the overlap of the best passage by words, the same for all of a question.
+def fuse(similarity: float, strength: float, coverage: float, context: float | None) -> float:
+    """Return one score in 0-1. `coverage` is the best keyword hit's overlap, the same for all hits of a question.
 
-    The weight of the meaning falls from all to half as `coverage` grows: a passage in another language can be as
-    relevant as can be.
+    As `coverage` grows, the weight of meaning falls from all to half. So a passage in another language can reach full
+    relevance.
     """
-    nearby = 0.0 if context is None else CONTEXT * context
-    return _clipped((similarity + strength + nearby) / (1 + coverage + (0.0 if context is None else CONTEXT)))
+    nearness = 0.0 if context is None else CONTEXT * context
+    return _clipped((similarity + strength + nearness) / (1 + coverage + (0.0 if context is None else CONTEXT)))
 
 
 def _clipped(value: float) -> float:

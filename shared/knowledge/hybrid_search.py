@@ -1,4 +1,4 @@
-"""One search: candidates by meaning and by words, one score for both, a closer look at the best."""
+"""Hybrid search: candidates by meaning and by keywords, one fused score, and reranking of the best."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from shared.background import run_with_timeout, submit
 from shared.knowledge.bm25 import SparseTerms, question_terms
 from shared.knowledge.diacritics import lacks_diacritics, restore_diacritics
-from shared.knowledge.fusion import TermRarity, fused, likeness, likeness_of_parts, rarity
+from shared.knowledge.fusion import TermRarity, fuse, rarity, similarity_of, similarity_of_tokens
 from shared.knowledge.passages import Passage, SearchHit, SearchQuestion
 from shared.knowledge.store import Scope, VectorQuery
 from shared.rpc.errors import Unavailable
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from shared.knowledge.store import VectorStore
 
 _CANDIDATES: Final = 32
-_NEARBY: Final = 25
-_LOOKED_AT: Final = 20
-_WORDS: Final = 256
-_FAMILIAR: Final = 0.5
-"""From this share of its words found in one passage on, a question is taken to be in that passage's language."""
-_SPELLING: Final = 5
+_CONTEXT_HITS: Final = 25
+_RERANKED: Final = 20
+_MAX_WORDS: Final = 256
+_SAME_LANGUAGE: Final = 0.5
+"""A question with at least this share of its words in one passage counts as being in that passage's language."""
+_SPELLING_SOURCES: Final = 5
 
 
 Measure = Literal["meaning", "parts", "model"]
-"""What the similarity of hits was measured by: whole meanings, their parts, or a reranking model."""
+"""The source of the hits' similarity: whole vectors, token vectors or a reranking model."""
 MissingReranking = Literal["out_of_time", "unavailable"]
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The hits of a search, and why there was no closer look at them, where there was to be one."""
+    """The hits of a search, and the reason if reranking was skipped."""
 
     hits: list[SearchHit]
     measure: Measure
@@ -47,17 +47,17 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class _SemanticCandidates:
-    """What a question means, and the passages that mean the like: their cosines to it, and to the asker's document."""
+    """A question's embedding, and the passages with similar meaning: their cosines to it and to the context."""
 
-    asked: Embedding
+    embedding: Embedding
     context: Embedding | None
     scores: dict[str, float]
-    nearby: dict[str, float]
+    near_context: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class _KeywordCandidates:
-    """The words of a question, and the passages that hold them: their BM25 scores."""
+    """A question's words, and the BM25 scores of the passages that contain them."""
 
     terms: SparseTerms
     scores: dict[str, float]
@@ -79,153 +79,157 @@ class HybridSearch:
     def rank(
         self,
         question: SearchQuestion,
-        until: float = math.inf,
-        told: Callable[[Iterable[Passage]], None] = lambda _: None,
+        deadline: float = math.inf,
+        on_candidates: Callable[[Iterable[Passage]], None] = lambda _: None,
     ) -> Ranking:
-        """The passages that answer `question` best, best first; no closer look at them is waited for after `until`.
+        """Return the passages that answer `question`, best first. Skip reranking that is not done by `deadline`.
 
-        `told` hears of all that may be among them before that look is taken.
+        `on_candidates` is called with all candidate passages before the reranking.
         """
         scope = Scope(
             question.tenant_id, question.collections, kind="passage", tags=question.tags, without=question.without
         )
-        # Neither side needs the other: the words are looked up while the question is embedded.
-        asking, wanted = self._embedder.asking(question.text), max(_CANDIDATES, question.top_k)
-        meaning = submit(lambda: self._by_meaning(asking(), question.context, scope, wanted))
-        words = self._by_words(_limited(question_terms(question.text)), scope, wanted)
-        spelled = self._spelled(question.text, words)
-        meant = meaning.result()
-        if spelled != question.text:
-            meant = self._by_meaning(self._embedder.question(spelled), question.context, scope, wanted)
-        self._complete(meant, words, scope)
-        similarity = {id_: likeness(cosine, self._embedder.space) for id_, cosine in meant.scores.items()}
-        best = self._ranked(meant, words, similarity)[: max(_LOOKED_AT, question.top_k)]
+        # The two sides are independent: keywords are looked up while the question is embedded.
+        embed, limit = self._embedder.asking(question.text), max(_CANDIDATES, question.top_k)
+        meaning = submit(lambda: self._by_meaning(embed(), question.context, scope, limit))
+        keywords = self._by_words(_limited(question_terms(question.text)), scope, limit)
+        corrected = self._with_diacritics(question.text, keywords)
+        semantic = meaning.result()
+        if corrected != question.text:
+            semantic = self._by_meaning(self._embedder.question(corrected), question.context, scope, limit)
+        self._fill_gaps(semantic, keywords, scope)
+        similarity = {id_: similarity_of(cosine, self._embedder.space) for id_, cosine in semantic.scores.items()}
+        best = self._ranked(semantic, keywords, similarity)[: max(_RERANKED, question.top_k)]
         passages = self._passages(id_ for id_, _ in best)
-        told(passages.values())
-        measure = self._measure(meant.asked) if question.rerank and passages else "meaning"
+        on_candidates(passages.values())
+        measure = self._measure(semantic.embedding) if question.rerank and passages else "meaning"
         missing: MissingReranking | None = None
         if measure != "meaning":
             try:
-                looked = run_with_timeout(
-                    until - time.monotonic(), lambda: self._closer(meant.asked, question, passages, scope)
+                reranked = run_with_timeout(
+                    deadline - time.monotonic(), lambda: self._rerank(semantic.embedding, question, passages, scope)
                 )
-                similarity |= looked
-                best = self._ranked(meant, words, {id_: similarity[id_] for id_ in passages})
+                similarity |= reranked
+                best = self._ranked(semantic, keywords, {id_: similarity[id_] for id_ in passages})
             except TimeoutError:
                 measure, missing = "meaning", "out_of_time"
             except Unavailable:
                 measure, missing = "meaning", "unavailable"
-        return Ranking(self._hits(best[: question.top_k], passages, words.rarity, similarity), measure, missing)
+        return Ranking(self._hits(best[: question.top_k], passages, keywords.rarity, similarity), measure, missing)
 
-    def _measure(self, asked: Embedding) -> Measure:
+    def _measure(self, embedding: Embedding) -> Measure:
         if self._reranker:
             return "model"
-        return "parts" if self._parts and asked.tokens else "meaning"
+        return "parts" if self._parts and embedding.tokens else "meaning"
 
-    def _spelled(self, text: str, words: _KeywordCandidates) -> str:
-        """The question with its accents, without which no model understands it."""
-        if words.coverage < _FAMILIAR or not lacks_diacritics(text):
+    def _with_diacritics(self, text: str, keywords: _KeywordCandidates) -> str:
+        """Return the question with its diacritics, which embedding models need."""
+        if keywords.coverage < _SAME_LANGUAGE or not lacks_diacritics(text):
             return text
-        best = sorted(words.scores, key=words.scores.__getitem__, reverse=True)[:_SPELLING]
+        best = sorted(keywords.scores, key=keywords.scores.__getitem__, reverse=True)[:_SPELLING_SOURCES]
         return restore_diacritics(text, [passage.searchable for passage in self._passages(best).values()])
 
-    def _by_meaning(self, asked: Embedding, document: str, scope: Scope, wanted: int) -> _SemanticCandidates:
+    def _by_meaning(self, embedding: Embedding, document: str, scope: Scope, limit: int) -> _SemanticCandidates:
         context = self._embedder.question(document) if document.strip() else None
-        asks = [VectorQuery(asked.vector, scope, wanted)]
-        asks += [VectorQuery(context.vector, scope, _NEARBY)] if context else []
-        scores, *nearby = self._store.search(asks)
-        return _SemanticCandidates(asked, context, scores, nearby[0] if nearby else {})
+        queries = [VectorQuery(embedding.vector, scope, limit)]
+        queries += [VectorQuery(context.vector, scope, _CONTEXT_HITS)] if context else []
+        scores, *near_context = self._store.search(queries)
+        return _SemanticCandidates(embedding, context, scores, near_context[0] if near_context else {})
 
-    def _by_words(self, terms: SparseTerms, scope: Scope, wanted: int) -> _KeywordCandidates:
+    def _by_words(self, terms: SparseTerms, scope: Scope, limit: int) -> _KeywordCandidates:
         if not terms.numbers:
             return _KeywordCandidates(terms, {}, TermRarity({}), 0.0)
-        among = _among(scope)
-        asks = [VectorQuery(terms, scope, wanted, among)]
-        asks += [VectorQuery(SparseTerms([number], [1.0]), among, 1, among) for number in terms.numbers]
-        scores, *singly = self._store.search(asks)
-        # How rare a word is, one passage that holds it tells.
-        holders = {
-            number: next(iter(found.items())) for number, found in zip(terms.numbers, singly, strict=True) if found
-        }
+        corpus = _corpus(scope)
+        queries = [VectorQuery(terms, scope, limit, corpus)]
+        queries += [VectorQuery(SparseTerms([number], [1.0]), corpus, 1, corpus) for number in terms.numbers]
+        scores, *singly = self._store.search(queries)
+        # One passage that contains a word is enough to derive the word's rarity.
+        holders = {number: next(iter(hits.items())) for number, hits in zip(terms.numbers, singly, strict=True) if hits}
         best = max(scores, key=scores.__getitem__, default=None)
-        held = self._store.terms(list({*(id_ for id_, _ in holders.values()), *([best] if best else [])}))
-        known = {
-            number: (score, held[id_][number])
+        stored_terms = self._store.terms(list({*(id_ for id_, _ in holders.values()), *([best] if best else [])}))
+        singles = {
+            number: (score, stored_terms[id_][number])
             for number, (id_, score) in holders.items()
-            if number in held.get(id_, {})  # else deleted since
+            if number in stored_terms.get(id_, {})  # else deleted in the meantime
         }
-        weights = rarity(terms, known, self._store.count(among) if len(known) < len(terms.numbers) else 0)
-        return _KeywordCandidates(terms, scores, weights, weights.overlap(held.get(best, {})) if best else 0.0)
+        rarities = rarity(terms, singles, self._store.count(corpus) if len(singles) < len(terms.numbers) else 0)
+        return _KeywordCandidates(
+            terms, scores, rarities, rarities.overlap(stored_terms.get(best, {})) if best else 0.0
+        )
 
-    def _complete(self, meant: _SemanticCandidates, words: _KeywordCandidates, scope: Scope) -> None:
-        """Learn what each side knows of the candidates of the others."""
-        ids = {**meant.scores, **meant.nearby, **words.scores}
+    def _fill_gaps(self, semantic: _SemanticCandidates, keywords: _KeywordCandidates, scope: Scope) -> None:
+        """Score the candidates of each side by the other criteria."""
+        ids = {**semantic.scores, **semantic.near_context, **keywords.scores}
         sides: list[tuple[dict[str, float], Vector | RemoteText | SparseTerms, Scope | None]] = [
-            (meant.scores, meant.asked.vector, None)
+            (semantic.scores, semantic.embedding.vector, None)
         ]
-        sides += [(meant.nearby, meant.context.vector, None)] if meant.context else []
-        sides += [(words.scores, words.terms, _among(scope))] if words.terms.numbers else []
-        asks, asking = [], []
+        sides += [(semantic.near_context, semantic.context.vector, None)] if semantic.context else []
+        sides += [(keywords.scores, keywords.terms, _corpus(scope))] if keywords.terms.numbers else []
+        queries, sides_queried = [], []
         for scores, near, corpus in sides:
             unknown = tuple(id_ for id_ in ids if id_ not in scores)
             if unknown:
-                asks.append(VectorQuery(near, replace(scope, ids=unknown), len(unknown), corpus))
-                asking.append(scores)
-        for scores, answer in zip(asking, self._store.search(asks) if asks else (), strict=True):
-            scores.update(answer)
+                queries.append(VectorQuery(near, replace(scope, ids=unknown), len(unknown), corpus))
+                sides_queried.append(scores)
+        for scores, result in zip(sides_queried, self._store.search(queries) if queries else (), strict=True):
+            scores.update(result)
 
     def _ranked(
-        self, meant: _SemanticCandidates, words: _KeywordCandidates, similarity: dict[str, float]
+        self, semantic: _SemanticCandidates, keywords: _KeywordCandidates, similarity: dict[str, float]
     ) -> list[tuple[str, float]]:
         scores = {
-            id_: fused(
-                alike,
-                words.rarity.strength(words.scores.get(id_, 0.0)),
-                words.coverage,
-                likeness(meant.nearby[id_], self._embedder.space) if id_ in meant.nearby else None,
+            id_: fuse(
+                value,
+                keywords.rarity.strength(keywords.scores.get(id_, 0.0)),
+                keywords.coverage,
+                similarity_of(semantic.near_context[id_], self._embedder.space)
+                if id_ in semantic.near_context
+                else None,
             )
-            for id_, alike in similarity.items()
+            for id_, value in similarity.items()
         }
         return sorted(scores.items(), key=lambda scored: (-scored[1], scored[0]))
 
-    def _closer(
-        self, asked: Embedding, question: SearchQuestion, passages: Mapping[str, Passage], scope: Scope
+    def _rerank(
+        self, embedding: Embedding, question: SearchQuestion, passages: Mapping[str, Passage], scope: Scope
     ) -> dict[str, float]:
-        """How alike those passages are to the question, read closely, or `Unavailable`."""
+        """Return the reranked similarity of each passage, or raise `Unavailable`."""
         if self._reranker:
             texts = {id_: passage.searchable for id_, passage in passages.items()}
             return dict(zip(texts, self._reranker.scores(question.text, list(texts.values())), strict=True))
-        assert asked.tokens
-        (sums,) = self._store.search([VectorQuery(asked.tokens, replace(scope, ids=tuple(passages)), len(passages))])
-        return {id_: self._alike(total, asked.tokens) for id_, total in sums.items()}
+        assert embedding.tokens
+        (sums,) = self._store.search(
+            [VectorQuery(embedding.tokens, replace(scope, ids=tuple(passages)), len(passages))]
+        )
+        return {id_: self._token_similarity(total, embedding.tokens) for id_, total in sums.items()}
 
-    def _alike(self, total: float, parts: list[Vector]) -> float:
-        return likeness_of_parts(total / len(parts), self._embedder.space)
+    def _token_similarity(self, total: float, parts: list[Vector]) -> float:
+        return similarity_of_tokens(total / len(parts), self._embedder.space)
 
     def _hits(
         self,
         best: list[tuple[str, float]],
         passages: Mapping[str, Passage],
-        weights: TermRarity,
+        rarities: TermRarity,
         similarity: dict[str, float],
     ) -> list[SearchHit]:
         terms = self._store.terms([id_ for id_, _ in best])
         return [
-            SearchHit(passages[id_], score, similarity[id_], weights.overlap(terms.get(id_, {})))
+            SearchHit(passages[id_], score, similarity[id_], rarities.overlap(terms.get(id_, {})))
             for id_, score in best
-            if id_ in passages  # else deleted since
+            if id_ in passages  # else deleted in the meantime
         ]
 
     def _passages(self, ids: Iterable[str]) -> dict[str, Passage]:
-        wanted = list(ids)
-        payloads = self._store.read(wanted)
-        return {id_: Passage.from_record(payloads[id_]["passage"]) for id_ in wanted if id_ in payloads}
+        ids = list(ids)
+        payloads = self._store.read(ids)
+        return {id_: Passage.from_record(payloads[id_]["passage"]) for id_ in ids if id_ in payloads}
 
 
-def _among(scope: Scope) -> Scope:
-    """Where the rarity of words is reckoned: in the whole of the collections, not in what bears certain tags."""
+def _corpus(scope: Scope) -> Scope:
+    """Return the scope in which rarity is counted: the whole collections, regardless of tags."""
     return replace(scope, tags=(), without=())
 
 
 def _limited(terms: SparseTerms) -> SparseTerms:
-    return SparseTerms(terms.numbers[:_WORDS], terms.weights[:_WORDS])
+    return SparseTerms(terms.numbers[:_MAX_WORDS], terms.weights[:_MAX_WORDS])

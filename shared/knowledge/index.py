@@ -1,4 +1,4 @@
-"""The index of passages: written by whoever changes documents, searched by whoever asks."""
+"""The passage index: written when documents change, read by searches."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from shared.knowledge.hybrid_search import Ranking
     from shared.knowledge.passages import DocumentRef, Passage, SearchHit, SearchQuestion
 
-_AT_ONCE: Final = 32
-"""Whoever closes the index waits for so many passages to be embedded."""
+_BATCH: Final = 32
+"""Closing the index waits for at most this many passages to be embedded."""
 _CLOSED: Final = "The index is closed."
-_opening: Final = threading.Lock()
-_closing: Final = threading.Event()
+_open_lock: Final = threading.Lock()
+_is_closing: Final = threading.Event()
 
 
 class PassageIndex:
-    """Passages of all tenants, each seen by its own alone.
+    """The passages of all tenants, each visible to its own tenant only.
 
-    Each document has a record of its version: twice its revision, one more where it was deleted at that revision.
-    Whatever is older than the record gives way to it, in whichever order writers come.
+    Each document has a version record: twice its revision, plus one if it was deleted at that revision. Anything older
+    than the record is replaced or removed, in whichever order writers arrive.
     """
 
     def __init__(self, embedder: Embedder, store: VectorStore, retriever: HybridSearch | None = None) -> None:
@@ -42,86 +42,86 @@ class PassageIndex:
         self._is_closed = False
 
     def replace(self, document: DocumentRef, revision: int, passages: Sequence[Passage]) -> bool:
-        """Let `passages` be all that is found of `document`, unless a newer revision is there already (False).
+        """Make `passages` the only passages of `document`. Return False if a newer revision is stored.
 
-        Repeating it changes nothing; a reader between the two may see passages of both revisions.
+        The call is idempotent. A concurrent reader may see passages of both revisions.
         """
         version = 2 * revision
         if self._version(document) > version:
-            return self._swept(document) == version
-        for start in range(0, len(passages), _AT_ONCE):
+            return self._delete_older(document) == version
+        for start in range(0, len(passages), _BATCH):
             self._require_open()
-            batch = passages[start : start + _AT_ONCE]
-            embeddings = self._embedder.passages([passage.meant for passage in batch])
+            batch = passages[start : start + _BATCH]
+            embeddings = self._embedder.passages([passage.embedded_text for passage in batch])
             points = [
                 Point(
                     passage.id,
                     _payload(passage, version),
                     embedding.vector,
                     embedding.tokens,
-                    passage_terms(passage.searchable),
+                    passage_terms(passage.searchable_text),
                 )
                 for passage, embedding in zip(batch, embeddings, strict=True)
             ]
             self._store.write(points, version)
         self._record(document, version)
-        return self._swept(document) == version
+        return self._delete_older(document) == version
 
     def delete(self, document: DocumentRef, revision: int) -> bool:
-        """Let nothing be found of `document`, unless a revision newer than `revision` is there already (False).
+        """Delete the passages of `document`. Return False if a revision newer than `revision` is stored.
 
-        What is written afterwards under `revision` or an older one stays out.
+        Later writes at `revision` or an older one are ignored.
         """
         version = 2 * revision + 1
         self._record(document, version)
-        return self._swept(document) == version
+        return self._delete_older(document) == version
 
     def forget(self, document: DocumentRef) -> None:
-        """Keep nothing of `document`, its revision included: for what was never there, or is no more."""
+        """Erase `document` including its version record, for documents that do not exist."""
         self._store.erase(scope_of(document))
 
     def delete_collection(self, tenant_id: str, collection: str) -> None:
-        """Forget everything of a collection."""
+        """Erase a collection."""
         self._store.erase(Scope(tenant_id, (collection,)))
 
     def delete_tenant(self, tenant_id: str) -> None:
-        """Forget everything of a tenant."""
+        """Erase a tenant."""
         self._store.erase(Scope(tenant_id))
 
     def revision(self, document: DocumentRef) -> int:
-        """The revision at which `document` was last replaced or deleted here; 0 where it never was."""
+        """Return the revision at which `document` was last replaced or deleted, or 0."""
         return self._version(document) // 2
 
     def holds(self, document: DocumentRef, revision: int) -> bool:
-        """Whether what is found of `document` is of `revision` or a newer one, and it is not deleted."""
+        """Return True if the index holds `revision` or a newer one of `document`, and it is not deleted."""
         version = self._version(document)
         return version >= 2 * revision and version % 2 == 0
 
     def count(self, tenant_id: str, collection: str | None = None) -> int:
-        """How many passages a tenant, or one of its collections, has."""
+        """Return the number of passages of a tenant or of one of its collections."""
         collections = None if collection is None else (collection,)
         return self._store.count(Scope(tenant_id, collections, kind="passage"))
 
     def documents(self, tenant_id: str = "") -> set[Scope]:
-        """The documents that the index knows: a tenant's, or everybody's."""
+        """Return the indexed documents of one tenant, or of all."""
         return self._store.documents(tenant_id)
 
     def erase(self, scope: Scope) -> None:
-        """Forget everything of `scope`."""
+        """Erase the points of `scope`."""
         self._store.erase(scope)
 
     def search(
-        self, question: SearchQuestion, told: Callable[[Iterable[Passage]], None] = lambda _: None
+        self, question: SearchQuestion, on_candidates: Callable[[Iterable[Passage]], None] = lambda _: None
     ) -> list[SearchHit]:
-        """The passages that answer `question` best, best first; `told` hears early of all that may be among them."""
-        return self._retriever.rank(question, told=told).hits
+        """Return the passages that answer `question`, best first. `on_candidates` gets all candidates early."""
+        return self._retriever.rank(question, on_candidates=on_candidates).hits
 
-    def rank(self, question: SearchQuestion, until: float = math.inf) -> Ranking:
-        """What `search` gives, and how it was found; no closer look at the best is waited for after `until`."""
-        return self._retriever.rank(question, until)
+    def rank(self, question: SearchQuestion, deadline: float = math.inf) -> Ranking:
+        """Search, and report how the hits were ranked. Skip reranking that is not done by `deadline`."""
+        return self._retriever.rank(question, deadline)
 
     def close(self) -> None:
-        """Let go of the store; whatever was written is kept, and who is still writing is told to come again."""
+        """Close the store. Everything written is kept; a writer in progress gets `Unavailable`."""
         self._is_closed = True
         self._store.close()
 
@@ -135,10 +135,10 @@ class PassageIndex:
         return int(record["version"]) if record else 0
 
     def _record(self, document: DocumentRef, version: int) -> None:
-        self._store.write([Point(document.id, _filtered(document, "document", version))], version)
+        self._store.write([Point(document.id, _filter_fields(document, "document", version))], version)
 
-    def _swept(self, document: DocumentRef) -> int:
-        """Forget what is older than the document's record; its version."""
+    def _delete_older(self, document: DocumentRef) -> int:
+        """Erase passages older than the document's version record. Return that version."""
         version = self._version(document)
         self._store.erase(
             Scope(document.tenant_id, (document.collection,), document.id, kind="passage", before=version)
@@ -147,35 +147,37 @@ class PassageIndex:
 
 
 def scope_of(document: DocumentRef) -> Scope:
-    """The points of a document."""
+    """Return the scope of a document's points."""
     return Scope(document.tenant_id, (document.collection,), document.id)
 
 
 def knowledge_index() -> PassageIndex:
-    """The index that the settings name; one a process, for the embedded store belongs to one."""
-    with _opening:  # two first callers must not open it twice
-        return _opened()
+    """Return the process-wide index. The embedded store allows one instance per process."""
+    with _open_lock:  # two first callers must not open it twice
+        return _open_index()
 
 
 def close_index() -> None:
-    """Let go of this process's index for good: of one that is being opened, once it is, and none is opened after it."""
-    _closing.set()
-    with _opening:
-        if _opened.cache_info().currsize:
-            _opened().close()
+    """Close this process's index for good. An index that is being opened is closed then; no other is opened later."""
+    _is_closing.set()
+    with _open_lock:
+        if _open_index.cache_info().currsize:
+            _open_index().close()
 
 
 @cache
-def _opened() -> PassageIndex:
-    if _closing.is_set():
+def _open_index() -> PassageIndex:
+    if _is_closing.is_set():
         raise Unavailable(_CLOSED)
-    chosen = embedder()
-    store = vector_store(chosen.space)
-    parts = config().reranker == "late-interaction" and chosen.space.tokens
-    return PassageIndex(chosen, store, HybridSearch(chosen, store, parts=parts, reranker=reranker()))
+    passage_embedder = embedder()
+    store = vector_store(passage_embedder.space)
+    parts = config().reranker == "late-interaction" and passage_embedder.space.tokens
+    return PassageIndex(
+        passage_embedder, store, HybridSearch(passage_embedder, store, parts=parts, reranker=reranker())
+    )
 
 
-def _filtered(document: DocumentRef, kind: str, version: int) -> dict[str, Any]:
+def _filter_fields(document: DocumentRef, kind: str, version: int) -> dict[str, Any]:
     return {
         "tenant": document.tenant_id,
         "collection": document.collection,
@@ -186,4 +188,7 @@ def _filtered(document: DocumentRef, kind: str, version: int) -> dict[str, Any]:
 
 
 def _payload(passage: Passage, version: int) -> dict[str, Any]:
-    return _filtered(passage.document, "passage", version) | {"tags": list(passage.tags), "passage": passage.record()}
+    return _filter_fields(passage.document, "passage", version) | {
+        "tags": list(passage.tags),
+        "passage": passage.record(),
+    }

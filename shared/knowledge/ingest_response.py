@@ -1,4 +1,4 @@
-"""What methods that bring documents in answer."""
+"""Result of the methods that ingest documents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class IngestionResult:
-    """What has become of the documents, or the job that brings them in; `pending` ones are not searchable yet."""
+    """The outcome of the documents, or the job that ingests them. `pending` documents are not searchable yet."""
 
     status: Literal["success", "accepted"]
     collection: str
@@ -30,7 +30,7 @@ class IngestionResult:
 
 
 def ingestion_result(tally: IngestionTally, collection: Collection) -> IngestionResult:
-    """That it is done."""
+    """Return the result of a finished ingestion."""
     return IngestionResult(
         "success",
         collection.name,
@@ -46,19 +46,19 @@ def ingestion_result(tally: IngestionTally, collection: Collection) -> Ingestion
 
 
 def require_ingested(tally: IngestionTally) -> None:
-    """Refuse what failed where it was all that was to be brought in."""
+    """Raise the first failure, for methods that ingest a single document."""
     for failure in tally.failed:
         raise unreadable(failure.path, failure.reason)
 
 
 def job_accepted(job_id: str, collection: Collection) -> IngestionResult:
-    """That a worker does it."""
-    message = "This takes a while: get_ingestion with this job_id tells how far it is."
+    """Return the result of an ingestion that a worker carries out."""
+    message = "This takes a while: call get_ingestion with this job_id to follow its progress."
     return IngestionResult("accepted", collection.name, message, job_id=job_id)
 
 
 def summarize_tally(tally: IngestionTally) -> str:
-    """A tally in a sentence."""
+    """Return a tally as a sentence."""
     parts = [
         f"{count} {name}"
         for name, count in (

@@ -31,7 +31,7 @@ def is_long(documents: CollectionDocuments, new: Sequence[NewKnowledgeDocument])
     """Return whether the new and changed documents are too large to ingest within a request."""
     if _size(new) <= _MAX_INLINE_BYTES:
         return False
-    hashes = documents.fields_of("hash", (each.path for each in new))
+    hashes = documents.read_field("hash", (each.path for each in new))
     return _size([each for each in new if hashes.get(each.path) != each.hash]) > _MAX_INLINE_BYTES
 
 
@@ -138,10 +138,10 @@ def run_job(
         if listing:
             FolderSync(ingestion).run(listing)
         else:
-            ingestion.add_all(jobs.todo(job))
-            ingestion.remove(jobs.removed(job.id))
+            ingestion.add_all(jobs.documents(job))
+            ingestion.remove(jobs.removed_paths(job.id))
     except WorkerTimeExpired:
         jobs.report(job.id, "running", ingestion.tally, total=total)
-        jobs.go_on(job.id)
+        jobs.enqueue(job.id)
         return None
     return ingestion.tally

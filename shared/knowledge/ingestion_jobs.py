@@ -1,7 +1,7 @@
-"""Ingestions that are longer than a request: what they are to bring in, and how far they are.
+"""Ingestion jobs that outlast a request: their input and their progress.
 
-What is to be done is stored first, then an item of work, which the stream brings to a worker. A worker that is killed
-is started again by the stream: what it had brought in is found unchanged.
+The input is stored first, then a work item that the stream delivers to a worker. If a worker is killed, the stream
+delivers the item again, and the documents ingested before are unchanged then.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 _KEPT_SECONDS: Final = 7 * 24 * 3600
 _FAILURES_BYTES: Final = 200 * 1024
-_PATHS_AT_ONCE: Final = 200
-"""An item holds 400 KB: so many of the longest paths are less than half of it, and failures have another half."""
+_PATHS_PER_ITEM: Final = 200
+"""An item holds 400 KB: this many of the longest paths take less than half, and failures take the other half."""
 
 
 @dataclass(frozen=True, slots=True)
 class IngestionJob:
-    """An ingestion and how far it is."""
+    """An ingestion and its progress."""
 
     id: str
     status: JobStatus
@@ -48,54 +48,64 @@ class IngestionJob:
 
 
 class IngestionJobs:
-    """The ingestions of one tenant."""
+    """The ingestion jobs of one tenant."""
 
     def __init__(self, table: Table, tenant_id: str) -> None:
         self._table = table
         self._tenant_id = tenant_id
 
-    def start(self, collection: Collection, documents: Sequence[NewKnowledgeDocument], removed: Sequence[str]) -> str:
-        """Have `documents` brought in, and those under `removed` taken out, by a worker; the job's id."""
+    def start(
+        self, collection: Collection, documents: Sequence[NewKnowledgeDocument], removed_paths: Sequence[str]
+    ) -> str:
+        """Start a job that ingests `documents` and removes those under `removed_paths`. Return its id."""
         job_id = secrets.token_hex(12)
-        self.begin(job_id, collection, documents, removed)
-        self.go_on(job_id)
+        self.store_input(job_id, collection, documents, removed_paths)
+        self.enqueue(job_id)
         return job_id
 
-    def begin(
-        self, job_id: str, collection: Collection, documents: Sequence[NewKnowledgeDocument], removed: Sequence[str]
+    def store_input(
+        self,
+        job_id: str,
+        collection: Collection,
+        documents: Sequence[NewKnowledgeDocument],
+        removed_paths: Sequence[str],
     ) -> None:
-        """Store what the job `job_id` is to do, for a worker that is told of it later."""
+        """Store the input of the job `job_id`, which is enqueued later."""
         texts = TextStore(self._table, self._tenant_id, collection.id)
         partition = keys.job(self._tenant_id, job_id)
         for number, new in enumerate(documents):
-            todo = asdict(new) | {"text": texts.keep(job_id, new.text)}
-            self._table.write(Write("Put", {"pk": partition, "sk": keys.todo(number)} | todo | _expiry()))
-        for start in range(0, len(removed), _PATHS_AT_ONCE):
-            some = {"pk": partition, "sk": keys.remove(start), "paths": list(removed[start : start + _PATHS_AT_ONCE])}
-            self._table.write(Write("Put", some | _expiry()))
-        self._begin(job_id, collection, total=len(documents))
+            document = asdict(new) | {"text": texts.put(job_id, new.text)}
+            self._table.write(Write("Put", {"pk": partition, "sk": keys.todo(number)} | document | _expiry()))
+        for start in range(0, len(removed_paths), _PATHS_PER_ITEM):
+            chunk = {
+                "pk": partition,
+                "sk": keys.remove(start),
+                "paths": list(removed_paths[start : start + _PATHS_PER_ITEM]),
+            }
+            self._table.write(Write("Put", chunk | _expiry()))
+        self._create(job_id, collection, total=len(documents))
 
     def start_reading(self, collection: Collection, path: str, *, recursive: bool) -> str:
-        """Have the files under `path` read and brought in by a worker on this machine; the job's id."""
+        """Start a job that reads and ingests the files below `path` on this machine. Return its id."""
         job_id = secrets.token_hex(12)
-        self._begin(job_id, collection, total=0, path=path, recursive=recursive)
-        self.go_on(job_id)
+        self._create(job_id, collection, total=0, path=path, recursive=recursive)
+        self.enqueue(job_id)
         return job_id
 
     def require(self, job_id: str) -> IngestionJob:
-        """The ingestion of this id, which must exist."""
+        """Return the job of this id. Raise an error if it does not exist."""
         item = self._table.get(keys.job(self._tenant_id, job_id), keys.JOB)
         if item is None or int(item["expires_at"]) <= time.time():
             raise no_job(job_id)
         return _job(job_id, item)
 
-    def removed(self, job_id: str) -> list[str]:
-        """The paths that the ingestion is to take out."""
+    def removed_paths(self, job_id: str) -> list[str]:
+        """Return the paths that the job removes."""
         pages = self._table.query(keys.job(self._tenant_id, job_id), Keys.beginning(keys.REMOVE))
         return [path for page in pages for item in page for path in item["paths"]]
 
-    def todo(self, job: IngestionJob) -> Iterator[NewKnowledgeDocument]:
-        """The documents that are still to be brought in, in their order."""
+    def documents(self, job: IngestionJob) -> Iterator[NewKnowledgeDocument]:
+        """Yield the documents that the job ingests, in order."""
         texts = TextStore(self._table, self._tenant_id, job.collection_id)
         for page in self._table.query(keys.job(self._tenant_id, job.id), Keys.beginning(keys.TODO)):
             for item in page:
@@ -111,9 +121,9 @@ class IngestionJobs:
                     )
 
     def report(self, job_id: str, status: JobStatus, tally: IngestionTally, *, total: int, message: str = "") -> None:
-        """Say how far the ingestion is."""
-        listed = _fitting(tally.failed)
-        counts = asdict(tally) | {"failed": listed, "unlisted": tally.failures - len(listed)}
+        """Store the progress of a job."""
+        shown = _within_item(tally.failed)
+        counts = asdict(tally) | {"failed": shown, "unlisted": tally.failures - len(shown)}
         self._table.write(
             Write(
                 "Update",
@@ -125,13 +135,13 @@ class IngestionJobs:
             )
         )
 
-    def go_on(self, job_id: str) -> None:
-        """Have a worker take the ingestion up, or take it up again."""
-        run = {"pk": keys.work(self._tenant_id), "sk": f"{keys.INGEST}{job_id}#{secrets.token_hex(4)}"}
-        self._table.write(Write("Put", run | {"expires_at": int(time.time()) + _KEPT_SECONDS}))
+    def enqueue(self, job_id: str) -> None:
+        """Enqueue a work item that makes a worker start or resume the job."""
+        work_item = {"pk": keys.work(self._tenant_id), "sk": f"{keys.INGEST}{job_id}#{secrets.token_hex(4)}"}
+        self._table.write(Write("Put", work_item | {"expires_at": int(time.time()) + _KEPT_SECONDS}))
 
     def finish(self, job: IngestionJob) -> None:
-        """Forget what was to be done."""
+        """Delete the input of a job."""
         texts = TextStore(self._table, self._tenant_id, job.collection_id)
         partition = keys.job(self._tenant_id, job.id)
         for page in self._table.query(partition, Keys.beginning(keys.TODO)):
@@ -141,7 +151,7 @@ class IngestionJobs:
         for page in self._table.query(partition, Keys.beginning(keys.REMOVE)):
             self._table.delete_all((item["pk"], item["sk"]) for item in page)
 
-    def _begin(self, job_id: str, collection: Collection, **more: Any) -> None:
+    def _create(self, job_id: str, collection: Collection, **fields: Any) -> None:
         at = now()
         item = {
             "pk": keys.job(self._tenant_id, job_id),
@@ -156,22 +166,22 @@ class IngestionJobs:
             "created_at": at,
             "updated_at": at,
         }
-        self._table.write(Write("Put", item | more | _expiry()))
+        self._table.write(Write("Put", item | fields | _expiry()))
 
 
 def _expiry() -> dict[str, int]:
     return {"expires_at": int(time.time()) + _KEPT_SECONDS}
 
 
-def _fitting(failures: Sequence[DocumentFailure]) -> list[dict[str, str]]:
-    """As many of them, from the first on, as an item has room for."""
-    listed, left = [], _FAILURES_BYTES
+def _within_item(failures: Sequence[DocumentFailure]) -> list[dict[str, str]]:
+    """Return as many of the first failures as fit into an item."""
+    shown, remaining = [], _FAILURES_BYTES
     for each in failures:
-        left -= len(each.path.encode()) + len(each.reason.encode()) + 20
-        if left < 0:
+        remaining -= len(each.path.encode()) + len(each.reason.encode()) + 20
+        if remaining < 0:
             break
-        listed.append(asdict(each))
-    return listed
+        shown.append(asdict(each))
+    return shown
 
 
 def _job(job_id: str, item: Item) -> IngestionJob:

@@ -1,4 +1,4 @@
-"""What the knowledge base is made of, as it is stored and shown."""
+"""Data models of the knowledge base."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ Outcome = Literal["added", "updated", "unchanged"]
 JobStatus = Literal["queued", "running", "done", "failed"]
 
 MAX_NAME: Final = 64
-_NAMED: Final = r"[^\s,#\x00-\x1f\x7f-\x9f]+"
+_NAME_PATTERN: Final = r"[^\s,#\x00-\x1f\x7f-\x9f]+"
 
 
 def _name(value: str) -> str:
-    if value and not re.fullmatch(_NAMED, value):
+    if value and not re.fullmatch(_NAME_PATTERN, value):
         raise ValueError("holds a space, a comma, a '#' or a control character")
     return value
 
 
 Name = Annotated[
     str,
-    Field(min_length=1, max_length=MAX_NAME, examples=["notes"], json_schema_extra={"pattern": f"^{_NAMED}$"}),
+    Field(min_length=1, max_length=MAX_NAME, examples=["notes"], json_schema_extra={"pattern": f"^{_NAME_PATTERN}$"}),
     AfterValidator(_name),
 ]
-"""What a collection or a project is called: no comma, for lists are parted by them."""
+"""The name of a collection or a project. Lists of names are comma-separated, so a name contains no comma."""
 Path = Annotated[str, Field(min_length=1, max_length=MAX_PATH_BYTES, examples=["docs/guide.md"])]
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSpace:
-    """Which vectors can be compared: those of one model, its dimensions, and what it is told of a text's role."""
+    """A space of comparable vectors: one model, its dimensions, and the prefixes it was given."""
 
     model: str
     dimensions: int
@@ -49,7 +49,7 @@ class EmbeddingSpace:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A named set of documents, searched together."""
+    """A named set of documents that are searched together."""
 
     id: str
     name: str
@@ -60,7 +60,7 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """One document of a collection, as it is now."""
+    """The stored state of a document of a collection."""
 
     path: str
     title: str
@@ -77,7 +77,7 @@ class StoredDocument:
 
 @dataclass(frozen=True, slots=True)
 class NewKnowledgeDocument:
-    """A document to bring in; `tree` names the folder tree that it was read from, `hash` its content."""
+    """A document to ingest. `tree` names the folder tree it was read from, `hash` its content."""
 
     path: str
     text: str
@@ -89,7 +89,7 @@ class NewKnowledgeDocument:
 
 @dataclass(frozen=True, slots=True)
 class DocumentFailure:
-    """One document that is not in, and why."""
+    """A document that was not ingested, and the reason."""
 
     path: str
     reason: str
@@ -97,7 +97,7 @@ class DocumentFailure:
 
 @dataclass(slots=True)
 class IngestionTally:
-    """What has become of the documents of an ingestion so far."""
+    """The outcomes of an ingestion's documents so far."""
 
     added: int = 0
     updated: int = 0
@@ -107,22 +107,22 @@ class IngestionTally:
     pending: int = 0
     failed: list[DocumentFailure] = field(default_factory=list)
     unlisted: int = 0
-    """How many failed beside those."""
+    """The number of failures beyond those in `failed`."""
 
     @property
     def failures(self) -> int:
-        """How many failed."""
+        """The number of failed documents."""
         return len(self.failed) + self.unlisted
 
     @property
     def documents(self) -> int:
-        """How many were seen to."""
+        """The number of documents processed."""
         return self.added + self.updated + self.unchanged + self.failures
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A project, the collections it is linked to, and those that its queries search by default."""
+    """A project, its linked collections, and those its queries search by default."""
 
     name: str
     collections: list[str]
@@ -132,10 +132,10 @@ class Project:
 
     @property
     def searched(self) -> list[str]:
-        """What a query of this project searches where it names nothing."""
+        """The collections searched by a query of this project that names none."""
         return self.defaults or self.collections
 
 
 def is_short(path: str) -> bool:
-    """Whether there may be a document under `path`: a longer one is no key of the table."""
+    """Return True if `path` fits into a key of the table."""
     return len(path.encode("utf-8")) <= MAX_PATH_BYTES

@@ -1,4 +1,4 @@
-"""How callers name collections and page through lists."""
+"""Parameter types for collection names and paging."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 Names = Annotated[str, Field(max_length=4096, examples=["notes, papers"])]
-"""Names of collections, parted by commas."""
+"""Collection names, separated by commas."""
 NOT_BLANK: Final[dict[str, Any]] = {"pattern": r"\S"}
-"""Says in a schema what is refused with one of the seed's own codes."""
+"""Documents in a schema a constraint whose violation has an error code of its own."""
 
 
 def parse_names(names: str | None) -> list[str]:
-    """The names in a list parted by commas."""
+    """Return the distinct names in a comma-separated list."""
     return list(dict.fromkeys(filter(None, (each.strip() for each in (names or "").split(",")))))

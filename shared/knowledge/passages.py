@@ -1,4 +1,4 @@
-"""What is indexed, and what a search gives back."""
+"""Passages as they are indexed and searched."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 ContentType = Literal["prose", "code_block", "table"]
 
-_HEADING: Final = 300
-_WORD: Final = re.compile(r"[^\W\d_]{3}|[^\W\d_a-zA-Z]")
-"""Three letters in a row, or one that is not of ASCII; `p0` or `2026-11` tells a model nothing."""
-_IDS: Final = UUID("0c8a5c1e-6f0e-4a57-9d0c-5b1d0f7a3f52")
+_MAX_HEADING: Final = 300
+_MEANINGFUL: Final = re.compile(r"[^\W\d_]{3}|[^\W\d_a-zA-Z]")
+"""Three letters in a row, or a non-ASCII letter. Names such as `p0` or `2026-11` carry no meaning for a model."""
+_NAMESPACE: Final = UUID("0c8a5c1e-6f0e-4a57-9d0c-5b1d0f7a3f52")
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentRef:
-    """Whose document, in which collection, under which id."""
+    """The identity of a document: its tenant, its collection and its id."""
 
     tenant_id: str
     collection: str
@@ -29,13 +29,13 @@ class DocumentRef:
 
     @property
     def id(self) -> str:
-        """The same for the same document, whoever asks and whenever."""
-        return str(uuid5(_IDS, "\0".join((self.tenant_id, self.collection, self.document_id))))
+        """A stable UUID of the document."""
+        return str(uuid5(_NAMESPACE, "\0".join((self.tenant_id, self.collection, self.document_id))))
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of a document that can be found; `payload` is kept beside it and given back as it came."""
+    """A part of a document that can be found. `payload` is stored and returned unchanged."""
 
     document: DocumentRef
     ordinal: int
@@ -50,42 +50,43 @@ class Passage:
 
     @property
     def id(self) -> str:
-        """The same for the same place in the same document, at every revision."""
+        """A stable UUID of the position in the document, the same at every revision."""
         return str(uuid5(UUID(self.document.id), str(self.ordinal)))
 
     def record(self) -> dict[str, Any]:
-        """This passage as the store keeps it."""
+        """Return this passage as the store keeps it."""
         return asdict(self)
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Passage:
-        """The passage that the store has kept."""
-        kept = record | {name: tuple(record[name]) for name in ("heading_path", "tags")}
-        return cls(**kept | {"document": DocumentRef(**record["document"])})
+        """Return the passage of a stored record."""
+        fields = record | {name: tuple(record[name]) for name in ("heading_path", "tags")}
+        return cls(**fields | {"document": DocumentRef(**record["document"])})
 
     @property
-    def above(self) -> list[str]:
-        """Its title and headings, each once, and of a very long one the beginning: it is not to hide the text."""
+    def headings(self) -> list[str]:
+        """The distinct title and headings. Very long ones are cut, so that they cannot outweigh the text."""
         headings = dict.fromkeys(filter(None, (self.title, *self.heading_path)))
-        return [each if len(each) <= _HEADING else f"{each[: _HEADING - 1]}…" for each in headings]
+        return [each if len(each) <= _MAX_HEADING else f"{each[: _MAX_HEADING - 1]}…" for each in headings]
 
     @property
-    def searchable(self) -> str:
-        """What it is found by: its text under its title and headings."""
-        return "\n".join([*self.above, self.text])
+    def searchable_text(self) -> str:
+        """The text for keyword search, preceded by its title and headings."""
+        return "\n".join([*self.headings, self.text])
 
     @property
-    def meant(self) -> str:
-        """What its vectors are made of: the same, without the name of a file that says nothing of what is in it."""
-        above = self.above
-        if above and above[0] == PurePosixPath(self.source).name and not _WORD.search(PurePosixPath(self.source).stem):
-            del above[0]
-        return "\n".join([*above, self.text])
+    def embedded_text(self) -> str:
+        """The text for embedding: the searchable text without a file name that carries no meaning."""
+        headings = self.headings
+        file = PurePosixPath(self.source)
+        if headings and headings[0] == file.name and not _MEANINGFUL.search(file.stem):
+            del headings[0]
+        return "\n".join([*headings, self.text])
 
 
 @dataclass(frozen=True, slots=True)
 class SearchQuestion:
-    """What a tenant looks for, in which of its collections; `context` is what it is working on meanwhile."""
+    """A search of some of a tenant's collections. `context` is the text the caller is working on."""
 
     text: str
     tenant_id: str
@@ -94,16 +95,15 @@ class SearchQuestion:
     context: str = ""
     tags: tuple[str, ...] = ()
     rerank: bool = True
-    without: tuple[str, ...] = ()
-    """Documents that are passed over."""
+    excluded_documents: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
     """A passage that was found.
 
-    `score` is what hits are ordered by, in 0-1. `similarity` is the cosine of the meanings, `overlap` the share of
-    the query's words, weighed by their rarity, that the passage holds: both in 0-1, and comparable between queries.
+    Hits are ordered by `score` in 0-1. `similarity` is the cosine of the meanings, `overlap` the rarity-weighted share
+    of the query's words in the passage. Both are in 0-1 and comparable between queries.
     """
 
     passage: Passage

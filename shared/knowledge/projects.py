@@ -1,4 +1,4 @@
-"""The projects of one tenant, and the collections that they are linked to."""
+"""The projects of one tenant and their linked collections."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ProjectStore:
         self._partition = keys.projects(tenant_id)
 
     def create(self, name: str, collections: Sequence[str] = ()) -> Project:
-        """Make a project, linked to `collections`."""
+        """Create a project linked to `collections`."""
         at = now()
         project = Project(name, sorted(set(collections)), [], at, at)
         try:
@@ -38,31 +38,31 @@ class ProjectStore:
         return project
 
     def require(self, name: str) -> Project:
-        """The project of this name, which must exist."""
+        """Return the project of this name. Raise an error if it does not exist."""
         return _project(self._read(name))
 
-    def listed(self) -> list[Project]:
-        """All projects, by name."""
+    def list_all(self) -> list[Project]:
+        """Return all projects, ordered by name."""
         return [_project(item) for page in self._table.query(self._partition, Keys.after(" ")) for item in page]
 
     def link(self, name: str, collections: Sequence[str]) -> Project:
-        """Link the project to `collections` too."""
+        """Link the project to further collections."""
         return self._change(name, lambda old: replace(old, collections=sorted({*old.collections, *collections})))
 
     def unlink(self, name: str, collections: Sequence[str]) -> Project:
-        """Link the project to `collections` no more; they are no defaults either."""
-        gone = set(collections)
+        """Remove links of the project. Removed collections are no longer defaults either."""
+        removed = set(collections)
         return self._change(
             name,
             lambda old: replace(
                 old,
-                collections=[each for each in old.collections if each not in gone],
-                defaults=[each for each in old.defaults if each not in gone],
+                collections=[each for each in old.collections if each not in removed],
+                defaults=[each for each in old.defaults if each not in removed],
             ),
         )
 
     def set_defaults(self, name: str, collections: Sequence[str]) -> Project:
-        """Let the project's queries search `collections`, which it is linked to, where they name none."""
+        """Set the collections that the project's queries search by default. They must be linked."""
 
         def chosen(old: Project) -> Project:
             missing = [each for each in collections if each not in old.collections]
@@ -73,8 +73,8 @@ class ProjectStore:
         return self._change(name, chosen)
 
     def forget(self, collection: str) -> None:
-        """Unlink a collection that is gone from every project."""
-        for project in self.listed():
+        """Unlink a deleted collection from every project."""
+        for project in self.list_all():
             if collection in project.collections:
                 self.unlink(project.name, [collection])
 
@@ -92,9 +92,9 @@ class ProjectStore:
             try:
                 self._table.write(write)
             except ConditionFailed:
-                continue  # somebody else changed it meanwhile
+                continue  # changed concurrently
             return changed
-        raise Unavailable("Too many writers at once.")
+        raise Unavailable("Too many concurrent writers.")
 
     def _read(self, name: str) -> Item:
         item = self._table.get(self._partition, name)

@@ -1,4 +1,4 @@
-"""What a tenant has asked, newest first."""
+"""The query history of a tenant, newest first."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KEPT_SECONDS: Final = 90 * 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class StoredQuery:
-    """One query, and what came of it."""
+    """A query and its outcome."""
 
     query: str
     collections: list[str]
@@ -32,14 +32,14 @@ class StoredQuery:
 
 
 class QueryHistory:
-    """The queries of one tenant."""
+    """The query history of one tenant."""
 
     def __init__(self, table: Table, tenant_id: str) -> None:
         self._table = table
         self._partition = keys.queries(tenant_id)
 
-    def note(self, query: str, collections: Sequence[str], results: int, status: str) -> None:
-        """Remember a query for 90 days."""
+    def add(self, query: str, collections: Sequence[str], results: int, status: str) -> None:
+        """Store a query for 90 days."""
         at = now()
         item = {
             "pk": self._partition,
@@ -53,19 +53,19 @@ class QueryHistory:
         self._table.write(Write("Put", item))
 
     def page(self, limit: int, cursor: str | None) -> tuple[list[StoredQuery], str | None]:
-        """At most `limit` queries from `cursor` on, newest first."""
+        """Return at most `limit` queries after `cursor`, newest first, and the next cursor."""
         last = cursors.decode(cursor, str)[0] if cursor else ":"
-        # Sort keys begin with a year: ' ' is before all of them, ':' after.
+        # Sort keys begin with a year: ' ' sorts before all of them, ':' after.
         bounds = Keys.between(" ", last)
-        found = self._table.query(self._partition, bounds, descending=True, limit=limit + 2)
+        pages = self._table.query(self._partition, bounds, descending=True, limit=limit + 2)
         items = [
-            item for page in found for item in page if item["sk"] != last and int(item["expires_at"]) > time.time()
+            item for page in pages for item in page if item["sk"] != last and int(item["expires_at"]) > time.time()
         ]
-        shown = items[:limit]
-        asked = [
+        selected = items[:limit]
+        queries = [
             StoredQuery(
                 each["query"], each["collections"], int(each["results"]), each["status"], each["sk"].partition("#")[0]
             )
-            for each in shown
+            for each in selected
         ]
-        return asked, cursors.encode(shown[-1]["sk"]) if len(items) > limit else None
+        return queries, cursors.encode(selected[-1]["sk"]) if len(items) > limit else None

@@ -1,4 +1,4 @@
-"""The results of the tools in Markdown, for a model or a person to read."""
+"""Markdown rendering of tool results."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
 _SHOWN_FAILURES: Final = 50
 
 
-def render_query_results(found: QueryResults) -> str:
-    """Passages, each with its source; quoted as they stand, so that none can pass for a heading of the answer."""
-    parts = [f"## {len(found.results)} result{'' if len(found.results) == 1 else 's'}"]
-    for number, each in enumerate(found.results, start=1):
+def render_query_results(results: QueryResults) -> str:
+    """Render passages with their sources. Passages are quoted, so that none can pass for a heading of the result."""
+    parts = [f"## {len(results.results)} result{'' if len(results.results) == 1 else 's'}"]
+    for number, each in enumerate(results.results, start=1):
         where = f" — {_inline(each.header_path)}" if each.header_path else ""
         parts.append(
             f"### {number}. {_inline(each.metadata.document_title)}{where}\n\n"
             f"**{each.relevance_label}** ({each.relevance_score:.2f}) · source: {_code(each.source_document)} "
             f"· chunk {each.metadata.chunk_sequence_id}\n\n{_quoted(each.content)}"
         )
-    refinement = found.query_refinement
-    if refinement.status != "optimal" or not found.results:
+    refinement = results.query_refinement
+    if refinement.status != "optimal" or not results.results:
         parts.append(f"**Query {refinement.status.replace('_', ' ')}**: {refinement.message}")
     return "\n\n".join(parts)
 
 
 def render_collections(done: CollectionsResult) -> str:
-    """What was done, the collections in a table, the documents in another."""
+    """Render the message, a table of collections, and a table of documents."""
     parts = [done.message]
     shown = done.collections if done.collections is not None else [done.collection] if done.collection else []
     if shown:
@@ -48,7 +48,7 @@ def render_collections(done: CollectionsResult) -> str:
 
 
 def render_projects(done: ProjectsResult) -> str:
-    """What was done, and the projects in a table."""
+    """Render the message and a table of projects."""
     shown = done.projects if done.projects is not None else [done.project] if done.project else []
     rows = [(each.name, ", ".join(each.collections), ", ".join(each.searched)) for each in shown]
     table = [_table(("project", "collections", "searched by default"), rows)] if rows else []
@@ -56,17 +56,17 @@ def render_projects(done: ProjectsResult) -> str:
 
 
 def render_ingestion_result(done: IngestionResult) -> str:
-    """What has become of the documents, or the job to ask for."""
+    """Render the outcome of the documents, or the job id."""
     parts = [f"**{_inline(done.collection)}**: {done.message}"]
     if done.job_id:
         parts.append(f"job_id: {_code(done.job_id)}")
     if done.pending:
-        parts.append(f"{done.pending} are stored and will be searchable when the index answers again.")
+        parts.append(f"{done.pending} are stored and become searchable when the index is available again.")
     return "\n\n".join([*parts, *_failures(done.failed or [])])
 
 
 def render_progress(progress: IngestionProgress) -> str:
-    """How far it is."""
+    """Render the progress of a job."""
     head = f"**{progress.status}**: {progress.processed} of {progress.total} documents, collection "
     return "\n\n".join([f"{head}{_code(progress.collection)}. {progress.message}", *_failures(progress.failed)])
 
@@ -74,9 +74,9 @@ def render_progress(progress: IngestionProgress) -> str:
 def _failures(failed: Sequence[DocumentFailure]) -> list[str]:
     if not failed:
         return []
-    shown = [f"- {_code(each.path)}: {_inline(each.reason)}" for each in failed[:_SHOWN_FAILURES]]
+    lines = [f"- {_code(each.path)}: {_inline(each.reason)}" for each in failed[:_SHOWN_FAILURES]]
     more = [f"- and {len(failed) - _SHOWN_FAILURES} more"] if len(failed) > _SHOWN_FAILURES else []
-    return ["Left out:\n\n" + "\n".join(shown + more)]
+    return ["Left out:\n\n" + "\n".join(lines + more)]
 
 
 def _quoted(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A second, closer look at the best: Bedrock's rerankers. (Late interaction is the store's own search by parts.)"""
+"""Reranking with Amazon Bedrock. (Late interaction is the vector store's own search by token vectors.)"""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class Reranker(Protocol):
-    """Reads a question and passages together."""
+    """Scores passages by reading them together with the question."""
 
     def scores(self, question: str, texts: Sequence[str]) -> list[float]:
-        """How well each of `texts` answers, in 0-1, or `Unavailable`."""
+        """Return the relevance of each text in 0-1, or raise `Unavailable`."""
 
 
 class BedrockReranker:
@@ -35,7 +35,7 @@ class BedrockReranker:
         )
 
     def scores(self, question: str, texts: Sequence[str]) -> list[float]:
-        """How well each of `texts` answers, in 0-1, or `Unavailable`."""
+        """Return the relevance of each text in 0-1, or raise `Unavailable`."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         documents = [{"type": "TEXT", "textDocument": {"text": text or " "}} for text in texts]
@@ -60,7 +60,7 @@ class BedrockReranker:
 
 
 def reranker() -> Reranker | None:
-    """The reranking model that the settings name, if any."""
+    """Return the configured reranking model, if any."""
     settings = config()
     if settings.reranker != "bedrock":
         return None

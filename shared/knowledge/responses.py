@@ -11,7 +11,7 @@ from shared.knowledge.refinement import QueryRefinement, RelevanceLabel
 
 @dataclass(frozen=True, slots=True)
 class IngestionProgress:
-    """How many documents of `total` have been seen to, and what has become of them."""
+    """The progress of an ingestion: the documents processed out of `total`, and their outcomes."""
 
     job_id: str
     status: JobStatus
@@ -35,7 +35,7 @@ CollectionAction = Literal["create", "list", "delete", "info"]
 
 @dataclass(frozen=True, slots=True)
 class CollectionInfo:
-    """A collection, what it holds, and the space that its passages are embedded in."""
+    """A collection, its size, and the embedding space of its passages."""
 
     name: str
     type: CollectionType
@@ -49,7 +49,7 @@ class CollectionInfo:
 
 @dataclass(frozen=True, slots=True)
 class CollectionsResult:
-    """What was done; the collection, or those there are; its documents where it was described."""
+    """The result of an action: the collection or all collections, and the documents of a described collection."""
 
     status: Literal["success"]
     action: CollectionAction
@@ -65,7 +65,7 @@ ProjectAction = Literal["create", "link", "unlink", "set-defaults", "list", "inf
 
 @dataclass(frozen=True, slots=True)
 class ProjectsResult:
-    """What was done; the project as it is then, or those there are."""
+    """The result of an action: the changed project or all projects."""
 
     status: Literal["success"]
     action: ProjectAction
@@ -76,7 +76,7 @@ class ProjectsResult:
 
 @dataclass(frozen=True, slots=True)
 class ResultMetadata:
-    """Where in its document a passage stands, and what it is."""
+    """A passage's position in its document, and its type."""
 
     document_title: str
     content_type: Literal["prose", "code_block", "table"]
@@ -85,7 +85,7 @@ class ResultMetadata:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """One passage."""
+    """A found passage."""
 
     content: str
     relevance_score: float
@@ -97,7 +97,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class QueryResults:
-    """Passages, best first, and how the query could be better."""
+    """Passages, best first, and a rating of the query."""
 
     status: Literal["success"]
     results: list[SearchResult]

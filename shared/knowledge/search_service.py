@@ -1,4 +1,4 @@
-"""Searching a tenant's collections: the index proposes, the documents as they are now decide."""
+"""Searches of a tenant's collections. Hits of outdated passages are dropped."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ if TYPE_CHECKING:
     from shared.knowledge.passages import DocumentRef, Passage, SearchHit
 
 MAX_QUERY: Final = 2048
-_SPARE: Final = 5
-"""How many more are asked for than are wanted: some may be of documents that have changed meanwhile."""
-_REFINED_BY: Final = 10
-"""So many hits tell whether a query is too broad, however few of them are wanted."""
+_EXTRA_HITS: Final = 5
+"""Hits requested beyond those wanted: some may belong to documents that have changed since they were indexed."""
+_HITS_FOR_REFINEMENT: Final = 10
+"""Hits needed to tell if a query is too broad, even if fewer are wanted."""
 _DECIMALS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResults:
-    """What a search found, where, and how the query could be better."""
+    """The hits of a search, the searched collections, and the rating of the query."""
 
     hits: list[SearchHit]
     collections: list[str]
     refinement: QueryRefinement
 
     def score(self, hit: SearchHit) -> float:
-        """How relevant a passage is, in 0-1."""
+        """Return the relevance of a passage in 0-1."""
         return round(min(1.0, max(0.0, hit.score)), _DECIMALS)
 
     def label(self, hit: SearchHit) -> RelevanceLabel:
-        """How relevant a passage is, in words."""
+        """Return the relevance label of a passage."""
         return label_of(self.score(hit))
 
 
 class SearchService:
-    """Searches of one tenant."""
+    """The searches of one tenant."""
 
     def __init__(
         self, tenant_id: str, collections: CollectionStore, documents: Callable[[Collection], CollectionDocuments]
@@ -59,39 +59,45 @@ class SearchService:
         self._documents = documents
 
     def run(self, query: str, names: Sequence[str], top_k: int, context: str) -> SearchResults:
-        """The best passages for `query` in the collections of these names, or in all."""
+        """Return the best passages for `query` in the collections of these names, or in all."""
         _require_query(query)
-        chosen = {each.id: each for each in self._collections.searched(names, current_space())}
-        question = SearchQuestion(query, self._tenant_id, tuple(chosen), max(top_k, _REFINED_BY) + _SPARE, context)
-        checking: list[Future[dict[tuple[str, str], int]]] = []
+        searched = {each.id: each for each in self._collections.select(names, current_space())}
+        question = SearchQuestion(
+            query, self._tenant_id, tuple(searched), max(top_k, _HITS_FOR_REFINEMENT) + _EXTRA_HITS, context
+        )
+        revision_checks: list[Future[dict[tuple[str, str], int]]] = []
 
         def check(passages: Iterable[Passage]) -> None:
             documents = {passage.document for passage in passages}
-            checking.append(submit(lambda: self._revisions(documents, chosen)))
+            revision_checks.append(submit(lambda: self._revisions(documents, searched)))
 
         try:
-            proposed = knowledge_index().search(question, check)
+            candidates = knowledge_index().search(question, check)
         except Unavailable:
             raise not_searchable() from None
-        revisions = checking[0].result()
-        current = [hit for hit in proposed if revisions.get(_place(hit.passage.document)) == hit.passage.revision]
+        revisions = revision_checks[0].result()
+        current = [hit for hit in candidates if revisions.get(_location(hit.passage.document)) == hit.passage.revision]
         return SearchResults(
-            current[:top_k], [each.name for each in chosen.values()], refine(query, current[: max(top_k, _REFINED_BY)])
+            current[:top_k],
+            [each.name for each in searched.values()],
+            refine(query, current[: max(top_k, _HITS_FOR_REFINEMENT)]),
         )
 
-    def _revisions(self, documents: Iterable[DocumentRef], chosen: dict[str, Collection]) -> dict[tuple[str, str], int]:
-        """At which revision documents are now, those that there still are."""
-        asked: defaultdict[str, set[str]] = defaultdict(set)
-        for collection_id, path in map(_place, documents):
-            asked[collection_id].add(path)
+    def _revisions(
+        self, documents: Iterable[DocumentRef], searched: dict[str, Collection]
+    ) -> dict[tuple[str, str], int]:
+        """Return the current revision of each document that still exists."""
+        paths_by_collection: defaultdict[str, set[str]] = defaultdict(set)
+        for collection_id, path in map(_location, documents):
+            paths_by_collection[collection_id].add(path)
         return {
             (collection_id, path): revision
-            for collection_id, paths in asked.items()
-            for path, revision in self._documents(chosen[collection_id]).fields_of("revision", paths).items()
+            for collection_id, paths in paths_by_collection.items()
+            for path, revision in self._documents(searched[collection_id]).read_field("revision", paths).items()
         }
 
 
-def _place(document: DocumentRef) -> tuple[str, str]:
+def _location(document: DocumentRef) -> tuple[str, str]:
     return document.collection, document.document_id
 
 

@@ -1,4 +1,4 @@
-"""The space that passages are embedded in at present."""
+"""The embedding space of the current settings."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from shared.knowledge.models import EmbeddingSpace
 
 
 def current_space() -> EmbeddingSpace:
-    """What the settings embed with; a collection records it, and refuses another."""
+    """Return the embedding space of the current settings. A collection records its space and refuses any other."""
     space = spaces.current_space()
     return EmbeddingSpace(space.model, space.dimensions, f"{space.question_prefix}/{space.passage_prefix}")

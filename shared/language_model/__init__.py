@@ -1,4 +1,4 @@
-"""Language models behind one small interface: Bedrock, or any server that speaks OpenAI's protocol."""
+"""Language models behind one interface: Amazon Bedrock, or any server with OpenAI's API."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from shared.config import ConfigurationError, config
 from shared.telemetry import REQUEST_SECONDS
 
 SECONDS: Final = REQUEST_SECONDS - 1
-"""What a model is given: when it ends, its words can still be stored."""
+"""A model's time limit. It leaves time to store the completion."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A model's words, and what they cost as it counts; `is_whole` unless it was stopped by the limit of its words."""
+    """A model's completion and its token counts. `is_whole` is False if the token limit cut it off."""
 
     text: str
     prompt_tokens: int = 0
@@ -26,15 +26,15 @@ class Completion:
 
 
 class LanguageModel(Protocol):
-    """Completes a prompt."""
+    """A model that completes a prompt."""
 
     def complete(self, system: str, prompt: str, *, max_tokens: int, seconds: float = math.inf) -> Completion:
-        """Return the model's words within `seconds`, at most its own limit, or raise `Unavailable`."""
+        """Return the completion within `seconds`, at most the model's own limit, or raise `Unavailable`."""
 
 
 @cache
 def language_model() -> LanguageModel | None:
-    """The model that the settings name, if any."""
+    """Return the configured model, if any."""
     settings = config()
     if settings.model_provider == "none":
         return None

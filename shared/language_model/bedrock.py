@@ -1,4 +1,4 @@
-"""A model in Amazon Bedrock, by its Converse API."""
+"""A model in Amazon Bedrock, through its Converse API."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _CONNECT_SECONDS: Final = 3.0
 
 
 class BedrockModel:
-    """One model of Bedrock, which is given at most `seconds` for an answer."""
+    """A model of Bedrock with a time limit of `seconds`."""
 
     def __init__(self, model: str, seconds: float) -> None:
         self._model = model
         self._seconds = seconds
         self._clients: dict[float, BedrockRuntimeClient] = {}
-        self._making = threading.Lock()
+        self._clients_lock = threading.Lock()
         self._client(seconds)
 
     def complete(self, system: str, prompt: str, *, max_tokens: int, seconds: float = math.inf) -> Completion:
-        """The model's words within `seconds`, or `Unavailable`."""
+        """Return the completion within `seconds`, or raise `Unavailable`."""
         try:
-            answer: Any = self._client(min(seconds, self._seconds)).converse(
+            response: Any = self._client(min(seconds, self._seconds)).converse(
                 modelId=self._model,
                 system=[{"text": system}],
                 messages=[{"role": "user", "content": [{"text": prompt}]}],
@@ -43,22 +43,24 @@ class BedrockModel:
         except (BotoCoreError, ClientError, ResponseParserError, UnicodeDecodeError) as error:
             logger.warning("model", extra={"failure": type(error).__name__})
             raise Unavailable("The language model is not answering.") from None
-        content = answer.get("output", {}).get("message", {}).get("content", [])
-        usage = answer.get("usage", {})
+        content = response.get("output", {}).get("message", {}).get("content", [])
+        usage = response.get("usage", {})
         return Completion(
             "".join(part.get("text", "") for part in content),
             usage.get("inputTokens", 0),
             usage.get("outputTokens", 0),
-            answer.get("stopReason") != "max_tokens",
+            response.get("stopReason") != "max_tokens",
         )
 
     def _client(self, seconds: float) -> BedrockRuntimeClient:
-        """The client that waits this long, in whole seconds where it can be: how long is a client's own."""
-        given = min(float(math.ceil(seconds)), self._seconds)
-        with self._making:
-            if given not in self._clients:
+        """Return a client with this time-out in whole seconds. Time-outs are a setting of the client."""
+        timeout = min(float(math.ceil(seconds)), self._seconds)
+        with self._clients_lock:
+            if timeout not in self._clients:
                 settings = Config(
-                    connect_timeout=min(_CONNECT_SECONDS, given), read_timeout=given, retries={"total_max_attempts": 1}
+                    connect_timeout=min(_CONNECT_SECONDS, timeout),
+                    read_timeout=timeout,
+                    retries={"total_max_attempts": 1},
                 )
-                self._clients[given] = boto3.client("bedrock-runtime", config=settings)
-            return self._clients[given]
+                self._clients[timeout] = boto3.client("bedrock-runtime", config=settings)
+            return self._clients[timeout]

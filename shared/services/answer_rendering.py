@@ -1,4 +1,4 @@
-"""An answer from the documents, for a model to read."""
+"""Markdown rendering of an answer from the documents."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ if TYPE_CHECKING:
 
 
 def render_answer(answer: KnowledgeAnswer) -> str:
-    """The answer and its sources, each quoted as it stands, so that none can pass for a part of the answer."""
+    """Render the answer and its sources. Sources are quoted, so that none can pass for a part of the answer."""
     if not answer.context:
-        return "No document has to do with this."
+        return "No document is relevant to this question."
     parts = [answer.response]
     for number, each in enumerate(answer.context, start=1):
         where = " (web)" if each.source else ""

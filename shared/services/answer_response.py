@@ -1,4 +1,4 @@
-"""The result of a question that is answered from documents."""
+"""Result of a question that is answered from documents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shared.knowledge.answering.models import DegradedStage
 
 @dataclass(frozen=True, slots=True)
 class ContextItem:
-    """What the answer was made from; a page of the web bears its address in place of a document's id."""
+    """A source of the answer. A web page's `document_id` is its address."""
 
     document_id: str
     snippet: str
@@ -20,7 +20,7 @@ class ContextItem:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What was found, what a model has read and written, and what was dropped on the way, if anything."""
+    """The number of hits, the model's token counts, and the stages that failed or were skipped."""
 
     qdrant_hits: int
     llm_tokens_prompt: int
@@ -30,7 +30,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeAnswer:
-    """The answer, whose [1] is the first of `context`; with no match, '' and nothing."""
+    """The answer, which cites the first item of `context` as [1]. Without sources both are empty."""
 
     response: str
     context: list[ContextItem]

@@ -1,7 +1,7 @@
-"""Finding documents: the index proposes passages, the documents as they are now decide.
+"""Indexing of agent-data's documents, and the check of hits against the current documents.
 
-A passage bears the revision since which what is searched of its document has stayed the same. A move, a display flag
-or any other metadata changes the document's revision and not that one, so that nothing has to be indexed anew.
+A passage carries the revision since which the document's searchable content is unchanged. A move, a display flag or
+other metadata changes the document's revision but not that one, so it needs no indexing.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from shared.knowledge.passages import DocumentRef, Passage, SearchHit
 
 COLLECTION: Final = "agent-data"
-_one_at_a_time: Final = [Lock() for _ in range(64)]
-"""By document: whoever comes second in this process finds the work done, and does not do it again."""
+_locks: Final = [Lock() for _ in range(64)]
+"""One lock per document hash: a second thread of this process finds the work done."""
 _READ_AS: Final[dict[str, Any]] = {"text/markdown": "markdown", "text/plain": "text", "application/json": "code"}
 
 
@@ -32,21 +32,21 @@ def refresh_document(
     document_id: str,
     *,
     force: bool = False,
-    at_most: int | None = None,
+    max_characters: int | None = None,
     on_response: Callable[[], object] = lambda: None,
 ) -> bool:
-    """Let of a document be found what it is now, unless it has more than `at_most` characters; whether it was not.
+    """Bring the index up to date with the document, skipping bodies longer than `max_characters`.
 
-    What is found of it already is left as it is, unless it is wanted `anew`. `answered` hears of the index's first
-    answer.
+    Return True if the document was indexed. An up-to-date document is indexed only with `force`. `on_response` is
+    called at the index's first response.
     """
     from shared.knowledge.index import knowledge_index
     from shared.knowledge.passages import DocumentRef
 
     document = DocumentRef(tenant_id, COLLECTION, document_id)
-    with _one_at_a_time[hash(document) % len(_one_at_a_time)]:
-        reading = _document_queries(tenant_id)
-        head = reading.head(document_id)
+    with _locks[hash(document) % len(_locks)]:
+        queries = _document_queries(tenant_id)
+        head = queries.head(document_id)
         index = knowledge_index()
         if head is None:
             index.forget(document)
@@ -54,21 +54,21 @@ def refresh_document(
             index.delete(document, head.revision)
         elif force or not index.holds(document, head.searchable_revision):
             on_response()
-            body = reading.body(head)
-            if at_most is None or len(body) <= at_most:
+            body = queries.body(head)
+            if max_characters is None or len(body) <= max_characters:
                 return index.replace(document, head.revision, _passages(document, head, body))
     on_response()
     return False
 
 
 def drop_stale_hits(tenant_id: str, hits: Sequence[SearchHit]) -> list[SearchHit]:
-    """Those whose documents are what they were when they were indexed, and not deleted."""
-    found = [hit for hit in hits if _is_own_passage(hit.passage, tenant_id)]
-    heads = _document_queries(tenant_id).heads({hit.passage.document.document_id for hit in found})
+    """Return the hits whose documents still exist and are unchanged since they were indexed."""
+    own_hits = [hit for hit in hits if _is_own_passage(hit.passage, tenant_id)]
+    heads = _document_queries(tenant_id).heads({hit.passage.document.document_id for hit in own_hits})
     now = timestamps.now()
     return [
         hit
-        for hit in found
+        for hit in own_hits
         if (head := heads.get(hit.passage.document.document_id))
         and head.searchable_revision == hit.passage.revision
         and not head.deleted(now)

@@ -1,4 +1,4 @@
-"""Finding experiences: the index knows what matches, the experiences as they are now are what is answered."""
+"""Indexing and search of experiences. The index proposes matches; the stored experiences are returned."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ if TYPE_CHECKING:
     from shared.knowledge.exhaustive_search import ExhaustiveSearch
 
 COLLECTION: Final = "experiences"
-_ALIKE: Final = 0.9
-"""What is more alike than this is nearly the same."""
+_DUPLICATE_SIMILARITY: Final = 0.9
+"""Experiences with a higher similarity are near duplicates."""
 
 
 def search_experiences(keywords: str, offset: int, limit: int) -> tuple[list[tuple[Experience, ExperienceMatch]], int]:
-    """The experiences that answer `keywords`, best first, from `offset` on; and how many there are in all."""
-    until = month_end(datetime.now(UTC))
+    """Return a page of the experiences that match `keywords`, best first, and the total number of matches."""
+    month = month_end(datetime.now(UTC))
     matches = [
         ExperienceMatch(
-            id=each.standing["id"],
+            id=each.payload["id"],
             relevance=round(each.relevance, RELEVANCE_DECIMALS),
-            query_count=int(each.standing["query_count"]),
-            created=each.standing["created"],
+            query_count=int(each.payload["query_count"]),
+            created=each.payload["created"],
         )
-        for each in _matcher().matches(keywords, RELEVANCE_FLOOR)
+        for each in _search_index().search(keywords, RELEVANCE_FLOOR)
     ]
-    order = rank(matches, until)
+    order = rank(matches, month)
     while True:
         page = order[offset : offset + limit]
         stored = experience_repository().find_all(each.id for each in page)
-        gone = {each.id for each in page if each.id not in stored or stored[each.id].deleted_at}
-        if not gone:
+        deleted = {each.id for each in page if each.id not in stored or stored[each.id].deleted_at}
+        if not deleted:
             break
-        # Deleted, and the index does not know it yet: what comes after moves up.
-        order = [each for each in order if each.id not in gone]
-    # In the order of what is shown, where a count is newer than the index knows.
-    shown = {each.id: _as_stored(each, stored[each.id]) for each in page}
-    return [(stored[each.id], each) for each in rank(shown.values(), until)], len(order)
+        # Deleted, but still in the index: the following matches move up.
+        order = [each for each in order if each.id not in deleted]
+    # Order the page by the current counts, which the index may not have yet.
+    current = {each.id: _as_stored(each, stored[each.id]) for each in page}
+    return [(stored[each.id], each) for each in rank(current.values(), month)], len(order)
 
 
 def index_immediately(experience_id: str) -> None:
-    """Index an experience that was just written; while the index is away, the table's stream brings it again."""
+    """Index an experience right after its write. If the index is unavailable, the table's stream delivers it again."""
     try:
         index_experience(experience_id)
     except Unavailable as error:
@@ -57,9 +57,9 @@ def index_immediately(experience_id: str) -> None:
 
 
 def index_experience(experience_id: str, *, force: bool = False) -> bool:
-    """Let of an experience be found what it is now, and of two that are nearly the same the newer one say so.
+    """Index an experience, and mark the newer of two near duplicates. Return True if it was indexed.
 
-    What is indexed already is left as it is (False), unless it is wanted `anew`.
+    An up-to-date experience is indexed only with `force`.
     """
     from shared.knowledge.exhaustive_search import SearchEntry
 
@@ -67,44 +67,46 @@ def index_experience(experience_id: str, *, force: bool = False) -> bool:
     if experience is None:
         return False
     if experience.deleted_at:
-        _matcher().delete(experience.id, experience.revision)
+        _search_index().delete(experience.id, experience.revision)
         return True
     if _is_indexed(experience) and not force:
         return False
     text = _text(experience)
-    standing = _standing(experience)
-    unfinished = standing | {"revision": 0}
-    _matcher().keep(SearchEntry(experience.id, text, experience.revision, unfinished, experience.query_count))
-    _compare(experience, text)
-    _matcher().stand(experience.id, standing, experience.query_count)
+    payload = _payload(experience)
+    uncompared = payload | {"revision": 0}
+    _search_index().put(SearchEntry(experience.id, text, experience.revision, uncompared, experience.query_count))
+    _note_duplicates(experience, text)
+    _search_index().set_payload(experience.id, payload, experience.query_count)
     return True
 
 
 def refresh_counts(ids: Iterable[str]) -> None:
-    """Rank these experiences by their counts as they are now."""
+    """Update the query counts by which the index ranks these experiences."""
     for experience in experience_repository().find_all(ids).values():
-        compared = _matcher().standing(experience.id).get("revision", 0)  # which counting does not change
-        _matcher().stand(experience.id, _standing(experience) | {"revision": compared}, experience.query_count)
+        compared_revision = _search_index().payload(experience.id).get("revision", 0)  # which counting does not change
+        _search_index().set_payload(
+            experience.id, _payload(experience) | {"revision": compared_revision}, experience.query_count
+        )
 
 
 def _is_indexed(experience: Experience) -> bool:
-    """Whether it is found as it is, and was compared with others."""
-    held = _matcher().holds(experience.id, experience.revision)
-    return held and _matcher().standing(experience.id).get("revision", 0) >= experience.revision
+    """Return True if the current revision is indexed and was compared with other experiences."""
+    is_held = _search_index().holds(experience.id, experience.revision)
+    return is_held and _search_index().payload(experience.id).get("revision", 0) >= experience.revision
 
 
-def _compare(experience: Experience, text: str) -> None:
-    """Record on the newer one of two that are nearly the same which the older one is.
+def _note_duplicates(experience: Experience, text: str) -> None:
+    """Record the older one of two near duplicates on the newer one.
 
-    It comes after the indexing, so that of two submitted at once at least the later one sees the other.
+    This follows the indexing, so that of two concurrent submissions at least the later one sees the other.
     """
-    ids = {each["id"] for each in _matcher().alike(experience.id, text, _ALIKE)}
-    alike = [each for each in experience_repository().find_all(ids).values() if not each.deleted_at]
-    older = [each for each in alike if _age(each) < _age(experience)]
-    first = min(older, key=_age).id if older else None
-    if first != experience.similar_to:
-        experience_repository().set_similar_to(experience, first)
-    for newer in alike:
+    ids = {each["id"] for each in _search_index().similar(experience.id, text, _DUPLICATE_SIMILARITY)}
+    similar = [each for each in experience_repository().find_all(ids).values() if not each.deleted_at]
+    older = [each for each in similar if _age(each) < _age(experience)]
+    oldest = min(older, key=_age).id if older else None
+    if oldest != experience.similar_to:
+        experience_repository().set_similar_to(experience, oldest)
+    for newer in similar:
         if _age(newer) > _age(experience) and newer.similar_to is None:
             experience_repository().set_similar_to(newer, experience.id)
 
@@ -113,7 +115,7 @@ def _age(experience: Experience) -> tuple[float, str]:
     return experience.created, experience.id
 
 
-def _standing(experience: Experience) -> dict[str, Any]:
+def _payload(experience: Experience) -> dict[str, Any]:
     return {
         "id": experience.id,
         "created": experience.created,
@@ -127,9 +129,9 @@ def _as_stored(match: ExperienceMatch, experience: Experience) -> ExperienceMatc
 
 
 def _text(experience: Experience) -> str:
-    """What an experience is found by: first of all what whoever has the problem would say of it."""
+    """Return the text to index an experience by. The problem as its reader would describe it comes first."""
     report = experience.report
-    said = (
+    parts = (
         report.title,
         report.problem_description,
         ", ".join(report.keywords),
@@ -137,12 +139,12 @@ def _text(experience: Experience) -> str:
         report.solution,
         report.context,
     )
-    return "\n".join(filter(None, said))
+    return "\n".join(filter(None, parts))
 
 
-def _matcher() -> ExhaustiveSearch:
+def _search_index() -> ExhaustiveSearch:
     from shared.knowledge.exhaustive_search import open_exhaustive_search
 
     if not config().has_index:
-        raise Unavailable("There is no index to find experiences in.", guidance="Tell the operator: it needs Qdrant.")
+        raise Unavailable("No index for experiences is configured.", guidance="Tell the operator: it needs Qdrant.")
     return open_exhaustive_search(COLLECTION)

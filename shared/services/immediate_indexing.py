@@ -1,6 +1,7 @@
-"""Indexing right after a write, so that a query that starts after its answer finds what was written.
+"""Indexing right after a write, so that a query that starts after the response finds the change.
 
-A write waits for it, but not for long: whatever is not done by then, the table's stream brings to a worker.
+The write waits for the index, but not for long. Unfinished work is done by a worker, to which the table's stream
+delivers the change.
 """
 
 from __future__ import annotations
@@ -23,59 +24,59 @@ if TYPE_CHECKING:
     from shared.documents.unit_of_work import UnitOfWork
 
 _EMBEDDED_SECONDS: Final = 12.0
-"""An index in this process is never away: whoever waits for it waits for work of their own."""
+"""An index in this process is always available, so a write waits longer for it."""
 _SERVER_SECONDS: Final = 5.0
-_FIRST_SECONDS: Final = 2.5
-"""A server that says nothing for so long is away, or as good as that."""
-_REST_SECONDS: Final = 10.0
-"""For so long, no other write waits for an index that is away."""
-_CHARACTERS: Final = 64 * 1024
-"""A longer text takes longer to embed than a write may wait."""
+_FIRST_RESPONSE_SECONDS: Final = 2.5
+"""A server without a response within this time counts as unavailable."""
+_PAUSE_SECONDS: Final = 10.0
+"""After a failure, other writes do not wait for the index for this long."""
+_MAX_CHARACTERS: Final = 64 * 1024
+"""Longer texts take longer to embed than a write may wait."""
 
 
 class _IndexAvailability:
-    """Whether the index is worth waiting for."""
+    """Tells if the index is worth waiting for."""
 
     def __init__(self) -> None:
-        self._away_until = -math.inf
+        self._paused_until = -math.inf
 
     @property
-    def is_away(self) -> bool:
-        return time.monotonic() < self._away_until
+    def is_paused(self) -> bool:
+        return time.monotonic() < self._paused_until
 
-    def failed(self, how: str) -> None:
-        self._away_until = time.monotonic() + _REST_SECONDS
-        logger.warning("index", extra={"failure": how})
+    def failed(self, failure: str) -> None:
+        self._paused_until = time.monotonic() + _PAUSE_SECONDS
+        logger.warning("index", extra={"failure": failure})
 
 
 _index: Final = _IndexAvailability()
 
 
 def index_immediately(changes: UnitOfWork) -> None:
-    """Index what was written, as far as the index is there and takes it quickly."""
+    """Index written documents, if the index responds in time."""
     is_remote = bool(config().qdrant_url)
     seconds = min(_SERVER_SECONDS if is_remote else _EMBEDDED_SECONDS, seconds_left())
-    if not (changes.written and config().has_index and seconds > 0) or _index.is_away:
+    if not (changes.written and config().has_index and seconds > 0) or _index.is_paused:
         return
     deadline = time.monotonic() + seconds
-    answered = threading.Event()
-    begun = submit(lambda: _index_all(changes.tenant_id, list(dict.fromkeys(changes.written)), deadline, answered.set))
-    if is_remote and not answered.wait(min(_FIRST_SECONDS, seconds)):
+    responded = threading.Event()
+    task = submit(lambda: _index_all(changes.tenant_id, list(dict.fromkeys(changes.written)), deadline, responded.set))
+    if is_remote and not responded.wait(min(_FIRST_RESPONSE_SECONDS, seconds)):
         _index.failed("no answer in time")
         return
     with suppress(TimeoutError):
-        result(begun, deadline - time.monotonic())
+        result(task, deadline - time.monotonic())
 
 
-def _index_all(tenant_id: str, document_ids: Sequence[str], deadline: float, answered: Callable[[], object]) -> None:
-    """Index one after the other, also where the write no longer waits: to repeat it changes nothing."""
+def _index_all(tenant_id: str, document_ids: Sequence[str], deadline: float, responded: Callable[[], object]) -> None:
+    """Index the documents one by one, even if the write no longer waits. The work is idempotent."""
     try:
         with internal_errors(current_correlation_id()):
             for document_id in document_ids:
                 if time.monotonic() > deadline:
                     return
-                refresh_document(tenant_id, document_id, at_most=_CHARACTERS, on_response=answered)
+                refresh_document(tenant_id, document_id, max_characters=_MAX_CHARACTERS, on_response=responded)
     except KhoError as error:
         _index.failed(error.code)
     finally:
-        answered()
+        responded()

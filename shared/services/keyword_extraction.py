@@ -1,7 +1,8 @@
-"""Keywords for an experience that came without: the words that it says most, its title's before others.
+"""Keyword extraction for experiences without keywords: the most frequent words, with a bonus for the title.
 
-English by words, variants of one word together; Vietnamese by pairs of syllables between function words; Chinese by
-what recurs between function characters, as no dictionary is at hand; names as they are spelt.
+English counts words, with inflected forms together. Vietnamese counts pairs of syllables between function words.
+Chinese counts recurring strings between function characters, because there is no dictionary. Names keep their
+spelling.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ if TYPE_CHECKING:
 
     from shared.experiences.models import ExperienceReport
 
-_MOST: Final = 8
-_TITLE: Final = 3
-"""What a word in the title counts."""
-_NAME: Final = 2
-"""What a word counts more that is spelt as only names are: useState, HTTP2, node.js."""
-_LONGEST: Final = 8
+_MAX_KEYWORDS: Final = 8
+_TITLE_WEIGHT: Final = 3
+"""Weight of a word in the title."""
+_NAME_BONUS: Final = 2
+"""Bonus for a word spelled like a name: useState, HTTP2, node.js."""
+_MAX_TERM: Final = 8
 _HAN: Final = r"\u3400-\u4dbf\u4e00-\u9fff"
-_RUNS: Final = re.compile(
+_TOKENS: Final = re.compile(
     rf"(?P<han>[{_HAN}]+)|(?P<word>[^\W\d_{_HAN}](?:[^\W{_HAN}.+#-]|[.+#-](?=[^\W_{_HAN}]))*[+#]*)|(?P<end>[^\w\s]|\n)"
 )
-_NAMED: Final = re.compile(r".[A-Z]|\d|[.+#-]")
+_NAME_LIKE: Final = re.compile(r".[A-Z]|\d|[.+#-]")
 
 
 def _word_set(words: str) -> frozenset[str]:
@@ -58,73 +59,75 @@ _CHINESE: Final = re.compile(
 
 
 def with_keywords(report: ExperienceReport) -> ExperienceReport:
-    """`report` with its keywords as they are kept, or with some that are made from it."""
+    """Return `report` with its normalized keywords, or with extracted ones if it has none."""
     return replace(report, keywords=normalize_keywords(report.keywords) or extract_keywords(report))
 
 
 def extract_keywords(report: ExperienceReport) -> list[str]:
-    """The keywords of `report`, the weightiest first."""
+    """Return the keywords of `report` by descending weight."""
     weights: Counter[str] = Counter()
     spellings: dict[str, str] = {}
-    runs: list[tuple[str, int]] = []
+    chinese_runs: list[tuple[str, int]] = []
     body = (report.problem_description, report.root_cause or "", report.solution)
-    for text, weight in ((report.title, _TITLE), *((text, 1) for text in body)):
+    for text, weight in ((report.title, _TITLE_WEIGHT), *((text, 1) for text in body)):
         for phrase in _phrases(text):
             if isinstance(phrase, str):
-                runs.append((phrase, weight))
+                chinese_runs.append((phrase, weight))
                 continue
             for word in _words(phrase):
                 key = stem(word.lower())
                 spellings.setdefault(key, word.lower())
-                weights[key] += weight + (_NAME if _NAMED.search(word) else 0)
-    for term, weight in _recurring(runs):
+                weights[key] += weight + (_NAME_BONUS if _NAME_LIKE.search(word) else 0)
+    for term, weight in _recurring(chinese_runs):
         spellings[term] = term
         weights[term] += weight
-    best = sorted(weights, key=lambda key: -weights[key])[:_MOST]
-    return [spellings[key][:MAX_KEYWORD] for key in best]
+    keys = sorted(weights, key=lambda key: -weights[key])[:_MAX_KEYWORDS]
+    return [spellings[key][:MAX_KEYWORD] for key in keys]
 
 
 def _phrases(text: str) -> Iterator[list[str] | str]:
-    """Words that stand together, and runs of Chinese."""
-    together: list[str] = []
-    for run in _RUNS.finditer(text):
+    """Yield phrases of adjacent words, and runs of Chinese characters."""
+    phrase: list[str] = []
+    for run in _TOKENS.finditer(text):
         word = run["word"]
         if word and word.lower() not in _ENGLISH and word.lower() not in _VIETNAMESE:
-            together.append(word)
+            phrase.append(word)
             continue
-        yield together
-        together = []
+        yield phrase
+        phrase = []
         if run["han"]:
             yield from (part for part in _CHINESE.split(run["han"]) if len(part) > 1)
-    yield together
+    yield phrase
 
 
 def _words(phrase: list[str]) -> Iterator[str]:
-    """English one by one; Vietnamese syllables by twos."""
-    waiting = ""
+    """Yield English words one by one, and Vietnamese syllables in pairs."""
+    previous = ""
     for word in phrase:
         if word.isascii():
-            waiting = ""
+            previous = ""
             if len(word) > 1:
                 yield word
-        elif waiting:
-            yield f"{waiting} {word}"
-            waiting = ""
+        elif previous:
+            yield f"{previous} {word}"
+            previous = ""
         else:
-            waiting = word
+            previous = word
 
 
-def _recurring(runs: list[tuple[str, int]]) -> list[tuple[str, int]]:
-    """What recurs in runs of Chinese, as long as it can be; the shorter runs themselves where nothing does."""
+def _recurring(chinese_runs: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Return the longest strings that recur in runs of Chinese, or the shorter runs if none recurs."""
     weights: Counter[str] = Counter()
-    times: Counter[str] = Counter()
-    for run, weight in runs:
-        for length in range(2, _LONGEST + 1):
-            for at in range(len(run) - length + 1):
-                weights[run[at : at + length]] += weight
-                times[run[at : at + length]] += 1
-    found: list[tuple[str, int]] = []
-    for term in sorted((term for term in times if times[term] > 1), key=lambda term: (-weights[term], -len(term))):
-        if not any(term in longer and weight == weights[term] for longer, weight in found):
-            found.append((term, weights[term]))
-    return found or [(run, weight) for run, weight in runs if len(run) <= _LONGEST]
+    occurrences: Counter[str] = Counter()
+    for run, weight in chinese_runs:
+        for length in range(2, _MAX_TERM + 1):
+            for start in range(len(run) - length + 1):
+                weights[run[start : start + length]] += weight
+                occurrences[run[start : start + length]] += 1
+    terms: list[tuple[str, int]] = []
+    for term in sorted(
+        (term for term in occurrences if occurrences[term] > 1), key=lambda term: (-weights[term], -len(term))
+    ):
+        if not any(term in longer and weight == weights[term] for longer, weight in terms):
+            terms.append((term, weights[term]))
+    return terms or [(run, weight) for run, weight in chinese_runs if len(run) <= _MAX_TERM]

@@ -1,4 +1,4 @@
-"""Tools that a chatbot can call. Adding one is one new file in this folder, which defines `TOOL`."""
+"""Tools for chatbots. A new tool is a new module in this folder that defines `TOOL`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ToolArguments(BaseModel):
-    """The base of every tool's arguments: strict types; fields that a tool does not know are ignored."""
+    """Base class of all tool arguments: strict types, and unknown fields are ignored."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore", hide_input_in_errors=True)
 
@@ -31,7 +31,7 @@ A = TypeVar("A", bound=ToolArguments)
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """What a tool gives: text for a model to read, and the same as data."""
+    """The result of a tool: text for a model, and the same as data."""
 
     text: str
     data: dict[str, Any]
@@ -39,7 +39,7 @@ class ToolOutcome:
 
 @dataclass(frozen=True)
 class ServerTool(Generic[A]):
-    """One tool."""
+    """A tool."""
 
     name: str
     description: str
@@ -48,10 +48,10 @@ class ServerTool(Generic[A]):
     title: str = ""
     effect: Effect = "reads"
     data: type = dict
-    """What an outcome's data is."""
+    """The type of an outcome's data."""
 
     def described(self) -> dict[str, Any]:
-        """The tool as lists show it."""
+        """Return the tool as it appears in lists."""
         return {"name": self.name, "description": self.description, "inputSchema": self._input_schema()}
 
     def _input_schema(self) -> dict[str, Any]:
@@ -60,7 +60,7 @@ class ServerTool(Generic[A]):
         return {"type": "object", "properties": fields, "required": schema.get("required", [])}
 
     def call(self, arguments: dict[str, Any]) -> ToolOutcome:
-        """Run the tool with checked arguments."""
+        """Validate the arguments and run the tool."""
         try:
             checked = self.arguments.model_validate(arguments)
         except ValidationError as error:
@@ -70,19 +70,19 @@ class ServerTool(Generic[A]):
 
 @cache
 def tools() -> dict[str, ServerTool[Any]]:
-    """Every tool by its name."""
+    """Return every tool by name."""
     modules = (importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__))
     return {module.TOOL.name: module.TOOL for module in modules}
 
 
 def tool(name: str) -> ServerTool[Any]:
-    """The tool of this name."""
+    """Return the tool of this name. Raise `NotFound` if there is none."""
     try:
         return tools()[name]
     except KeyError:
-        known = ", ".join(tools())
+        names = ", ".join(tools())
         raise NotFound(
-            f"Unknown tool: {encodable(name)}", details={"name": name}, guidance=f"tools/list names the tools: {known}."
+            f"Unknown tool: {encodable(name)}", details={"name": name}, guidance=f"tools/list names the tools: {names}."
         ) from None
 
 

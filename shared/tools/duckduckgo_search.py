@@ -14,26 +14,26 @@ _MAX_RESULTS: Final = 5
 _MAX_QUERY: Final = 1_000
 
 
-def _searchable(query: str) -> str:
-    # Not in the schema: that is the seed's, to the letter.
+def _require_text(query: str) -> str:
+    # A constraint in the schema would change the published schema of the tool.
     if not query.strip() or len(query) > _MAX_QUERY:
         raise ValueError(f"should have 1 to {_MAX_QUERY} characters that are not all blank")
     return query
 
 
 class WebSearchArguments(ToolArguments):
-    """What to search for."""
+    """The search query."""
 
     query: Annotated[
         str,
         Field(description="Search query - should be specific and descriptive for best results"),
-        AfterValidator(_searchable),
+        AfterValidator(_require_text),
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class WebSearchOutcome:
-    """The pages that were found, best first."""
+    """The found pages, best first."""
 
     results: list[WebResult]
 

@@ -98,8 +98,8 @@ def _fill(store: EmbeddedVectorStore) -> None:
     for number in range(EXPERIENCES):
         topic = draw.randrange(EXPERIENCES // A_TOPIC)
         text = " ".join([*_topic(topic), *(_word(draw) for _ in range(12))])
-        standing = {"id": str(number), "created": time.time() - draw.randrange(YEARS), "query_count": _count(draw)}
-        matcher.keep(SearchEntry(str(number), text, 1, standing, 0))
+        payload = {"id": str(number), "created": time.time() - draw.randrange(YEARS), "query_count": _count(draw)}
+        matcher.put(SearchEntry(str(number), text, 1, payload, 0))
     shelf.flush()
     _settled(store)
 
@@ -185,9 +185,9 @@ def _queries(store: VectorStore, matcher: ExhaustiveSearch) -> BenchTable:
 def _ranked(matcher: ExhaustiveSearch, question: str) -> list[ExperienceMatch]:
     matches = [
         ExperienceMatch(
-            each.standing["id"], round(each.relevance, 4), int(each.standing["query_count"]), each.standing["created"]
+            each.payload["id"], round(each.relevance, 4), int(each.payload["query_count"]), each.payload["created"]
         )
-        for each in matcher.matches(question, RELEVANCE_FLOOR)
+        for each in matcher.search(question, RELEVANCE_FLOOR)
     ]
     return rank(matches, month_end(datetime.now(UTC)))
 
@@ -254,7 +254,7 @@ def _store() -> Iterator[EmbeddedVectorStore]:
 
 def _settled(store: EmbeddedVectorStore) -> None:
     """Wait until everything is in the graph."""
-    while store._settling.locked():
+    while store._optimizing.locked():
         time.sleep(0.1)
     store._shard.flush()
     store._shard.optimize()

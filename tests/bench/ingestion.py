@@ -216,7 +216,7 @@ def _passages(pages: dict[str, str]) -> list[tuple[str, str]]:
         for ordinal, chunk in enumerate(whole.chunks):
             document = DocumentRef("", COLLECTION, name)
             passage = Passage(document, ordinal, chunk.text, 1, whole.title, name, chunk.heading_path)
-            found.append((passage.id, passage.meant))
+            found.append((passage.id, passage.embedded_text))
     return found
 
 

@@ -72,7 +72,7 @@ def agent(tenant: str) -> DocumentAgent:
 def _index_at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have documents indexed for those tests alone that ask for it: to embed thousands takes its time."""
     is_wanted = "indexing" in request.fixturenames
-    monkeypatch.setattr(immediate_indexing._index, "_away_until", -math.inf if is_wanted else math.inf)
+    monkeypatch.setattr(immediate_indexing._index, "_paused_until", -math.inf if is_wanted else math.inf)
 
 
 @pytest.fixture

@@ -94,7 +94,9 @@ def _prepare() -> None:
     for number in EXPERIENCES:
         Table(config().experiences_table).write(Write("Put", _experience(number)))
     knowledge = Table(config().knowledge_table)
-    IngestionJobs(knowledge, TENANT).begin("watering", CollectionStore(knowledge, TENANT).require("garden"), [], [])
+    IngestionJobs(knowledge, TENANT).store_input(
+        "watering", CollectionStore(knowledge, TENANT).require("garden"), [], []
+    )
     _, key_id, secret = KEY.split("_")
     key = {
         "tenant_id": TENANT,

@@ -1,1 +1,1 @@
-"""Answering a question from passages: what is found, what bears on it, who words it, and what that may take."""
+"""Answer generation from passages: retrieval, relevance filter, language model and time budget."""

@@ -1,4 +1,4 @@
-"""What is asked, what it is answered from, and what is answered."""
+"""Data models of a question, its sources and its answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Reason = Literal["not_configured", "misconfigured", "unavailable", "out_of_time"
 
 @dataclass(frozen=True, slots=True)
 class AnswerRequest:
-    """A question, and how it is to be answered; `language` is a tag such as vi-VN, or ''."""
+    """A question and the form of its answer. `language` is a tag such as vi-VN, or ''."""
 
     question: str
     tenant_id: str
@@ -26,7 +26,7 @@ class AnswerRequest:
 
 @dataclass(frozen=True, slots=True)
 class AnswerSource:
-    """A passage of a document, or of a page on the web, that the answer is made from."""
+    """A passage of a document or a web page that the answer is based on."""
 
     id: str
     snippet: str
@@ -37,13 +37,13 @@ class AnswerSource:
 
     @property
     def text(self) -> str:
-        """All that it says."""
+        """The heading and the snippet."""
         return f"{self.heading}\n{self.snippet}" if self.heading else self.snippet
 
 
 @dataclass(frozen=True, slots=True)
 class DegradedStage:
-    """A part of the pipeline that did not do what it was to do, and why."""
+    """A stage of the pipeline that failed or was skipped, and the reason."""
 
     dropped: Part
     reason: Reason
@@ -52,7 +52,7 @@ class DegradedStage:
 
 @dataclass(slots=True)
 class GeneratedAnswer:
-    """What was answered from which sources, numbered from 1 as the answer cites them, and what that took."""
+    """An answer, its sources in citation order from 1, and its costs."""
 
     response: str = ""
     sources: list[AnswerSource] = field(default_factory=list)

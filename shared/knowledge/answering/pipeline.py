@@ -1,4 +1,4 @@
-"""The pipeline: find, look closer, ask the web where it is allowed, have a model word the answer, all in its time."""
+"""The answer pipeline: retrieval, optional web search, relevance filter and language model within a time budget."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from shared.background import result, run_with_timeout, submit
 from shared.config import ConfigurationError, config
-from shared.knowledge.answering.extractive import best_sentences, share_of_words
+from shared.knowledge.answering.extractive import best_sentences, word_overlap
 from shared.knowledge.answering.language_detection import detect_language, primary_language
 from shared.knowledge.answering.models import AnswerSource, DegradedStage, GeneratedAnswer
 from shared.knowledge.answering.prompts import build_prompt
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from shared.language_model import Completion, LanguageModel
     from shared.web_search import WebResult, WebSearch
 
-_LOOKED_FOR: Final = 20
-_SPARE: Final = 5
-"""How many more are looked for than are wanted: some may have changed meanwhile, or not bear on the question."""
-_LOOKED_FOR_AGAIN: Final = 100
+_MIN_HITS: Final = 20
+_EXTRA_HITS: Final = 5
+"""Hits requested beyond those wanted: some may be outdated or irrelevant."""
+_RETRY_HITS: Final = 100
 _WEB_RESULTS: Final = 5
-_WEB_QUERY: Final = 500
-_SHARE_OF_WEB: Final = 3
+_MAX_WEB_QUERY: Final = 500
+_WEB_FRACTION: Final = 3
 _MAX_TOKENS: Final = 1_000
 _MAX_CHARACTERS: Final = 32_000
 _DECIMALS: Final = 4
@@ -47,30 +47,34 @@ _LATE_SEARCH: Final = DegradedStage("web_search", "out_of_time", "The web search
 
 @dataclass(frozen=True, slots=True)
 class AnswerPipeline:
-    """What answers are made with; each part is opened when it is first needed."""
+    """Generates answers. Each dependency is opened when it is first needed."""
 
     index: Callable[[], PassageIndex]
-    current: Callable[[str, Sequence[SearchHit]], list[SearchHit]]
+    drop_stale: Callable[[str, Sequence[SearchHit]], list[SearchHit]]
     model: Callable[[], LanguageModel | None]
     web: Callable[[], WebSearch]
 
-    def answer(self, asked: AnswerRequest, budget: TimeBudget) -> GeneratedAnswer:
-        """Answer a question from what is found; with nothing where nothing bears on it."""
+    def answer(self, request: AnswerRequest, budget: TimeBudget) -> GeneratedAnswer:
+        """Answer a question. Without relevant sources the answer is empty."""
         answer = GeneratedAnswer()
-        searching = submit(lambda: self._searched(asked, budget)) if asked.with_web else None
-        passages = self._passages(asked, budget, answer)
-        pages = self._pages(searching, budget, answer) if searching else []
-        answer.sources = _shared_out(passages, _as_sources(asked.question, pages), asked.top_k)
+        web_search = submit(lambda: self._search_web(request, budget)) if request.with_web else None
+        passages = self._relevant_passages(request, budget, answer)
+        pages = self._web_pages(web_search, budget, answer) if web_search else []
+        answer.sources = _select_sources(passages, _as_sources(request.question, pages), request.top_k)
         if not answer.sources:
             return answer
-        text = self._words(asked, budget, answer)
-        answer.response = render_answer(text, answer.sources, asked.format) if text else _quoted(asked, answer.sources)
+        text = self._generate(request, budget, answer)
+        answer.response = (
+            render_answer(text, answer.sources, request.format) if text else _quotations(request, answer.sources)
+        )
         return answer
 
-    def _passages(self, asked: AnswerRequest, budget: TimeBudget, answer: GeneratedAnswer) -> list[AnswerSource]:
-        """The passages that bear on the question, of documents as they are now, best first."""
+    def _relevant_passages(
+        self, request: AnswerRequest, budget: TimeBudget, answer: GeneratedAnswer
+    ) -> list[AnswerSource]:
+        """Return the relevant passages of current documents, best first."""
         try:
-            ranking, hits = run_with_timeout(budget.left_for_searching, lambda: self._ranked(asked, budget))
+            ranking, hits = run_with_timeout(budget.search_seconds_left, lambda: self._rank_current(request, budget))
         except TimeoutError:
             raise OutOfTime(
                 "The documents could not be searched in time.",
@@ -78,69 +82,69 @@ class AnswerPipeline:
             ) from None
         answer.hits = len(ranking.hits)
         if ranking.missing:
-            said = "is not answering" if ranking.missing == "unavailable" else "would not have been ready in time"
-            answer.degraded.append(DegradedStage("reranker", ranking.missing, f"The closer look at the best {said}."))
-        return [_as_source(hit) for hit in filter_relevant(asked.question, hits, ranking.measure)]
+            problem = "is not available" if ranking.missing == "unavailable" else "would not have been ready in time"
+            answer.degraded.append(DegradedStage("reranker", ranking.missing, f"The reranking {problem}."))
+        return [_as_source(hit) for hit in filter_relevant(request.question, hits, ranking.measure)]
 
-    def _ranked(self, asked: AnswerRequest, budget: TimeBudget) -> tuple[Ranking, list[SearchHit]]:
-        """What is found, and what of it is so now; what no longer is does not stand in the way of what is."""
-        top_k = max(_LOOKED_FOR, asked.top_k + _SPARE)
-        question = SearchQuestion(asked.question, asked.tenant_id, (asked.collection,), top_k, tags=asked.tags)
+    def _rank_current(self, request: AnswerRequest, budget: TimeBudget) -> tuple[Ranking, list[SearchHit]]:
+        """Search, and drop outdated hits. Search again without their documents if too few hits are left."""
+        top_k = max(_MIN_HITS, request.top_k + _EXTRA_HITS)
+        question = SearchQuestion(request.question, request.tenant_id, (request.collection,), top_k, tags=request.tags)
         while True:
-            ranking = self.index().rank(question, budget.until)
-            hits = self.current(asked.tenant_id, ranking.hits)
+            ranking = self.index().rank(question, budget.deadline)
+            hits = self.drop_stale(request.tenant_id, ranking.hits)
             stale = _documents(ranking.hits) - _documents(hits)
             is_all = len(ranking.hits) < question.top_k
-            if not stale or is_all or len(hits) >= asked.top_k or (hits and budget.left <= 0):
+            if not stale or is_all or len(hits) >= request.top_k or (hits and budget.seconds_left <= 0):
                 return ranking, hits
-            question = replace(question, top_k=_LOOKED_FOR_AGAIN, without=(*question.without, *stale))
+            question = replace(question, top_k=_RETRY_HITS, excluded_documents=(*question.excluded_documents, *stale))
 
-    def _searched(self, asked: AnswerRequest, budget: TimeBudget) -> list[WebResult]:
-        return self.web().search(asked.question[:_WEB_QUERY], _WEB_RESULTS, seconds=budget.left)
+    def _search_web(self, request: AnswerRequest, budget: TimeBudget) -> list[WebResult]:
+        return self.web().search(request.question[:_MAX_WEB_QUERY], _WEB_RESULTS, seconds=budget.seconds_left)
 
-    def _pages(
-        self, searching: Future[list[WebResult]], budget: TimeBudget, answer: GeneratedAnswer
+    def _web_pages(
+        self, web_search: Future[list[WebResult]], budget: TimeBudget, answer: GeneratedAnswer
     ) -> list[WebResult]:
-        """What the web search found; with half of what is left of the time, where a model needs the other half."""
-        waits = budget.left / 2 if _has_model() else budget.left
+        """Return the found web pages. If a model needs time too, the search may use half of what is left."""
+        seconds = budget.seconds_left / 2 if _has_model() else budget.seconds_left
         try:
-            return result(searching, waits)
+            return result(web_search, seconds)
         except TimeoutError:
             answer.degraded.append(_LATE_SEARCH)
         except ToolFailed as failure:
             # A search that reached its own time-out first is late for the same reason.
-            late = budget.left <= 0
+            is_late = budget.seconds_left <= 0
             answer.degraded.append(
-                _LATE_SEARCH if late else DegradedStage("web_search", "unavailable", failure.message)
+                _LATE_SEARCH if is_late else DegradedStage("web_search", "unavailable", failure.message)
             )
         return []
 
-    def _words(self, asked: AnswerRequest, budget: TimeBudget, answer: GeneratedAnswer) -> str:
-        """A model's words, cleaned; none where it has none to give, and why."""
-        told = build_prompt(asked, answer.sources)
+    def _generate(self, request: AnswerRequest, budget: TimeBudget, answer: GeneratedAnswer) -> str:
+        """Return the model's sanitized answer, or '' after recording why there is none."""
+        prompt = build_prompt(request, answer.sources)
         try:
-            completion = self._completion(told, budget)
+            completion = self._complete(prompt, budget)
             answer.prompt_tokens, answer.completion_tokens = completion.prompt_tokens, completion.completion_tokens
-            text = _cleaned(completion.text, told, asked, answer.sources)
-        except _NoCompletion as missing:
-            answer.degraded.append(DegradedStage("answer_model", missing.reason, missing.message))
+            text = _sanitize(completion.text, prompt, request, answer.sources)
+        except _NoCompletion as failure:
+            answer.degraded.append(DegradedStage("answer_model", failure.reason, failure.message))
             return ""
         if not completion.is_whole:
             message = "The language model's answer was cut off at its limit."
             answer.degraded.append(DegradedStage("answer_model", "cut_off", message))
         return text
 
-    def _completion(self, told: ModelPrompt, budget: TimeBudget) -> Completion:
-        """What the model says in its time, or `_NoWords`."""
+    def _complete(self, prompt: ModelPrompt, budget: TimeBudget) -> Completion:
+        """Return the model's completion in the time left, or raise `_NoCompletion`."""
         if not _has_model():
             raise _NoCompletion("not_configured", "No language model is configured.")
-        seconds = budget.left
+        seconds = budget.seconds_left
 
         def complete() -> Completion | None:
             model = self.model()
-            # Whoever waits gives up first, and so knows why.
-            later = seconds + 0.1
-            return model.complete(told.system, told.text, max_tokens=_MAX_TOKENS, seconds=later) if model else None
+            # The caller times out first, so that it reports the time-out.
+            limit = seconds + 0.1
+            return model.complete(prompt.system, prompt.text, max_tokens=_MAX_TOKENS, seconds=limit) if model else None
 
         try:
             completion = run_with_timeout(seconds, complete)
@@ -156,7 +160,7 @@ class AnswerPipeline:
 
 
 class _NoCompletion(Exception):
-    """The model has no words to give."""
+    """The model returned no usable answer."""
 
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)
@@ -168,23 +172,27 @@ def _has_model() -> bool:
     return config().model_provider != "none"
 
 
-def _cleaned(words: str, told: ModelPrompt, asked: AnswerRequest, sources: Sequence[AnswerSource]) -> str:
-    given = [asked.question, *(source.text for source in sources), *(source.id for source in sources if source.is_web)]
-    usable = len(words) <= _MAX_CHARACTERS and is_encodable(words)
-    text = sanitize_answer(words, told.fence, told.shown, given) if usable else ""
+def _sanitize(text: str, prompt: ModelPrompt, request: AnswerRequest, sources: Sequence[AnswerSource]) -> str:
+    known_texts = [
+        request.question,
+        *(source.text for source in sources),
+        *(source.id for source in sources if source.is_web),
+    ]
+    usable = len(text) <= _MAX_CHARACTERS and is_encodable(text)
+    text = sanitize_answer(text, prompt.fence, prompt.shown, known_texts) if usable else ""
     if not text:
         raise _NoCompletion("unusable", "The language model answered with nothing that can be used.")
     return text
 
 
-def _quoted(asked: AnswerRequest, sources: Sequence[AnswerSource]) -> str:
-    language = primary_language(asked.language) if asked.language else detect_language(asked.question)
-    return render_quotations(best_sentences(asked.question, sources, language), sources, language, asked.format)
+def _quotations(request: AnswerRequest, sources: Sequence[AnswerSource]) -> str:
+    language = primary_language(request.language) if request.language else detect_language(request.question)
+    return render_quotations(best_sentences(request.question, sources, language), sources, language, request.format)
 
 
-def _shared_out(passages: Sequence[AnswerSource], pages: Sequence[AnswerSource], top_k: int) -> list[AnswerSource]:
-    """At most `top_k` sources: documents first, and of the web a third, or as much as documents leave."""
-    from_web = min(len(pages), max(top_k - len(passages), (top_k + 1) // _SHARE_OF_WEB))
+def _select_sources(passages: Sequence[AnswerSource], pages: Sequence[AnswerSource], top_k: int) -> list[AnswerSource]:
+    """Return at most `top_k` sources: documents first, web pages for a third or for the slots documents leave."""
+    from_web = min(len(pages), max(top_k - len(passages), (top_k + 1) // _WEB_FRACTION))
     return [*passages[: top_k - from_web], *pages[:from_web]]
 
 
@@ -198,18 +206,18 @@ def _as_source(hit: SearchHit) -> AnswerSource:
         id=passage.document.document_id,
         snippet=passage.text,
         score=round(min(1.0, max(0.0, hit.score)), _DECIMALS),
-        heading=" > ".join(passage.above),
+        heading=" > ".join(passage.headings),
         is_prose=passage.content_type == "prose",
     )
 
 
 def _as_sources(question: str, pages: Sequence[WebResult]) -> list[AnswerSource]:
-    """Pages as sources, in the order of the search; a page's score is the share of the question's words it shows."""
+    """Convert pages to sources in search order. A page's score is the share of the question's words in it."""
     return [
         AnswerSource(
             id=page.link,
             snippet=page.content or page.title,
-            score=round(share_of_words(question, f"{page.title}\n{page.content}"), _DECIMALS),
+            score=round(word_overlap(question, f"{page.title}\n{page.content}"), _DECIMALS),
             heading=page.title if page.content else "",
             is_web=True,
         )

@@ -1,4 +1,4 @@
-"""What a model is told: the question and the sources as data, behind a fence that nobody but this request knows."""
+"""Prompts for the answer model. Question and sources are data, delimited by a random fence."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FORMS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ModelPrompt:
-    """What the model is told, and how many of the sources it was shown."""
+    """The prompt, and the number of sources it contains."""
 
     system: str
     text: str
@@ -31,15 +31,15 @@ class ModelPrompt:
     shown: int
 
 
-def build_prompt(asked: AnswerRequest, sources: Sequence[AnswerSource]) -> ModelPrompt:
-    """Ask a model to answer from `sources`, as many of them as it reads with care."""
-    fence = _fence(asked.question, *(source.text for source in sources))
-    shown = _fitting(sources)
-    language = language_name(asked.language) if asked.language else "the language of the question"
+def build_prompt(request: AnswerRequest, sources: Sequence[AnswerSource]) -> ModelPrompt:
+    """Build a prompt to answer from `sources`, as many as fit."""
+    fence = _fence(request.question, *(source.text for source in sources))
+    shown = _within_limit(sources)
+    language = language_name(request.language) if request.language else "the language of the question"
     blocks = [_block(f"source {number}", fence, source.text) for number, source in enumerate(shown, start=1)]
     ending = f"Answer the question from these {len(shown)} sources, in {language}."
-    text = "\n\n".join([_block("question", fence, asked.question), *blocks, ending])
-    return ModelPrompt(_system(fence, language, _FORMS[asked.format]), text, fence, len(shown))
+    text = "\n\n".join([_block("question", fence, request.question), *blocks, ending])
+    return ModelPrompt(_system(fence, language, _FORMS[request.format]), text, fence, len(shown))
 
 
 def _system(fence: str, language: str, form: str) -> str:
@@ -67,7 +67,7 @@ def _fence(*texts: str) -> str:
             return fence
 
 
-def _fitting(sources: Sequence[AnswerSource]) -> list[AnswerSource]:
+def _within_limit(sources: Sequence[AnswerSource]) -> list[AnswerSource]:
     shown: list[AnswerSource] = []
     size = 0
     for source in sources:

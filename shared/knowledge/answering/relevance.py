@@ -1,8 +1,8 @@
-"""Which passages bear on a question at all.
+"""Relevance filter: drops passages that do not bear on the question.
 
-Unrelated texts are not equally unlike: those in one language are more alike than those in two, Chinese ones most of
-all, and Vietnamese ones share syllables. So there is a floor for each, at which of two kinds of error, measured on
-questions to half of an encyclopaedia that the other half answers, both are rare (docs/knowledge.md).
+Unrelated texts differ in similarity: texts of one language are more similar than texts of two, Chinese ones most of
+all, and Vietnamese ones share syllables. So each language has a floor of its own. At these floors both kinds of error
+are rare, measured on questions to half of an encyclopaedia that the other half answers (docs/knowledge.md).
 """
 
 from __future__ import annotations
@@ -19,43 +19,43 @@ if TYPE_CHECKING:
     from shared.knowledge.passages import SearchHit
 
 _FLOORS: Final = {"en": 0.70, "vi": 0.77, "zh": 0.80}
-_OTHER: Final = 0.74
-_NO_PROSE: Final = 0.69
-"""Code and tables are in no language, or in another than what is asked of them."""
-_ACROSS: Final = 0.50
-_BEHIND: Final = 0.15
-"""How far behind the best a passage in another language may be: the floor between languages is a low one."""
-_WORDS: Final = 0.25
-"""What the share of the question's words that a passage holds counts beside likeness."""
-_WHOLES_LOWER: Final = 0.2
-"""How much less alike whole meanings are than their parts."""
+_DEFAULT_FLOOR: Final = 0.74
+_CODE_FLOOR: Final = 0.69
+"""Code and tables are in no language, or in another one than their questions."""
+_CROSS_LANGUAGE_FLOOR: Final = 0.50
+_CROSS_LANGUAGE_GAP: Final = 0.15
+"""How far below the best hit a passage in another language may be, because the floor between languages is low."""
+_OVERLAP_WEIGHT: Final = 0.25
+"""Weight of the share of the question's words that a passage contains, relative to similarity."""
+_WHOLE_VECTORS_LOWER: Final = 0.2
+"""Whole vectors are less similar than token vectors by this much."""
 _ALL_WORDS: Final = 0.9
-"""A passage that holds nearly all that is rare in a question bears on it, however little a name says to a model."""
-_BY_MODEL: Final = 0.15
+"""A passage with nearly all rare words of a question is relevant, however little a name means to a model."""
+_MODEL_FLOOR: Final = 0.15
 
 
 def filter_relevant(question: str, hits: Sequence[SearchHit], measure: Measure) -> list[SearchHit]:
-    """Those that have to do with what is asked."""
+    """Return the hits that are relevant to the question."""
     if not any(tokenize(question)):
         return []
     if measure == "model":
-        return [hit for hit in hits if hit.similarity >= _BY_MODEL]
-    asked = detect_language(question)
-    lower = _WHOLES_LOWER if measure == "meaning" else 0.0
+        return [hit for hit in hits if hit.similarity >= _MODEL_FLOOR]
+    question_language = detect_language(question)
+    offset = _WHOLE_VECTORS_LOWER if measure == "meaning" else 0.0
     best = max((_closeness(hit) for hit in hits), default=0.0)
-    return [hit for hit in hits if _closeness(hit) >= _floor(asked, hit, best + lower) - lower]
+    return [hit for hit in hits if _closeness(hit) >= _floor(question_language, hit, best + offset) - offset]
 
 
 def _closeness(hit: SearchHit) -> float:
-    return hit.similarity + _WORDS * hit.overlap
+    return hit.similarity + _OVERLAP_WEIGHT * hit.overlap
 
 
-def _floor(asked: str, hit: SearchHit, best: float) -> float:
-    told = detect_language(hit.passage.text)
+def _floor(question_language: str, hit: SearchHit, best: float) -> float:
+    passage_language = detect_language(hit.passage.text)
     if hit.overlap >= _ALL_WORDS:
-        return _ACROSS + _WORDS * hit.overlap
-    if asked and told and asked != told:
-        return max(_ACROSS, best - _BEHIND)
-    if hit.passage.content_type != "prose" and not told:
-        return _NO_PROSE
-    return _FLOORS.get(asked or told, _OTHER)
+        return _CROSS_LANGUAGE_FLOOR + _OVERLAP_WEIGHT * hit.overlap
+    if question_language and passage_language and question_language != passage_language:
+        return max(_CROSS_LANGUAGE_FLOOR, best - _CROSS_LANGUAGE_GAP)
+    if hit.passage.content_type != "prose" and not passage_language:
+        return _CODE_FLOOR
+    return _FLOORS.get(question_language or passage_language, _DEFAULT_FLOOR)

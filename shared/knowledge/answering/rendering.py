@@ -1,4 +1,4 @@
-"""An answer in the form that the caller prefers."""
+"""Rendering of answers in the requested format."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from shared.knowledge.answering.language_detection import quotation_notice
-from shared.knowledge.answering.sanitization import cited_numbers, outside_code, without_marks
+from shared.knowledge.answering.sanitization import cited_numbers, outside_code, remove_marks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,14 +25,14 @@ _MARKUP: Final = (
     (re.compile(r"\[([^\]\n]{1,300})\]\(<?([^\s()<>]{1,500})>?[^()\n]{0,200}\)"), r"\1 (\2)"),
 )
 _FENCE: Final = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*\n?", re.MULTILINE)
-_WHOLE: Final = re.compile(r"[ \t]*(`{3,}|~{3,})[^\n`]*\n(?:(?![ \t]*\1)[^\n]*\n)*[ \t]*\1[ \t]*")
+_COMPLETE_FENCE: Final = re.compile(r"[ \t]*(`{3,}|~{3,})[^\n`]*\n(?:(?![ \t]*\1)[^\n]*\n)*[ \t]*\1[ \t]*")
 _TABLE: Final = re.compile(r"(?:[ \t]*\|[^\n]*(?:\n|\Z))+")
 _SPAN: Final = re.compile(r"`([^`\n]*)`")
 _TICKS: Final = re.compile(r"`{3,}")
 
 
 def render_answer(text: str, sources: Sequence[AnswerSource], form: Format) -> str:
-    """A model's answer."""
+    """Render a model's answer."""
     if form == "markdown":
         return text
     return (
@@ -45,30 +45,30 @@ def render_answer(text: str, sources: Sequence[AnswerSource], form: Format) -> s
 def render_quotations(
     quotations: Sequence[Quotation], sources: Sequence[AnswerSource], language: str, form: Format
 ) -> str:
-    """An answer made of quotations, which says of itself that it is."""
+    """Render an answer made of quotations, with a notice that it is."""
     note = quotation_notice(language)
     if form == "markdown":
         return "\n\n".join([f"*{note}*", *_lists(quotations)])
-    lines = "\n".join(f"{_bare(each)} [{each.number}]" for each in quotations)
+    lines = "\n".join(f"{_plain_quotation(each)} [{each.number}]" for each in quotations)
     if form == "plain":
         return f"{note}\n\n{lines}"
     return _as_json(lines, list(dict.fromkeys(each.number for each in quotations)), sources, is_quoted=True, note=note)
 
 
 def to_plain_text(text: str) -> str:
-    """Markdown as plain text: its words, its lists, its addresses."""
-    bare = outside_code(text, _unmarked)
-    return _SPAN.sub(r"\1", _FENCE.sub("", bare)).strip()
+    """Convert Markdown to plain text: its words, lists and addresses."""
+    prose = outside_code(text, _remove_markup)
+    return _SPAN.sub(r"\1", _FENCE.sub("", prose)).strip()
 
 
-def _unmarked(prose: str) -> str:
-    for mark, left in _MARKUP:
-        prose = mark.sub(left, prose)
+def _remove_markup(prose: str) -> str:
+    for mark, replacement in _MARKUP:
+        prose = mark.sub(replacement, prose)
     return prose
 
 
 def _lists(quotations: Sequence[Quotation]) -> list[str]:
-    """Sentences as the items of lists; what is a block stands between them as it is."""
+    """Render sentences as list items. Blocks stay unchanged between the lists."""
     parts: list[str] = []
     items: list[str] = []
     for each in quotations:
@@ -81,16 +81,16 @@ def _lists(quotations: Sequence[Quotation]) -> list[str]:
     return parts + (["\n".join(items)] if items else [])
 
 
-def _bare(quotation: Quotation) -> str:
-    """What is quoted, without markup; of a block, its own marks may mean something else."""
+def _plain_quotation(quotation: Quotation) -> str:
+    """Return the quotation without markup. A block's own marks are kept: they may mean something else."""
     return _FENCE.sub("", quotation.text).strip("\n") if quotation.is_block else to_plain_text(quotation.text)
 
 
 def _block(text: str) -> str:
-    if _WHOLE.fullmatch(text):
+    if _COMPLETE_FENCE.fullmatch(text):
         return text
     if _TABLE.fullmatch(text):
-        return outside_code(text, without_marks)
+        return outside_code(text, remove_marks)
     fence = max(("```", *(f"{ticks}`" for ticks in _TICKS.findall(text))), key=len)
     return f"{fence}\n{text}\n{fence}"
 
@@ -101,5 +101,5 @@ def _as_json(
     citations = [
         {"number": number, "document_id": sources[number - 1].id} for number in numbers if 1 <= number <= len(sources)
     ]
-    said = {"answer": text, "citations": citations, "quoted": is_quoted} | ({"note": note} if note else {})
-    return json.dumps(said, ensure_ascii=False)
+    answer = {"answer": text, "citations": citations, "quoted": is_quoted} | ({"note": note} if note else {})
+    return json.dumps(answer, ensure_ascii=False)

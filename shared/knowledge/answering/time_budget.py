@@ -1,4 +1,4 @@
-"""The time that an answer may take, counted from when its request came in."""
+"""The time budget of an answer, counted from the start of its request."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from shared.telemetry import REQUEST_SECONDS, seconds_so_far
 if TYPE_CHECKING:
     from typing import Self
 
-_LONGEST: Final = REQUEST_SECONDS - 1
+_MAX_SECONDS: Final = REQUEST_SECONDS - 1
 _SEARCH_SECONDS: Final = 3.0
-"""A search is given so long even within a smaller budget: a process's first one loads what it needs."""
-_SHARE_FOR_THE_END: Final = 0.1
-_LEAST_FOR_THE_END: Final = 0.05
-_MOST_FOR_THE_END: Final = 0.25
+"""Minimum for a search, even within a smaller budget: the first search of a process loads the model."""
+_RESERVE_SHARE: Final = 0.1
+_MIN_RESERVE: Final = 0.05
+_MAX_RESERVE: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class TimeBudget:
-    """Until when what can be left out of an answer may go on, and until when a search may; moments of `monotonic`."""
+    """Deadlines for optional stages and for the search, as values of `time.monotonic`."""
 
-    until: float
-    searching_until: float
+    deadline: float
+    search_deadline: float
 
     @classmethod
     def of(cls, milliseconds: int | None) -> Self:
-        """The budget of the request under way, which may take `milliseconds`, or as long as any."""
-        seconds = min(_LONGEST, _LONGEST if milliseconds is None else milliseconds / 1000)
-        began = time.monotonic() - seconds_so_far()
-        end = min(_MOST_FOR_THE_END, max(_LEAST_FOR_THE_END, seconds * _SHARE_FOR_THE_END))
-        return cls(began + seconds - end, began + max(seconds, _SEARCH_SECONDS))
+        """Return the budget of the current request, limited to `milliseconds` if given."""
+        seconds = min(_MAX_SECONDS, _MAX_SECONDS if milliseconds is None else milliseconds / 1000)
+        started = time.monotonic() - seconds_so_far()
+        reserve = min(_MAX_RESERVE, max(_MIN_RESERVE, seconds * _RESERVE_SHARE))
+        return cls(started + seconds - reserve, started + max(seconds, _SEARCH_SECONDS))
 
     @property
-    def left(self) -> float:
-        """For how many seconds what can be left out may go on."""
-        return self.until - time.monotonic()
+    def seconds_left(self) -> float:
+        """The seconds left for optional stages."""
+        return self.deadline - time.monotonic()
 
     @property
-    def left_for_searching(self) -> float:
-        """For how many seconds the search may go on."""
-        return self.searching_until - time.monotonic()
+    def search_seconds_left(self) -> float:
+        """The seconds left for the search."""
+        return self.search_deadline - time.monotonic()

@@ -1,4 +1,4 @@
-"""Texts as vectors behind one small interface: embedded e5, Qdrant Cloud's inference, or Bedrock."""
+"""Text embedding behind one interface: e5 in this process, Qdrant Cloud's inference, or Bedrock."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Vector = list[float]
 
 @dataclass(frozen=True, slots=True)
 class RemoteText:
-    """A text that the vector store itself turns into a vector."""
+    """A text that the vector store embeds itself."""
 
     text: str
     model: str
@@ -26,31 +26,31 @@ class RemoteText:
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """The meaning of a text, and where the model gives them, of its parts."""
+    """The vector of a text, and its token vectors if the model returns them."""
 
     vector: Vector | RemoteText
     tokens: list[Vector] | None = None
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors of one space."""
+    """Embeds texts as vectors of one space."""
 
     @property
     def space(self) -> Space:
         """The space of all its vectors."""
 
     def passages(self, texts: Sequence[str]) -> list[Embedding]:
-        """The vectors of passages, or `Unavailable`."""
+        """Embed passages, or raise `Unavailable`."""
 
     def question(self, text: str) -> Embedding:
-        """The vector of a question, or `Unavailable`."""
+        """Embed a question, or raise `Unavailable`."""
 
     def asking(self, text: str) -> Callable[[], Embedding]:
-        """What gives the vector of a question, for whoever has something else to do meanwhile."""
+        """Return a function that embeds a question, for callers that prepare it on another thread."""
 
 
 def embedder() -> Embedder:
-    """The embedder that the settings name."""
+    """Return the configured embedder."""
     space = current_space()
     kind = config().embedder
     if kind == "embedded":

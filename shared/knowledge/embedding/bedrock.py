@@ -1,4 +1,4 @@
-"""Embedding models in Amazon Bedrock: Cohere's and Titan's."""
+"""Embedding models in Amazon Bedrock: Cohere Embed and Titan."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TITAN_CHARACTERS: Final = 30_000
 
 
 class _Bedrock(ABC):
-    """What both families share: a model is asked with JSON, over HTTPS."""
+    """Common base of both model families: a JSON request over HTTPS."""
 
     def __init__(self, space: Space) -> None:
         self.space = space
@@ -37,14 +37,14 @@ class _Bedrock(ABC):
 
     @abstractmethod
     def passages(self, texts: Sequence[str]) -> list[Embedding]:
-        """The vectors of passages, or `Unavailable`."""
+        """Embed passages, or raise `Unavailable`."""
 
     @abstractmethod
     def question(self, text: str) -> Embedding:
-        """The vector of a question, or `Unavailable`."""
+        """Embed a question, or raise `Unavailable`."""
 
     def asking(self, text: str) -> Callable[[], Embedding]:
-        """What gives the vector of a question, for whoever has something else to do meanwhile."""
+        """Return a function that embeds a question."""
         return partial(self.question, text)
 
     def _ask(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -58,35 +58,35 @@ class _Bedrock(ABC):
 
 
 class Cohere(_Bedrock):
-    """Cohere Embed, multilingual: told by a type what a text is, where others have a prefix."""
+    """Cohere Embed, multilingual. The input type replaces the prefixes of other models."""
 
     def passages(self, texts: Sequence[str]) -> list[Embedding]:
-        """The vectors of passages, or `Unavailable`."""
+        """Embed passages, or raise `Unavailable`."""
         starts = range(0, len(texts), _COHERE_BATCH)
         found = [self._embed(texts[start : start + _COHERE_BATCH], self.space.passage_prefix) for start in starts]
         return [Embedding(vector) for batch in found for vector in batch]
 
     def question(self, text: str) -> Embedding:
-        """The vector of a question, or `Unavailable`."""
+        """Embed a question, or raise `Unavailable`."""
         return Embedding(self._embed([text], self.space.question_prefix)[0])
 
     def _embed(self, texts: Sequence[str], kind: str) -> list[Vector]:
-        # An empty text is refused.
+        # Cohere rejects an empty text.
         asked = [text[:_COHERE_CHARACTERS] or " " for text in texts]
         vectors: list[Vector] = self._ask({"texts": asked, "input_type": kind, "truncate": "END"})["embeddings"]
         return vectors
 
 
 class Titan(_Bedrock):
-    """Titan Text Embeddings 2: one text a call, no word on what it is."""
+    """Titan Text Embeddings 2: one text per call, no prefix and no input type."""
 
     def passages(self, texts: Sequence[str]) -> list[Embedding]:
-        """The vectors of passages, or `Unavailable`."""
+        """Embed passages, or raise `Unavailable`."""
         with ThreadPoolExecutor(_AT_ONCE) as threads:
             return list(threads.map(self.question, texts))
 
     def question(self, text: str) -> Embedding:
-        """The vector of a question, or `Unavailable`."""
+        """Embed a question, or raise `Unavailable`."""
         body = {"inputText": text[:_TITAN_CHARACTERS] or " ", "dimensions": self.space.dimensions, "normalize": True}
         vector: Vector = self._ask(body)["embedding"]
         return Embedding(vector)

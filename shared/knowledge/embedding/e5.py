@@ -1,4 +1,4 @@
-"""multilingual-e5-small in this process: nothing to install, nothing to call."""
+"""multilingual-e5-small in this process, without a server or a download."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _POOLED: Final = 3
-"""Neighbouring pieces of a passage share a vector: a third of the space, for .002 of nDCG across languages."""
+"""Neighbouring tokens of a passage that share a vector: a third of the space, for .002 of nDCG across languages."""
 
 
 class E5:
-    """The embedder of one process; any number of threads may ask it."""
+    """The embedder of one process, safe for any number of threads."""
 
     space = E5_SMALL
 
     def passages(self, texts: Sequence[str]) -> list[Embedding]:
-        """The vectors of passages."""
+        """Embed passages."""
         return list(_threads().map(_passage, texts)) if len(texts) > 1 else [_passage(text) for text in texts]
 
     def question(self, text: str) -> Embedding:
-        """The vector of a question."""
+        """Embed a question."""
         return self.asking(text)()
 
     def asking(self, text: str) -> Callable[[], Embedding]:
-        """What gives the vector of a question, and leaves this process's other threads alone meanwhile."""
+        """Tokenize a question, and return a function that embeds it. It uses none of the other embedding threads."""
         run = _engine().reading(E5_SMALL.question_prefix, text)
 
         def asked() -> Embedding:
@@ -70,13 +70,13 @@ class _Engine:
             for prefix in (E5_SMALL.question_prefix, E5_SMALL.passage_prefix)
         }
         options = onnxruntime.SessionOptions()
-        # A text at a time on one thread, as many at once as there are cores: no padding, and a text's vector never
-        # depends on its neighbours, whose outliers would set the scale of 8 bits.
+        # One text per run and one thread per text, with as many runs as there are cores. So there is no padding, and a
+        # text's vector never depends on other texts, whose outliers would set the 8-bit scale.
         options.intra_op_num_threads = 1
         self._session = onnxruntime.InferenceSession(model(read), options, providers=["CPUExecutionProvider"])
 
     def reading(self, prefix: str, text: str) -> Callable[[], tuple[Any, Any]]:
-        """What gives a vector for each piece that the model reads, and those of the text's own pieces."""
+        """Tokenize a text. Return a function that computes the vectors of all tokens and of the text's own tokens."""
         before = [self._begin, *self._prefixes[prefix]]
         own = self._pieces(text, len(self._places) - len(before) - 1)
         numbers = [*before, *own, self._end]
@@ -92,7 +92,7 @@ class _Engine:
 @cache
 def _engine() -> _Engine:
     engine = _Engine(weights())
-    # A quarter of a million pieces of words stay for good: whoever collects garbage need not look at them each time.
+    # The vocabulary of a quarter of a million tokens lives as long as the process: freeze it out of garbage collection.
     gc.freeze()
     return engine
 

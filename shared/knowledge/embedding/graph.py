@@ -1,9 +1,9 @@
-"""e5 as a graph that onnxruntime runs, made of the weights in a moment whenever a process first needs it.
+"""The ONNX graph of e5, built from the weights when a process first needs it.
 
-Matrices are multiplied in whole numbers: what is read has 8 bits, weights have 7, for processors without an instruction
-of their own for it add two products in 16 bits, and what does not fit is cut off without a word. So a text means
-the same everywhere. Each layer's last matrix reads what has outliers, a few pieces in a text: there every piece has a
-scale of its own (cosine to the exact vectors .9985 on average, with one scale for all .9963).
+Matrices are multiplied as integers: activations have 8 bits and weights 7. Processors without a dedicated instruction
+add two products in 16 bits and silently saturate what does not fit; 7 bits avoid that, so that a text has the same
+vector everywhere. The input of each layer's last matrix has outliers in a few tokens, so there every token has a scale
+of its own (mean cosine to the exact vectors .9985; with one scale for all .9963).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 _MICROSOFT: Final = "com.microsoft"
 _MOST: Final = 63
-"""The largest weight: 255 times it, twice, fits into 16 bits."""
+"""The largest weight: twice 255 times this value fits into 16 bits."""
 
 
 def model(weights: Weights) -> bytes:
-    """The model in ONNX: from embedded pieces (`pieces`) to a vector each (`vectors`)."""
+    """Return the model in ONNX, from embedded tokens (`pieces`) to one vector each (`vectors`)."""
     return _Graph(weights).made()
 
 
@@ -78,7 +78,7 @@ class _Graph:
         return self._node("DynamicQuantizeMatMul", state, *inputs, out=out, domain=_MICROSOFT)
 
     def _narrowed(self, state: str, layer: str) -> str:
-        """A product with what has outliers: each piece's numbers are brought to one size before, and back after it."""
+        """Add a product whose input has outliers: normalize each token before it, and scale the result back."""
         along = self._constant(f"{layer}.along", np.array([-1]))
         sizes = self._node("Abs", state, out=f"{layer}.sizes")
         largest = self._node("ReduceMax", sizes, along, out=f"{layer}.largest", keepdims=1)

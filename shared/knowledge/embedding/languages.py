@@ -1,9 +1,9 @@
-"""Vectors without what they tell of their language.
+"""Language centering: removes the language component from e5 vectors.
 
-e5 puts texts of one language nearer to each other than their meaning is: among experiences in several, a question finds
-those of its own language first. What a language adds is about the same for every text, and was measured as the mean
-of the same sentences in English, Vietnamese and Chinese (`tests/unit/knowledge/test_language_centering.py` has them):
-it is taken away.
+e5 places texts of one language closer together than their meaning is: among experiences in several languages, a
+question finds those of its own language first. A language's component is about the same for every text. It was
+measured as the mean of the same sentences in English, Vietnamese and Chinese, which
+`tests/unit/knowledge/test_language_centering.py` contains, and is subtracted.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ _ADDED: Final = {
         "!7YiW>0S@5;6#DxX3IOr>6$a4RI3(T+3k(VS;0FW|10ozA3;Wpz4f5p~5Et?Q1lu+V@CFVJ8qWv<2lFEC2J!C&=KB=y;}8Q5"
     ),
 }
-"""What each language adds, in steps of one 2,500th."""
+"""Each language's component, in steps of 1/2,500."""
 
 
 def without_language(vector: Vector, text: str) -> Vector:
-    """The vector of `text` as it would be if it were in no language, as far as that is known."""
+    """Return the vector of `text` without its language component, if the language is known."""
     added = _added(language(text))
     return unit(value - part for value, part in zip(vector, added, strict=True)) if added else vector
 
 
 def language(text: str) -> str:
-    """Which of the languages that are known `text` is in, if any."""
+    """Return the language of `text`: en, vi or zh, else ''."""
     letters = len(_LETTERS.findall(text))
     if len(_HAN.findall(text)) * 5 >= letters > 0:
         return "zh"
@@ -67,7 +67,7 @@ def language(text: str) -> str:
 
 
 def unit(values: Iterable[float]) -> Vector:
-    """A vector of length one in the direction of `values`."""
+    """Return a unit vector in the direction of `values`."""
     vector = list(values)
     length = sqrt(sum(value * value for value in vector))
     return [value / length for value in vector] if length else vector

@@ -1,4 +1,4 @@
-"""Texts as the pieces of words that e5 knows: the likeliest way to cut each word (SentencePiece's unigram model)."""
+"""SentencePiece unigram tokenizer of e5: the most probable segmentation of each word."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _IMPOSSIBLE: Final = float("-inf")
 
 
 class Pieces:
-    """Cuts texts into pieces, as the model was trained on them."""
+    """Tokenizes texts as in the model's training."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._unknown = vocabulary.unknown
-        # Marks such as <s> are the model's own: a text that holds one spells it out.
+        # Control tokens such as <s> belong to the model: in a text they are spelled out.
         self._known = {
             piece: (at, score)
             for at, (piece, score) in enumerate(zip(vocabulary.pieces, vocabulary.scores, strict=True))
@@ -36,7 +36,7 @@ class Pieces:
         self._word = lru_cache(maxsize=50_000)(self._cut)
 
     def __call__(self, text: str, limit: int) -> list[int]:
-        """The numbers of the first `limit` pieces of `text`."""
+        """Return the numbers of the first `limit` tokens of `text`."""
         start = unicodedata.normalize("NFC", text[: limit * self._longest]).translate(self._replacements)
         found: list[int] = []
         for word in _RUNS.sub(" ", start).removeprefix(" ").split(" "):

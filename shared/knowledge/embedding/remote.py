@@ -1,4 +1,4 @@
-"""Embedding left to Qdrant Cloud, which turns texts into vectors as it stores or searches them."""
+"""Embedding by Qdrant Cloud, which embeds texts as it stores or searches them."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
 
 class InferredByStore:
-    """Sends texts, with the prefixes that the model was trained on, in place of vectors."""
+    """Passes texts with the model's prefixes to the store instead of vectors."""
 
     def __init__(self, space: Space) -> None:
         self.space = space
 
     def passages(self, texts: Sequence[str]) -> list[Embedding]:
-        """The passages, for the store to embed."""
+        """Return the passages for the store to embed."""
         return [self._left(self.space.passage_prefix + text) for text in texts]
 
     def question(self, text: str) -> Embedding:
-        """The question, for the store to embed."""
+        """Return the question for the store to embed."""
         return self._left(self.space.question_prefix + text)
 
     def asking(self, text: str) -> Callable[[], Embedding]:
-        """What gives the vector of a question, for whoever has something else to do meanwhile."""
+        """Return a function that returns the question for the store to embed."""
         return partial(self.question, text)
 
     def _left(self, text: str) -> Embedding:

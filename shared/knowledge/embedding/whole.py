@@ -1,4 +1,4 @@
-"""One vector a text, for texts that are told under a title, in whatever language."""
+"""Document embedding: one vector per text with a title, in any language."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ _REFINED: Final = ", title and text, without language"
 
 
 def whole(space: Space) -> Space:
-    """The space of whole texts' vectors, where their parts' are of `space`."""
-    # Who knows the parts makes the vectors here, and what the model does with languages was measured.
+    """Return the space of whole-text vectors, given the space `space` of their model."""
+    # With token vectors the model runs in this process, and its language components were measured.
     if not space.tokens:
         return space
     return replace(space, tokens=False, model=space.model + _REFINED, floor=0.79, reach=0.18)
 
 
 class Whole:
-    """An embedder that gives no parts of texts, but makes as much of their first line as of all that is said."""
+    """An embedder without token vectors that gives a text's first line as much weight as the whole text."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self._refines = embedder.space.tokens
         self.space = whole(embedder.space)
-        # Who is kept is compared next, and who asked for a page asks for the next one.
+        # A stored text is compared next, and a page's caller often requests the next page.
         self._passage = lru_cache(maxsize=16)(self._made)
         self._question = lru_cache(maxsize=256)(self._asked)
 
     def passages(self, texts: Sequence[str]) -> list[Embedding]:
-        """The vectors of passages."""
+        """Embed passages."""
         return [self._passage(text) for text in texts]
 
     def question(self, text: str) -> Embedding:
-        """The vector of a question."""
+        """Embed a question."""
         return self._question(text)
 
     def asking(self, text: str) -> Callable[[], Embedding]:
-        """What gives the vector of a question, for whoever has something else to do meanwhile."""
+        """Return a function that embeds a question."""
         return partial(self.question, text)
 
     def _asked(self, text: str) -> Embedding:

@@ -1,4 +1,4 @@
-"""Splitting documents into chunks that an embedder takes whole: Markdown, HTML, paged text, source code, plain text."""
+"""Splitting of documents into chunks that fit an embedder: Markdown, HTML, paged text, source code, plain text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Format = Literal["markdown", "html", "pages", "code", "text"]
 
-_CODE: Final = (
+_CODE_SUFFIXES: Final = (
     "bash bat c cc clj cpp cs css cxx dart elm erl ex exs fish fs go gradle groovy h hcl hpp hs ini ino java jl js "
     "json jsonc jsx kt kts less lua m mjs ml mm nix php pl pm proto ps1 py pyi r rb rs sass scala scss sh sql swift tf "
     "toml ts tsx vb vue xml yaml yml zig"
@@ -20,18 +20,18 @@ _CODE: Final = (
 _FORMATS: Final[Mapping[str, Format]] = {
     **dict.fromkeys(("md", "markdown", "mdown", "mkd", "mdx"), "markdown"),
     **dict.fromkeys(("html", "htm", "xhtml"), "html"),
-    **dict.fromkeys(_CODE.split(), "code"),
+    **dict.fromkeys(_CODE_SUFFIXES.split(), "code"),
     "pdf": "pages",
 }
 
 
 def format_of(path: str) -> Format:
-    """What a document of this name is read as."""
+    """Return the format of a document by its file name."""
     return _FORMATS.get(PurePosixPath(path).suffix.lower().removeprefix("."), "text")
 
 
 def split(path: str, text: str, *, read_as: Format | None = None) -> Split:
-    """Split the document `path`, whose chunks together hold every word of `text`."""
+    """Split the document `path` into chunks. Together they contain every word of `text`."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
     name = PurePosixPath(path).name or path
     match read_as or format_of(path):

@@ -1,4 +1,4 @@
-"""Gathering a document's blocks into chunks: whole blocks, one section, about as much as an embedder takes."""
+"""Groups a document's blocks into chunks: whole blocks of one section, about as many as fit an embedder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of a document that is found as one."""
+    """A part of a document that is found as one."""
 
     text: str
     heading_path: tuple[str, ...]
@@ -25,7 +25,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A document's title, and its chunks in their order."""
+    """A document's title and its chunks in order."""
 
     title: str
     chunks: list[Chunk]
@@ -33,7 +33,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What is not to be cut, with the headings that it stands under; a heading itself is one too."""
+    """A block that is not cut, with the headings above it. A heading is a block too."""
 
     text: str
     heading_path: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class Block:
 
 
 def gather(blocks: Iterable[Block]) -> list[Chunk]:
-    """Chunks of whole blocks: a section begins a new one, and headings go with what follows them."""
+    """Group whole blocks into chunks. A section starts a new chunk, and headings stay with the following block."""
     chunks: list[Chunk] = []
     group: list[Block] = []
     group_size = 0.0
@@ -50,8 +50,8 @@ def gather(blocks: Iterable[Block]) -> list[Chunk]:
         block_size = size(block.text)
         only_headings = all(each.is_heading for each in group)
         begins_section = (block.is_heading or block.heading_path != group[-1].heading_path) if group else False
-        full = group_size + block_size > (LIMIT if only_headings else TARGET)
-        if group and (full or (begins_section and not only_headings)):
+        is_full = group_size + block_size > (LIMIT if only_headings else TARGET)
+        if group and (is_full or (begins_section and not only_headings)):
             chunks += _chunk(group)
             group, group_size = [], 0.0
         group.append(block)
@@ -60,12 +60,12 @@ def gather(blocks: Iterable[Block]) -> list[Chunk]:
 
 
 def framed(head: str, body: str, tail: str) -> list[str]:
-    """`body` in pieces that each stand between `head` and `tail`: a fence's marks, a table's header."""
+    """Cut `body` into pieces that each get `head` and `tail`: a fence's marks or a table's header."""
     whole = head + body + tail
-    room = TARGET - size(head) - size(tail)
-    if size(whole) <= LIMIT or room < TARGET / 2:
+    available = TARGET - size(head) - size(tail)
+    if size(whole) <= LIMIT or available < TARGET / 2:
         return fit(whole)
-    return [f"{head}{_line(piece)}{tail}" for piece in cut(body, room)]
+    return [f"{head}{_line(piece)}{tail}" for piece in cut(body, available)]
 
 
 def _line(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Splitting source code of any language by its layout: definitions stay whole up to the size limit."""
+"""Splitting of source code in any language by its layout. Definitions stay whole up to the size limit."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ _UNIT: Final = re.compile(r"(?<=\n\n)(?=\S)(?![}\])])")
 
 
 def split_code(text: str, title: str) -> Split:
-    """Split `text` where something begins at the margin after an empty line; its signature is the heading."""
+    """Split `text` at unindented lines after an empty line. The definition's signature is the heading."""
     return Split(title, gather(_blocks(text)))
 
 
 def _blocks(text: str) -> Iterator[Block]:
     for group in _groups(_UNIT.split(text)):
-        heading = next((found for line in group.splitlines() if (found := _DEFINITION.match(line))), None)
+        heading = next((match for line in group.splitlines() if (match := _DEFINITION.match(line))), None)
         path = (heading["signature"].rstrip(" :\t"),) if heading else ()
         for piece in fit(group):
             yield Block(piece, path, "code_block")
 
 
 def _groups(units: list[str]) -> Iterator[str]:
-    """Definitions that are small together, others alone."""
-    gathered, gathered_size = "", 0.0
+    """Group small definitions. Larger ones stay alone."""
+    group, group_size = "", 0.0
     for unit in units:
         unit_size = size(unit)
-        if gathered and gathered_size + unit_size > TARGET:
-            yield gathered
-            gathered, gathered_size = "", 0.0
-        gathered += unit
-        gathered_size += unit_size
-    yield gathered
+        if group and group_size + unit_size > TARGET:
+            yield group
+            group, group_size = "", 0.0
+        group += unit
+        group_size += unit_size
+    yield group

@@ -1,4 +1,4 @@
-"""Splitting HTML: its headings, paragraphs, code and tables, without what a reader does not see."""
+"""Splitting of HTML by its headings, paragraphs, code and tables, without invisible elements."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ if TYPE_CHECKING:
 
     from shared.knowledge.passages import ContentType
 
-_UNSEEN: Final = frozenset({"head", "script", "style", "template", "noscript", "svg", "iframe", "object"})
+_INVISIBLE: Final = frozenset({"head", "script", "style", "template", "noscript", "svg", "iframe", "object"})
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
 _INLINE_NAMES: Final = (
     "a abbr b bdi bdo big cite code data del dfn em font i img ins kbd label mark q rp rt ruby s samp small span "
     "strike strong sub sup time tt u var wbr"
 )
 _INLINE: Final = frozenset(_INLINE_NAMES.split())
-_OPENED: Final = re.compile(r"<(/?)(\w+)")
-_ENDED_BY_OTHERS_NAMES: Final = (
+_TAG: Final = re.compile(r"<(/?)(\w+)")
+_OPTIONAL_END_NAMES: Final = (
     "area base br col dd dt embed hr img input li link meta option p param source tbody td tfoot th thead tr track wbr"
 )
-_ENDED_BY_OTHERS: Final = frozenset(_ENDED_BY_OTHERS_NAMES.split())
+_OPTIONAL_END: Final = frozenset(_OPTIONAL_END_NAMES.split())
 _MAX_DEPTH: Final = 10_000
-_BLANK: Final = re.compile(r"\s+")
+_WHITESPACE: Final = re.compile(r"\s+")
 
 
 def split_html(text: str, fallback_title: str) -> Split:
-    """Split the page that a reader of `text` would see; ValueError for one that would take a parser hours."""
+    """Split the visible text of a page. Raise ValueError if it is nested so deeply that parsing would take hours."""
     _require_shallow(text)
     tree = LexborHTMLParser(text)
-    named = tree.css_first("title")
-    reading = _PageWalk()
+    title_element = tree.css_first("title")
+    walk = _PageWalk()
     if tree.root is not None:
-        reading.walk(tree.root)
-    title = _words(named.text()) if named is not None else ""
-    return Split(title or reading.first_heading or fallback_title, gather(reading.blocks))
+        walk.walk(tree.root)
+    title = _normalize(title_element.text()) if title_element is not None else ""
+    return Split(title or walk.first_heading or fallback_title, gather(walk.blocks))
 
 
 class _PageWalk:
-    """One walk over a page, without recursion: pages may be nested as deeply as they like."""
+    """A walk over a page without recursion, because pages may be nested to any depth."""
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
@@ -56,32 +56,32 @@ class _PageWalk:
         self._words: list[str] = []
 
     def walk(self, root: LexborNode) -> None:
-        """Read everything under `root` in the order of the page."""
-        waiting: list[LexborNode | None] = [root]
-        while waiting:
-            node = waiting.pop()
+        """Read everything below `root` in document order."""
+        stack: list[LexborNode | None] = [root]
+        while stack:
+            node = stack.pop()
             if node is None:  # the end of a block
                 self._end_paragraph()
                 continue
             name = node.tag or ""
             if name == "-text":
                 self._words.append(node.text_content or "")
-            elif not self._take_whole(name, node):
+            elif not self._read_element(name, node):
                 if name not in _INLINE:
                     self._end_paragraph()
-                    waiting.append(None)
+                    stack.append(None)
                     if name == "li":
                         self._words.append("- ")
-                waiting += reversed(list(node.iter(include_text=True)))
+                stack += reversed(list(node.iter(include_text=True)))
 
-    def _take_whole(self, name: str, node: LexborNode) -> bool:
-        """Read what is not walked into; False for what is."""
-        if name in _UNSEEN:
+    def _read_element(self, name: str, node: LexborNode) -> bool:
+        """Read an element without walking its children. Return False if its children must be walked."""
+        if name in _INVISIBLE:
             return True
         if name == "img":
             self._words.append(f" {node.attributes.get('alt') or ''} ")
         elif name in _HEADINGS:
-            self._heading(_HEADINGS[name], _words(node.text(separator=" ")))
+            self._heading(_HEADINGS[name], _normalize(node.text(separator=" ")))
         elif name == "pre":
             self._end_paragraph()
             self._add(framed("```\n", f"{node.text()}\n", "```\n"), "code_block")
@@ -104,17 +104,17 @@ class _PageWalk:
     def _table(self, node: LexborNode) -> None:
         rows = []
         for row in node.css("tr"):
-            cells = [_words(cell.text(separator=" ")).replace("|", "\\|") for cell in row.css("td, th")]
+            cells = [_normalize(cell.text(separator=" ")).replace("|", "\\|") for cell in row.css("td, th")]
             rows.append(f"| {' | '.join(cells)} |\n")
         caption = node.css_first("caption")
         if caption is not None:
-            self._add([_words(caption.text(separator=" ")) + "\n"], "prose")
+            self._add([_normalize(caption.text(separator=" ")) + "\n"], "prose")
         if rows:
             head = rows[0] + "|" + "---|" * max(1, len(node.css_first("tr").css("td, th"))) + "\n"  # type: ignore[union-attr]
             self._add(framed(head, "".join(rows[1:]), "") if rows[1:] else fit(head), "table")
 
     def _end_paragraph(self) -> None:
-        words, self._words = _words("".join(self._words)), []
+        words, self._words = _normalize("".join(self._words)), []
         if words and words != "-":
             self._add(fit(words), "prose")
 
@@ -126,13 +126,13 @@ class _PageWalk:
 
 
 def _require_shallow(page: str) -> None:
-    """Refuse elements without an end beyond number: a parser's time grows with the square of their depth."""
-    opened: Counter[str] = Counter()
-    for slash, name in _OPENED.findall(page):
-        opened[name.lower()] += -1 if slash else 1
-    if any(count > _MAX_DEPTH for name, count in opened.items() if name not in _ENDED_BY_OTHERS):
+    """Refuse too many unclosed elements: parsing time grows with the square of their depth."""
+    depth: Counter[str] = Counter()
+    for slash, name in _TAG.findall(page):
+        depth[name.lower()] += -1 if slash else 1
+    if any(count > _MAX_DEPTH for name, count in depth.items() if name not in _OPTIONAL_END):
         raise ValueError("its elements are nested too deeply")
 
 
-def _words(text: str) -> str:
-    return _BLANK.sub(" ", text).strip()
+def _normalize(text: str) -> str:
+    return _WHITESPACE.sub(" ", text).strip()

@@ -1,4 +1,4 @@
-"""Splitting Markdown: each block is lines of the source as they stand, so that no word can be lost."""
+"""Splitting of Markdown. Each block consists of unchanged source lines, so that no word is lost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _CONTAINERS: Final = ("bullet_list", "ordered_list", "list_item", "blockquote")
 _CODE: Final = ("fence", "code_block")
-# It begins with a field or has none: else the line above it is a rule, as between slides.
+# Front matter begins with a field or is empty. Otherwise the first line is a rule, as between slides.
 _FRONT_MATTER: Final = re.compile(
     r"---[ \t]*\n(?P<fields>(?:[\w\"'][^\n:]*:(?:[ \t][^\n]*)?\n.*?)?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)",
     re.DOTALL | re.MULTILINE,
@@ -30,20 +30,20 @@ _DELIMITER_ROW: Final = re.compile(r"[\s>|:-]*-[\s|:-]*")
 
 
 def split_markdown(text: str, fallback_title: str) -> Split:
-    """Split `text` along its headings; code blocks and tables stay whole up to the size limit."""
+    """Split `text` at its headings. Code blocks and tables stay whole up to the size limit."""
     front = _FRONT_MATTER.match(text)
     matter = front[0] if front else ""
-    reading = _MarkdownWalk(text[len(matter) :])
+    walk = _MarkdownWalk(text[len(matter) :])
     blocks = [Block(piece) for piece in fit(matter)] if matter else []
-    blocks += reading.blocks()
-    named = _TITLE_FIELD.search(front["fields"]) if front else None
-    title = named["title"].strip("'\"") if named else reading.title
+    blocks += walk.blocks()
+    title_field = _TITLE_FIELD.search(front["fields"]) if front else None
+    title = title_field["title"].strip("'\"") if title_field else walk.title
     return Split(title or fallback_title, gather(blocks))
 
 
 @dataclass(frozen=True, slots=True)
 class _Region:
-    """Lines from `start` up to `end`, and the syntax that they are, if any."""
+    """The lines from `start` to `end`, and their syntax node, if any."""
 
     start: int
     end: int
@@ -58,7 +58,7 @@ class _MarkdownWalk:
         self.title = ""
 
     def blocks(self) -> Iterator[Block]:
-        """Every line of the text in blocks, in order."""
+        """Yield every line of the text in blocks, in order."""
         under_heading = False
         for region in self._regions(self._root.children, 0, len(self._lines)):
             is_heading = region.node is not None and region.node.type == "heading"
@@ -79,21 +79,21 @@ class _MarkdownWalk:
             self.title = name
 
     def _regions(self, nodes: Sequence[SyntaxTreeNode], start: int, end: int) -> Iterator[_Region]:
-        """The lines of `nodes`, and those between them that no node has, such as link definitions."""
-        at = start
+        """Yield the lines of `nodes`, and the lines between them that belong to no node, such as link definitions."""
+        position = start
         for node in nodes:
             if node.map is None:
                 continue
-            first, last = max(at, node.map[0]), min(end, node.map[1])
-            if first > at:
-                yield _Region(at, first, None)
+            first, last = max(position, node.map[0]), min(end, node.map[1])
+            if first > position:
+                yield _Region(position, first, None)
             if last > first:
                 yield _Region(first, last, node)
-                at = last
+                position = last
             else:
-                at = first
-        if at < end:
-            yield _Region(at, end, None)
+                position = first
+        if position < end:
+            yield _Region(position, end, None)
 
     def _pieces(self, region: _Region) -> Iterator[tuple[str, ContentType]]:
         text = "".join(self._lines[region.start : region.end])
@@ -133,7 +133,7 @@ def _inline_parser() -> MarkdownIt:
 
 
 def _plain(markup: str) -> str:
-    """The words of a heading, without its emphasis, links and code marks."""
+    """Return the text of a heading, without emphasis, links and code marks."""
     children = [child for token in _inline_parser().parseInline(markup) for child in token.children or ()]
     words = (" " if child.type in ("softbreak", "hardbreak") else child.content for child in children)
     return " ".join("".join(words).split())

@@ -1,4 +1,4 @@
-"""Splitting plain text by its paragraphs, and a paged document's text by its pages too."""
+"""Splitting of plain text by paragraphs, and of paged text by pages and paragraphs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def split_text(text: str, title: str) -> Split:
 
 
 def split_pages(text: str, title: str) -> Split:
-    """Split the text of a document whose pages are parted by form feeds; the page is the heading."""
+    """Split the text of a document whose pages are separated by form feeds. The page number is the heading."""
     pages = enumerate(text.split(PAGE_BREAK), start=1)
     return Split(title, gather(block for number, page in pages for block in _paragraphs(page, (f"Page {number}",))))
 

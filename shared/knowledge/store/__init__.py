@@ -1,4 +1,4 @@
-"""Vectors of passages behind one small interface: a Qdrant server or Cloud, or Qdrant's engine in this process."""
+"""Vector stores behind one interface: a Qdrant server, Qdrant Cloud, or Qdrant's engine in this process."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ MEANING: Final = "meaning"
 PARTS: Final = "parts"
 TERMS: Final = "terms"
 KEYWORDS: Final = ("collection", "document", "kind", "tags")
-"""What points are filtered by, beside the tenant; a payload's other fields are never searched."""
+"""The payload fields that points are filtered by, in addition to the tenant. Other fields are never searched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One thing in the store; a passage has vectors, the record of a document's version has none."""
+    """A point of the store. A passage has vectors, a document's version record has none."""
 
     id: str
     payload: dict[str, Any]
@@ -38,7 +38,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which points are meant: never more than one tenant's."""
+    """A selection of points of one tenant."""
 
     tenant_id: str
     collections: tuple[str, ...] | None = None
@@ -46,64 +46,64 @@ class Scope:
     kind: Kind | None = None
     tags: tuple[str, ...] = ()
     ids: tuple[str, ...] | None = None
-    without: tuple[str, ...] = ()
-    """Documents whose points are not meant."""
-    before: int | None = None
-    """Those of a version before this one."""
+    excluded_documents: tuple[str, ...] = ()
+    """Documents whose points are excluded."""
+    before_version: int | None = None
+    """Selects the points of older versions only."""
 
 
 @dataclass(frozen=True, slots=True)
 class VectorQuery:
-    """One search: the points of `scope` nearest to a meaning, its parts, or terms by their rarity `among`."""
+    """A search for the points of `scope` nearest to a vector, token vectors or terms. Rarity is counted in `corpus`."""
 
     near: Vector | RemoteText | list[Vector] | SparseTerms
     scope: Scope
     limit: int
-    among: Scope | None = None
+    corpus: Scope | None = None
     exact: bool = False
-    """Whether every point is looked at, where meanings are otherwise found by their links."""
+    """Compare every point; otherwise vectors are searched through the HNSW graph."""
 
 
-HOLDER: Final = ("tenant", "collection", "document")
-"""What a payload tells of the document that its point is of."""
+DOCUMENT_FIELDS: Final = ("tenant", "collection", "document")
+"""The payload fields that identify a point's document."""
 
 
 def document_of(payload: Mapping[str, Any]) -> Scope:
-    """The points of the document that the point of `payload` is of."""
-    tenant, collection, document = (payload[name] for name in HOLDER)
+    """Return the scope of the document that a payload belongs to."""
+    tenant, collection, document = (payload[name] for name in DOCUMENT_FIELDS)
     return Scope(tenant, (collection,), document)
 
 
 class VectorStore(Protocol):
-    """Keeps points of one space."""
+    """A store of points in one embedding space."""
 
     def write(self, points: Sequence[Point], version: int) -> None:
-        """Keep `points`, which are all of `version`, but for those that are there in a newer one."""
+        """Upsert `points` at `version`, skipping ids stored at a newer version."""
 
     def erase(self, scope: Scope) -> None:
-        """Forget the points of `scope`."""
+        """Delete the points of `scope`."""
 
     def read(self, ids: Sequence[str], fields: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
-        """The payloads of those of `ids` that are there, or these fields of them."""
+        """Return the payloads of the stored `ids`, or only these fields of them."""
 
     def terms(self, ids: Sequence[str]) -> dict[str, dict[int, float]]:
-        """The weights of the terms of those of `ids` that are there."""
+        """Return the term weights of the stored `ids`."""
 
     def count(self, scope: Scope) -> int:
-        """How many points `scope` has."""
+        """Return the number of points in `scope`."""
 
     def documents(self, tenant_id: str = "") -> set[Scope]:
-        """The documents that there are points of: a tenant's, or everybody's."""
+        """Return the documents that have points, of one tenant or of all."""
 
-    def search(self, asks: Sequence[VectorQuery]) -> list[dict[str, float]]:
-        """For each of `asks` the ids found, best first, with their scores."""
+    def search(self, queries: Sequence[VectorQuery]) -> list[dict[str, float]]:
+        """Return for each query the ids found, best first, with their scores."""
 
     def close(self) -> None:
-        """Let go of the store; what was written is kept."""
+        """Close the store. Everything written is kept."""
 
 
-def vector_store(space: Space, own: str = "") -> VectorStore:
-    """The store that the settings name, for vectors of `space`; `own` is what has one apart from the others."""
+def vector_store(space: Space, suffix: str = "") -> VectorStore:
+    """Return the configured store for vectors of `space`. `suffix` separates one index from the others."""
     settings = config()
     if settings.qdrant_url:
         from shared.knowledge.store.server import connect
@@ -112,7 +112,7 @@ def vector_store(space: Space, own: str = "") -> VectorStore:
             space,
             settings.qdrant_url,
             get_secret("KHO_QDRANT_KEY"),
-            "-".join(filter(None, (settings.qdrant_collection, own))),
+            "-".join(filter(None, (settings.qdrant_collection, suffix))),
         )
     if not settings.qdrant_folder:
         raise ConfigurationError(
@@ -120,4 +120,4 @@ def vector_store(space: Space, own: str = "") -> VectorStore:
         )
     from shared.knowledge.store.embedded import EmbeddedVectorStore
 
-    return EmbeddedVectorStore(space, str(Path(settings.qdrant_folder, own)))
+    return EmbeddedVectorStore(space, str(Path(settings.qdrant_folder, suffix)))

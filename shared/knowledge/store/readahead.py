@@ -1,4 +1,4 @@
-"""What will be asked for soon is in memory by then."""
+"""Reads index files into memory before they are needed."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _SHARE: Final = 4
-"""A folder may take a quarter of the machine's memory; of a larger one, each part is read when it is asked for."""
+"""A folder may take a quarter of the machine's memory. A larger one is read on demand."""
 
 
 def read_ahead(folder: Path) -> None:
-    """Have the system read the files of `folder` ahead, where they are not too large for its memory."""
+    """Ask the system to read the files of `folder` ahead, unless they are too large for its memory."""
     if sys.platform != "linux":
         return
-    left = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // _SHARE
-    found = []
+    limit = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // _SHARE
+    files = []
     for file in folder.rglob("*"):
-        with suppress(FileNotFoundError):  # merged with another meanwhile
-            found.append((file, file.stat().st_size))
-    if sum(size for _, size in found) > left:
+        with suppress(FileNotFoundError):  # merged with another file in the meantime
+            files.append((file, file.stat().st_size))
+    if sum(size for _, size in files) > limit:
         return
-    for file, _ in found:
+    for file, _ in files:
         with suppress(OSError):
-            opened = os.open(file, os.O_RDONLY)
+            descriptor = os.open(file, os.O_RDONLY)
             try:
-                os.posix_fadvise(opened, 0, 0, os.POSIX_FADV_WILLNEED)
+                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_WILLNEED)
             finally:
-                os.close(opened)
+                os.close(descriptor)

@@ -1,4 +1,4 @@
-"""Qdrant Cloud, or any Qdrant server, through its client."""
+"""Vector store on Qdrant Cloud or any Qdrant server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 from shared.config import ConfigurationError
 from shared.knowledge.bm25 import SparseTerms
 from shared.knowledge.embedding import RemoteText
-from shared.knowledge.store import HOLDER, KEYWORDS, MEANING, PARTS, TERMS, Scope, document_of
+from shared.knowledge.store import DOCUMENT_FIELDS, KEYWORDS, MEANING, PARTS, TERMS, Scope, document_of
 from shared.rpc.errors import Unavailable
 from shared.telemetry import logger
 
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
     from shared.knowledge.embedding.spaces import Space
     from shared.knowledge.store import Point, VectorQuery
 
-_LINKS: Final = 16
+_GRAPH_LINKS: Final = 16
 _SECONDS: Final = 5
 _BATCH: Final = 64
 _PAGE: Final = 1_000
 _CONFLICT: Final = 409
-_UNWELCOME: Final = (401, 403)
-_OLDEST: Final = [1, 19]
+_UNAUTHORIZED: Final = (401, 403)
+_MIN_VERSION: Final = [1, 19]
 
-Found = TypeVar("Found")
+Response = TypeVar("Response")
 
 
 def connect(space: Space, url: str, key: str, collection: str) -> QdrantServerStore:
-    """The collection of a server, made at its first use."""
+    """Return a collection of a server. It is created at the first use."""
     client = QdrantClient(
         url=url, api_key=key or None, timeout=_SECONDS, cloud_inference=True, check_compatibility=False
     )
-    version = _asked(client.info).version
-    if [int(part) for part in version.split("-")[0].split(".")[:2]] < _OLDEST:
-        # An older one would not say that it ignores whose words a rarity is to be counted among.
+    version = _call(client.info).version
+    if [int(part) for part in version.split("-")[0].split(".")[:2]] < _MIN_VERSION:
+        # An older server silently ignores the corpus for counting rarity.
         raise ConfigurationError(f"Qdrant {version} at {url} is too old; 1.19 or newer is needed")
     return QdrantServerStore(client, collection, space)
 
@@ -51,86 +51,86 @@ class QdrantServerStore:
     def __init__(self, client: QdrantClient, collection: str, space: Space) -> None:
         self._client = client
         self._collection = collection
-        if not _is_there(client, collection):
+        if not _exists(client, collection):
             _create(client, collection, space)
-        made = _asked(lambda: client.get_collection(collection))
-        if not made.config.metadata:
+        info = _call(lambda: client.get_collection(collection))
+        if not info.config.metadata:
             raise ConfigurationError(f"the Qdrant collection '{collection}' is not a knowledge index; name another")
-        space.require(made.config.metadata)
-        # Whoever made it may have ended before it was done.
-        _index_fields(client, collection, made.payload_schema)
+        space.require(info.config.metadata)
+        # The creator may have been killed before it created all indexes.
+        _index_fields(client, collection, info.payload_schema)
 
     def write(self, points: Sequence[Point], version: int) -> None:
-        """Keep `points`, which are all of `version`, but for those that are there in a newer one."""
+        """Upsert `points` at `version`, skipping ids stored at a newer version."""
         not_newer = models.Filter(must=[models.FieldCondition(key="version", range=models.Range(lte=version))])
         for start in range(0, len(points), _BATCH):
-            batch = [_structure(point) for point in points[start : start + _BATCH]]
-            _asked(partial(self._client.upsert, self._collection, batch, wait=True, update_filter=not_newer))
+            batch = [_point_struct(point) for point in points[start : start + _BATCH]]
+            _call(partial(self._client.upsert, self._collection, batch, wait=True, update_filter=not_newer))
 
     def erase(self, scope: Scope) -> None:
-        """Forget the points of `scope`."""
+        """Delete the points of `scope`."""
         chosen = models.FilterSelector(filter=_filter(scope))
-        _asked(lambda: self._client.delete(self._collection, chosen, wait=True))
+        _call(lambda: self._client.delete(self._collection, chosen, wait=True))
 
     def read(self, ids: Sequence[str], fields: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
-        """The payloads of those of `ids` that are there, or these fields of them."""
-        wanted = list(fields) or True
-        found = _asked(lambda: self._client.retrieve(self._collection, list(ids), with_payload=wanted))
-        return {str(record.id): record.payload or {} for record in found}
+        """Return the payloads of the stored `ids`, or only these fields of them."""
+        payload = list(fields) or True
+        records = _call(lambda: self._client.retrieve(self._collection, list(ids), with_payload=payload))
+        return {str(record.id): record.payload or {} for record in records}
 
     def terms(self, ids: Sequence[str]) -> dict[str, dict[int, float]]:
-        """The weights of the terms of those of `ids` that are there."""
-        found = _asked(
+        """Return the term weights of the stored `ids`."""
+        records = _call(
             lambda: self._client.retrieve(self._collection, list(ids), with_payload=False, with_vectors=[TERMS])
         )
         weights = {}
-        for record in found:
+        for record in records:
             vectors: Any = record.vector or {}
             if TERMS in vectors:
                 weights[str(record.id)] = dict(zip(vectors[TERMS].indices, vectors[TERMS].values, strict=True))
         return weights
 
     def count(self, scope: Scope) -> int:
-        """How many points `scope` has."""
-        return _asked(lambda: self._client.count(self._collection, _filter(scope), exact=True)).count
+        """Return the number of points in `scope`."""
+        return _call(lambda: self._client.count(self._collection, _filter(scope), exact=True)).count
 
     def documents(self, tenant_id: str = "") -> set[Scope]:
-        """The documents that there are points of: a tenant's, or everybody's."""
-        found: set[Scope] = set()
+        """Return the documents that have points, of one tenant or of all."""
+        documents: set[Scope] = set()
         condition = _filter(Scope(tenant_id)) if tenant_id else None
         offset: Any = None
         while True:
-            asked = partial(self._client.scroll, self._collection, condition, _PAGE, offset=offset)
-            records, offset = _asked(partial(asked, with_payload=list(HOLDER)))
-            found.update(document_of(record.payload or {}) for record in records)
+            scroll = partial(self._client.scroll, self._collection, condition, _PAGE, offset=offset)
+            records, offset = _call(partial(scroll, with_payload=list(DOCUMENT_FIELDS)))
+            documents.update(document_of(record.payload or {}) for record in records)
             if offset is None:
-                return found
+                return documents
 
-    def search(self, asks: Sequence[VectorQuery]) -> list[dict[str, float]]:
-        """For each of `asks` the ids found, best first, with their scores."""
-        requests = [_request(ask) for ask in asks]
-        found = _asked(lambda: self._client.query_batch_points(self._collection, requests))
-        return [{str(point.id): point.score for point in response.points} for response in found]
+    def search(self, queries: Sequence[VectorQuery]) -> list[dict[str, float]]:
+        """Return for each query the ids found, best first, with their scores."""
+        requests = [_request(query) for query in queries]
+        responses = _call(lambda: self._client.query_batch_points(self._collection, requests))
+        return [{str(point.id): point.score for point in response.points} for response in responses]
 
     def close(self) -> None:
-        """Let go of the store; what was written is kept."""
+        """Close the store. Everything written is kept."""
         self._client.close()
 
 
-def _is_there(client: QdrantClient, collection: str) -> bool:
+def _exists(client: QdrantClient, collection: str) -> bool:
     try:
-        return _asked(lambda: client.collection_exists(collection))
+        return _call(lambda: client.collection_exists(collection))
     except UnexpectedResponse as error:
-        if error.status_code not in _UNWELCOME:
+        if error.status_code not in _UNAUTHORIZED:
             raise
-        raise ConfigurationError("Qdrant refuses the key KHO_QDRANT_KEY, or knows none") from None
+        raise ConfigurationError("Qdrant rejects the key in KHO_QDRANT_KEY, or requires one") from None
 
 
-def _asked(call: Callable[[], Found]) -> Found:
+def _call(call: Callable[[], Response]) -> Response:
     try:
         return call()
     except UnexpectedResponse as error:
-        # Refusals are our own defect or a wrong key: only what may pass by itself is retried.
+        # A client error is our own defect or a wrong key. Only transient failures become `Unavailable`.
         if error.status_code is not None and error.status_code < 500 and error.status_code != 429:
             raise
         logger.warning("vector store", extra={"failure": f"status {error.status_code}"})
@@ -140,18 +140,18 @@ def _asked(call: Callable[[], Found]) -> Found:
 
 
 def _create(client: QdrantClient, collection: str, space: Space) -> None:
-    # Every search is one tenant's: links lead to the tenant's own points (payload_m), none across (m).
-    own = models.HnswConfigDiff(m=0, payload_m=_LINKS)
-    # A byte a dimension is kept in memory; what that finds is scored again by the vectors on disk.
-    smaller = models.ScalarQuantization(
+    # Every search is one tenant's: graph links connect the tenant's own points (payload_m), none across tenants (m).
+    tenant_links = models.HnswConfigDiff(m=0, payload_m=_GRAPH_LINKS)
+    # One byte per dimension is kept in memory; hits are rescored with the vectors on disk.
+    quantization = models.ScalarQuantization(
         scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8, quantile=0.99, always_ram=True)
     )
     vectors = {
         MEANING: models.VectorParams(
             size=space.dimensions,
             distance=models.Distance.COSINE,
-            hnsw_config=own,
-            quantization_config=smaller,
+            hnsw_config=tenant_links,
+            quantization_config=quantization,
             on_disk=True,
         )
     }
@@ -165,7 +165,7 @@ def _create(client: QdrantClient, collection: str, space: Space) -> None:
             on_disk=True,
         )
     try:
-        _asked(
+        _call(
             lambda: client.create_collection(
                 collection,
                 vectors_config=vectors,
@@ -176,7 +176,7 @@ def _create(client: QdrantClient, collection: str, space: Space) -> None:
     except UnexpectedResponse as error:
         if error.status_code != _CONFLICT:
             raise
-        # Another function made it in the same moment.
+        # Another function created it at the same moment.
 
 
 def _index_fields(client: QdrantClient, collection: str, indexed: Container[str]) -> None:
@@ -184,10 +184,10 @@ def _index_fields(client: QdrantClient, collection: str, indexed: Container[str]
     keywords: dict[str, Any] = dict.fromkeys(KEYWORDS, models.PayloadSchemaType.KEYWORD)
     for field, schema in ({"tenant": tenant} | keywords | {"version": models.PayloadSchemaType.INTEGER}).items():
         if field not in indexed:
-            _asked(partial(client.create_payload_index, collection, field, schema))
+            _call(partial(client.create_payload_index, collection, field, schema))
 
 
-def _structure(point: Point) -> models.PointStruct:
+def _point_struct(point: Point) -> models.PointStruct:
     vectors: dict[str, Any] = {}
     if point.meaning:
         vectors[MEANING] = _document(point.meaning) if isinstance(point.meaning, RemoteText) else point.meaning
@@ -198,18 +198,18 @@ def _structure(point: Point) -> models.PointStruct:
     return models.PointStruct(id=point.id, payload=point.payload, vector=vectors)
 
 
-def _request(ask: VectorQuery) -> models.QueryRequest:
-    near: Any = ask.near
+def _request(query: VectorQuery) -> models.QueryRequest:
+    near: Any = query.near
     using = MEANING
-    if isinstance(ask.near, RemoteText):
-        near = _document(ask.near)
-    elif isinstance(ask.near, SparseTerms):
-        near, using = _sparse(ask.near), TERMS
-    elif isinstance(ask.near[0], list):
+    if isinstance(query.near, RemoteText):
+        near = _document(query.near)
+    elif isinstance(query.near, SparseTerms):
+        near, using = _sparse(query.near), TERMS
+    elif isinstance(query.near[0], list):
         using = PARTS
-    idf = models.IdfCorpusParams(corpus=_filter(ask.among)) if ask.among else None
-    params = models.SearchParams(exact=ask.exact, idf=idf) if idf or ask.exact else None
-    return models.QueryRequest(query=near, using=using, filter=_filter(ask.scope), limit=ask.limit, params=params)
+    idf = models.IdfCorpusParams(corpus=_filter(query.corpus)) if query.corpus else None
+    params = models.SearchParams(exact=query.exact, idf=idf) if idf or query.exact else None
+    return models.QueryRequest(query=near, using=using, filter=_filter(query.scope), limit=query.limit, params=params)
 
 
 def _document(text: RemoteText) -> models.Document:
@@ -231,11 +231,11 @@ def _filter(scope: Scope) -> models.Filter:
     must += [_matches("tags", tag) for tag in scope.tags]
     if scope.ids is not None:
         must.append(models.HasIdCondition(has_id=list(scope.ids)))
-    if scope.before is not None:
-        must.append(models.FieldCondition(key="version", range=models.Range(lt=scope.before)))
+    if scope.before_version is not None:
+        must.append(models.FieldCondition(key="version", range=models.Range(lt=scope.before_version)))
     others: list[Any] = []
-    if scope.without:
-        others.append(models.FieldCondition(key="document", match=models.MatchAny(any=list(scope.without))))
+    if scope.excluded_documents:
+        others.append(models.FieldCondition(key="document", match=models.MatchAny(any=list(scope.excluded_documents))))
     return models.Filter(must=must, must_not=others or None)
 
 

@@ -78,10 +78,10 @@ def test_empty_search_result_is_reported(server: KhoServer) -> None:
     ("query", "said"),
     [
         ("challenge", "DuckDuckGo refuses to search for us now (HTTP 202)."),
-        ("challenge with status 200", "DuckDuckGo asks to prove that a person is searching."),
+        ("challenge with status 200", "DuckDuckGo requires a proof that a person is searching."),
         ("500", "DuckDuckGo is failing (HTTP 500)."),
-        ("empty", "DuckDuckGo answered with an empty page."),
-        ("garbage", "DuckDuckGo answered with a page that holds no search results."),
+        ("empty", "DuckDuckGo returned an empty page."),
+        ("garbage", "DuckDuckGo returned a page without search results."),
         ("reset", "The connection to DuckDuckGo failed."),
     ],
 )

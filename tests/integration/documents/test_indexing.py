@@ -90,7 +90,7 @@ def test_updated_document_is_found_with_new_text_only(agent: DocumentAgent) -> N
 def test_stale_index_entries_are_not_returned(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch) -> None:
     agent.create("a", body=FERNS)
     agent.create("b", body=FERNS)
-    monkeypatch.setattr(immediate_indexing._index, "_away_until", math.inf)
+    monkeypatch.setattr(immediate_indexing._index, "_paused_until", math.inf)
     agent("update_document", document_id="a", patch={"content": {"body": ROCKETS}})
     agent("delete_document", document_id="b")
     assert hits(agent.tenant) == []
@@ -147,7 +147,7 @@ def test_update_of_unsearched_fields_does_not_reembed(agent: DocumentAgent, embe
 
 
 def test_documents_older_than_the_index_are_found(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(immediate_indexing, "_REST_SECONDS", 0.0)
+    monkeypatch.setattr(immediate_indexing, "_PAUSE_SECONDS", 0.0)
     with monkeypatch.context() as patched:
         patched.setattr(immediate_indexing, "refresh_document", lambda *_, **__: None)
         agent.create("a", body=FERNS)
@@ -190,7 +190,7 @@ def patch(body: str) -> dict[str, Any]:
 def refresh_late(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], Any]) -> None:
     """Index what there was before `meanwhile`, after it, as a worker in another process would."""
     with monkeypatch.context() as patched:
-        patched.setattr(document_index, "_one_at_a_time", [threading.Lock() for _ in range(64)])
+        patched.setattr(document_index, "_locks", [threading.Lock() for _ in range(64)])
         real = DocumentQueries.head
         read = []
 
@@ -198,7 +198,7 @@ def refresh_late(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch, meanwhil
             read.append(real(reading, document_id))
             if len(read) == 1:
                 patched.setattr(DocumentQueries, "head", real)
-                patched.setattr(document_index, "_one_at_a_time", [threading.Lock() for _ in range(64)])
+                patched.setattr(document_index, "_locks", [threading.Lock() for _ in range(64)])
                 meanwhile()
             return read[0]
 
@@ -259,8 +259,8 @@ def test_an_index_that_hangs_is_waited_for_once(agent: DocumentAgent, monkeypatc
         waking.wait()
 
     monkeypatch.setattr(immediate_indexing, "refresh_document", hang)
-    monkeypatch.setattr(immediate_indexing, "_FIRST_SECONDS", 0.0)
-    monkeypatch.setattr(immediate_indexing, "_REST_SECONDS", math.inf)
+    monkeypatch.setattr(immediate_indexing, "_FIRST_RESPONSE_SECONDS", 0.0)
+    monkeypatch.setattr(immediate_indexing, "_PAUSE_SECONDS", math.inf)
     monkeypatch.setenv("KHO_QDRANT_URL", "http://127.0.0.1:9")
     config.cache_clear()
     try:

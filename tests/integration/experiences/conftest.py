@@ -30,4 +30,4 @@ def shelves(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedVector
 def _shelf(shelves: EmbeddedVectorStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """A collection of a test's own, as experiences are everyone's."""
     own = ExhaustiveSearch(E5(), shelves, uuid4().hex)
-    monkeypatch.setattr(experience_index, "_matcher", lambda: own)
+    monkeypatch.setattr(experience_index, "_search_index", lambda: own)

@@ -228,7 +228,7 @@ def _shelf(shelves: EmbeddedVectorStore) -> Iterator[None]:
     """One collection for both tests."""
     own = ExhaustiveSearch(E5(), shelves, uuid4().hex)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experience_index, "_matcher", lambda: own)
+        patch.setattr(experience_index, "_search_index", lambda: own)
         yield
 
 

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     import pytest
 
 
-MATCHER = experience_index._matcher
+MATCHER = experience_index._search_index
 
 
 def test_submit_succeeds_during_index_outage_and_stream_catches_up(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as away:
-        away.setattr(experience_index, "_matcher", unavailable_index)
+        away.setattr(experience_index, "_search_index", unavailable_index)
         id_ = submit_experience("Elasticsearch cluster is red", "Shards are unassigned.")
         event = stream_event({"pk": {"S": f"content#{id_[:2]}"}, "sk": {"S": id_}})
         assert index_experiences.handler(event, None)["batchItemFailures"]
@@ -40,7 +40,7 @@ def test_stream_completes_a_submission_that_crashed_before_comparison(
     problem, solution = "Assertion failed in the allocator after an upgrade of glibc.", "Build against the new glibc."
     old = submit_experience("Allocator assertion after glibc upgrade", problem, solution)
     with monkeypatch.context() as away:
-        away.setattr(experience_index, "_compare", lambda *_: unavailable_index())
+        away.setattr(experience_index, "_note_duplicates", lambda *_: unavailable_index())
         new = submit_experience("Allocator assertion after a glibc upgrade", problem, solution)
     assert "similar_to" not in call_successfully("get_experience", id=new)
     refresh_counts([new])  # what it is counted for meanwhile says nothing of that
@@ -51,7 +51,7 @@ def test_stream_completes_a_submission_that_crashed_before_comparison(
 
 def test_without_index_queries_are_empty_and_data_is_kept(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     nowhere = replace(config(), qdrant_url="", qdrant_folder="")
-    monkeypatch.setattr(experience_index, "_matcher", MATCHER)
+    monkeypatch.setattr(experience_index, "_search_index", MATCHER)
     monkeypatch.setattr("shared.services.experience_index.config", lambda: nowhere)
     assert (
         call_successfully("get_experience", id=submit_experience("Mutex is poisoned"))["title"] == "Mutex is poisoned"

@@ -87,7 +87,7 @@ def test_ranking_follows_the_formula_across_pages(
 
 def test_all_matches_are_paged(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """More than a page holds, and than a search looks at first."""
-    monkeypatch.setattr(exhaustive_search, "_FIRST", 32)
+    monkeypatch.setattr(exhaustive_search, "_FIRST_PAGE", 32)
     ids = {submit_experience(f"Websocket closes, case {number}", "It closes.") for number in range(60)}
     first = call_successfully("query_experiences", keywords="websocket closes", limit=50)
     assert first["total"] == 60
@@ -124,7 +124,7 @@ def test_deleted_experience_is_hidden_while_the_index_lags(store: str, monkeypat
         each["id"] for each in call_successfully("query_experiences", keywords="postgres vacuum slow")["experiences"]
     ]
     with monkeypatch.context() as away:
-        away.setattr(experience_index, "_matcher", unavailable_index)
+        away.setattr(experience_index, "_search_index", unavailable_index)
         call_successfully("delete_experience", LOCAL, id=order[1])
     first = call_successfully("query_experiences", keywords="postgres vacuum slow", limit=2)
     assert ([each["id"] for each in first["experiences"]], first["total"]) == ([order[0], order[2]], 5)

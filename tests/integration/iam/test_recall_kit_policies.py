@@ -87,7 +87,7 @@ def test_policy_of_experience_index_worker(
 
     submit_experience("Yarn workspace is not hoisted", "Modules are doubled.")
     with monkeypatch.context() as patched:
-        patched.setattr(experience_index, "_matcher", away)
+        patched.setattr(experience_index, "_search_index", away)
         id_ = submit_experience("Yarn workspace is not hoisted", "Modules are doubled.")
     store_actions.clear()
     assert index_experiences.handler(stream_of(f"content#{id_[:2]}", id_), None) == {"batchItemFailures": []}

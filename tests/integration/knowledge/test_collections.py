@@ -73,7 +73,7 @@ def test_concurrent_creates_make_one_collection(collections: CollectionStore) ->
 
 def test_tenants_are_isolated(table: Table, tenant: str, collection: Collection, index: MemoryIndex) -> None:
     other = CollectionStore(table, f"{tenant}-other")
-    assert other.listed() == []
+    assert other.list_all() == []
     mine = CollectionDocuments(table, tenant, collection, index)
     mine.put(NewKnowledgeDocument("a.md", TEXT))
     assert CollectionDocuments(table, f"{tenant}-other", collection, index).page(10) == ([], None)
@@ -197,7 +197,7 @@ def test_large_text_round_trip(documents: CollectionDocuments, index: MemoryInde
     large = " ".join(f"{chosen.getrandbits(64):x}" for _ in range(60_000))
     documents.put(NewKnowledgeDocument("large.txt", large))
     before = index.count(tenant)
-    assert documents.reindex("large.txt", anew=True)
+    assert documents.reindex("large.txt", force=True)
     assert index.count(tenant) == before > 1000
     with pytest.raises(TooLarge):
         documents.put(NewKnowledgeDocument("x.txt", "x" * (4 << 20) + "x"))
@@ -213,7 +213,7 @@ def test_documents_are_listed_in_pages(documents: CollectionDocuments) -> None:
     rest, end = documents.page(4, cursor)
     assert [each.path for each in first + rest] == [f"{number}.md" for number in (0, 1, 2, 4, 5, 6)]
     assert end is None
-    assert set(documents.fields_of("hash", ["1.md", "3.md", "x.md"])) == {"1.md"}
+    assert set(documents.read_field("hash", ["1.md", "3.md", "x.md"])) == {"1.md"}
 
 
 def test_deleted_collection_is_not_found(
@@ -241,7 +241,7 @@ def test_projects(table: Table, tenant: str) -> None:
     assert projects.unlink("garden", ["a"]).searched == ["b", "c"]
     projects.forget("c")
     assert projects.require("garden").collections == ["b"]
-    assert [each.name for each in projects.listed()] == ["garden"]
+    assert [each.name for each in projects.list_all()] == ["garden"]
     with pytest.raises(NotFound):
         projects.link("other", ["a"])
 
@@ -257,7 +257,7 @@ def test_concurrent_links_are_all_stored(table: Table, tenant: str) -> None:
 def test_query_history_is_newest_first(table: Table, tenant: str) -> None:
     history = QueryHistory(table, tenant)
     for number in range(5):
-        history.note(f"query {number}", ["notes"], number, "optimal")
+        history.add(f"query {number}", ["notes"], number, "optimal")
     first, cursor = history.page(3, None)
     rest, end = history.page(3, cursor)
     assert sorted(each.query for each in first + rest) == [f"query {number}" for number in range(5)]
@@ -272,14 +272,14 @@ def test_job_stores_its_input(table: Table, tenant: str, collection: Collection)
     ]
     job_id = jobs.start(collection, new, ["old.md"])
     job = jobs.require(job_id)
-    assert (job.status, job.total, job.collection, jobs.removed(job_id)) == ("queued", 3, "notes", ["old.md"])
-    assert list(jobs.todo(job)) == new
+    assert (job.status, job.total, job.collection, jobs.removed_paths(job_id)) == ("queued", 3, "notes", ["old.md"])
+    assert list(jobs.documents(job)) == new
     jobs.report(job_id, "done", IngestionTally(added=3, chunks=3), total=3)
     jobs.finish(job)
     texts = keys.texts(tenant, collection.id)
     assert [item for page in table.query(texts, Keys.after(" ")) for item in page] == []
     done = jobs.require(job_id)
-    assert (done.status, done.tally.added, list(jobs.todo(done))) == ("done", 3, [])
+    assert (done.status, done.tally.added, list(jobs.documents(done))) == ("done", 3, [])
     with pytest.raises(NotFound):
         jobs.require("other")
     with pytest.raises(NotFound):

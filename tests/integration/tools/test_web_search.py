@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 FAILURES: Final = {
     "challenge": "refuses to search for us now (HTTP 202)",
     "challenge with status 200": "a person is searching",
-    "home page": "holds no search results",
-    "only advertisements": "holds no search results",
+    "home page": "without search results",
+    "only advertisements": "without search results",
     "403": "refuses to search for us now (HTTP 403)",
     "429": "refuses to search for us now (HTTP 429)",
     "500": "is failing (HTTP 500)",
     "empty": "empty page",
     "blank": "empty page",
-    "garbage": "holds no search results",
-    "not HTML": "holds no search results",
+    "garbage": "without search results",
+    "not HTML": "without search results",
     "not HTTP": "connection to DuckDuckGo failed",
     "redirection to itself": "connection to DuckDuckGo failed",
     "break off": "connection to DuckDuckGo failed",
@@ -47,7 +47,7 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DuckDuckGoProxy]
 @pytest.fixture
 def search(proxy: DuckDuckGoProxy) -> DuckDuckGo:
     """A search that goes through the proxy."""
-    return DuckDuckGo(proxy.address, str(proxy.authority), longest=CEILING_SECONDS)
+    return DuckDuckGo(proxy.address, str(proxy.authority), max_seconds=CEILING_SECONDS)
 
 
 def failure(search: DuckDuckGo, query: str = "sâu răng", **limit: float) -> ToolFailed:
@@ -117,24 +117,24 @@ def test_connection_failure(proxy: DuckDuckGoProxy, tmp_path: Path) -> None:
         duckduckgo(tmp_path, name="other.example") as other,
     ):
         for search in (
-            DuckDuckGo("http://127.0.0.1:1", trusted, longest=CEILING_SECONDS),
-            DuckDuckGo(refusing, trusted, longest=CEILING_SECONDS),
-            DuckDuckGo(resetting, trusted, longest=CEILING_SECONDS),
-            DuckDuckGo(proxy.address, longest=CEILING_SECONDS),  # signed by an untrusted authority
-            DuckDuckGo(other.address, str(other.authority), longest=CEILING_SECONDS),  # for another name
+            DuckDuckGo("http://127.0.0.1:1", trusted, max_seconds=CEILING_SECONDS),
+            DuckDuckGo(refusing, trusted, max_seconds=CEILING_SECONDS),
+            DuckDuckGo(resetting, trusted, max_seconds=CEILING_SECONDS),
+            DuckDuckGo(proxy.address, max_seconds=CEILING_SECONDS),  # signed by an untrusted authority
+            DuckDuckGo(other.address, str(other.authority), max_seconds=CEILING_SECONDS),  # for another name
         ):
             assert failure(search).message == "The connection to DuckDuckGo failed."
 
 
 @pytest.mark.parametrize(("address", "ca_file"), [("nonsense", ""), ("http://", ""), ("", "/nowhere.pem")])
 def test_invalid_settings(address: str, ca_file: str) -> None:
-    assert failure(DuckDuckGo(address, ca_file)).message == "The settings of the search's proxy cannot be used."
+    assert failure(DuckDuckGo(address, ca_file)).message == "The proxy settings of the search cannot be used."
 
 
 def test_the_shorter_of_two_limits_ends_a_search(search: DuckDuckGo, proxy: DuckDuckGoProxy) -> None:
     """Only the time-out can end a search that is never answered: the caller's, or the search's own."""
     assert failure(search, "silent", seconds=1).message == "DuckDuckGo did not answer within 1 s."
-    short = DuckDuckGo(proxy.address, str(proxy.authority), longest=1)
+    short = DuckDuckGo(proxy.address, str(proxy.authority), max_seconds=1)
     assert failure(short, "silent", seconds=CEILING_SECONDS).message == "DuckDuckGo did not answer within 1 s."
 
 
@@ -142,11 +142,11 @@ def test_slow_response_times_out(proxy: DuckDuckGoProxy) -> None:
     """A search ends at its time-out, whatever part of the answer does not come."""
     with listener(silent) as mute, ThreadPoolExecutor() as pool:
         trusted = str(proxy.authority)
-        outcomes = [pool.submit(failure, DuckDuckGo(proxy.address, trusted, longest=1), query) for query in SLOW]
-        outcomes.append(pool.submit(failure, DuckDuckGo(mute, trusted, longest=1)))
+        outcomes = [pool.submit(failure, DuckDuckGo(proxy.address, trusted, max_seconds=1), query) for query in SLOW]
+        outcomes.append(pool.submit(failure, DuckDuckGo(mute, trusted, max_seconds=1)))
         for outcome in outcomes:
             assert outcome.result().message == "DuckDuckGo did not answer within 1 s."
 
 
 def test_a_search_takes_eight_seconds_at_most() -> None:
-    assert inspect.signature(DuckDuckGo).parameters["longest"].default == 8
+    assert inspect.signature(DuckDuckGo).parameters["max_seconds"].default == 8

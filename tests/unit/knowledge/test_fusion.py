@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shared.knowledge.bm25 import SATURATION, SparseTerms
 from shared.knowledge.embedding.spaces import E5_SMALL
-from shared.knowledge.fusion import fused, likeness, likeness_of_parts, rarity
+from shared.knowledge.fusion import fuse, rarity, similarity_of, similarity_of_tokens
 
 SHARE = st.floats(0, 1)
 
@@ -49,12 +49,12 @@ def test_strength_is_one_for_an_exact_passage() -> None:
 
 def test_cross_language_score_is_semantic_only() -> None:
     """No word of the question is found: scores are what they would be without words at all."""
-    assert fused(0.6, 0.0, 0.0, None) == pytest.approx(0.6)
+    assert fuse(0.6, 0.0, 0.0, None) == pytest.approx(0.6)
 
 
 def test_lexical_score_decides_without_diacritics() -> None:
     """Meanings lie close together where e5 does not understand: a strong match by words stands out."""
-    by_words, by_meaning = fused(0.40, 0.45, 0.9, None), fused(0.45, 0.05, 0.9, None)
+    by_words, by_meaning = fuse(0.40, 0.45, 0.9, None), fuse(0.45, 0.05, 0.9, None)
     assert by_words > by_meaning + 0.15
 
 
@@ -62,22 +62,22 @@ def test_lexical_score_decides_without_diacritics() -> None:
 def test_score_is_between_zero_and_one(
     similarity: float, strength: float, coverage: float, context: float | None
 ) -> None:
-    assert 0 <= fused(similarity, strength, coverage, context) <= 1
+    assert 0 <= fuse(similarity, strength, coverage, context) <= 1
 
 
 @given(SHARE, SHARE, SHARE, SHARE, SHARE)
 def test_fusion_is_monotonic(one: float, other: float, same: float, coverage: float, context: float) -> None:
     low, high = sorted((one, other))
-    assert fused(low, same, coverage, context) <= fused(high, same, coverage, context)
-    assert fused(same, low, coverage, context) <= fused(same, high, coverage, context)
-    assert fused(same, same, coverage, low) <= fused(same, same, coverage, high)
+    assert fuse(low, same, coverage, context) <= fuse(high, same, coverage, context)
+    assert fuse(same, low, coverage, context) <= fuse(same, high, coverage, context)
+    assert fuse(same, same, coverage, low) <= fuse(same, same, coverage, high)
 
 
 def test_document_context_breaks_ties() -> None:
-    assert fused(0.5, 0.3, 0.4, 0.9) > fused(0.5, 0.3, 0.4, 0.1)
+    assert fuse(0.5, 0.3, 0.4, 0.9) > fuse(0.5, 0.3, 0.4, 0.1)
 
 
 def test_similarity_range() -> None:
-    assert [likeness(cosine, E5_SMALL) for cosine in (0.2, 0.7, 0.85, 1.0)] == pytest.approx([0, 0, 0.5, 1])
-    assert likeness_of_parts(0.6, E5_SMALL) == pytest.approx(0)
-    assert likeness_of_parts(0.9, E5_SMALL) == 1
+    assert [similarity_of(cosine, E5_SMALL) for cosine in (0.2, 0.7, 0.85, 1.0)] == pytest.approx([0, 0, 0.5, 1])
+    assert similarity_of_tokens(0.6, E5_SMALL) == pytest.approx(0)
+    assert similarity_of_tokens(0.9, E5_SMALL) == 1

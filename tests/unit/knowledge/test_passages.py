@@ -10,15 +10,15 @@ from shared.knowledge.passages import DocumentRef, Passage
 @pytest.mark.parametrize("name", ["p0", "2026-11.md", "a1_b2.txt", "..."])
 def test_file_name_without_words_is_not_embedded(name: str) -> None:
     passage = Passage(DocumentRef("t", "c", name), 0, "Ferns.", 1, name, f"notes/{name}", ("Moss",))
-    assert passage.meant == "Moss\nFerns."
-    assert passage.searchable == f"{name}\nMoss\nFerns."
+    assert passage.embedded_text == "Moss\nFerns."
+    assert passage.searchable_text == f"{name}\nMoss\nFerns."
 
 
 @pytest.mark.parametrize("name", ["ferns.md", "sổ.md", "蕨.txt"])
 def test_meaningful_file_name_is_embedded(name: str) -> None:
     passage = Passage(DocumentRef("t", "c", name), 0, "Ferns.", 1, name, f"notes/{name}")
-    assert passage.meant == passage.searchable == f"{name}\nFerns."
+    assert passage.embedded_text == passage.searchable_text == f"{name}\nFerns."
 
 
 def test_explicit_title_is_always_embedded() -> None:
-    assert Passage(DocumentRef("t", "c", "x.md"), 0, "Ferns.", 1, "Q3", "x.md").meant == "Q3\nFerns."
+    assert Passage(DocumentRef("t", "c", "x.md"), 0, "Ferns.", 1, "Q3", "x.md").embedded_text == "Q3\nFerns."

@@ -89,7 +89,7 @@ def test_a_newer_version_is_never_overwritten(server: QdrantServerStore) -> None
     server.write([point(A, "t", "new", [1.0, 0.0], version=6)], 6)
     server.write([point(A, "t", "old", [1.0, 0.0], version=4), point(B, "t", "old", [1.0, 0.0], version=4)], 4)
     assert {id_: found["text"] for id_, found in server.read([A, B]).items()} == {A: "new", B: "old"}
-    server.erase(Scope("t", document="d", before=6))
+    server.erase(Scope("t", document="d", before_version=6))
     assert list(server.read([A, B])) == [A]
 
 
@@ -101,7 +101,7 @@ def test_tags_must_all_match(server: QdrantServerStore) -> None:
 
 def test_documents_can_be_excluded(server: QdrantServerStore) -> None:
     server.write([point(id_, "t", "x", [1.0, 0.0], document=id_) for id_ in (A, B, C)], 2)
-    (found,) = server.search([VectorQuery([1.0, 0.0], Scope("t", without=(A, C)), 9)])
+    (found,) = server.search([VectorQuery([1.0, 0.0], Scope("t", excluded_documents=(A, C)), 9)])
     assert list(found) == [B]
 
 

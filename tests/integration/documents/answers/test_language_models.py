@@ -89,7 +89,7 @@ def test_slow_model_is_abandoned_within_the_budget(
 def test_model_timeout_is_bounded_by_the_request_deadline(
     ask: Ask, with_model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(time_budget, "_LONGEST", 0.5)
+    monkeypatch.setattr(time_budget, "_MAX_SECONDS", 0.5)
     with_model.behave = SLOW["silence"]
     for routing in ({}, {"max_latency_ms": 600_000}):
         assert dropped_sources(ask(query=PF, routing=routing))["answer_model"] == "out_of_time"

@@ -34,7 +34,7 @@ def test_removed_text_is_never_quoted(library: DocumentAgent, with_model: ModelS
 def test_removed_text_is_not_quoted_while_the_index_lags(
     library: DocumentAgent, with_model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(immediate_indexing._index, "_away_until", math.inf)
+    monkeypatch.setattr(immediate_indexing._index, "_paused_until", math.inf)
     library("update_document", document_id="doc-pf-032", patch={"content": {"body": "# Gỡ bỏ PF\n\nHãy hỏi trước."}})
     library("delete_document", document_id="doc-travel")
     for question in ("Để gỡ bỏ PF thì làm gì?", TRAVEL):
@@ -48,7 +48,7 @@ def test_removed_documents_do_not_displace_existing_ones(agent: DocumentAgent, m
     for number in range(30):
         write_document(agent, f"fern-{number}", "When are ferns watered? Ferns are watered at dawn.")
     write_document(agent, "moss", "Like ferns, moss is watered when its cushions are dry.")
-    monkeypatch.setattr(immediate_indexing._index, "_away_until", math.inf)
+    monkeypatch.setattr(immediate_indexing._index, "_paused_until", math.inf)
     for number in range(30):
         agent("delete_document", document_id=f"fern-{number}")
     for routing in ({}, {"max_latency_ms": 1}):

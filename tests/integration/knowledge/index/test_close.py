@@ -26,7 +26,7 @@ with ThreadPoolExecutor() as threads:
     opening = threads.submit(knowledge_index)
     input()
     closing = threads.submit(close_index)
-    index._closing.wait(60)
+    index._is_closing.wait(60)
     print("told", flush=True)
     closing.result()
     try:

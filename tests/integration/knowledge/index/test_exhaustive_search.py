@@ -58,8 +58,8 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedVectorSt
 @pytest.fixture(autouse=True)
 def _steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look further in steps as small as the entries are few."""
-    monkeypatch.setattr(exhaustive_search, "_FIRST", sized(26, full=128))
-    monkeypatch.setattr(exhaustive_search, "_BY_LINKS", sized(204, full=1024))
+    monkeypatch.setattr(exhaustive_search, "_FIRST_PAGE", sized(26, full=128))
+    monkeypatch.setattr(exhaustive_search, "_GRAPH_LIMIT", sized(204, full=1024))
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def matcher(shelf: EmbeddedVectorStore) -> ExhaustiveSearch:
     for number in range(ENTRIES):
         said = [word for place, word in enumerate(WORDS) if chosen.random() < 0.6 / (place + 1)]
         text = f"topic{number % TOPICS} {' '.join(said)} {number}"
-        made.keep(SearchEntry(str(number), text, 1, {"id": number}, 0))
+        made.put(SearchEntry(str(number), text, 1, {"id": number}, 0))
     return made
 
 
@@ -113,7 +113,7 @@ def test_exhaustive_search_equals_brute_force(
     @given(questions, st.sampled_from([0.1, 0.25, 0.5, 0.9]))
     def holds(question: str, floor: float) -> None:
         wanted = looked_at(shelf, question, floor)
-        found = {each.standing["id"]: each.relevance for each in matcher.matches(question, floor)}
+        found = {each.payload["id"]: each.relevance for each in matcher.search(question, floor)}
         unsure = {id_ for id_, relevance in wanted.items() if abs(relevance - floor) < 1e-5}
         assert found.keys() - unsure == wanted.keys() - unsure
         assert all(abs(found[id_] - wanted[id_]) < 1e-5 for id_ in found if id_ in wanted)
@@ -126,27 +126,27 @@ def test_exhaustive_search_equals_brute_force(
 def test_payload_version_never_decreases(matcher: ExhaustiveSearch) -> None:
     question = "topic0 word0 0"
     for version, said in ((5, 5), (3, 3), (5, 5), (7, 7), (6, 6)):
-        matcher.stand("0", {"id": 0, "count": said}, version)
-    standings = [each.standing for each in matcher.matches(question, 0.25)]
-    assert {"id": 0, "count": 7} in standings
+        matcher.set_payload("0", {"id": 0, "count": said}, version)
+    payloads = [each.payload for each in matcher.search(question, 0.25)]
+    assert {"id": 0, "count": 7} in payloads
 
 
 def test_deleted_and_stale_entries_do_not_match(matcher: ExhaustiveSearch) -> None:
     entry = SearchEntry("gone", "topic99 unique", 4, {"id": -1}, 0)
-    matcher.keep(entry)
+    matcher.put(entry)
     assert matcher.holds("gone", 4)
-    assert matcher.standing("gone") == {"id": -1}
-    assert [each.standing["id"] for each in matcher.matches("topic99 unique", 0.5)] == [-1]
+    assert matcher.payload("gone") == {"id": -1}
+    assert [each.payload["id"] for each in matcher.search("topic99 unique", 0.5)] == [-1]
     matcher.delete("gone", 5)
-    matcher.keep(entry)
-    assert matcher.matches("topic99 unique", 0.5) == []
+    matcher.put(entry)
+    assert matcher.search("topic99 unique", 0.5) == []
     assert not matcher.holds("gone", 4)
-    assert matcher.standing("never kept") == {}
+    assert matcher.payload("never kept") == {}
 
 
 def test_near_duplicates_are_detected_by_vectors_and_words(matcher: ExhaustiveSearch) -> None:
     text = "topic5 the cache is cold after each deployment and answers are slow"
     for id_, said in (("one", text), ("other", f"topic5 {' '.join(WORDS)}")):
-        matcher.keep(SearchEntry(id_, said, 1, {"id": id_}, 0))
-    assert [each["id"] for each in matcher.alike("new", text, 0.9)] == ["one"]
-    assert matcher.alike("one", text, 0.9) == []
+        matcher.put(SearchEntry(id_, said, 1, {"id": id_}, 0))
+    assert [each["id"] for each in matcher.similar("new", text, 0.9)] == ["one"]
+    assert matcher.similar("one", text, 0.9) == []

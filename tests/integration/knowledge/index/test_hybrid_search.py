@@ -115,7 +115,7 @@ def test_very_long_title_does_not_hide_the_text(index: PassageIndex, tenant: str
     (first, _) = search_hits(index, tenant, "when is the oil of the tractor changed")
     assert first.passage.text.startswith("The tractor")
     assert first.passage.title == title
-    assert len(first.passage.searchable) < 400
+    assert len(first.passage.searchable_text) < 400
 
 
 def test_passage_round_trip(index: PassageIndex, tenant: str) -> None:

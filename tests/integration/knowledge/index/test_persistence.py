@@ -124,7 +124,7 @@ def test_acknowledged_writes_survive_a_kill(e5: E5, tmp_path: Path) -> None:
 def test_search_during_writes_and_optimization(
     e5: E5, tmp_path: Path, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shared.knowledge.store.embedded._SETTLE_AFTER", 40)
+    monkeypatch.setattr("shared.knowledge.store.embedded._OPTIMIZE_AFTER", 40)
     store = EmbeddedVectorStore(E5_SMALL, str(tmp_path))
     index = PassageIndex(e5, store)
     index_texts(index, DocumentRef(tenant, "c", "0"), 1, TEXTS[0])

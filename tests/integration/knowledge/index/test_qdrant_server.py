@@ -66,7 +66,7 @@ def test_server_without_tenant_isolation_is_rejected() -> None:
 @pytest.mark.parametrize("status", [401, 403])
 def test_invalid_api_key_is_reported(qdrant: QdrantServer, status: int) -> None:
     qdrant.refusal = status
-    with pytest.raises(ConfigurationError, match="refuses the key"):
+    with pytest.raises(ConfigurationError, match="rejects the key"):
         connect(E5_SMALL, qdrant.url, "", "kho")
 
 
