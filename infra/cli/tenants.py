@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from decimal import Decimal
+from functools import partial
 from pathlib import Path  # noqa: TC003 - cyclopts reads it
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -117,18 +118,18 @@ def _documents(tenant_id: str) -> Iterator[dict[str, Any]]:
     """Yield each revision of each document."""
     from shared.config import config
     from shared.documents import keys
-    from shared.documents.body_store import BodyStore
+    from shared.documents.queries import DocumentQueries
     from shared.dynamodb import Table
 
     table = Table(config().documents_table)
-    bodies = BodyStore(table, tenant_id)
+    queries = DocumentQueries(table, tenant_id)
     for page in table.scan(keys.document(tenant_id, "")):
         for item in page:
             if item["sk"].startswith(keys.CONTENT):
                 yield {
                     "document_id": keys.document_of(item["pk"])[1],
                     "revision": int(item["sk"].removeprefix(keys.CONTENT)),
-                    "content": {"mime_type": item["mime_type"], "body": bodies.text(item)},
+                    "content": {"mime_type": item["mime_type"], "body": queries.text(item)},
                     "metadata": json.loads(item["metadata"]),
                     "is_human_readable": item["is_human_readable"],
                 }
@@ -151,15 +152,15 @@ def _conversations(tenant_id: str) -> Iterator[dict[str, Any]]:
 
 def _knowledge(tenant_id: str) -> Iterator[dict[str, Any]]:
     """Yield each document of each collection, with its text."""
+    from shared.blob_store import BlobStore
     from shared.config import config
     from shared.dynamodb import Keys, Table
     from shared.knowledge import keys
     from shared.knowledge.collections import CollectionStore
-    from shared.knowledge.text_store import TextStore
 
     table = Table(config().knowledge_table)
     for collection in CollectionStore(table, tenant_id).list_all():
-        texts = TextStore(table, tenant_id, collection.id)
+        texts = BlobStore(table, partial(keys.text, tenant_id, collection.id), keys.PART_DIGITS)
         for page in table.query(keys.documents(tenant_id, collection.id), Keys.after(" ")):
             for item in page:
                 if not item.get("gone"):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Final
 
+from shared.blob_store import BlobStore, compress
 from shared.documents import errors, keys
-from shared.documents.body_store import BodyStore
 from shared.documents.sibling_order import SiblingOrder, SiblingPosition, listing_write
 from shared.documents.tree import MAX_DEPTH, TreePosition
 from shared.documents.unit_of_work import DocumentHead, WritePlan
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from shared.documents.models import MimeType, PatchField, WriteResult
     from shared.documents.unit_of_work import UnitOfWork
     from shared.dynamodb import Item
+
+_INLINE_BYTES: Final = 64 * 1024
+"""A larger body would burden a transaction, which costs twice, and one partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +171,18 @@ def update(
 
 def _deferred_body(work: UnitOfWork, text: str) -> Callable[[], dict[str, Any]]:
     """Return a function that stores a body on its first call, so that a rejected write stores nothing."""
-    return cache(lambda: BodyStore(work.table, work.tenant_id).keep(text))
+    return cache(lambda: _store_body(work, text))
+
+
+def _store_body(work: UnitOfWork, text: str) -> dict[str, Any]:
+    """Return the attributes with which an item holds a body. A large body is written as a blob first."""
+    blob = compress(text)
+    if len(blob) <= _INLINE_BYTES:
+        return {"body": blob}
+    # The blob is named by its content, so it needs no clean-up: a repeated write finds its own.
+    digest = hashlib.sha256(blob).hexdigest()
+    BlobStore(work.table, partial(keys.body, work.tenant_id), keys.PART_DIGITS).write(blob, digest)
+    return {"body_digest": digest}
 
 
 def _content_item(work: UnitOfWork, head: DocumentHead) -> Item:

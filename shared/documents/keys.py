@@ -25,6 +25,7 @@ DELETION: Final = "deletion"
 CONTENT: Final = "content#"
 HISTORY: Final = "history#"
 PART: Final = "part#"
+PART_DIGITS: Final = 3
 
 
 def document(tenant_id: str, document_id: str) -> str:
@@ -43,9 +44,9 @@ def children(tenant_id: str, parent_id: str) -> str:
     return f"{tenant_id}#children#{parent_id}"
 
 
-def body(tenant_id: str, digest: str) -> str:
-    """Return the partition key of a large body's parts."""
-    return f"{tenant_id}#body#{digest}"
+def body(tenant_id: str, digest: str) -> tuple[str, str]:
+    """Return the partition of a large body's parts, and the prefix of their sort keys."""
+    return f"{tenant_id}#body#{digest}", PART
 
 
 def request(tenant_id: str, request_id: str) -> str:
@@ -61,11 +62,6 @@ def content(revision: int) -> str:
 def history(revision: int) -> str:
     """Return the sort key of a revision's audit entry."""
     return f"{HISTORY}{revision:012d}"
-
-
-def part(number: int) -> str:
-    """Return the sort key of a part of a large body."""
-    return f"{PART}{number:03d}"
 
 
 def child(order_key: str, document_id: str) -> str:

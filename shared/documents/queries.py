@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from shared.blob_store import BlobStore, decompress
 from shared.documents import errors, keys, timestamps
-from shared.documents.body_store import BodyStore
 from shared.documents.models import Actor, AuditEntry, AuditLogPage, ChildDocument, ChildPage, Content, Document
 from shared.documents.tree import Tree
 from shared.documents.unit_of_work import DocumentHead
@@ -34,6 +35,7 @@ class DocumentQueries:
     def __init__(self, table: Table, tenant_id: str) -> None:
         self._table = table
         self._tenant_id = tenant_id
+        self._bodies = BlobStore(table, partial(keys.body, tenant_id), keys.PART_DIGITS)
 
     def document(self, document_id: str, revision: int | None = None) -> Document:
         """Return a document that is not deleted, at its current or an earlier revision."""
@@ -46,7 +48,7 @@ class DocumentQueries:
         return Document(
             document_id=document_id,
             parent_id=head.parent_id,
-            content=Content(content["mime_type"], BodyStore(self._table, self._tenant_id).text(content)),
+            content=Content(content["mime_type"], self.text(content)),
             metadata=json.loads(content["metadata"]),
             is_human_readable=content["is_human_readable"],
             revision=head.revision,
@@ -90,7 +92,15 @@ class DocumentQueries:
 
     def body(self, head: DocumentHead) -> str:
         """Return the text of a document."""
-        return BodyStore(self._table, self._tenant_id).text(self._content(head))
+        return self.text(self._content(head))
+
+    def text(self, content: Item) -> str:
+        """Return the text of a content item, which holds it or names its blob."""
+        if "body" in content:
+            return decompress(bytes(content["body"]))
+        text = self._bodies.read(content["body_digest"])
+        assert text is not None
+        return text
 
     def _content(self, head: DocumentHead) -> Item:
         partition = keys.document(self._tenant_id, head.document_id)

@@ -8,10 +8,13 @@ unavailable; the next writer or worker that finds it indexes it.
 from __future__ import annotations
 
 import hashlib
+import secrets
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from shared.blob_store import BlobStore, compress
 from shared.clock import now
 from shared.dynamodb import ConditionFailed, Keys, Write
 from shared.knowledge import keys
@@ -19,7 +22,6 @@ from shared.knowledge.errors import document_too_large, unreadable
 from shared.knowledge.models import MAX_PATH_BYTES, MAX_TEXT_BYTES, StoredDocument, is_short
 from shared.knowledge.passages import DocumentRef, Passage
 from shared.knowledge.splitting import split
-from shared.knowledge.text_store import TextStore
 from shared.rpc import cursor as cursors
 from shared.rpc.errors import Unavailable
 
@@ -52,7 +54,7 @@ class CollectionDocuments:
         self._collection = collection
         self._index = index
         self._partition = keys.documents(tenant_id, collection.id)
-        self._texts = TextStore(table, tenant_id, collection.id)
+        self._texts = BlobStore(table, partial(keys.text, tenant_id, collection.id), keys.PART_DIGITS)
 
     def put(self, new: NewKnowledgeDocument) -> PutResult:
         """Store `new` under its path. Change nothing if the same document is stored already."""
@@ -172,13 +174,15 @@ class CollectionDocuments:
 
     def _write(self, new: NewKnowledgeDocument, digest: str, parts: Split, old: Item | None) -> Item:
         at = now()
+        text_id = secrets.token_hex(8)
+        self._texts.write(compress(new.text), new.path, text_id)
         item: dict[str, Any] = {
             "pk": self._partition,
             "sk": new.path,
             "title": new.title or parts.title,
             "given_title": new.title,
             "hash": digest,
-            "text": self._texts.keep(new.path, new.text),
+            "text": text_id,
             "chunks": len(parts.chunks),
             "bytes": len(new.text.encode("utf-8")),
             "origin": new.origin,

@@ -87,7 +87,11 @@ class HybridSearch:
         `on_candidates` is called with all candidate passages before the reranking.
         """
         scope = Scope(
-            question.tenant_id, question.collections, kind="passage", tags=question.tags, without=question.without
+            question.tenant_id,
+            question.collections,
+            kind="passage",
+            tags=question.tags,
+            excluded_documents=question.excluded_documents,
         )
         # The two sides are independent: keywords are looked up while the question is embedded.
         embed, limit = self._embedder.asking(question.text), max(_CANDIDATES, question.top_k)
@@ -127,7 +131,7 @@ class HybridSearch:
         if keywords.coverage < _SAME_LANGUAGE or not lacks_diacritics(text):
             return text
         best = sorted(keywords.scores, key=keywords.scores.__getitem__, reverse=True)[:_SPELLING_SOURCES]
-        return restore_diacritics(text, [passage.searchable for passage in self._passages(best).values()])
+        return restore_diacritics(text, [passage.searchable_text for passage in self._passages(best).values()])
 
     def _by_meaning(self, embedding: Embedding, document: str, scope: Scope, limit: int) -> _SemanticCandidates:
         context = self._embedder.question(document) if document.strip() else None
@@ -195,7 +199,7 @@ class HybridSearch:
     ) -> dict[str, float]:
         """Return the reranked similarity of each passage, or raise `Unavailable`."""
         if self._reranker:
-            texts = {id_: passage.searchable for id_, passage in passages.items()}
+            texts = {id_: passage.searchable_text for id_, passage in passages.items()}
             return dict(zip(texts, self._reranker.scores(question.text, list(texts.values())), strict=True))
         assert embedding.tokens
         (sums,) = self._store.search(
@@ -228,7 +232,7 @@ class HybridSearch:
 
 def _corpus(scope: Scope) -> Scope:
     """Return the scope in which rarity is counted: the whole collections, regardless of tags."""
-    return replace(scope, tags=(), without=())
+    return replace(scope, tags=(), excluded_documents=())
 
 
 def _limited(terms: SparseTerms) -> SparseTerms:

@@ -141,7 +141,7 @@ class PassageIndex:
         """Erase passages older than the document's version record. Return that version."""
         version = self._version(document)
         self._store.erase(
-            Scope(document.tenant_id, (document.collection,), document.id, kind="passage", before=version)
+            Scope(document.tenant_id, (document.collection,), document.id, kind="passage", before_version=version)
         )
         return version
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 import secrets
 import time
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from shared.blob_store import BlobStore, compress
 from shared.clock import now
 from shared.dynamodb import Keys, Write
 from shared.knowledge import keys
 from shared.knowledge.errors import no_job
 from shared.knowledge.models import DocumentFailure, IngestionTally, NewKnowledgeDocument
-from shared.knowledge.text_store import TextStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -71,10 +72,12 @@ class IngestionJobs:
         removed_paths: Sequence[str],
     ) -> None:
         """Store the input of the job `job_id`, which is enqueued later."""
-        texts = TextStore(self._table, self._tenant_id, collection.id)
+        texts = self._texts(collection.id)
         partition = keys.job(self._tenant_id, job_id)
         for number, new in enumerate(documents):
-            document = asdict(new) | {"text": texts.put(job_id, new.text)}
+            text_id = secrets.token_hex(8)
+            texts.write(compress(new.text), job_id, text_id)
+            document = asdict(new) | {"text": text_id}
             self._table.write(Write("Put", {"pk": partition, "sk": keys.todo(number)} | document | _expiry()))
         for start in range(0, len(removed_paths), _PATHS_PER_ITEM):
             chunk = {
@@ -106,7 +109,7 @@ class IngestionJobs:
 
     def documents(self, job: IngestionJob) -> Iterator[NewKnowledgeDocument]:
         """Yield the documents that the job ingests, in order."""
-        texts = TextStore(self._table, self._tenant_id, job.collection_id)
+        texts = self._texts(job.collection_id)
         for page in self._table.query(keys.job(self._tenant_id, job.id), Keys.beginning(keys.TODO)):
             for item in page:
                 text = texts.read(job.id, item["text"])
@@ -142,7 +145,7 @@ class IngestionJobs:
 
     def finish(self, job: IngestionJob) -> None:
         """Delete the input of a job."""
-        texts = TextStore(self._table, self._tenant_id, job.collection_id)
+        texts = self._texts(job.collection_id)
         partition = keys.job(self._tenant_id, job.id)
         for page in self._table.query(partition, Keys.beginning(keys.TODO)):
             for item in page:
@@ -150,6 +153,9 @@ class IngestionJobs:
             self._table.delete_all((item["pk"], item["sk"]) for item in page)
         for page in self._table.query(partition, Keys.beginning(keys.REMOVE)):
             self._table.delete_all((item["pk"], item["sk"]) for item in page)
+
+    def _texts(self, collection_id: str) -> BlobStore:
+        return BlobStore(self._table, partial(keys.text, self._tenant_id, collection_id), keys.PART_DIGITS)
 
     def _create(self, job_id: str, collection: Collection, **fields: Any) -> None:
         at = now()

@@ -28,6 +28,7 @@ REMOVE: Final = "remove#"
 INGEST: Final = "ingest#"
 INDEX: Final = "index#"
 PURGE: Final = "purge#"
+PART_DIGITS: Final = 4
 
 
 def collections(tenant_id: str) -> str:
@@ -45,9 +46,9 @@ def texts(tenant_id: str, collection_id: str) -> str:
     return f"{tenant_id}#texts#{collection_id}"
 
 
-def text(path: str, text_id: str) -> str:
-    """Return the sort key prefix of a text's parts."""
-    return f"{path}#{text_id}#"
+def text(tenant_id: str, collection_id: str, path: str, text_id: str) -> tuple[str, str]:
+    """Return the partition of a text's parts, and the prefix of their sort keys."""
+    return texts(tenant_id, collection_id), f"{path}#{text_id}#"
 
 
 def projects(tenant_id: str) -> str:

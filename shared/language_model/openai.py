@@ -40,11 +40,11 @@ class OpenAICompatible:
         messages = [{"role": "system", "content": system}, {"role": "user", "content": prompt}]
         body = {"model": self._model, "messages": messages, "max_tokens": max_tokens}
         try:
-            status, body = self._post(compact(body).encode("utf-8"), min(seconds, self._seconds))
+            status, response = self._post(compact(body).encode("utf-8"), min(seconds, self._seconds))
         except (OSError, HTTPException) as error:
             logger.warning("model", extra={"failure": type(error).__name__})
             raise Unavailable("The language model is not answering.") from None
-        completion = _completion(body) if status == 200 else None
+        completion = _completion(response) if status == 200 else None
         if completion is None:
             logger.warning("model", extra={"failure": f"status {status}"})
             raise Unavailable("The language model answered with an error.")

@@ -19,7 +19,7 @@ LIMITS: Final = {
     "shared.documents.idempotency._CLAIM_SECONDS": int(LONG_SECONDS),
     "shared.aws.dynamodb._CONNECT_SECONDS": CEILING_SECONDS,
     "shared.aws.dynamodb._READ_SECONDS": CEILING_SECONDS,
-    "shared.knowledge.answering.time_budget._LONGEST": LONG_SECONDS,
+    "shared.knowledge.answering.time_budget._MAX_SECONDS": LONG_SECONDS,
     "shared.knowledge.answering.time_budget._SEARCH_SECONDS": LONG_SECONDS,
     "shared.knowledge.store.server._SECONDS": int(CEILING_SECONDS),
     "shared.language_model.SECONDS": CEILING_SECONDS,

@@ -128,7 +128,7 @@ def prepare_knowledge(tenant: str) -> None:
     sent = [{"path": path, "content": f"How plants are watered: {path}"} for path in ("a.md", "b.md")]
     run("research_agent-ingest_documents", [NOTE | {"documents": sent}], tenant)
     jobs = IngestionJobs(Table(config().knowledge_table), tenant)
-    jobs.begin("job", CollectionStore(Table(config().knowledge_table), tenant).require("notes"), [], [])
+    jobs.store_input("job", CollectionStore(Table(config().knowledge_table), tenant).require("notes"), [], [])
 
 
 @measures(*SCENARIOS)
@@ -188,7 +188,7 @@ def test_policy_of_ingestion_worker(tenant: str, store_actions: set[tuple[str, s
     prepare_knowledge(tenant)
     collection = CollectionStore(Table(config().knowledge_table), tenant).require("notes")
     jobs = IngestionJobs(Table(config().knowledge_table), tenant)
-    jobs.begin(
+    jobs.store_input(
         "long",
         collection,
         [NewKnowledgeDocument("a.md", "How mosses grow"), NewKnowledgeDocument("c.md", "Soil")],
