@@ -193,30 +193,21 @@ class Table:
     def query(self, pk: str, keys: Keys, *, descending: bool = False, limit: int | None = None) -> Iterator[list[Item]]:
         """Query a partition in the order of `sk`, page by page."""
         request = keys.request(self.name, pk) | {"ScanIndexForward": not descending}
-        left = limit
-        while left is None or left > 0:
-            if left is not None:
-                request["Limit"] = left
-            with self._request("Query"):
-                page = self._client.query(**request)
-            items = [unmarshal(item) for item in page["Items"]]
-            yield items
-            if "LastEvaluatedKey" not in page:
+        if limit is not None:
+            if limit <= 0:
                 return
-            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
-            left = None if left is None else left - len(items)
+            request["Limit"] = limit
+        for page in self._pages("Query", request):
+            yield [unmarshal(item) for item in page["Items"]]
+            if limit is not None:
+                request["Limit"] -= len(page["Items"])
+                if request["Limit"] <= 0:
+                    return
 
     def count(self, pk: str, keys: Keys) -> int:
         """Count the items that `query` would return."""
         request = keys.request(self.name, pk) | {"Select": "COUNT"}
-        total = 0
-        while True:
-            with self._request("Query"):
-                page = self._client.query(**request)
-            total += page["Count"]
-            if "LastEvaluatedKey" not in page:
-                return total
-            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+        return sum(page["Count"] for page in self._pages("Query", request))
 
     def scan(self, prefix: str) -> Iterator[list[Item]]:
         """Scan the whole table for items whose partition begins with `prefix`, page by page."""
@@ -238,10 +229,16 @@ class Table:
             "ConsistentRead": True,
             **more,
         }
-        while True:
-            with self._request("Scan"):
-                page = self._client.scan(**request)
+        for page in self._pages("Scan", request):
             yield [unmarshal(item) for item in page["Items"]]
+
+    def _pages(self, operation: Literal["Query", "Scan"], request: Any) -> Iterator[Any]:
+        """Yield each page. Changes that the caller makes to `request` apply to the next page."""
+        send = self._client.query if operation == "Query" else self._client.scan
+        while True:
+            with self._request(operation):
+                page: Any = send(**request)
+            yield page
             if "LastEvaluatedKey" not in page:
                 return
             request["ExclusiveStartKey"] = page["LastEvaluatedKey"]

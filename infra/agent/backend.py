@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import secrets
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -12,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from infra.local.data_folder import DataFolderError, DataFolderInUse, server_or_lock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from shared.rpc.caller import Caller
     from shared.rpc.errors import KhoError
     from shared.rpc.method import Method
 
@@ -61,7 +63,7 @@ def deletion_unconfirmed(name: str) -> BackendError:
 
 
 class Backend(Protocol):
-    """A way to call the methods of research-agent."""
+    """A way to call the methods of one server."""
 
     def call(self, method: str, params: dict[str, Any]) -> Any:
         """Return the result as plain JSON values, or raise `BackendError`."""
@@ -181,23 +183,50 @@ def _gateway_error(status: int) -> BackendError:
     return BackendError.system(message, "Check that the endpoint is a Kho server.")
 
 
-class _EmbeddedBackend:
+class EmbeddedBackend:
     """The methods' functions in this process, invoked as endpoints invoke them."""
+
+    def __init__(self, server: str, caller: Caller) -> None:
+        self._server = server
+        self._caller = caller
 
     def call(self, method: str, params: dict[str, Any]) -> Any:
         """Return the result as plain JSON values, or raise `BackendError`."""
-        from shared.rpc.caller import LOCAL
         from shared.rpc.errors import KhoError
         from shared.rpc.invoke import invoke
 
-        function = f"research_agent-{method}"
+        function = f"{self._server.replace('-', '_')}-{method.replace('/', '_')}"
         try:
-            return invoke(function, f"{SERVER}/{method}", params, LOCAL, secrets.token_hex(16))
+            return invoke(function, f"{self._server}/{method}", params, self._caller, secrets.token_hex(16))
         except KhoError as error:
             raise BackendError.from_kho_error(error) from None
 
 
-def _open_embedded(data: Path, stack: ExitStack) -> _EmbeddedBackend:
+def read_pages(fetch: Callable[[dict[str, Any]], dict[str, Any]], params: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield each page of a method's result, following `next_cursor`."""
+    while True:
+        page = fetch(params)
+        yield page
+        if not page.get("next_cursor"):
+            return
+        params = params | {"cursor": page["next_cursor"]}
+
+
+def api_key_for(endpoint: str) -> str:
+    """Return the key that is configured for a deployed Kho."""
+    key = os.environ.get("KHO_KEY", "")
+    if key or not endpoint:
+        return key
+    import keyring
+    from keyring.errors import KeyringError
+
+    try:
+        return keyring.get_password("kho", endpoint) or ""
+    except KeyringError:
+        return ""
+
+
+def _open_embedded(data: Path, stack: ExitStack) -> EmbeddedBackend:
     """Start this machine's store, functions and streams until `stack` is closed."""
     from infra.local.store import StoreUnavailable, open_store
 
@@ -213,6 +242,7 @@ def _open_embedded(data: Path, stack: ExitStack) -> _EmbeddedBackend:
     from shared.config import ConfigurationError, config
     from shared.knowledge.index import close_index
     from shared.rpc import invoke
+    from shared.rpc.caller import LOCAL
 
     try:
         config()
@@ -228,4 +258,4 @@ def _open_embedded(data: Path, stack: ExitStack) -> _EmbeddedBackend:
             stack.callback(reader.join, 5)
             stack.callback(reader.stop)
     stack.callback(close_index)
-    return _EmbeddedBackend()
+    return EmbeddedBackend(SERVER, LOCAL)

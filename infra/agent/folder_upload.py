@@ -6,9 +6,10 @@ import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from infra.agent.backend import BackendError
+from infra.agent.backend import BackendError, read_pages
 from shared.knowledge.file_source import InvalidFile
 from shared.knowledge.folder_sync import FolderSync
 from shared.knowledge.models import DocumentFailure, IngestionTally
@@ -137,15 +138,12 @@ class _RemoteCollection:
 
     def _list_documents(self) -> dict[str, _RemoteDocument]:
         stored: dict[str, _RemoteDocument] = {}
-        query: dict[str, Any] = {"action": "info", "collection_name": self._collection, "limit": _PAGE}
-        while True:
-            page = self._backend.call("manage_collections", query)
+        query = {"action": "info", "collection_name": self._collection, "limit": _PAGE}
+        for page in read_pages(partial(self._backend.call, "manage_collections"), query):
             for row in page["documents"]:
                 document = _RemoteDocument(row["path"], row["hash"], row["tree"], row["chunks"], row["indexed"])
                 stored[document.path] = document
-            if "next_cursor" not in page:
-                return stored
-            query["cursor"] = page["next_cursor"]
+        return stored
 
     def _send(self) -> None:
         """Send the batch in the background: files are read while the backend embeds earlier ones."""

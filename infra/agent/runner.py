@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from infra.agent import console
-from infra.agent.backend import BackendConfig, BackendError, open_backend
+from infra.agent.backend import BackendConfig, BackendError, api_key_for, open_backend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -106,17 +105,3 @@ def usage_error(error: CycloptsError) -> BackendError:
     details = [{"field": field, "message": str(error)}]
     guidance = "Add --help to the command: it tells what it takes."
     return BackendError(_USAGE, str(error), {"code": "INVALID_PARAMS", "details": details, "guidance": guidance})
-
-
-def api_key_for(endpoint: str) -> str:
-    """Return the key that is configured for a deployed Kho."""
-    key = os.environ.get("KHO_KEY", "")
-    if key or not endpoint:
-        return key
-    import keyring
-    from keyring.errors import KeyringError
-
-    try:
-        return keyring.get_password("kho", endpoint) or ""
-    except KeyringError:
-        return ""

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import secrets
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from cyclopts import Parameter
 
+from infra.agent.backend import BackendError, EmbeddedBackend, RemoteBackend, api_key_for
 from infra.cli.target import DataTarget, exit_with_error, open_stores
 from infra.local.data_folder import running_server
 from shared.rpc.caller import LOCAL, ROLES, Caller
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from infra.agent.backend import Backend
 
 _SERVER: Final = "device-server"
 _TIMEOUT_SECONDS: Final = 30.0
@@ -55,10 +57,14 @@ class DeviceServerClient(Protocol):
 def open_client(target: DeviceTarget) -> Iterator[DeviceServerClient]:
     """Open a client of the target's device-server."""
     if target.endpoint:
-        yield _remote_client(target.endpoint)
+        try:
+            backend = RemoteBackend(target.endpoint, api_key_for(target.endpoint), _TIMEOUT_SECONDS, _SERVER)
+        except BackendError as error:
+            _exit(error)
+        yield _client(backend)
         return
     with open_stores(DataTarget(target.data)):
-        yield _local_client(target)
+        yield _client(_embedded_backend(target))
 
 
 def has_broker(target: DeviceTarget) -> bool:
@@ -66,37 +72,28 @@ def has_broker(target: DeviceTarget) -> bool:
     return bool(target.endpoint) or running_server(target.data) is not None
 
 
-def _remote_client(endpoint: str) -> DeviceServerClient:
-    from infra.agent.backend import BackendError, RemoteBackend
-    from infra.agent.runner import api_key_for
-
+def _client(backend: Backend) -> DeviceServerClient:
     def call(method: str, **params: Any) -> Any:
         try:
-            return RemoteBackend(endpoint, api_key_for(endpoint), _TIMEOUT_SECONDS, _SERVER).call(method, params)
+            return backend.call(method, params)
         except BackendError as error:
-            exit_with_error(f"{error.message} {error.data.get('guidance', '')}".rstrip())
+            _exit(error)
 
     return call
 
 
-def _local_client(target: DeviceTarget) -> DeviceServerClient:
+def _exit(error: BackendError) -> NoReturn:
+    exit_with_error(f"{error.message} {error.data.get('guidance', '')}".rstrip())
+
+
+def _embedded_backend(target: DeviceTarget) -> EmbeddedBackend:
     """Run the functions in this process, on the data folder and the running server's broker, if any."""
     from infra.local.functions import Functions
     from infra.local.iot_core import BrokerAddress, configure_functions
     from infra.local.template import load
     from shared.rpc import invoke
-    from shared.rpc.errors import KhoError
 
     if server := running_server(target.data):
         configure_functions(BrokerAddress(server["mqtt_url"], server["mqtt_token"], server["data_plane_url"]))
     invoke.use_transport(Functions(load().functions))
-    caller = Caller("kho-devices", frozenset(ROLES), target.tenant)
-
-    def call(method: str, **params: Any) -> Any:
-        function = f"device_server-{method.replace('/', '_')}"
-        try:
-            return invoke.invoke(function, f"{_SERVER}/{method}", params, caller, secrets.token_hex(16))
-        except KhoError as error:
-            exit_with_error(f"{error.message} {error.guidance}")
-
-    return call
+    return EmbeddedBackend(_SERVER, Caller("kho-devices", frozenset(ROLES), target.tenant))

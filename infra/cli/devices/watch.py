@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from infra.agent.backend import read_pages
 from shared.clock import now
 
 if TYPE_CHECKING:
@@ -101,14 +102,8 @@ class DeviceWatcher:
 
 def list_devices(client: DeviceServerClient) -> list[dict[str, Any]]:
     """Return all devices, page by page."""
-    devices: list[dict[str, Any]] = []
-    cursor: dict[str, str] = {}
-    while True:
-        page = client("devices/list", limit=1000, **cursor)
-        devices += page["devices"]
-        if not page.get("next_cursor"):
-            return devices
-        cursor = {"cursor": page["next_cursor"]}
+    pages = read_pages(lambda params: client("devices/list", **params), {"limit": 1000})
+    return [device for page in pages for device in page["devices"]]
 
 
 def _pick(record: dict[str, Any], *names: str) -> dict[str, Any]:
