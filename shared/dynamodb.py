@@ -157,7 +157,7 @@ class Table:
             pending = unprocessed + pending[_READ_BATCH:]
 
     def write(self, write: Write) -> Item:
-        """Execute one write. Return the item, after an update as it is stored then."""
+        """Execute one write. Return the item; after an update, this is the item as stored."""
         request = write.request(self.name)
         written = write.target
 

@@ -40,6 +40,6 @@ def caller_from_headers(headers: Mapping[str, str]) -> Caller:
     authorization = headers.get("authorization", "").strip()
     if not authorization:
         return ANONYMOUS
-    from shared.access.credentials import cached_verifier  # imports boto3
+    from shared.access.credentials import cached_verifier  # imports botocore
 
     return cached_verifier().verify(authorization).caller

@@ -40,8 +40,8 @@ _FAILURES = {"agent-data": agent_data_error_response, RECALL_KIT: recall_kit_err
 class Handler(Generic[P, R]):
     """The Lambda handler of one method."""
 
-    def __init__(self, described: Method[P, R], example: dict[str, Any] | None = None) -> None:
-        self.method = described
+    def __init__(self, definition: Method[P, R], example: dict[str, Any] | None = None) -> None:
+        self.method = definition
         self.example = example or {}
 
     def __call__(self, event: dict[str, Any], _context: Any) -> Any:

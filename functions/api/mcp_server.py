@@ -101,19 +101,19 @@ def _add(server: Server[Any], method: str, params: type[BaseModel], answer: Answ
 
 
 class _CacheLists(ServerMiddleware[Any]):
-    """Caches lists that only a deployment changes: shaping them takes longer than the rest of the request."""
+    """Caches lists that only a deployment changes: serialising them takes longer than the rest of the request."""
 
     def __init__(self, unchanging: Collection[str]) -> None:
         self._unchanging = unchanging
-        self._shaped: dict[tuple[str, str, frozenset[Role]], HandlerResult] = {}
+        self._results: dict[tuple[str, str, frozenset[Role]], HandlerResult] = {}
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         if ctx.method not in self._unchanging or (ctx.params or {}).keys() - {"_meta"}:
             return await call_next(ctx)
         key = (ctx.method, ctx.protocol_version, request_context(ctx).caller.roles)
-        if key not in self._shaped:
-            self._shaped[key] = await call_next(ctx)
-        return self._shaped[key]
+        if key not in self._results:
+            self._results[key] = await call_next(ctx)
+        return self._results[key]
 
 
 class _TranslateErrors(ServerMiddleware[Any]):

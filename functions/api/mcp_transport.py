@@ -36,7 +36,7 @@ class McpRequestContext:
     correlation_id: str
     device_id: str = ""
     refusal: KhoError | None = None
-    """The error that every invocation raises."""
+    """The error that every invocation of this request raises, if set."""
 
     def invoke(self, entry: MethodEntry, params: dict[str, Any], *, to_read: bool = False) -> FunctionAnswer:
         """Call a method for this request. Return its answer, with text for a model if `to_read`, or raise its error."""

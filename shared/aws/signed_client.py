@@ -158,7 +158,7 @@ class SignedServiceClient:
         now = datetime.now(UTC)
         if self._credentials is None or not self._credentials.are_fresh(now):
             self._credentials = Credentials.current()
-        signed = self.signed(path, body, headers, self._credentials, now, method=method, query=query)
+        signed = self.sign(path, body, headers, self._credentials, now, method=method, query=query)
         if trace := os.environ.get("_X_AMZN_TRACE_ID"):
             signed["x-amzn-trace-id"] = trace  # the service appears in the caller's trace
         connection = self._connection()
@@ -181,7 +181,7 @@ class SignedServiceClient:
         while self._idle:
             self._idle.pop()[0].close()
 
-    def signed(  # noqa: PLR0913 - each is a part of what is signed
+    def sign(  # noqa: PLR0913 - each is a part of what is signed
         self,
         path: str,
         body: bytes,
@@ -199,9 +199,9 @@ class SignedServiceClient:
         if credentials.token:
             sent["x-amz-security-token"] = credentials.token
         names = sorted(sent)
-        listed = ";".join(names)
+        signed_names = ";".join(names)
         lines = [f"{name}:{sent[name].strip()}" for name in names]
-        canonical = "\n".join([method, quote(path), query, *lines, "", listed, hashlib.sha256(body).hexdigest()])
+        canonical = "\n".join([method, quote(path), query, *lines, "", signed_names, hashlib.sha256(body).hexdigest()])
         scope = f"{moment[:8]}/{self._region}/{self._name}/aws4_request"
         to_sign = "\n".join([_ALGORITHM, moment, scope, hashlib.sha256(canonical.encode()).hexdigest()])
         key = f"AWS4{credentials.secret}".encode()
@@ -209,7 +209,9 @@ class SignedServiceClient:
             key = hmac.digest(key, part.encode(), "sha256")
         signature = hmac.digest(key, to_sign.encode(), "sha256").hex()
         credential = f"{credentials.key}/{scope}"
-        sent["authorization"] = f"{_ALGORITHM} Credential={credential}, SignedHeaders={listed}, Signature={signature}"
+        sent["authorization"] = (
+            f"{_ALGORITHM} Credential={credential}, SignedHeaders={signed_names}, Signature={signature}"
+        )
         return sent
 
     @cached_property

@@ -28,9 +28,9 @@ class ErrorTemplate:
     def __call__(self, *about: Any, **words: Any) -> KhoError:
         """Return the error, with the values of `about` in its details."""
         details: Any = dict(zip(self.about, about, strict=True)) | self.always
-        named = {name: ", ".join(value) if isinstance(value, list) else value for name, value in details.items()}
-        named |= words
+        values = {name: ", ".join(value) if isinstance(value, list) else value for name, value in details.items()}
+        values |= words
         if self.problem:
-            parameter, message = (each.format(**named) for each in self.problem)
+            parameter, message = (each.format(**values) for each in self.problem)
             details = [{"field": parameter, "message": message}]
-        return self.kind(self.message.format(**named), code=self.code, details=details, guidance=self.guidance)
+        return self.kind(self.message.format(**values), code=self.code, details=details, guidance=self.guidance)

@@ -113,8 +113,8 @@ class InvalidParams(KhoError):
     advice = "Correct the fields listed in details and call again; nothing was changed."
 
     def __init__(self, *problems: FieldProblem, code: str | None = None) -> None:
-        named = "; ".join(f"{problem['field']}: {problem['message']}" for problem in problems[:5])
-        super().__init__(f"{self.summary}: {named}" if named else self.summary, details=list(problems), code=code)
+        listed = "; ".join(f"{problem['field']}: {problem['message']}" for problem in problems[:5])
+        super().__init__(f"{self.summary}: {listed}" if listed else self.summary, details=list(problems), code=code)
 
 
 class NotSignedIn(KhoError):

@@ -73,7 +73,7 @@ def test_signature_equals_botocore(body: bytes, path: str, target: str, token: s
         patch.delenv("AWS_ENDPOINT_URL_DYNAMODB", raising=False)
         service = signed_client.SignedServiceClient("dynamodb", connect_seconds=1, read_seconds=1)
     own = signed_client.Credentials(key, secret, token)
-    ours = service.signed(path, body, {"X-Amz-Target": target}, own, datetime.now(UTC))
+    ours = service.sign(path, body, {"X-Amz-Target": target}, own, datetime.now(UTC))
     credentials = Credentials(key, secret, token or None)
     theirs = AWSRequest("POST", service.url + path, {"X-Amz-Target": target}, body)
     with pytest.MonkeyPatch.context() as patch:

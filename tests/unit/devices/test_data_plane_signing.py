@@ -24,7 +24,7 @@ def test_signature_equals_botocores(client_id: str, method: str, query: str, mon
     service = SignedServiceClient("iotdata", connect_seconds=1, read_seconds=1, url=url)
     path = f"/connections/{quote(client_id, safe='')}/messages"
     at = datetime.now(UTC).replace(microsecond=0)
-    ours = service.signed(path, b"\0message", {}, Credentials(*KEY), at, method=method, query=query)
+    ours = service.sign(path, b"\0message", {}, Credentials(*KEY), at, method=method, query=query)
     theirs = AWSRequest(method=method, url=f"{url}{path}?{query}" if query else url + path, data=b"\0message")
     with patch("botocore.auth.get_current_datetime", lambda: at.replace(tzinfo=None)):
         SigV4Auth(BotocoreCredentials(*KEY), "iotdata", "eu-west-1").add_auth(theirs)
