@@ -21,5 +21,5 @@ from shared.services.experience_index import index_immediately
 def handler(params: ExperienceIdParams, _caller: Caller) -> ResponseEnvelope[ModerationResult]:
     """Delete an experience softly. Succeed if it is already deleted."""
     deleted = experience_repository().delete(params.id)
-    index_immediately(deleted.id)
+    index_immediately(deleted)
     return ResponseEnvelope(success=True, data=ModerationResult(deleted.id, "deleted"))

@@ -26,5 +26,5 @@ from shared.services.experience_index import index_immediately
 def handler(params: ExperienceIdParams, _caller: Caller) -> ResponseEnvelope[ModerationResult]:
     """Restore a deleted experience. Change nothing if it is not deleted."""
     restored = experience_repository().restore(params.id)
-    index_immediately(restored.id)
+    index_immediately(restored)
     return ResponseEnvelope(success=True, data=ModerationResult(restored.id, "published"))

@@ -92,6 +92,6 @@ def handler(params: Submission, caller: Caller) -> ResponseEnvelope[SubmissionRe
     if not caller.holds("writer"):
         require_capacity(experiences_table(), config().anonymous_submissions_a_minute)
     experience = experience_repository().add(with_keywords(report))
-    index_immediately(experience.id)
+    index_immediately(experience)
     message = "Experience record created and published successfully"
     return ResponseEnvelope(success=True, data=SubmissionResult(experience.id, "published", message))

@@ -58,5 +58,5 @@ class UpdateExperience(RequiredParams):
 def handler(params: UpdateExperience, _caller: Caller) -> ResponseEnvelope[ExperienceDetail]:
     """Change the report and index it again."""
     updated = experience_repository().update(params.id, params.revise)
-    index_immediately(updated.id)
+    index_immediately(updated)
     return ResponseEnvelope(success=True, data=experience_detail(updated))

@@ -83,8 +83,7 @@ class ExhaustiveSearch:
     def put(self, entry: SearchEntry) -> None:
         """Index `entry`, unless a newer revision of it is stored."""
         self.set_payload(entry.id, entry.payload, entry.payload_version)
-        passage = Passage(self._document(entry.id), 0, entry.text, entry.revision)
-        self._index.replace(passage.document, entry.revision, [passage])
+        self._index.replace_single(Passage(self._document(entry.id), 0, entry.text, entry.revision))
 
     def delete(self, entry_id: str, revision: int) -> None:
         """Delete an entry from the index, unless a revision newer than `revision` is stored."""
@@ -127,15 +126,19 @@ class ExhaustiveSearch:
         (embedding,) = self._embedder.passages([text])
         (nearest,) = self._store.search([VectorQuery(embedding.vector, self._scope, _NEAREST)])
         nearest.pop(_point(self._document(entry_id)), None)
+        by_meaning = {id_: similarity_of(cosine, self._embedder.space) for id_, cosine in nearest.items()}
+        # The similarity is the mean of two values, of which the one by words is 1 at most.
+        candidates = [id_ for id_, similarity in by_meaning.items() if (similarity + 1) / 2 > threshold]
+        if not candidates:
+            return []
         own = passage_terms(text)
-        terms = self._store.terms(list(nearest))
-        space = self._embedder.space
+        terms = self._store.terms(candidates)
         same = [
             _payload_id(id_)
-            for id_, cosine in nearest.items()
-            if (similarity_of(cosine, space) + _overlap(own, terms.get(id_, {}))) / 2 > threshold
+            for id_ in candidates
+            if (by_meaning[id_] + _overlap(own, terms.get(id_, {}))) / 2 > threshold
         ]
-        return [fields["standing"] for fields in self._store.read(same, ("standing",)).values()]
+        return [fields["standing"] for fields in self._store.read(same, ("standing",)).values()] if same else []
 
     def close(self) -> None:
         """Close the store. Everything written is kept."""

@@ -50,22 +50,19 @@ class PassageIndex:
         if self._version(document) > version:
             return self._delete_older(document) == version
         for start in range(0, len(passages), _BATCH):
-            self._require_open()
-            batch = passages[start : start + _BATCH]
-            embeddings = self._embedder.passages([passage.embedded_text for passage in batch])
-            points = [
-                Point(
-                    passage.id,
-                    _payload(passage, version),
-                    embedding.vector,
-                    embedding.tokens,
-                    passage_terms(passage.searchable_text),
-                )
-                for passage, embedding in zip(batch, embeddings, strict=True)
-            ]
-            self._store.write(points, version)
+            self._store.write(self._points(passages[start : start + _BATCH], version), version)
         self._record(document, version)
         return self._delete_older(document) == version
+
+    def replace_single(self, passage: Passage) -> None:
+        """Make `passage` the only passage of a document that never has others, unless a newer revision is stored.
+
+        An older revision has the same point, so the write replaces it. A concurrent deletion is repeated.
+        """
+        version = 2 * passage.revision
+        self._store.write([*self._points([passage], version), _version_record(passage.document, version)], version)
+        if self._version(passage.document) != version:
+            self._delete_older(passage.document)
 
     def delete(self, document: DocumentRef, revision: int) -> bool:
         """Delete the passages of `document`. Return False if a revision newer than `revision` is stored.
@@ -129,13 +126,28 @@ class PassageIndex:
         if self._is_closed:
             raise Unavailable(_CLOSED)
 
+    def _points(self, passages: Sequence[Passage], version: int) -> list[Point]:
+        """Embed passages. Return their points."""
+        self._require_open()
+        embeddings = self._embedder.passages([passage.embedded_text for passage in passages])
+        return [
+            Point(
+                passage.id,
+                _payload(passage, version),
+                embedding.vector,
+                embedding.tokens,
+                passage_terms(passage.searchable_text),
+            )
+            for passage, embedding in zip(passages, embeddings, strict=True)
+        ]
+
     def _version(self, document: DocumentRef) -> int:
         self._require_open()
         record = self._store.read([document.id]).get(document.id)
         return int(record["version"]) if record else 0
 
     def _record(self, document: DocumentRef, version: int) -> None:
-        self._store.write([Point(document.id, _filter_fields(document, "document", version))], version)
+        self._store.write([_version_record(document, version)], version)
 
     def _delete_older(self, document: DocumentRef) -> int:
         """Erase passages older than the document's version record. Return that version."""
@@ -185,6 +197,10 @@ def _filter_fields(document: DocumentRef, kind: str, version: int) -> dict[str, 
         "kind": kind,
         "version": version,
     }
+
+
+def _version_record(document: DocumentRef, version: int) -> Point:
+    return Point(document.id, _filter_fields(document, "document", version))
 
 
 def _payload(passage: Passage, version: int) -> dict[str, Any]:

@@ -48,12 +48,12 @@ def search_experiences(keywords: str, offset: int, limit: int) -> tuple[list[tup
     return [(stored[each.id], each) for each in rank(current.values(), month)], len(order)
 
 
-def index_immediately(experience_id: str) -> None:
+def index_immediately(experience: Experience) -> None:
     """Index an experience right after its write. If the index is unavailable, the table's stream delivers it again."""
     try:
-        index_experience(experience_id)
+        _update_index(experience)
     except Unavailable as error:
-        logger.warning("not indexed yet", extra={"experience": experience_id, "failure": error.message})
+        logger.warning("not indexed yet", extra={"experience": experience.id, "failure": error.message})
 
 
 def index_experience(experience_id: str, *, force: bool = False) -> bool:
@@ -61,23 +61,25 @@ def index_experience(experience_id: str, *, force: bool = False) -> bool:
 
     An up-to-date experience is indexed only with `force`.
     """
+    experience = experience_repository().find_all([experience_id]).get(experience_id)
+    if experience is None or not (experience.deleted_at or force or not _is_indexed(experience)):
+        return False
+    _update_index(experience)
+    return True
+
+
+def _update_index(experience: Experience) -> None:
     from shared.knowledge.exhaustive_search import SearchEntry
 
-    experience = experience_repository().find_all([experience_id]).get(experience_id)
-    if experience is None:
-        return False
     if experience.deleted_at:
         _search_index().delete(experience.id, experience.revision)
-        return True
-    if _is_indexed(experience) and not force:
-        return False
+        return
     text = _text(experience)
     payload = _payload(experience)
     uncompared = payload | {"revision": 0}
     _search_index().put(SearchEntry(experience.id, text, experience.revision, uncompared, experience.query_count))
     _note_duplicates(experience, text)
     _search_index().set_payload(experience.id, payload, experience.query_count)
-    return True
 
 
 def refresh_counts(ids: Iterable[str]) -> None:

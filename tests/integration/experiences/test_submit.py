@@ -5,13 +5,21 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
+from uuid import uuid4
 
 import pytest
 
 from shared.config import config
+from shared.knowledge.embedding.e5 import E5
+from shared.knowledge.exhaustive_search import ExhaustiveSearch
 from shared.rpc.caller import ANONYMOUS, LOCAL, Caller
+from shared.services import experience_index
 from tests.helpers.experience_client import call_method, call_successfully, submit_experience
+
+if TYPE_CHECKING:
+    from shared.knowledge.store import VectorStore
+    from shared.knowledge.store.embedded import EmbeddedVectorStore
 
 PROBLEM = {"title": "Kafka consumer lags", "problem_description": "It falls behind.", "solution": "Add partitions."}
 
@@ -89,6 +97,42 @@ def test_near_duplicate_is_linked_from_the_newer_experience(store: str) -> None:
     assert all("similar_to" not in call_successfully("get_experience", id=id_) for id_ in (old, other))
     found = call_successfully("query_experiences", keywords="UnicodeDecodeError reading CSV in Python")["experiences"]
     assert {old, new} <= {each["id"] for each in found}
+
+
+class RecordingStore:
+    """A vector store that records the names of the calls to it."""
+
+    def __init__(self, store: EmbeddedVectorStore) -> None:
+        self._store = store
+        self.calls: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        self.calls.append(name)
+        return getattr(self._store, name)
+
+
+def test_submission_makes_few_calls_to_the_index(
+    store: str, shelves: EmbeddedVectorStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A submission does not read back what it has just written, and compares only with candidates."""
+    recording = RecordingStore(shelves)
+    search = ExhaustiveSearch(E5(), cast("VectorStore", recording), uuid4().hex)
+    monkeypatch.setattr(experience_index, "_search_index", lambda: search)
+    for problem, calls in (
+        (PROBLEM, ["write", "write", "read", "search", "write"]),
+        (
+            {
+                "title": "Sourdough does not rise",
+                "problem_description": "It stays flat.",
+                "solution": "Warm the dough.",
+            },
+            ["write", "write", "read", "search", "write"],
+        ),
+        (PROBLEM, ["write", "write", "read", "search", "terms", "read", "write"]),
+    ):
+        recording.calls.clear()
+        call_successfully("submit_experience", **problem)
+        assert recording.calls == calls
 
 
 def test_deleted_experience_is_not_named_as_duplicate(store: str) -> None:
