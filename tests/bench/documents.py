@@ -57,7 +57,7 @@ def _costs(agent: DocumentAgent) -> bench.BenchTable:
 
     def move_under_unread_ancestors() -> None:
         for level in range(1, DEEP + 1):
-            tree._parent_hints.forget((agent.tenant, f"deep-{level}"))
+            tree._parent_hints.delete((agent.tenant, f"deep-{level}"))
         agent.move("moved-deep", next(parents["moved-deep"]))
 
     operations: dict[str, Callable[[], Any]] = {
