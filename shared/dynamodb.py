@@ -55,8 +55,8 @@ def optimistic_retry(
         try:
             return operation()
         except ConditionFailed:
-            # Random pauses keep the writers that collided from colliding again.
-            time.sleep(random.uniform(0, 0.005 * 2 ** min(attempt, 6)))  # noqa: S311 - spreads retries, no secret
+            # The jitter keeps colliding writers from colliding again.
+            time.sleep(random.uniform(0, 0.005 * 2 ** min(attempt, 6)))  # noqa: S311 - jitter, no secret
     raise exhausted
 
 

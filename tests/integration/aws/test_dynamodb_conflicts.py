@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -42,8 +43,8 @@ CANCELLED = {
 
 @pytest.fixture(autouse=True)
 def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Repeat a request at once. How long to pause before is not tested here."""
-    monkeypatch.setattr("shared.dynamodb.time", SimpleNamespace(sleep=lambda _: None))
+    """Retry without pauses; their length is not tested here."""
+    monkeypatch.setattr("shared.dynamodb.time", SimpleNamespace(sleep=lambda _: None, monotonic=time.monotonic))
 
 
 @pytest.fixture
