@@ -1,7 +1,7 @@
 """DynamoDB tables with plain Python values; no other module calls DynamoDB.
 
 Reads are strongly consistent. A condition that does not hold raises `ConditionFailed`, which the caller interprets.
-Failures of DynamoDB raise `Unavailable`.
+Failures of DynamoDB raise `Unavailable`. `optimistic_retry` is the retry loop of conditional writes, with back-off.
 """
 
 from __future__ import annotations

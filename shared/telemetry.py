@@ -1,4 +1,4 @@
-"""Logs and metrics of one call, under one correlation id from the endpoint to the store."""
+"""Logs and metrics of one call, cold starts included, under one correlation id from the endpoint to the store."""
 
 from __future__ import annotations
 

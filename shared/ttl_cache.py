@@ -1,4 +1,4 @@
-"""A cache whose entries expire."""
+"""TTL cache: entries expire after a fixed time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Event source mappings on one machine: table streams are read and delivered to the template's functions."""
+"""Event source mappings on one machine: streams delivered to functions, with retries and dead letters."""
 
 from __future__ import annotations
 

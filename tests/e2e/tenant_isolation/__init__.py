@@ -1,0 +1,1 @@
+"""Tenant isolation: every method is called for the data of another tenant."""

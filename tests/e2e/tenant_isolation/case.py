@@ -1,4 +1,4 @@
-"""What a tenant can have, and how another asks for it."""
+"""One kind of tenant data, and the calls with which another tenant asks for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tenants do not touch: what another tenant has is answered as what does not exist, at every method and door."""
+"""Tenant isolation: another tenant's data is answered as if it did not exist, at every method and endpoint."""
 
 from __future__ import annotations
 
