@@ -29,7 +29,7 @@ WORDS: Final = {
     "stand in": r"\bst(?:ands?|ood) in\b(?! the way)",
     "bear": r"\b(?:bears|bearing|bore)\b",
     "whoever": r"\b(?:whoever|whatever|nobody|somebody|everybody)\b",
-    "everyone": r"\beveryone\b",
+    "everyone": r"(?<!#)\beveryone\b",
     "is told": r"\b(?:is|are|was|were|be|been) (?:told|said)\b",
     "is no": r"(?<!there )\bis no (?!(?:longer|more)\b)",
     "machine is gone": r"\bthe machine is gone\b",

@@ -1,4 +1,4 @@
-"""End-to-end tests go through the doors of a real server."""
+"""End-to-end tests call the endpoints of a real server."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _as_a_user_has_it() -> Iterator[None]:
-    """Have commands that a test starts find the environment that this process was started in."""
+    """Give commands that a test starts the original environment of this process."""
     config.cache_clear()
     with patch.dict(os.environ, ORIGINAL_ENVIRONMENT, clear=True):
         yield
-    config.cache_clear()  # what it found there is not what other tests have
+    config.cache_clear()  # other tests use another environment
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KhoServer]:
-    """A server that tests share; each uses conversations of its own."""
+    """Yield a server that tests share. Each uses its own conversations."""
     nowhere = {"KHO_SEARCH_PROXY": "http://127.0.0.1:9"}
     with KhoServer(tmp_path_factory.mktemp("kho") / "data", environment=nowhere) as running:
         yield running
@@ -37,21 +37,21 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KhoServer]:
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[ModelServer]:
-    """A running model."""
+    """Yield a running model."""
     with model_server() as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def provider() -> Iterator[IdentityProvider]:
-    """The identity provider that the guarded server trusts."""
+    """Yield the identity provider that the guarded server trusts."""
     with identity_provider() as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def guarded(tmp_path_factory: pytest.TempPathFactory, provider: IdentityProvider) -> Iterator[KhoServer]:
-    """A server that asks for credentials; each test uses tenants of its own."""
+    """Yield a server that requires credentials. Each test uses its own tenants."""
     trusting = {"KHO_OIDC_ISSUER": provider.issuer, "KHO_OIDC_AUDIENCE": AUDIENCE}
     data = tmp_path_factory.mktemp("guarded") / "data"
     with KhoServer(data, "--auth", "required", environment=trusting) as running:

@@ -1,4 +1,4 @@
-"""`kho` with time limits that no machine reaches by being slow."""
+"""`kho` with time limits that a slow machine never reaches."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from infra.local.template import Template
 
 _QDRANT: Final = "shared.knowledge.store.server"
-"""Takes a second to import, for servers of a cluster alone."""
+"""A module that takes a second to import, needed only by servers of a cluster."""
 
 
 def _prepare_and_raise_limits(template: Template, **options: Any) -> None:
-    prepare(template, **options)  # modules that have limits read their settings as they are imported
+    prepare(template, **options)  # modules with limits read their settings on import
     for function in template.functions.values():
         object.__setattr__(function, "timeout", LONG_SECONDS)
     for name, seconds in LIMITS.items():

@@ -46,7 +46,7 @@ class DocumentWriter:
         self.own = ["root"]
 
     def envelope(self) -> dict[str, Any]:
-        """The next action."""
+        """Return the next action."""
         self.count += 1
         request_id = f"w{self.number}-{self.count}"
         document = self.chance.choice(self.own)
@@ -58,7 +58,7 @@ class DocumentWriter:
         )
         if document == "root" or self.chance.random() < 0.5:
             large = self.chance.random() < 0.2
-            # Next to nothing to embed, which would take the other tests' time.
+            # Almost nothing to embed, to keep the tests fast.
             body = request_id + ("".join(self.chance.choices(" \t\n\r\f\v", k=250_000)) if large else "")
             action = "create_document"
             payload = {"document_id": request_id, "parent_id": document, "content": {"body": body}}
@@ -234,7 +234,7 @@ def _titles(client: DynamoDBClient) -> dict[str, str]:
 
 
 def _assert_body(server: KhoServer, envelope: dict[str, Any], body: dict[str, Any]) -> None:
-    """An acknowledged request, sent again, gets its answer again; what it created has the body it was given."""
+    """Check that an acknowledged request, sent again, gets its answer again and that its document has the sent body."""
     response = server.post("/actions", json.dumps(envelope).encode())
     assert json.loads(response.data) == body | {"replayed": True}
     if envelope["action"] == "create_document":
@@ -245,7 +245,7 @@ def _assert_body(server: KhoServer, envelope: dict[str, Any], body: dict[str, An
 
 
 def _assert_whole_or_absent(items: Any, envelope: dict[str, Any]) -> None:
-    """An unacknowledged request was carried out with its audit entry and its answer, or not at all."""
+    """Check that an unacknowledged request was carried out with its audit entry and its answer, or not at all."""
     recorded = envelope["action"] in items.get(f"request#{envelope['request_id']}", {})
     history = [
         item

@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="package", autouse=True)
 def _limits() -> Iterator[None]:
-    """Set time limits that no machine reaches by being slow."""
+    """Set time limits that a slow machine never reaches."""
     with long_limits():
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
 def store() -> Iterator[str]:
-    """The store's address; functions called in this process use it."""
+    """Yield the store's address. Functions called in this process use the store."""
     with running_store() as url:
         yield url
 
 
 @pytest.fixture
 def store_actions(store: str) -> Iterator[set[tuple[str, str]]]:
-    """The DynamoDB actions that requests of the test need, each with its table."""
+    """Yield the DynamoDB actions that the test's requests need, each with its table."""
     actions: set[tuple[str, str]] = set()
 
     def record(operation: str, params: Any) -> None:
@@ -58,26 +58,26 @@ def store_actions(store: str) -> Iterator[set[tuple[str, str]]]:
 
 @pytest.fixture
 def tenant() -> str:
-    """A tenant that no other test has used."""
+    """Return the id of a new tenant."""
     return f"tenant-{uuid4().hex}"
 
 
 @pytest.fixture
 def agent(tenant: str) -> DocumentAgent:
-    """An agent who writes documents of that tenant."""
+    """Return an agent that writes documents of that tenant."""
     return DocumentAgent(tenant)
 
 
 @pytest.fixture(autouse=True)
 def _index_at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have documents indexed for those tests alone that ask for it: to embed thousands takes its time."""
+    """Disable indexing except in tests that request it: embedding thousands of documents is slow."""
     is_wanted = "indexing" in request.fixturenames
     monkeypatch.setattr(immediate_indexing._index, "_paused_until", -math.inf if is_wanted else math.inf)
 
 
 @pytest.fixture
 def indexing() -> None:
-    """Documents are indexed as they are written."""
+    """Index documents as they are written."""
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
-    """A running language model."""
+    """Yield a running language model."""
     with model_server() as running:
         monkeypatch.setenv("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", running.address)
         yield running
@@ -103,7 +103,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
 
 @pytest.fixture
 def settings(monkeypatch: pytest.MonkeyPatch, model: ModelServer) -> Iterator[Callable[..., None]]:
-    """Changes settings for one test, beginning with a model that is there."""
+    """Yield a function that changes settings for one test. A model is configured at first."""
 
     def change(**values: str) -> None:
         for name, value in values.items():

@@ -1,4 +1,4 @@
-"""MCP tools of research-agent on a backend that answers when the test lets it."""
+"""MCP tools of research-agent on a backend that answers when the test allows it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ACCEPTED = {"status": "accepted", "job_id": "job-1", "collection": "notes", "mes
 
 
 class Backend:
-    """A backend whose job never ends, and which takes in the second request's documents when the test lets it."""
+    """A backend whose job never ends. It accepts the second request's documents when the test allows it."""
 
     def __init__(self) -> None:
         self.requests: list[list[str]] = []
@@ -57,7 +57,7 @@ def client(
         progress.append((done, total))
 
     tools = AgentTools(backend, FileReader(Roots([folder])), CEILING_SECONDS, job_wait_share=job_wait_share)
-    server = _server(backend, tools)  # type: ignore[arg-type] # it answers and closes as one that is kept
+    server = _server(backend, tools)  # type: ignore[arg-type] # implements the used methods
     return Client(server, progress_handler=on_progress, timeout=CEILING_SECONDS)
 
 
@@ -89,5 +89,5 @@ def test_a_cancelled_ingestion_sends_nothing_more(tmp_path: Path) -> None:
 
     anyio.run(use)
     assert backend.ended.is_set()
-    # Two requests are under way at once; the one that was being made ready may follow.
+    # Two requests run concurrently. The one in preparation may follow.
     assert 2 <= len(backend.requests) <= 4

@@ -1,4 +1,4 @@
-"""Keys and tokens that are taken, and ones that are not."""
+"""Keys and tokens that are accepted or rejected."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_revoked_key_is_rejected(guarded: KhoServer) -> None:
 
 
 def test_authorizer_does_not_cache_revoked_keys(guarded: KhoServer) -> None:
-    """Deployed, the gateway caches its answers for the minute that a revoked key may live: here is no second one."""
+    """A deployed gateway caches answers for the minute that a revoked key may live. Here only that minute counts."""
     key = make_key(guarded.data, "remembered", "admin")
     client = ApiClient(guarded, key["key"])
     assert client.direct(LIST)[0] == 200
@@ -62,10 +62,10 @@ def test_valid_tokens_are_accepted(guarded: KhoServer, provider: IdentityProvide
     reader = ApiClient(guarded, provider.token(tenant_id="by-token", roles=["reader"], sub="user-2"))
     assert len(reader.result("memory-server/memory/get_all_messages", conversation_id="chat")["messages"]) == 2
     assert reader.direct(ADD, **MESSAGE)[0] == 403
-    nobody = ApiClient(guarded, provider.token(tenant_id="by-token", roles=[]))
-    assert nobody.direct(LIST)[0] == 403
+    without_roles = ApiClient(guarded, provider.token(tenant_id="by-token", roles=[]))
+    assert without_roles.direct(LIST)[0] == 403
     key = ApiClient(guarded, make_key(guarded.data, "by-token", "reader")["key"])
-    assert key.result(LIST) == reader.result(LIST), "one tenant, whatever the credentials"
+    assert key.result(LIST) == reader.result(LIST), "one tenant for both kinds of credentials"
 
 
 def test_invalid_tokens_are_rejected(guarded: KhoServer, provider: IdentityProvider) -> None:
@@ -88,7 +88,7 @@ def test_invalid_tokens_are_rejected(guarded: KhoServer, provider: IdentityProvi
 
 
 def test_host_header_is_not_checked_when_keys_are_required(guarded: KhoServer) -> None:
-    """Behind a name of its own, a server with keys answers; one without keys does not, for fear of DNS rebinding."""
+    """Under its own host name, a server with keys answers. One without keys does not, because of DNS rebinding."""
     key = make_key(guarded.data, "named", "reader")["key"]
     pool = urllib3.PoolManager(retries=False)
     headers = {"host": "kho.example", "authorization": f"Bearer {key}", "content-type": "application/json"}

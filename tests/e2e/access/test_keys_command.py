@@ -1,4 +1,4 @@
-"""`kho keys`, and what `kho serve --auth required` says as it starts."""
+"""`kho keys`, and the start-up output of `kho serve --auth required`."""
 
 from __future__ import annotations
 
@@ -50,9 +50,13 @@ def test_keys_are_made_listed_and_revoked_with_and_without_a_server(tmp_path: Pa
 def test_keys_of_a_deployed_stack_use_the_operators_aws_credentials(guarded: KhoServer) -> None:
     running = read_server_info(guarded.data)
     assert running
-    nobody = {"AWS_EC2_METADATA_DISABLED": "true", "AWS_SHARED_CREDENTIALS_FILE": "/nowhere", "AWS_REGION": "us-east-1"}
+    unsigned = {
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_SHARED_CREDENTIALS_FILE": "/nowhere",
+        "AWS_REGION": "us-east-1",
+    }
     with running_aws_stack("kho", {"KHO_ACCESS_TABLE": "kho-AccessTable"}) as functions:
-        signed_in = nobody | {
+        signed_in = unsigned | {
             "AWS_ACCESS_KEY_ID": "local",
             "AWS_SECRET_ACCESS_KEY": "local",
             "AWS_DEFAULT_REGION": "us-east-1",
@@ -62,7 +66,7 @@ def test_keys_of_a_deployed_stack_use_the_operators_aws_credentials(guarded: Kho
         create = ["keys", "create", "--stack", "kho", "--tenant", "deployed", "--role", "reader", "--json"]
         made = run_kho(*create, environment=signed_in)
         missing = run_kho("keys", "list", "--stack", "other", environment=signed_in)
-        unknown = run_kho(*create, environment=nobody)
+        unknown = run_kho(*create, environment=unsigned)
     assert made.returncode == 0, made.stderr
     assert ApiClient(guarded, json.loads(made.stdout)["key"]).direct(LIST)[0] == 200
     assert missing.returncode == 1

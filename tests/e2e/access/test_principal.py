@@ -1,4 +1,4 @@
-"""Seed 000's principal: it may say what the key says, and proves nothing."""
+"""agent-data's `principal` field: it may repeat the key's identity, but proves nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def cursor(guarded: KhoServer) -> ApiClient:
-    """Seed 000's service account."""
+    """Return the service account of agent-data's example."""
     made = make_key(guarded.data, "tenant-asia-01", "reader", "--name", "service-account@example.com")
     return ApiClient(guarded, made["key"])
 
@@ -38,8 +38,8 @@ def test_principal_may_repeat_the_keys_identity(cursor: ApiClient, principal: di
     "principal",
     [
         {"sub": "service-account@example.com", "tenant_id": "tenant-asia-02"},
-        {"sub": "somebody-else@example.com", "tenant_id": "tenant-asia-01"},
-        {"sub": "somebody-else@example.com"},
+        {"sub": "another@example.com", "tenant_id": "tenant-asia-01"},
+        {"sub": "another@example.com"},
         {"tenant_id": "local"},
     ],
 )

@@ -1,4 +1,4 @@
-"""What a role opens, what nobody without credentials has, and what everyone may know."""
+"""Methods that each role may call, and methods that need no credentials."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def reader(guarded: KhoServer) -> ApiClient:
 
 @pytest.mark.parametrize("method", [entry.name for entry in NOT_FOR_EVERYONE if entry.role != "reader"])
 def test_reader_key_cannot_write(reader: ApiClient, method: str) -> None:
-    """Its role is looked at before its parameters are."""
+    """The role is checked before the parameters."""
     status, body = reader.direct(method)
     assert (status, body["error"]["code"]) == (403, "NOT_ALLOWED")
     status, body = reader.jsonrpc(method)
     if method.startswith("recall-kit/"):
-        assert (status, body["result"]["error"]["code"]) == (200, "NOT_ALLOWED")  # its seed's object at every door
+        assert (status, body["result"]["error"]["code"]) == (200, "NOT_ALLOWED")  # as in the contract, at any endpoint
     else:
         assert (status, body["error"]["code"]) == (200, 403)
 

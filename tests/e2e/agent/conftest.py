@@ -1,4 +1,4 @@
-"""Seed 004 by its real ways in: an editor over STDIO, and the command line on the same data."""
+"""research-agent by its real interfaces: an editor over STDIO, and the command line on the same data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CODE = '# Tools\n\n```python\ndef sharpen(knife):\n    """Sharpen a knife on a w
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that the editor has open."""
+    """Return the folder that the editor has open."""
     folder = tmp_path_factory.mktemp("research") / "work"
     write_files(folder, {"docs/plants.md": PLANTS, "docs/deep/brakes.md": BRAKES, "docs/tools.md": CODE})
     (folder / "docs" / "picture.png").write_bytes(b"\x89PNG\0\0")
@@ -31,20 +31,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def data(folder: Path) -> Path:
-    """The data folder that everything here shares."""
+    """Return the data folder that all tests here share."""
     return folder.parent / "data"
 
 
 @pytest.fixture(scope="module")
 def session(folder: Path, data: Path) -> Iterator[Editor]:
-    """An editor, in the revisions of MCP that begin with a handshake."""
+    """Yield an editor in an MCP revision that begins with a handshake."""
     with editor(folder, data) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def notes(session: Editor) -> str:
-    """A collection that holds the documents."""
+    """Return a collection that contains the documents."""
     session.result("manage_collections", action="create", collection_name="notes")
     done = session.result("ingest_documents", path="docs", collection="notes", recursive=True)
     assert (done["added"], [each["path"] for each in done["failed"]]) == (3, ["docs/picture.png"])

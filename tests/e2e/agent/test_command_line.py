@@ -1,4 +1,4 @@
-"""The command line answers and refuses as the tools do."""
+"""The command line answers and rejects as the tools do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are gone, or say nothing any more: only what is so now is quoted, whoever reads them."""
+"""Deleted and emptied files: every reader quotes only the present text."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ COUNTS = ("added", "updated", "unchanged", "removed")
 
 @pytest.fixture(scope="module")
 def roots(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Two roots of one name."""
+    """Return two roots of one name."""
     folder = tmp_path_factory.mktemp("gone")
     return [folder / "x" / "docs", folder / "y" / "docs"]
 
 
 @pytest.fixture(scope="module")
 def server(roots: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[KhoServer]:
-    """A server that reads files under the roots."""
+    """Yield a server that reads files under the roots."""
     options = [option for root in roots for option in ("--root", str(root))]
     with KhoServer(tmp_path_factory.mktemp("served") / "data", *options) as running:
         yield running

@@ -1,4 +1,4 @@
-"""`research-agent` at a prompt, where no server runs on the data: the folder is its own for as long as it runs."""
+"""`research-agent` on the command line without a server: it uses the data folder exclusively while it runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAGE = b"<html><head><title>Tea</title></head><body><h1>Green tea</h1><p>It is b
 
 
 class Site(http.server.ThreadingHTTPServer):
-    """A site with one page, and one that is not answered before the site ends."""
+    """A site with one page, and one page that stays unanswered until the site ends."""
 
     daemon_threads = True
 

@@ -1,4 +1,4 @@
-"""What an editor is refused, in the seed's codes and with guidance."""
+"""Errors that an editor receives, with the contract's codes and with guidance."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ REFUSALS: list[tuple[int, str, str, dict[str, Any]]] = [
 
 @pytest.fixture(scope="module")
 def garden(session: Editor, notes: str) -> str:
-    """A project that is linked to nothing."""
+    """Return a project without linked collections."""
     made = session.result("manage_projects", action="create", project_name="garden")
     assert notes not in made["project"]["collections"]
     return "garden"

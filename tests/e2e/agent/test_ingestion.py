@@ -1,4 +1,4 @@
-"""Files that change meanwhile, ingestions side by side, and ones that are cancelled or killed."""
+"""Files that change during ingestion, and ingestions that run concurrently, are cancelled or are killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One session of an editor, from the server that is started for it to the end of both."""
+"""One session of an editor, from the start of its server to the end of both."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"na
 
 
 class _Pipe:
-    """A client that writes lines, for what no client library would send."""
+    """A client that writes raw lines, which no client library would send."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process

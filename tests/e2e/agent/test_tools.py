@@ -1,4 +1,4 @@
-"""The tools, resources and prompts that an editor has."""
+"""The tools, resources and prompts of an editor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The 15 examples of section 7 of the JSON-RPC 2.0 specification, with our method names, and what it leaves open."""
+"""The 15 examples of section 7 of the JSON-RPC 2.0 specification, with our method names, and unspecified cases."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def chat(server: KhoServer) -> str:
 
 
 def send(server: KhoServer, text: str) -> tuple[int, Any]:
-    """The status and the answer to a body as it stands, without `data`: that is ours, and tested elsewhere."""
+    """Send a body unchanged. Return the status and the answer without `data`, our extension, which others test."""
     response = server.post("/jsonrpc", text.encode())
     answer = json.loads(response.data) if response.data else None
     for each in answer if isinstance(answer, list) else [answer]:
@@ -33,7 +33,7 @@ def send(server: KhoServer, text: str) -> tuple[int, Any]:
 
 
 def contents(server: KhoServer, chat: str) -> list[str]:
-    """What the conversation holds."""
+    """Return the contents of the conversation's messages."""
     return [message["content"] for message in server.call(GET, conversation_id=chat)["messages"]]
 
 

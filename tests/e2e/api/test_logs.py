@@ -1,4 +1,4 @@
-"""What is logged of calls: that they were made, never what they said; and every method's metrics."""
+"""Logs record each call but never its content, and every method has metrics."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WORDS = ["secret", "kohlrabi"]
-"""In every message, summary, document, question and reason of `CASES`, and in no name of ours."""
+"""A word in every message, summary, document, question and reason of `CASES`, and in no name of ours."""
 
 
 @pytest.fixture(scope="module")
 def talkative(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KhoServer]:
-    """A server that logs all that it can."""
+    """Yield a server at the most detailed log level."""
     data = tmp_path_factory.mktemp("talkative") / "data"
     with KhoServer(data, "--auth", "required", environment={"POWERTOOLS_LOG_LEVEL": "DEBUG"}) as running:
         yield running
 
 
 def logged(server: KhoServer) -> str:
-    """All that it has written anywhere but into the store."""
+    """Return the server's complete output apart from the store."""
     logs = [file.read_text(errors="replace") for file in server.data.glob("*.log*")]
     return "\n".join([*logs, server.printed()])
 

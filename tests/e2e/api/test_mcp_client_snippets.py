@@ -1,4 +1,4 @@
-"""The client settings of docs/reference/mcp-clients.md, read as the clients read them and tried."""
+"""The client settings of docs/reference/mcp-clients.md, parsed as the clients parse them and tried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MCP clients that are not ours, against `kho serve`."""
+"""Third-party MCP clients against `kho serve`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_mcp_sdk_client(server: KhoServer, mode: str) -> None:
             added = await client.call_tool("memory_add_message", given)
             assert added.structured_content == {"status": "success", "conversation_id": f"sdk-{mode}"}
             read = await client.read_resource(f"memory://conversation/sdk-{mode}")
-            assert "xin chào" in read.contents[0].text  # type: ignore[union-attr] # a conversation is text
+            assert "xin chào" in read.contents[0].text  # type: ignore[union-attr] # conversations are text resources
             prompt = await client.get_prompt("summarize_conversation", {"conversation_id": f"sdk-{mode}"})
             assert len(prompt.messages) == 2
             missing = {"conversation_id": "nowhere"}

@@ -1,4 +1,4 @@
-"""Our own OpenAPI document, fuzzed: what it describes is what the doors do, and nothing makes them crash."""
+"""The OpenAPI document, fuzzed: endpoints behave as described and never crash."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ OPERATIONS = {
     for result in schemathesis.openapi.from_dict(openapi.document()).get_all_operations()
     if isinstance(result, Ok)
 }
-# An endpoint without a body takes one request alone: the others share 100,000.
+# An endpoint without a body needs only one request. The others share 100,000.
 EXAMPLES = sized(5, full=100_000 // (2 * sum(bool(each.body) for each in OPERATIONS.values())) + 1)
 
 
@@ -62,7 +62,7 @@ def test_endpoints_conform_to_the_openapi_document(
     """An endpoint answers random requests as its OpenAPI description says, and never with a server error."""
     requests = 0
 
-    # JSON-RPC says what was wrong inside an answer of status 200.
+    # JSON-RPC reports errors inside an answer of status 200.
     checks = [check for check in CHECKS if label != "POST /jsonrpc" or check is not negative_data_rejection]
 
     @settings(
@@ -78,9 +78,9 @@ def test_endpoints_conform_to_the_openapi_document(
         nonlocal requests
         requests += 1
         if mode is GenerationMode.POSITIVE and isinstance(case.body, dict):
-            case.body.pop("cursor", None)  # no schema tells which cursors a list has given
+            case.body.pop("cursor", None)  # no schema describes which cursors a list has issued
             for name in NEEDED.get(label, ()):
-                case.body[name] = case.body.get(name) or "garden"  # nor what which action needs
+                case.body[name] = case.body.get(name) or "garden"  # nor which action needs which parameter
         case.call_and_validate(base_url=server.address, checks=checks, timeout=CEILING_SECONDS)
 
     fuzz()

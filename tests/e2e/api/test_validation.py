@@ -1,4 +1,4 @@
-"""Bad input at every method: the right code, a message that names the field, and a store that is as it was."""
+"""Invalid input at every method: the right code, a message that names the field, and an unchanged store."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ GOOD_VALUES: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KhoServer]:
-    """A server whose store nobody else writes to, neither now nor in the background."""
+    """Yield a server whose store has no other writers, not even in the background."""
     with KhoServer(tmp_path_factory.mktemp("refusing") / "data") as running:
         yield running
 
@@ -73,11 +73,11 @@ SAID_BY_SEED_004 = {
     ("research-agent/query_knowledge_base", "query"): (400, "QUERY_INVALID"),
     ("research-agent/augment_knowledge", "content"): (404, "COLLECTION_NOT_FOUND"),
 }
-"""What is too long has a code of the seed's own there; that the collection is there is looked at before."""
+"""These methods report excess length with a code of their contract, after checking that the collection exists."""
 
 
 def good(entry: MethodEntry) -> dict[str, Any]:
-    """Parameters of the right form for the method."""
+    """Return valid parameters for the method."""
     return {
         name: GOOD_VALUES.get(f"{entry.server}:{name}", GOOD_VALUES.get(name, "chat_xxx"))
         for name in entry.params.get("required", [])
@@ -85,7 +85,7 @@ def good(entry: MethodEntry) -> dict[str, Any]:
 
 
 def refused(server: KhoServer, method: str, params: Any, *fields: str) -> None:
-    """Both doors refuse the parameters, and name the fields."""
+    """Check that both endpoints reject the parameters and name the fields."""
     body = json.dumps({"jsonrpc": "2.0", "method": method, "params": params, "id": 1}).encode()
     rpc = json.loads(server.post("/jsonrpc", body).data)
     if method.startswith("recall-kit/"):
@@ -106,7 +106,7 @@ def refused(server: KhoServer, method: str, params: Any, *fields: str) -> None:
 
 
 def refused_by_recall_kit(said: Any, *fields: str) -> None:
-    """Seed 003's own object, the same at each door, says what is wrong."""
+    """Check recall-kit's error object, which is the same at each endpoint."""
     assert said["success"] is False
     error = said["error"]
     assert error["code"] in ("VALIDATION_ERROR", "INVALID_KEYWORDS", "INVALID_LIMIT", "INVALID_TITLE", MISSING)
@@ -139,7 +139,7 @@ def test_parameter_of_wrong_type(server: KhoServer, method: str, wrong: Any) -> 
         if (isinstance(wrong, dict) and "object" in types) or (isinstance(wrong, bool) and "boolean" in types):
             continue
         if isinstance(wrong, list) and "array" in types:
-            continue  # its items are tested where they are declared
+            continue  # its items are tested with their own class
         refused(server, method, good(entry) | {name: wrong}, name)
 
 
@@ -153,7 +153,7 @@ def test_invalid_or_too_long_text(server: KhoServer, method: str) -> None:
             continue
         refused(server, method, good(entry) | {name: "a\ud800b"}, name)
         if "enum" in texts[0]:
-            refused(server, method, good(entry) | {name: "nobody"}, name)
+            refused(server, method, good(entry) | {name: "missing"}, name)
         elif (method, name) in SAID_BY_SEED_004:
             long = good(entry) | {name: "x" * (texts[0]["maxLength"] + 1)}
             answer = server.post(f"/{method}", json.dumps(long).encode())

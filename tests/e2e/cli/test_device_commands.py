@@ -1,4 +1,4 @@
-"""Devices at the command line: registered, listed, called, watched and revoked, beside a server that asks for keys."""
+"""Device commands: register, list, call, watch and revoke, next to a server that requires keys."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def run(*arguments: str, environment: dict[str, str] | None = None) -> subproces
 
 
 def kho(*arguments: str) -> str:
-    """What a command prints that does what it is asked."""
+    """Run a command that succeeds, and return its output."""
     done = run(*arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def refused(*arguments: str, environment: dict[str, str] | None = None) -> str:
-    """What a command says that does not."""
+    """Run a command that fails, and return its error message."""
     done = run(*arguments, environment=environment)
     assert done.returncode == 1, done
     assert "Traceback" not in done.stderr
@@ -59,7 +59,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KhoServer]:
 
 
 def connected(settings: dict[str, Any], quirks: frozenset[Quirk] = FIRMWARE) -> Fleet:
-    """A device with the settings that registering it has shown."""
+    """Return a device with the settings that its registration printed."""
     model = DeviceModel(quirks, password=settings["password"].encode())
     host, port = re.fullmatch(r"mqtt://([\d.]+):(\d+)", settings["endpoint"]).groups()  # type: ignore[union-attr]
     return Fleet(host, int(port), [settings["client_id"]], model)

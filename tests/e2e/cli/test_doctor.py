@@ -1,4 +1,4 @@
-"""`kho doctor` tells what is wrong, and what to do, here and in a deployed stack."""
+"""`kho doctor` reports problems and remedies, locally and in a deployed stack."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def found(*options: str, environment: dict[str, str] | None = None) -> tuple[int, dict[str, dict[str, Any]]]:
-    """What the doctor ends with, and what it found, by its subject."""
+    """Return the exit code of the doctor and its findings by subject."""
     done = run_kho("doctor", "--json", *options, environment=environment)
     assert "Traceback" not in done.stderr
     report = json.loads(done.stdout)

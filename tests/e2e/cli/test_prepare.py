@@ -1,4 +1,4 @@
-"""`infra/prepare.py` on a machine that reaches no package index."""
+"""`infra/prepare.py` on a machine without a package index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kho reindex`: the index is what DynamoDB says, whatever has become of it."""
+"""`kho reindex` restores the index from DynamoDB after any loss or change."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def reindexed(data: Path, *options: str, environment: dict[str, str] | None = No
 
 
 def write(server: KhoServer) -> None:
-    """Two documents, one deleted, and two of a collection."""
+    """Write two documents, one deleted, and two documents of a collection."""
     for name in ("a", "b", "gone"):
         content = {"mime_type": "text/plain", "body": FERNS}
         server.call("agent-data/create_document", document_id=name, parent_id="root", content=content)
@@ -53,7 +53,7 @@ def write(server: KhoServer) -> None:
 
 
 def found(server: KhoServer) -> tuple[set[str], set[str]]:
-    """The documents and the collection's that a search finds."""
+    """Return the documents, and those of the collection, that a search finds."""
     asked = "When are ferns watered?"
     documents = server.call("agent-data/query_knowledge", query=asked, top_k=20)["context"]
     notes = server.call("research-agent/query_knowledge_base", query=asked, collections="notes")["results"]
@@ -91,7 +91,7 @@ def test_empty_cluster_is_refilled_and_orphans_are_removed(tmp_path: Path, qdran
     with KhoServer(data, environment=environment) as server:
         write(server)
         assert found(server) == ALL
-    # With nobody serving, no worker fills it meanwhile.
+    # Without a server, no worker fills it meanwhile.
     qdrant.lose_everything()
     prepared = kho("qdrant", "prepare", "--data", str(data), environment=environment)
     assert (prepared.returncode, prepared.stdout) == (0, READY), prepared.stderr
@@ -103,9 +103,9 @@ def test_empty_cluster_is_refilled_and_orphans_are_removed(tmp_path: Path, qdran
     assert reindexed(data, environment=environment) == {"indexed": 2, "unchanged": 3, "removed": 0}
     with KhoServer(data, environment=environment) as server:
         assert found(server) == ALL
-    # Other data: of all this it knows nothing.
+    # Another data folder, which has none of this data.
     empty = tmp_path / "other"
-    assert reindexed(empty, "--tenant", "nobody", environment=environment)["removed"] == 0
+    assert reindexed(empty, "--tenant", "missing", environment=environment)["removed"] == 0
     assert qdrant.count(tenant="local")
     assert reindexed(empty, environment=environment) == {"indexed": 0, "unchanged": 0, "removed": 5}
     assert qdrant.count(tenant="local") == 0

@@ -1,4 +1,4 @@
-"""`kho serve`: how it starts, ends, keeps what it acknowledged, and what it says."""
+"""`kho serve`: start, end, durability of acknowledged writes, and output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GET = "memory-server/memory/get_all_messages"
 
 
 def refusal(*arguments: str, environment: dict[str, str] | None = None) -> str:
-    """What `kho serve` says as it refuses to start."""
+    """Return the error message of `kho serve` when it fails to start."""
     done = subprocess.run(
         [KHO, "serve", *arguments],
         capture_output=True,
@@ -61,7 +61,7 @@ def test_sigint_stops_cleanly_and_keeps_data(tmp_path: Path) -> None:
 def test_default_mqtt_port_falls_back_when_taken(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        with contextlib.suppress(OSError):  # then somebody else has it, which is as good
+        with contextlib.suppress(OSError):  # another process uses the port, which is as good
             taken.bind(("127.0.0.1", 1883))
             taken.listen()
         environment = os.environ | {"KHO_PORT": "0", "KHO_DATA": str(tmp_path / "data"), "PYTHONUNBUFFERED": "1"}
@@ -103,7 +103,7 @@ def test_aws_configuration_does_not_prevent_startup(tmp_path: Path) -> None:
     broken = tmp_path / "config"
     broken.write_text("this is [no configuration")
     environment = {
-        "AWS_PROFILE": "nobody",
+        "AWS_PROFILE": "missing",
         "AWS_CONFIG_FILE": str(broken),
         "HTTP_PROXY": "http://127.0.0.1:9",
         "HTTPS_PROXY": "http://127.0.0.1:9",
@@ -196,7 +196,7 @@ def test_settings_reach_the_functions(tmp_path: Path) -> None:
 
 
 def test_sixteen_concurrent_clients(server: KhoServer) -> None:
-    """1,600 messages to one conversation: none lost, none twice, each client's own in its order."""
+    """Of 1,600 messages to one conversation, none is lost or doubled, and each client's messages stay in order."""
 
     def write(client: int) -> None:
         for number in range(100):

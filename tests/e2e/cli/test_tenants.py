@@ -1,4 +1,4 @@
-"""`kho tenant` hands over, or removes, all that is a tenant's, and nothing of another's."""
+"""`kho tenant` exports or deletes all data of one tenant, and no data of another."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LARGE = "Đây là một tài liệu dài." + "".join(random.Random(1).choices(" \t\n\r\f\v", k=500_000))
-"""Several items of the store, and little to embed."""
+"""Several items of the store, with little to embed."""
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two tenants who have much the same, one's name the beginning of the other's."""
+    """Return the data of two tenants with similar content. One tenant's name is a prefix of the other's."""
     folder: Path = tmp_path_factory.mktemp("tenants") / "data"
     with KhoServer(folder, "--auth", "required") as server:
         for tenant in ("acme", "acme-2"):
@@ -55,7 +55,7 @@ def lines(file: Path) -> list[dict[str, Any]]:
 
 
 def partitions(data: Path) -> set[str]:
-    """The beginnings of all keys in all tables."""
+    """Return the prefixes of all keys in all tables."""
     prepare(load(), auth="open")
     engine = Engine(data / "dynamodb.sqlite", data / "store.log")
     try:
@@ -100,9 +100,9 @@ def test_erase_removes_all_data_of_one_tenant(data: Path, tmp_path: Path) -> Non
     with KhoServer(data, "--auth", "required") as server:
         found = search(ApiClient(server, make_key(data, "acme-2", "reader")["key"]))
         assert [each["content"] for each in found] == ["# acme-2"]
-        anew = ApiClient(server, make_key(data, "acme", "writer")["key"])
-        anew.direct("research-agent/manage_collections", action="create", collection_name="notes")
-        assert search(anew) == []
+        recreated = ApiClient(server, make_key(data, "acme", "writer")["key"])
+        recreated.direct("research-agent/manage_collections", action="create", collection_name="notes")
+        assert search(recreated) == []
 
 
 def search(client: ApiClient) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Devices at a running server: the broker, its doors, and the fleet that tries them."""
+"""Devices at a running server: the broker, its listeners, and the simulated fleet."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_devices_are_notified_of_server_shutdown(tmp_path: Path) -> None:
     with KhoServer(tmp_path / "data") as server, RawMqttClient(mqtt_port(server)) as lamp:
         assert lamp.connect("lamp").reason == 0
         assert server.interrupt() == 0
-        while lamp.receive() is not None:  # it may have been asked who it is
+        while lamp.receive() is not None:  # the broker may have sent an initialize request
             continue
         assert "Traceback" not in server.printed()
 
@@ -96,7 +96,7 @@ def test_vision_token_is_sent_to_devices_only(tmp_path: Path) -> None:
             told.append(payload)
             take(topic, payload)
 
-        camera._on_message = overhear  # type: ignore[method-assign,assignment]  # it goes on hearing
+        camera._on_message = overhear  # type: ignore[method-assign,assignment]  # the device still receives the message
         fleet.start()
         call = {"device_id": "camera", "name": "self.audio_speaker.set_volume"}
         until(lambda: told)

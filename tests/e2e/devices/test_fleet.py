@@ -27,7 +27,7 @@ CALLERS = sized(16, full=64)
 def test_each_call_to_a_fleet_gets_its_own_reply(
     server: KhoServer, record_property: Callable[[str, object], None]
 ) -> None:
-    """Each call to a fleet gets its own reply, in whatever order devices reply."""
+    """Each call to a fleet gets its own reply, in any order of the replies."""
     kho = str(Path(sys.executable).with_name("kho"))
     command = [kho, "devices", "simulate", "-n", str(DEVICES), "--data", str(server.data), "--quirk", "out-of-order"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as fleet:

@@ -1,4 +1,4 @@
-"""`/mcp/devices/{device_id}`: MCP clients that are not ours find a device's own tools, and call them."""
+"""`/mcp/devices/{device_id}`: third-party MCP clients list and call a device's own tools."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def device(server: KhoServer, device_id: str, *quirks: Quirk) -> AbstractContext
 
 @pytest.fixture
 def lamp(server: KhoServer) -> Iterator[str]:
-    """A device that is connected, two of whose names collide where dots are not allowed."""
+    """Yield a connected device. Two of its tool names collide in clients that allow no dots."""
     device_id = f"lamp-{uuid4().hex[:8]}"
     with device(server, device_id, Quirk.COLLIDING_NAMES) as fleet:
         fleet.start()
@@ -78,11 +78,11 @@ def test_image_result_is_mcp_image_content(lamp: str) -> None:
 
 
 def test_unknown_device_is_rejected_immediately(server: KhoServer) -> None:
-    unknown = server.post("/mcp/devices/nobody", INITIALIZE, accept="application/json, text/event-stream")
+    unknown = server.post("/mcp/devices/missing", INITIALIZE, accept="application/json, text/event-stream")
     error = json.loads(unknown.data)["error"]
     assert (error["code"], error["data"]["code"]) == (404, "NOT_FOUND")
     for method in ("GET", "DELETE"):
-        assert server.http.request(method, f"{server.address}/mcp/devices/nobody").status == 405
+        assert server.http.request(method, f"{server.address}/mcp/devices/missing").status == 405
 
 
 def test_device_requires_its_tenant_and_writer_role(guarded: KhoServer) -> None:
@@ -104,9 +104,9 @@ def test_device_requires_its_tenant_and_writer_role(guarded: KhoServer) -> None:
         assert asyncio.run(names("reader")) == []
         with pytest.raises(MCPError):
             asyncio.run(names("stranger"))
-    nobody = guarded.post(f"/mcp/devices/{device_id}", INITIALIZE)
-    assert nobody.status == 401
-    assert "resource_metadata" in nobody.headers["www-authenticate"]
+    anonymous = guarded.post(f"/mcp/devices/{device_id}", INITIALIZE)
+    assert anonymous.status == 401
+    assert "resource_metadata" in anonymous.headers["www-authenticate"]
 
 
 def signed_in(registered: dict[str, Any]) -> DeviceModel:

@@ -1,4 +1,4 @@
-"""Seed 000 as it stands: every request of it, through /actions and through the direct routes."""
+"""agent-data's contract: each of its requests, through /actions and through the direct routes."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ MOVE = {"new_parent_id": "collection-strategy", "position": {"ordering": 3, "bef
 
 
 class Client:
-    """One of the two doors of agent-data, for one tenant."""
+    """One of the two endpoints of agent-data, for one tenant."""
 
-    def __init__(self, server: KhoServer, door: str) -> None:
+    def __init__(self, server: KhoServer, endpoint: str) -> None:
         self.server = server
-        self.door = door
-        # The direct routes of an open server know one tenant: ids of one's own keep tests apart.
-        self.tenant = f"tenant-{uuid4().hex}" if door == "actions" else "local"
+        self.endpoint = endpoint
+        # All callers of an open server's direct routes are one tenant: unique ids keep tests apart.
+        self.tenant = f"tenant-{uuid4().hex}" if endpoint == "actions" else "local"
         self.own = uuid4().hex[:8]
         self.request_id = ""
 
     def __call__(self, action: str, /, **payload: Any) -> tuple[int, Any]:
-        """Status and body of an action."""
+        """Send an action and return status and body."""
         self.request_id = str(uuid4())
         return self.send(action, payload, self.request_id)
 
     def send(self, action: str, payload: dict[str, Any], request_id: str) -> tuple[int, Any]:
-        """Status and body of an action under an id."""
-        if self.door == "actions":
+        """Send an action under an id and return status and body."""
+        if self.endpoint == "actions":
             path, body = "/actions", envelope(action, payload, request_id, self.tenant)
         else:
             reads = action in ("get_document", "list_children", "document_history")
@@ -64,15 +64,15 @@ class Client:
         return response.status, json.loads(response.data)
 
     def ok(self, action: str, /, **payload: Any) -> Any:
-        """The result of an action, the request's id taken off."""
+        """Return the result of an action without the request's id."""
         status, body = self(action, **payload)
         assert status == 200, body
-        if self.door == "actions" or "request_id" in body:
+        if self.endpoint == "actions" or "request_id" in body:
             assert body.pop("request_id") == self.request_id
         return body
 
     def refused(self, status: int, code: str, action: str, /, **payload: Any) -> Any:
-        """The details of a refusal, which has exactly the contract's fields."""
+        """Return the details of an error, which has exactly the contract's fields."""
         said, body = self(action, **payload)
         assert (said, body["error"]["code"]) == (status, code), body
         assert set(body["error"]) == {"code", "message", "details"}
@@ -81,12 +81,12 @@ class Client:
         return body["error"]["details"]
 
     def name(self, name: str) -> str:
-        """An id of this test's own."""
+        """Return an id unique to this test."""
         return f"{name}:{self.own}"
 
 
 def envelope(action: str, payload: Any, request_id: str, tenant: str) -> dict[str, Any]:
-    """The seed's envelope."""
+    """Return the contract's envelope."""
     principal = {"sub": "service-account@example.com", "roles": ["cursor", "codex"], "tenant_id": tenant}
     return {"action": action, "request_id": request_id, "principal": principal, "payload": payload}
 
@@ -176,7 +176,7 @@ def test_move_document(client: Client) -> None:
 
 
 def test_contract_requests_verbatim(server: KhoServer) -> None:
-    """With the ids and the tenant that it shows."""
+    """With the ids and the tenant of the contract's example."""
     client = Client(server, "actions")
     for name, parent in (("collection-strategy", "root"), ("doc-legacy-002", "collection-strategy")):
         client.ok("create_document", document_id=name, **CREATE | {"parent_id": parent})
@@ -202,7 +202,7 @@ def test_repeated_request_id(client: Client) -> None:
 
 
 def test_large_document_bodies_pass_the_endpoints(client: Client) -> None:
-    # Large for the doors and the store, and next to nothing to embed.
+    # Large for the endpoints and the store, with almost nothing to embed.
     body = "Đường dài\n" + "\u2003" * (2 * 1024 * 1024 // 3 - 10)
     document_id = client.name("large")
     client.ok("create_document", document_id=document_id, **CREATE | {"content": {"body": body}})

@@ -1,4 +1,4 @@
-"""A Qdrant server that goes away: writes go on as if nothing were, and what it missed is found when it is back."""
+"""An outage of the Qdrant server: writes continue, and the index catches up afterwards."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def cluster() -> Iterator[QdrantServer]:
 
 @pytest.fixture
 def qdrant(cluster: QdrantServer) -> Iterator[QdrantServer]:
-    """The server of the index, which is there again after each test."""
+    """Yield the server of the index, which runs again after each test."""
     yield cluster
     cluster.wake()
     cluster.stop()
@@ -41,7 +41,7 @@ def server(cluster: QdrantServer, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 class Shelf:
-    """Documents with a tag of their own."""
+    """Documents with their own tag."""
 
     def __init__(self, server: KhoServer) -> None:
         self.server = server
@@ -73,7 +73,7 @@ def shelf(server: KhoServer, qdrant: QdrantServer) -> Shelf:
 
 
 def failed_attempts(server: KhoServer) -> int:
-    """Count how often the worker has failed to index a document."""
+    """Return how often the worker has failed to index a document."""
     lines = (server.data / "kho.log").read_text().splitlines()
     return sum('"workers/index_documents"' in line and '"outcome":"UNAVAILABLE"' in line for line in lines)
 
@@ -120,7 +120,7 @@ def test_restarted_server_catches_up_after_index_outage(server: KhoServer, shelf
 
 
 def test_a_server_ends_while_it_indexes_a_long_text(server: KhoServer, shelf: Shelf) -> None:
-    """Stop a server at work that takes minutes of the processor."""
+    """Stop a server during work that takes minutes of processor time."""
     idle = processor_seconds(server)
     shelf.create("long", "Moss grows on stones, says line after line.\n\n" * 40_000)
     until(lambda: processor_seconds(server) > idle + 1)
@@ -129,6 +129,6 @@ def test_a_server_ends_while_it_indexes_a_long_text(server: KhoServer, shelf: Sh
 
 
 def processor_seconds(server: KhoServer) -> float:
-    """Return how long the server has used the processor."""
+    """Return the processor time that the server has used."""
     fields = Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(") ")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -1,4 +1,4 @@
-"""What a write through the doors has changed is found, or gone, in the very next query."""
+"""The next query sees each write: changed text is found and removed text is not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FERNS = "Ferns are watered at dawn."
 
 
 class Shelf:
-    """Documents that bear a tag of their own."""
+    """Documents with their own tag."""
 
     def __init__(self, server: KhoServer) -> None:
         self.server = server
@@ -34,7 +34,7 @@ class Shelf:
         return self.server.call(f"agent-data/{method}", document_id=self.id(name), **params)
 
     def found(self) -> dict[str, str]:
-        """What the next query answers from: snippets by document."""
+        """Return the snippets of the next query's context by document."""
         asked = {"query": "When are ferns watered?", "top_k": 20, "filters": {"tags": [self.tag]}}
         answer = self.server.post("/agent-data/query_knowledge", json.dumps(asked).encode())
         assert answer.status == 200, answer.data

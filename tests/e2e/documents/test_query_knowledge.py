@@ -1,4 +1,4 @@
-"""Questions to the documents through every door of a running server, and how long the answers take."""
+"""Questions to the documents through every endpoint of a running server, and response times."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ANSWER: Final = "Bật PF envelope trước, rồi tạo VPC [1]."
 
 @pytest.fixture(scope="module")
 def server(model: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KhoServer]:
-    """A server that has its answers worded by the model, and has the document that the seed's question is about."""
+    """Yield a server that answers through the model and contains the document of the contract's example."""
     settings = model.settings(KEY)
     with KhoServer(tmp_path_factory.mktemp("kho") / "data", environment=settings) as running:
         for tenant in (TENANT, "local"):
@@ -53,12 +53,12 @@ def create(server: KhoServer, tenant: str, document_id: str, body: str, tags: li
     content, metadata = {"mime_type": "text/markdown", "body": body}, {"title": "Hạ tầng PF", "tags": tags}
     payload = {"document_id": document_id, "parent_id": "root", "content": content, "metadata": metadata}
     assert act(server, "create_document", payload, tenant)[0] == 200
-    # The first search loads the models, which may take longer than a request has.
+    # The first search loads the models, which may exceed the time limit of a request.
     until(lambda: act(server, "query_knowledge", {"query": "Khởi tạo hạ tầng PF"}, tenant)[1].get("context"))
 
 
 def act(server: KhoServer, action: str, payload: Any, tenant: str = TENANT) -> tuple[int, Any]:
-    """Status and body of an action in the seed's envelope."""
+    """Post an action in the contract's envelope, and return status and body."""
     principal = {"sub": "service-account@example.com", "roles": ["cursor", "codex"], "tenant_id": tenant}
     envelope = {"action": action, "request_id": str(uuid4()), "principal": principal, "payload": payload}
     response = server.post("/actions", json.dumps(envelope, ensure_ascii=False).encode())
@@ -68,7 +68,7 @@ def act(server: KhoServer, action: str, payload: Any, tenant: str = TENANT) -> t
 
 
 def expect_the_seeds_answer(answer: Any) -> None:
-    """The seed's shape to the letter, and what it says."""
+    """Check that the answer has exactly the contract's shape and the expected content."""
     assert set(answer) == {"response", "context", "usage"}
     assert answer["response"] == ANSWER
     (found,) = answer["context"]
@@ -102,7 +102,7 @@ def test_other_endpoints_return_the_same(server: KhoServer) -> None:
 
 
 def test_no_match_returns_an_empty_answer(server: KhoServer) -> None:
-    for payload in ({"query": "Công thức nấu phở bò Hà Nội?"}, QUESTION | {"filters": {"tags": ["pf", "nobody's"]}}):
+    for payload in ({"query": "Công thức nấu phở bò Hà Nội?"}, QUESTION | {"filters": {"tags": ["pf", "unused"]}}):
         status, body = act(server, "query_knowledge", payload)
         assert (status, body["response"], body["context"]) == (200, "", [])
         assert body["usage"]["llm_tokens_prompt"] == 0

@@ -1,4 +1,4 @@
-"""Many queries beside many submissions."""
+"""Many queries concurrent with many submissions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOPICS = ("kafka consumer lag", "postgres deadlock", "react state stale", "nginx
 
 
 def asked(server: KhoServer, method: str, **params: Any) -> Any:
-    """The data that a call answers, which has to succeed."""
+    """Return the data of a call that succeeds."""
     response = server.post(f"/recall-kit/{method}", json.dumps(params).encode())
     assert response.status == 200, response.data
     return json.loads(response.data)["data"]
@@ -47,7 +47,7 @@ def counts(server: KhoServer, ids: set[str]) -> Counter[str]:
 
 
 def returned(server: KhoServer, number: int) -> list[str]:
-    """The ids that a query answers, as many as it may."""
+    """Return the ids of a query's results, at the highest limit."""
     found = asked(server, "query_experiences", keywords=TOPICS[number % len(TOPICS)], limit=1 + number % 50)
     return [each["id"] for each in found["experiences"]]
 
@@ -70,10 +70,10 @@ def test_counts_are_exact_under_concurrent_queries(
             ids |= {each.result() for each in submitting}
         assert len(ids) == BEFORE + SUBMISSIONS
         assert all(answers)
-        # What was submitted meanwhile is found now. What is asked last is counted last.
+        # A query now finds the new submissions. The last query is counted last.
         answers += [returned(server, number) for number in range(49, 49 + len(TOPICS))]
         expected = Counter(id_ for answer in answers for id_ in answer)
         assert set(expected) <= ids
         until(lambda: +counts(server, ids) == expected)
-    record_property("load", f"{QUERIES} queries beside {SUBMISSIONS} submissions, {AT_ONCE} at once")
+    record_property("load", f"{QUERIES} queries with {SUBMISSIONS} submissions, {AT_ONCE} at once")
     record_property("outcome", f"none refused; all {sum(expected.values())} results counted")

@@ -1,4 +1,4 @@
-"""Seed 003 at each of its doors, for callers whom nobody knows, on a server that asks others for credentials."""
+"""recall-kit at each of its endpoints, for anonymous callers, on a server that otherwise requires credentials."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 SECRET = "ghp_" + "x7Kq2ZtB9mW4rYc1VnE8sLd5JfH3gTpA6uQo"
-DOORS = ["HTTP", "JSON-RPC", "MCP", "MCP with a handshake"]
+ENDPOINTS = ["HTTP", "JSON-RPC", "MCP", "MCP with a handshake"]
 
 
-@pytest.fixture(params=DOORS)
+@pytest.fixture(params=ENDPOINTS)
 def ask(request: pytest.FixtureRequest, guarded: KhoServer) -> Ask:
-    doors = {
+    callers = {
         "HTTP": lambda: call_http(guarded),
         "JSON-RPC": lambda: call_jsonrpc(guarded),
         "MCP": lambda: call_mcp(guarded, MODERN),
         "MCP with a handshake": lambda: call_mcp(guarded, "legacy"),
     }
-    made: Ask = doors[request.param]()
-    return made
+    caller: Ask = callers[request.param]()
+    return caller
 
 
 def test_contract_example(ask: Ask) -> None:

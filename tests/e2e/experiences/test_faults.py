@@ -1,4 +1,4 @@
-"""Counts stay exact and experiences are kept, whatever crashes, does not answer, is away or is lost."""
+"""Counts stay exact and experiences are kept through crashes, timeouts, outages and losses."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def own(tmp_path: Path) -> Iterator[KhoServer]:
 
 
 def counts(server: KhoServer, ids: Iterable[str]) -> dict[str, int]:
-    """Return how often each experience has been found."""
+    """Return the count of each experience."""
     ask = call_http(server)
     return {id_: ask("get_experience", id=id_)["data"]["query_count"] for id_ in ids}
 
 
 def test_query_counts_are_exact_after_concurrent_submissions_and_a_crash(own: KhoServer) -> None:
-    """Each answer that was given is counted, though the server is killed while it counts."""
+    """Every answer given is counted, even if the server is killed while it counts."""
     ask = call_http(own)
     ids = [ask("submit_experience", **REQUIRED | {"title": f"Quasar build fails {n}"})["data"]["id"] for n in range(12)]
     submitted: list[str] = []
@@ -65,15 +65,15 @@ def test_unresponsive_store_is_a_database_error_at_each_endpoint(tmp_path: Path)
     with KhoServer(tmp_path / "data", production_limits=True) as server:
         call_http(server)("submit_experience", **REQUIRED)
         until(lambda: call_http(server)("query_experiences", keywords="useState")["data"]["experiences"])
-        doors = [call_http(server), call_jsonrpc(server), call_mcp(server, MODERN)]
-        asked: list[tuple[Ask, str, dict[str, Any]]] = [
+        callers = [call_http(server), call_jsonrpc(server), call_mcp(server, MODERN)]
+        calls: list[tuple[Ask, str, dict[str, Any]]] = [
             call
-            for door in doors
-            for call in ((door, "submit_experience", REQUIRED), (door, "query_experiences", {"keywords": "useState"}))
+            for ask in callers
+            for call in ((ask, "submit_experience", REQUIRED), (ask, "query_experiences", {"keywords": "useState"}))
         ]
-        with server.stalled_store(), ThreadPoolExecutor(len(asked)) as pool:
-            answers = list(pool.map(lambda call: call[0](call[1], **call[2]), asked))
-        assert [each["error"]["code"] for each in answers] == ["DATABASE_ERROR"] * len(asked)
+        with server.stalled_store(), ThreadPoolExecutor(len(calls)) as pool:
+            answers = list(pool.map(lambda call: call[0](call[1], **call[2]), calls))
+        assert [each["error"]["code"] for each in answers] == ["DATABASE_ERROR"] * len(calls)
         assert all(each["success"] is False and each["error"]["message"] for each in answers)
         assert call_http(server)("query_experiences", keywords="useState")["success"]
 

@@ -1,4 +1,4 @@
-"""What is refused for a secret in it leaves the secret nowhere: in no answer, no log, no file."""
+"""An experience rejected for a secret leaves the secret nowhere: in no answer, no log, no file."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ LONG_ENOUGH = 8
 
 
 def said(text: str) -> set[str]:
-    """The secrets of `text`, also as they would stand in JSON."""
+    """Return the secrets of `text`, raw and as escaped in JSON."""
     secrets = {text[found.start : found.end] for found in find_secrets(text)} | {text}
     long = {secret for secret in secrets if len(secret) >= LONG_ENOUGH}
     return long | {json.dumps(secret)[1:-1] for secret in long}
 
 
 def submissions() -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Each of the labelled texts in a field of its own experience."""
+    """Yield each of the labelled texts in a field of its own experience."""
     for number, text in enumerate([*KEYS, *CREDENTIALS, *PERSONAL, *DISGUISED]):
         field = FIELDS[number % len(FIELDS)]
         if field in ("title", "keywords") and len(text) > 100:

@@ -1,4 +1,4 @@
-"""What happens when the store stalls or dies under a running server."""
+"""A running server whose store stalls or dies."""
 
 from __future__ import annotations
 

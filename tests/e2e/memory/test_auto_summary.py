@@ -1,4 +1,4 @@
-"""Summaries made by a model, through a running server: what callers are told, and what no log says."""
+"""Summaries by a model through a running server: the callers' results, and logs without content."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def server(model: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KhoServer]:
-    """A server that has summaries made."""
+    """Yield a server with automatic summaries."""
     settings = {"AUTO_SUMMARY": "true"} | model.settings(KEY)
     with KhoServer(tmp_path_factory.mktemp("kho") / "data", environment=settings) as running:
         yield running
@@ -24,7 +24,7 @@ def server(model: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 @pytest.fixture
 def chat(server: KhoServer) -> str:
-    """A conversation that is long enough."""
+    """Return a conversation that is long enough."""
     conversation_id = f"chat_{uuid4().hex}"
     for number in range(10):
         server.call(

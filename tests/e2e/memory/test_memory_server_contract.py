@@ -1,4 +1,4 @@
-"""Seed 002 as it stands: every request of it, and exactly the shapes that it promises."""
+"""memory-server's contract: each of its requests, and exactly the documented shapes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def rpc(server: KhoServer, method: str, params: dict[str, Any], id_: int) -> Any:
-    """The result of a request in the seed's own form."""
+    """Return the result of a request in the contract's own form."""
     answer = server.rpc({"jsonrpc": "2.0", "method": method, "params": params, "id": id_})
     assert set(answer) == {"jsonrpc", "result", "id"}, answer
     assert (answer["jsonrpc"], answer["id"]) == ("2.0", id_)
@@ -22,7 +22,7 @@ def rpc(server: KhoServer, method: str, params: dict[str, Any], id_: int) -> Any
 
 @pytest.fixture
 def chat(server: KhoServer) -> str:
-    """A conversation of ten messages."""
+    """Return a conversation of ten messages."""
     conversation_id = f"chat_{uuid4().hex}"
     for number in range(10):
         role = "user" if number % 2 == 0 else "assistant"
@@ -33,7 +33,7 @@ def chat(server: KhoServer) -> str:
 
 
 def said(first: int, last: int) -> list[dict[str, str]]:
-    """Messages `first` to `last` of the conversation."""
+    """Return messages `first` to `last` of the conversation."""
     return [
         {"role": "user" if number % 2 == 0 else "assistant", "content": f"tin nhắn {number}"}
         for number in range(first, last + 1)
@@ -114,7 +114,7 @@ def test_summary(server: KhoServer, chat: str) -> None:
     assert rpc(server, "memory-server/memory/set_summary", stored, 5) == {"status": "success", "conversation_id": chat}
     assert rpc(server, "memory-server/memory/get_summary", {"conversation_id": chat}, 7) == {"summary": summary}
     assert rpc(server, "memory-server/memory/get_or_create_summary", asked, 4) == {"summary": summary}
-    # The summary covers them all; the full history stays.
+    # The summary covers them all. The full history stays.
     assert rpc(server, "memory-server/memory/get_old_messages", {"conversation_id": chat}, 3) == {
         "messages": [],
         "total_count": 10,

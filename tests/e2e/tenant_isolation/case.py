@@ -1,4 +1,4 @@
-"""One kind of tenant data, and the calls with which another tenant asks for it."""
+"""Isolation cases: a tenant's data, and another tenant's calls for it."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 
 OWNER = "tenant-a"
-"""The tenant that has what is made here."""
+"""The tenant that owns the data of the cases."""
 
 
 @dataclass(frozen=True, slots=True)
 class IsolationCase:
-    """How to ask a method for something, given its id; how its owner makes it, and what the owner sees of it."""
+    """A call for an object of another tenant by its id, with functions to create and read the object as its owner."""
 
     params: Callable[[str], dict[str, Any]]
     make: Callable[[ApiClient, str], str | None]
-    """Makes it under that id, or gives the id that it got instead."""
+    """Create the object under that id, or return the id that it got instead."""
     seen: Callable[[ApiClient, str], Any]
     prepare: Callable[[ApiClient, str], None] = lambda _client, _id: None
-    """What the stranger needs of its own to ask."""
+    """Create the stranger's own objects that the call needs."""

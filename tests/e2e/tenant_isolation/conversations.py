@@ -1,4 +1,4 @@
-"""The conversations that a tenant can have, and how another asks for them."""
+"""Isolation cases of conversations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read_conversation(client: ApiClient, id_: str) -> Any:
 
 
 def conversation(**params: Any) -> IsolationCase:
-    """A call that names a conversation."""
+    """Return the case of a call that names a conversation."""
     return IsolationCase(lambda id_: {"conversation_id": id_, **params}, make_conversation, read_conversation)
 
 

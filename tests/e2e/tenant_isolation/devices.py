@@ -1,4 +1,4 @@
-"""The devices that a tenant can have, and how another asks for them."""
+"""Isolation cases of devices."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ DEVICES = "device-server"
 
 
 def make_device(client: ApiClient, _id: str) -> str:
-    """The one device that the server has for all cases; nothing that is asked of it changes it."""
+    """Return the server's one device for all cases. No case changes it."""
     return device_at(client)
 
 
 @cache
 def device_at(client: ApiClient) -> str:
-    """Register a device, and have it tell something."""
+    """Register a device that sends a notification."""
     id_ = uuid4().hex
     register = ("devices", "register", id_, "--tenant", OWNER, "--name", "a secret lamp", "--json")
     made = run_kho(*register, "--data", str(client.server.data))
@@ -49,7 +49,7 @@ def read_device(client: ApiClient, id_: str) -> Any:
 
 
 def device(**params: Any) -> IsolationCase:
-    """A call that names a device."""
+    """Return the case of a call that names a device."""
     return IsolationCase(lambda id_: {"device_id": id_, **params}, make_device, read_device)
 
 

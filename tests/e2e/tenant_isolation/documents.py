@@ -1,4 +1,4 @@
-"""The documents that a tenant can have, and how another asks for them."""
+"""Isolation cases of documents."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def create(client: ApiClient, id_: str, parent: str) -> None:
 
 
 def own(client: ApiClient, id_: str) -> None:
-    """A document of the stranger's own, to be brought near what is another's."""
+    """Create a document of the stranger, to be moved next to the owner's."""
     client.result(
         f"{AGENT}/create_document", document_id=f"own-{id_}", parent_id="root", content={"body": "mine"}, metadata={}
     )
@@ -60,7 +60,7 @@ def read_history(client: ApiClient, id_: str) -> Any:
 
 
 def document(**params: Any) -> IsolationCase:
-    """A call that names a document."""
+    """Return the case of a call that names a document."""
     return IsolationCase(lambda id_: {"document_id": id_, **params}, make_document, read_document)
 
 
@@ -75,17 +75,17 @@ def read_answers(client: ApiClient, id_: str) -> Any:
 
 
 def question(id_: str) -> dict[str, Any]:
-    """What finds that document alone."""
+    """Return a query that finds only that document."""
     return {"query": "secret", "filters": {"tags": [id_]}}
 
 
 def deleted_document(**params: Any) -> IsolationCase:
-    """A call that names a deleted document."""
+    """Return the case of a call that names a deleted document."""
     return IsolationCase(lambda id_: {"document_id": id_, **params}, make_deleted_document, read_history)
 
 
 def beside_document(params: Callable[[str], dict[str, Any]]) -> IsolationCase:
-    """A call that names a document of the stranger's own, and another's beside it."""
+    """Return the case of a call that names the stranger's own document and the owner's."""
     return IsolationCase(params, make_document, read_document, own)
 
 
@@ -96,7 +96,7 @@ CASES: dict[str, list[IsolationCase]] = {
         IsolationCase(
             lambda id_: {"document_id": f"own-{id_}", "parent_id": id_, **MINE}, make_document, read_document
         ),
-        # The very request that the owner has made: not a repetition of it.
+        # The owner's exact request, which must not count as its repetition.
         IsolationCase(
             lambda id_: {"document_id": id_, "parent_id": "root", "request_id": f"request-{id_}", **MINE},
             make_document,

@@ -1,4 +1,4 @@
-"""The collections and projects that a tenant can have, and how another asks for them."""
+"""Isolation cases of collections and projects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def make_collection(client: ApiClient, id_: str) -> None:
 
 
 def make_empty_collection(client: ApiClient, id_: str) -> None:
-    """So that a search has somewhere to look, and finds nothing of its own."""
+    """Create a collection in which a search finds nothing."""
     client.result(f"{RESEARCH}/manage_collections", action="create", collection_name=f"own-{id_}")
 
 
@@ -36,7 +36,7 @@ def read_collection(client: ApiClient, id_: str) -> Any:
 
 
 def make_ingestion(client: ApiClient, id_: str) -> str:
-    """Have a worker bring in what is too long to be brought in at once."""
+    """Start an ingestion that is large enough for a worker."""
     name = f"secret-{id_}"
     client.result(f"{RESEARCH}/manage_collections", action="create", collection_name=name)
     long = [{"path": "long.md", "content": "kohlrabi" + "\n" * 25_000}]
@@ -50,17 +50,17 @@ def read_ingestion(client: ApiClient, id_: str) -> Any:
 
 
 def collection(params: Callable[[str], dict[str, Any]]) -> IsolationCase:
-    """A call that names a collection or what belongs to it."""
+    """Return the case of a call that names a collection or its content."""
     return IsolationCase(params, make_collection, read_collection)
 
 
 def on_collection(action: str) -> IsolationCase:
-    """An action of manage_collections."""
+    """Return the case of an action of manage_collections."""
     return collection(lambda id_: {"action": action, "collection_name": id_})
 
 
 def on_project(action: str) -> IsolationCase:
-    """An action of manage_projects that names a project and a collection."""
+    """Return the case of an action of manage_projects that names a project and a collection."""
     return collection(lambda id_: {"action": action, "project_name": f"{id_}-project", "collections": id_})
 
 

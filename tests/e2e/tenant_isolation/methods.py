@@ -1,4 +1,4 @@
-"""What a tenant can have, method by method: how another asks for it, how it is made, and what its owner sees of it."""
+"""Isolation cases by method."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 CASES: dict[str, list[IsolationCase]] = documents.CASES | conversations.CASES | knowledge.CASES | devices.CASES
 WITHOUT_DATA = {"tool-server/tools/list", "tool-server/tools/call"}
-"""Methods that keep nothing of any tenant."""
-EVERYONES = {
+"""Methods without stored data."""
+SHARED = {
     f"recall-kit/{action}_experience{'s' if action == 'query' else ''}"
     for action in ("query", "submit", "get", "update", "delete", "restore")
 }
-"""Methods of what all tenants share."""
+"""Methods on data that all tenants share."""

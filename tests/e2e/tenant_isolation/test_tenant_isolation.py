@@ -1,4 +1,4 @@
-"""Tenant isolation: another tenant's data is answered as if it did not exist, at every method and endpoint."""
+"""Tenant isolation: at every method and endpoint, another tenant's data is answered like missing data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.e2e.tenant_isolation.case import OWNER
 from tests.e2e.tenant_isolation.conversations import MEMORY, make_conversation
 from tests.e2e.tenant_isolation.documents import AGENT
 from tests.e2e.tenant_isolation.knowledge import RESEARCH
-from tests.e2e.tenant_isolation.methods import CASES, EVERYONES, WITHOUT_DATA
+from tests.e2e.tenant_isolation.methods import CASES, SHARED, WITHOUT_DATA
 from tests.helpers.api_client import ApiClient, make_key
 
 if TYPE_CHECKING:
@@ -30,47 +30,47 @@ def owner(guarded: KhoServer) -> ApiClient:
 
 @pytest.fixture(scope="module")
 def stranger(guarded: KhoServer) -> ApiClient:
-    """Another tenant's caller, with every role; its name begins as the owner's does."""
+    """Return another tenant's caller with every role. Its name begins with the owner's name."""
     return ApiClient(guarded, make_key(guarded.data, f"{OWNER}b", "admin")["key"])
 
 
 def test_every_method_has_an_isolation_case() -> None:
-    """A new method needs a case here, or a place among those that keep nothing."""
-    assert set(CASES) | WITHOUT_DATA | EVERYONES == set(catalogue().methods)
+    """A new method needs a case here, or an entry among the methods without stored data."""
+    assert set(CASES) | WITHOUT_DATA | SHARED == set(catalogue().methods)
 
 
-def doors_of(method: str) -> list[str]:
+def endpoints_of(method: str) -> list[str]:
     return ["direct", "jsonrpc", "action"] if method.startswith(AGENT) else ["direct", "jsonrpc"]
 
 
 @pytest.mark.parametrize(
-    ("method", "number", "door"),
+    ("method", "number", "endpoint"),
     [
-        (method, number, door)
+        (method, number, endpoint)
         for method in sorted(CASES)
         for number in range(len(CASES[method]))
-        for door in doors_of(method)
+        for endpoint in endpoints_of(method)
     ],
 )
 def test_other_tenants_data_is_not_found(
-    owner: ApiClient, stranger: ApiClient, method: str, number: int, door: str
+    owner: ApiClient, stranger: ApiClient, method: str, number: int, endpoint: str
 ) -> None:
-    case, theirs, nothing = CASES[method][number], uuid4().hex, uuid4().hex
-    ask: Callable[..., tuple[int, Any]] = getattr(stranger, door)
-    theirs = case.make(owner, theirs) or theirs
-    before = case.seen(owner, theirs)
+    case, foreign_id, missing_id = CASES[method][number], uuid4().hex, uuid4().hex
+    ask: Callable[..., tuple[int, Any]] = getattr(stranger, endpoint)
+    foreign_id = case.make(owner, foreign_id) or foreign_id
+    before = case.seen(owner, foreign_id)
     assert "secret" in json.dumps(before)
-    case.prepare(stranger, nothing)
-    for_nothing = comparable(ask(method, **case.params(nothing)), nothing)
-    case.prepare(stranger, theirs)
-    for_theirs = comparable(ask(method, **case.params(theirs)), theirs)
-    assert for_theirs == for_nothing
-    assert "secret" not in for_theirs
-    assert case.seen(owner, theirs) == before
+    case.prepare(stranger, missing_id)
+    missing_answer = comparable(ask(method, **case.params(missing_id)), missing_id)
+    case.prepare(stranger, foreign_id)
+    foreign_answer = comparable(ask(method, **case.params(foreign_id)), foreign_id)
+    assert foreign_answer == missing_answer
+    assert "secret" not in foreign_answer
+    assert case.seen(owner, foreign_id) == before
 
 
 def comparable(answer: tuple[int, Any], id_: str) -> str:
-    """Status and body, without the id that was asked for and the time of asking."""
+    """Return status and body, without the requested id and the time."""
     text = json.dumps(answer).replace(id_, "<id>")
     return re.sub(r"\d{4}-\d\d-\d\dT[0-9:.]+Z", "<time>", text)
 
@@ -104,7 +104,7 @@ def test_equal_ids_belong_to_each_tenant_separately(owner: ApiClient, stranger: 
 
 
 def test_scores_do_not_reveal_other_tenants(owner: ApiClient, stranger: ApiClient) -> None:
-    """How rare a word is is counted among the caller's own passages."""
+    """The rarity of a word is computed from the caller's own passages."""
     for client in (stranger, owner):
         client.result(f"{RESEARCH}/manage_collections", action="create", collection_name="scores")
     for number, text in enumerate(("A turnip is a root.", "A marrow is a fruit.", "A leek is a stem.")):

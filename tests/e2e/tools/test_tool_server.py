@@ -1,4 +1,4 @@
-"""tool-server through its doors: what a chatbot gets of a search, whatever DuckDuckGo does."""
+"""tool-server through its endpoints: a chatbot's search results for each behaviour of DuckDuckGo."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ SEARCH: Final = "duckduckgo_search"
 
 @pytest.fixture(scope="module")
 def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DuckDuckGoProxy]:
-    """DuckDuckGo on loopback."""
+    """Yield DuckDuckGo on loopback."""
     with duckduckgo(tmp_path_factory.mktemp("duckduckgo")) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def server(proxy: DuckDuckGoProxy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KhoServer]:
-    """A server that searches through the proxy."""
+    """Yield a server that searches through the proxy."""
     settings = {"KHO_SEARCH_PROXY": proxy.address, "KHO_SEARCH_CA": str(proxy.authority)}
     with KhoServer(tmp_path_factory.mktemp("kho") / "data", environment=settings, production_limits=True) as running:
         yield running

@@ -1,4 +1,4 @@
-"""API keys on the real store: shown once, held as a hash, ended by expiry and revocation."""
+"""API keys on the real store: shown once, stored as a hash, ended by expiry and revocation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DAY = 86_400.0
 
 @dataclass(slots=True)
 class HandClock:
-    """A clock that stands until it is moved."""
+    """A clock that stands still until a test moves it."""
 
     now: float = 1_800_000_000.0
 

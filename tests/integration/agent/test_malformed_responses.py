@@ -1,4 +1,4 @@
-"""What research-agent makes of servers and pages that answer as no one should."""
+"""research-agent's handling of malformed responses from servers and web pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A batch's calls are under way at once."""
+"""The calls of a JSON-RPC batch run concurrently."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def test_batch_calls_run_concurrently(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each answers only when all are there; one after the other, or fewer at once, none ever would."""
+    """Check concurrency with calls that answer only when all have started: with fewer in parallel, none answers."""
     all_there = threading.Barrier(jsonrpc.MAX_BATCH, timeout=CEILING_SECONDS)
 
     def together(_function: str, payload: bytes) -> bytes:

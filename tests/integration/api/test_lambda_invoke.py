@@ -1,4 +1,4 @@
-"""The seam as it is deployed: doors call functions by Lambda's API, here spoken by a server on loopback."""
+"""The deployed invocation path: endpoints call functions through Lambda's API, here a server on loopback."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class FakeLambda(BaseHTTPRequestHandler):
-    """Answers invocations by the name of the function."""
+    """A server that answers invocations by function name."""
 
     seen: list[tuple[str, Any]]
     traces: list[str | None]
@@ -54,12 +54,12 @@ class FakeLambda(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, Any]]]:
-    """The invocations that reach Lambda, while doors call by it."""
+    """Yield the invocations that reach Lambda while endpoints use its API."""
     FakeLambda.seen, FakeLambda.traces, FakeLambda.released = [], [], threading.Event()
     server = ThreadingHTTPServer(("127.0.0.1", 0), FakeLambda)
     threading.Thread(target=server.serve_forever).start()
@@ -123,5 +123,5 @@ def test_lambda_failures_are_mapped_and_not_retried(
     with pytest.raises(kind) as caught:
         call(function)
     assert "secret" not in str(caught.value.record())
-    until(lambda: seen)  # the server may take note of a call only after its caller has given up
+    until(lambda: seen)  # the server may record a call after its caller has given up
     assert len(seen) == 1

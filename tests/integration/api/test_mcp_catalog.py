@@ -1,4 +1,4 @@
-"""What MCP clients are offered, from the gateway's event to the methods behind the seam, in each revision."""
+"""The MCP catalog in each revision, from the gateway's event to the methods."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def transport(store: str) -> Iterator[McpTransport]:
-    """The door's own, with the methods behind it called as they are on one machine."""
+    """Yield the endpoint's transport, with its methods in this process."""
     with in_process_mcp_server() as made:
         yield made
 
 
 @pytest.fixture
 def ask(transport: McpTransport, tenant: str) -> Callable[..., Any]:
-    """Ask as a caller of a tenant of its own; with `roles`, as one who holds only those."""
+    """Return a caller of a new tenant. `roles` limits its roles."""
 
     def ask(method: str, revision: str = MODERN, roles: tuple[Role, ...] = ("admin",), **params: Any) -> Any:
         visit = McpRequestContext(Caller("tester", frozenset(roles), tenant), "integration-test")
@@ -217,7 +217,7 @@ def test_large_result_is_sent_only_as_text(ask: Callable[..., Any], transport: M
 
 
 def test_new_servers_need_no_endpoint_change(transport: McpTransport, ask: Callable[..., Any]) -> None:
-    """What a method offers is all that the door knows of it: its name, its schema, its text."""
+    """The endpoint needs only a method's name, schema and text."""
     described = {"name": "remember", "title": "Remember", "description": "…", "inputSchema": {"type": "object"}}
     tool = McpToolEntry(described, "memory-server/memory/get_or_create", "writer")
     prompt = McpPrompt("hello", "Hello", "Greets.", "Say hello.")

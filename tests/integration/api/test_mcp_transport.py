@@ -1,4 +1,4 @@
-"""What the MCP door lets in, and how it holds: hosts and origins, messages that are none, many at once."""
+"""Requests that the MCP endpoint accepts and rejects: hosts, origins, invalid messages, many concurrent calls."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ INTERNALS = ("Traceback", "pydantic", "botocore", "Error:", ".py", "site-package
 
 @pytest.fixture(scope="module")
 def transport(store: str) -> Iterator[McpTransport]:
-    """The door's own, with the methods behind it called as they are on one machine."""
+    """Yield the endpoint's transport, with its methods in this process."""
     with in_process_mcp_server() as made:
         yield made
 
@@ -92,7 +92,7 @@ def test_crash_details_are_not_exposed(transport: McpTransport, revision: str) -
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_invalid_messages(transport: McpTransport, body: str, code: int, revision: str) -> None:
     answer = mcp.handle_message(event(body, mcp_protocol_version=revision, mcp_method="tools/call"), transport)
-    # Without the envelope of the newest revision, that is what is wrong first.
+    # In the newest revision, the missing envelope is the first error.
     expected = {code, -32602, -32020} if revision == MODERN and code in (-32601, -32602) else {code}
     assert response_message(answer)["error"]["code"] in expected
     assert not any(internal in answer["body"] for internal in INTERNALS)
@@ -135,7 +135,7 @@ def test_foreign_origins_are_rejected(transport: McpTransport, headers: dict[str
 
 @pytest.fixture
 def _without_logs() -> Iterator[None]:
-    """Let nothing be logged: the test's own runner keeps every line."""
+    """Disable logging: the test runner keeps every line."""
     logging.disable()
     yield
     logging.disable(logging.NOTSET)
@@ -143,7 +143,7 @@ def _without_logs() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_without_logs")
 def test_many_events_then_fifty_at_once(transport: McpTransport) -> None:
-    """All are answered, and none leaves memory behind."""
+    """All are answered, and none leaks memory."""
     alone = McpTransport(server_for_catalog(mcp_catalog()))
     asked = [initialize_event("2025-11-25"), *(request_event("tools/list", revision) for revision in REVISIONS)]
 

@@ -1,4 +1,4 @@
-"""What the real DynamoDB does and the engine here does not: conflicts of transactions, and batches half done."""
+"""Behaviour of DynamoDB that the local engine lacks: transaction conflicts and partly processed batches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Conflicting:
-    """Answers the first requests as DynamoDB does while another transaction holds the item."""
+    """A store that answers the first requests as DynamoDB does while another transaction holds the item."""
 
     def __init__(self, times: int, said: dict[str, Any]) -> None:
         self.left = times
@@ -43,7 +43,7 @@ CANCELLED = {
 
 @pytest.fixture(autouse=True)
 def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retry without pauses; their length is not tested here."""
+    """Retry without a pause. Back-off is not the subject here."""
     monkeypatch.setattr("shared.dynamodb.time", SimpleNamespace(sleep=lambda _: None, monotonic=time.monotonic))
 
 
@@ -81,7 +81,7 @@ def test_endless_conflict_is_a_retryable_error(
 
 @pytest.mark.parametrize("ending", ["clear", "delete"])
 def test_overtaken_clear_also_removes_later_messages(conversations: Conversations, ending: str) -> None:
-    """Between reading the generation and ending it, somebody else cleared: theirs is ended, and nothing orphaned."""
+    """If another caller clears between the read of the generation and its end, both generations end without orphans."""
     conversations.append("overtaken", "user", "x")
     other = Conversations(conversations.table, conversations.tenant_id)
     overtaken: list[str] = []
@@ -108,7 +108,7 @@ def test_unprocessed_batch_items_are_retried(tenant: str) -> None:
     sent: list[int] = []
 
     def only_two(params: Any) -> None:
-        """Send the store two of what was asked, as though the rest were unprocessed."""
+        """Send the store only two of the items, as if the rest were unprocessed."""
         requests = params["RequestItems"][table.name]
         sent.append(len(requests))
         held.extend(requests[2:])
@@ -122,7 +122,7 @@ def test_unprocessed_batch_items_are_retried(tenant: str) -> None:
     held: list[Any] = []
     with intercept_requests(answer_operation("BatchWriteItem", only_two), leave):
         table.delete_all([(tenant, name) for name in names])
-    assert len(sent) > 11  # more often than a batch that makes no progress is tried
+    assert len(sent) > 11  # more than the attempts for a batch that makes no progress
     assert [item for page in table.query(tenant, Keys.after(" ")) for item in page] == []
 
 

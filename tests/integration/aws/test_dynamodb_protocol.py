@@ -1,4 +1,4 @@
-"""DynamoDB as functions reach it: signed as botocore signs, read as boto3 reads, tried again as it tries."""
+"""The DynamoDB client of functions: signatures equal botocore's, values equal boto3's, errors are retried."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ VALUES = st.recursive(
 
 @pytest.fixture
 def in_lambda(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """This process as a function's."""
+    """Configure this process like a function's."""
     monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "kho-test")
     monkeypatch.setenv("AWS_REGION", "us-east-1")
     dynamodb.override_client(None)
@@ -77,7 +77,7 @@ def test_signature_equals_botocore(body: bytes, path: str, target: str, token: s
     credentials = Credentials(key, secret, token or None)
     theirs = AWSRequest("POST", service.url + path, {"X-Amz-Target": target}, body)
     with pytest.MonkeyPatch.context() as patch:
-        at = datetime.strptime(ours["x-amz-date"], "%Y%m%dT%H%M%SZ")  # noqa: DTZ007 - as botocore has it
+        at = datetime.strptime(ours["x-amz-date"], "%Y%m%dT%H%M%SZ")  # noqa: DTZ007 - as in botocore
         patch.setattr("botocore.auth.get_current_datetime", lambda: at)
         SigV4Auth(credentials, "dynamodb", "ap-southeast-1").add_auth(theirs)
     assert service.url == "https://dynamodb.ap-southeast-1.amazonaws.com"
@@ -110,7 +110,7 @@ def test_all_store_operations(whose: str, in_lambda: None, tenant: str, store: s
 
 
 class Scripted:
-    """A store that answers as it is told, one answer a request, and keeps what it was asked."""
+    """A store with one scripted answer per request and a record of its requests."""
 
     def __init__(self, answers: list[Answer | None], spoil: Callable[[bytes], bytes] = bytes) -> None:
         self.asked: list[Any] = []
@@ -133,7 +133,7 @@ class Scripted:
                 self.wfile.write(spoil(raw) if len(scripted.asked) == 1 else raw)
 
             def log_message(self, *_: Any) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -223,7 +223,7 @@ def test_container_credentials_are_refreshed_before_expiry(
             self.wfile.write(json.dumps(ending if len(asked) == 1 else lasting).encode())
 
         def log_message(self, *_: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,)).start()
@@ -258,7 +258,7 @@ def test_local_server_signs_with_the_configured_profile(
 
 
 def test_real_credentials_are_never_sent_to_the_local_store(tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a container says whom it is, that is for its own account."""
+    """Container credentials belong to the container's own account."""
     monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1:9/credentials")
     dynamodb.override_client(None)
     assert Table(config().memory_table).get(tenant, "none") is None

@@ -1,4 +1,4 @@
-"""What others know Kho by: in the environment of one machine, in Secrets Manager where functions are deployed."""
+"""Kho's own credentials: from the environment on one machine, from Secrets Manager in deployed functions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def address() -> Iterator[str]:
 
 @pytest.fixture(params=["operator", "function"])
 def manager(request: pytest.FixtureRequest, address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Secrets Manager, asked by an operator's command or by a function."""
+    """Yield Secrets Manager as an operator's command or a function reaches it."""
     given = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "eu-central-1"}
     for name, value in (given | {"AWS_DEFAULT_REGION": "eu-central-1", "AWS_ENDPOINT_URL": address}).items():
         monkeypatch.setenv(name, value)
@@ -41,7 +41,7 @@ def manager(request: pytest.FixtureRequest, address: str, monkeypatch: pytest.Mo
 
 @pytest.fixture
 def arn(manager: Any, tenant: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A secret that KHO_TEST_KEY_SECRET names."""
+    """Return the ARN of a secret that KHO_TEST_KEY_SECRET names."""
     made: str = manager.create_secret(Name=tenant, SecretString="sk-1\n")["ARN"]
     monkeypatch.setenv("KHO_TEST_KEY_SECRET", made)
     return made

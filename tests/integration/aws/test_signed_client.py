@@ -171,7 +171,7 @@ def test_response_memory_is_released() -> None:
         gc.collect()
         gc.disable()
         try:
-            before = responses()  # of other tests, if something still holds them
+            before = responses()  # other tests' responses that are still referenced
             for _ in range(10):
                 client.post("/", b"{}", {})
             assert [each for each in responses() if not any(each is other for other in before)] == []

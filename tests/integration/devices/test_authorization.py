@@ -1,4 +1,4 @@
-"""A device touches its own two topics and nothing else: by the template's policy, by the authorizer, by the broker."""
+"""A device may use only its own two topics: by the template's policy, by the authorizer, by the broker."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BROKER = FleetAccessRules("backend's token", admit_all)
 
 
 def by_certificate(client_id: str, thing: str | None) -> dict[str, str]:
-    """The variables of a connection with a certificate, which may be attached to the thing of its client id or not."""
+    """Return the policy variables of a connection with a certificate, which `thing` may be attached to."""
     if thing != client_id:
         return {"iot:ClientId": client_id}
     return {
@@ -55,7 +55,7 @@ def by_broker(client_id: str, action: str, name: str) -> bool:
 
 
 def authorized(device_id: str) -> dict[str, Any]:
-    """What the authorizer allows a device of this id."""
+    """Return the authorizer's policy for a device of this id."""
     policy: dict[str, Any] = authorizer._policy(ARN, device_id)
     return policy
 
@@ -143,7 +143,7 @@ def test_policy_authorizer_and_broker_agree_on_every_id(client_id: str, action: 
 
 @pytest.mark.parametrize(("action", "name"), sorted(OWN))
 def test_certificate_without_thing_is_denied(action: str, name: str) -> None:
-    """Its variables then stand for nothing, as when it connects under another's client id."""
+    """Its thing variables are then undefined, as when it connects under another client id."""
     assert not by_policy(DEVICE_POLICY, "lamp", None, action, name)
     assert not by_policy(DEVICE_POLICY, "lamp", "lamp2", action, name)
 
@@ -153,7 +153,7 @@ def test_certificate_without_thing_is_denied(action: str, name: str) -> None:
 )
 def test_wildcard_ids_are_rejected(odd: str) -> None:
     assert not may_be_registered(odd)
-    if odd not in ("*", "?"):  # no wildcards of MQTT's: to the broker they are characters like others
+    if odd not in ("*", "?"):  # no wildcards in MQTT: ordinary characters to the broker
         assert not by_broker(odd, "Connect", odd)
 
 
@@ -182,7 +182,7 @@ def test_provisioned_certificate_has_policy_and_verified_thing_name() -> None:
 
 
 def connecting(client_id: str, user_name: str, password: str) -> dict[str, Any]:
-    """IoT Core's question."""
+    """Return IoT Core's request to the authorizer."""
     return {
         "protocols": ["tls", "mqtt"],
         "signatureVerified": False,
@@ -200,13 +200,13 @@ def connecting(client_id: str, user_name: str, password: str) -> dict[str, Any]:
 
 @pytest.fixture
 def registered(tenant: str) -> tuple[str, str]:
-    """A device's id and password."""
+    """Register a device and return its id and password."""
     device, password = registry().register(tenant, f"board-{uuid4().hex}")
     return device.id, password
 
 
 def asked(event: dict[str, Any]) -> dict[str, Any]:
-    """What IoT Core is answered."""
+    """Return the authorizer's answer."""
     return authorizer.handler(event, LambdaContext("device_access-authorizer"))
 
 

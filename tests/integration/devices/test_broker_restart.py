@@ -1,4 +1,4 @@
-"""A broker that is killed during calls to devices: each call ends in time, and those after it arrive."""
+"""Calls during the death of a broker end in time, and later calls arrive."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def killable(monkeypatch: pytest.MonkeyPatch) -> Iterator[Killable]:
 
 
 class Killable:
-    """A broker in a process of its own."""
+    """A broker in its own process."""
 
     def __init__(self, mqtt_port: int, plane_port: int) -> None:
         self.mqtt_port = mqtt_port
@@ -88,10 +88,10 @@ def test_broker_killed_and_restarted_during_a_call(killable: Killable) -> None:
         until(lambda: fleet.devices[0].counters.received == 8)
         killable.kill()
         until(lambda: fleet.connected == 0)
-        down = call(ECHO, 1_000, text="while it is down")  # as long as this it waits for a broker
+        down = call(ECHO, 1_000, text="while it is down")  # it waits so long for a broker
         assert isinstance(down, Unavailable), down
         assert "nothing was sent" in down.message
-        fleet.do(fleet.devices[0].finish)  # it answers while there is no broker
+        fleet.do(fleet.devices[0].finish)  # it answers while the broker is down
         killable.start()
         exchange.clock = lambda: clock() + CEILING_SECONDS
         lost = under_way.result()

@@ -1,4 +1,4 @@
-"""What breaks on the way to devices: stated errors in time, recovery by itself, others unharmed."""
+"""Faults on the way to devices: documented errors in time, automatic recovery, no effect on other devices."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ECHO, SLEEP = "self.test.echo", "self.test.sleep"
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[DeviceBackend]:
-    """Where a connection that says nothing for a second and a half is ended."""
+    """Yield a backend whose broker ends connections that are silent for 1.5 s."""
     with running_device_backend(replace(PATIENT, keepalive_seconds=(1, 1200)), rules=True) as running:
         yield running
 
@@ -64,7 +64,7 @@ def test_device_lost_during_a_call_is_reported_before_the_timeout(home: DeviceBa
 
 @contextmanager
 def connecting(home: DeviceBackend) -> Iterator[Callable[[], None]]:
-    """Yield what brings the next connection of a device to its worker: that, and nothing of how one ended."""
+    """Yield a function that passes the next connection event to its worker, and no event of an ended connection."""
     events: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     stop = home.core.broker.listen(
         "$aws/events/presence/connected/+",
@@ -115,7 +115,7 @@ def test_reconnect_during_a_call_loses_the_call() -> None:
 
 
 def test_backend_connection_lost_during_a_call(home: DeviceBackend) -> None:
-    """The device does not notice, and its answer is heard on the next connection."""
+    """The device does not notice, and its answer arrives on the next connection."""
     with home.device() as one, ThreadPoolExecutor() as caller:
         begun(one)
         one.call(ECHO, text="x")
@@ -175,7 +175,7 @@ def test_many_devices_share_few_connections(home: DeviceBackend, monkeypatch: py
 
 
 def test_garbage_flood_does_not_affect_others() -> None:
-    # By this clock no second passes: beyond the first hundred messages of a device the broker takes none.
+    # This clock stands still: the broker takes only the first hundred messages of a device.
     clock = Clock()
     with (
         running_device_backend(rules=True, clock=clock) as home,
@@ -188,7 +188,7 @@ def test_garbage_flood_does_not_affect_others() -> None:
         assert [well.text(ECHO, text=str(number)) for number in range(50)] == [str(number) for number in range(50)]
         assert sick.call_error(ECHO, timeout_ms=1_000, text="x").code == "DEVICE_TIMEOUT"
 
-        # That call listens to the device: replies that nobody has asked for are counted, once the broker brings them.
+        # That call listens to the device: unexpected replies are counted when the broker delivers them.
         dropped = home.talks.rpc.dropped.counts
         before = dropped["unasked"]
 
@@ -226,7 +226,7 @@ def _connected(one: DeviceUnderTest) -> bool:
 
 
 class Function:
-    """A function in a process of its own."""
+    """A function in its own process."""
 
     def __init__(self, keepalive: int = 240) -> None:
         self.process = subprocess.Popen(
@@ -245,7 +245,7 @@ class Function:
         self.process.stdin.flush()
 
     def answer(self) -> Any:
-        """The next answer; what else is printed is the log."""
+        """Return the next answer. All other output is the log."""
         assert self.process.stdout
         for line in self.process.stdout:
             found = json.loads(line) if line.startswith(('{"result', '{"error')) else None
@@ -254,7 +254,7 @@ class Function:
         raise AssertionError("the function ended")
 
     def call(self, device_id: str, name: str, **arguments: Any) -> Any:
-        """The answer to a call."""
+        """Call and return the answer."""
         self.send(device_id, name, **arguments)
         return self.answer()
 
@@ -288,7 +288,7 @@ def test_function_frozen_longer_than_the_keepalive(home: DeviceBackend) -> None:
         assert text(frozen.call(one.id, ECHO, text="before")) == "before"
         used_at = time.time()
         frozen.process.send_signal(signal.SIGSTOP)
-        until(lambda: backends() <= before)  # the broker waits 1.5 times as long
+        until(lambda: backends() <= before)  # the broker waits 1.5 times the keep-alive
         until(lambda: time.time() - used_at > 2 * keepalive)
         frozen.process.send_signal(signal.SIGCONT)
         assert text(frozen.call(one.id, ECHO, text="after")) == "after"
@@ -303,7 +303,7 @@ def test_two_functions_call_one_device_concurrently(home: DeviceBackend) -> None
         for each, name in ((first, "first"), (second, "second")):
             assert sorted(text(each.answer()) for _ in range(20)) == sorted(f"{name} {number}" for number in range(20))
         assert len(one.runs) == 40
-        assert len(one.sent("initialize")) <= 2  # presence, and whoever called before it was told
+        assert len(one.sent("initialize")) <= 2  # presence, and the caller that was earlier than presence
 
 
 def test_concurrent_cold_starts_handshake_once() -> None:

@@ -1,4 +1,4 @@
-"""A device that says hello as soon as it is connected: one session, whichever of the two is heard of first."""
+"""A device that says hello as soon as it connects: one session, in either order of the two events."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[DeviceBackend]:
-    """Nothing is brought to the workers but by the tests, in their order."""
+    """Yield a backend whose workers receive only the events that tests pass, in their order."""
     with pytest.MonkeyPatch.context() as settings:
         settings.setenv("KHO_AUDIO_SERVER", "audio.example")
         with running_device_backend() as running:
@@ -31,7 +31,7 @@ def home() -> Iterator[DeviceBackend]:
 
 @pytest.fixture
 def connected(home: DeviceBackend) -> Iterator[queue.SimpleQueue[dict[str, Any]]]:
-    """The lifecycle events of those that connect."""
+    """Yield the connect events."""
     events: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     stop = home.core.broker.listen(
         "$aws/events/presence/connected/+",
@@ -42,14 +42,14 @@ def connected(home: DeviceBackend) -> Iterator[queue.SimpleQueue[dict[str, Any]]
 
 
 def hear(one: DeviceUnderTest) -> None:
-    """Bring what the device has said first to its function."""
+    """Pass the device's first message to its function."""
     until(lambda: one.up)
     said = base64.b64encode(one.up[0]).decode("ascii")
     device_inbox.handler({"payload": said, "device_id": one.id, "timestamp": int(time.time() * 1000)}, None)
 
 
 def told(one: DeviceUnderTest) -> str:
-    """The session that the device's latest hello was answered with."""
+    """Return the session in the answer to the device's latest hello."""
     answers = [each["session_id"] for each in one.down if each["type"] == "hello"]
     return str(answers[-1])
 
@@ -74,7 +74,7 @@ def test_hello_event_during_connect_processing(
 ) -> None:
     with home.device(Quirk.HELLO) as one, ThreadPoolExecutor(1) as other:
         handled = other.submit(device_presence.handler, connected.get(timeout=CEILING_SECONDS), None)
-        until(lambda: one.sent("initialize"))  # which a device that waits for its hello's answer does not answer
+        until(lambda: one.sent("initialize"))  # a device does not answer it while it waits for its hello's answer
         hear(one)
         handled.result(CEILING_SECONDS)
         assert (len(one.sent("initialize")), session_of(one)) == (1, told(one))
@@ -97,7 +97,7 @@ def test_later_hello_starts_a_new_session(home: DeviceBackend, connected: queue.
 def test_reconnected_device_is_initialized_again(
     home: DeviceBackend, connected: queue.SimpleQueue[dict[str, Any]]
 ) -> None:
-    # Its second hello is not answered, so that it says nothing for a while.
+    # The device's second hello stays unanswered, so that it is silent for a while.
     with home.device(Quirk.HELLO, hello_seconds=0.2) as one:
         connected.get(timeout=CEILING_SECONDS)
         hear(one)

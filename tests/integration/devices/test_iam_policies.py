@@ -1,4 +1,4 @@
-"""Least privilege for what talks to devices: policies allow the DynamoDB actions that the code makes, and no other."""
+"""Least privilege for device functions: policies allow exactly the DynamoDB actions that the code uses."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def ask(handler: Callable[..., Any], **params: Any) -> Any:
 
 
 def leave_a_part_of_an_older_catalogue(one: DeviceUnderTest) -> None:
-    """One that was longer than the next: what is left of it is deleted."""
+    """Leave a part of an older, longer catalogue, which the next write deletes."""
     partition = keys.device("local", one.id)
     sk = f"{keys.catalogue(one.simulated.firmware.board, one.simulated.firmware.version)}07"
     one.sessions._table.write(Write("Put", {"pk": partition, "sk": sk, "reading": "old", "tools": b"", "parts": 9}))

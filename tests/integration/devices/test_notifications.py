@@ -1,4 +1,4 @@
-"""What devices tell unasked: the newest thousand, for a week, each once."""
+"""Notifications of devices: the newest thousand, for a week, each once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DAY_MS = 24 * 3600 * 1000
 
 @pytest.fixture
 def kept(tenant: str, monkeypatch: pytest.MonkeyPatch) -> Notifications:
-    """A device's notifications, of which ten are kept."""
+    """Return a device's notifications, limited to ten."""
     monkeypatch.setattr(notifications, "MAX_NOTIFICATIONS", 10)
     return Notifications(Table(config().devices_table), tenant, "lamp")
 
@@ -28,7 +28,7 @@ def tell(kept: Notifications, number: int, at_ms: int) -> None:
 
 
 def told(kept: Notifications, limit: int = 1000) -> list[int]:
-    """The numbers that pages of this size list."""
+    """Return the numbers listed by pages of this size."""
     numbers: list[int] = []
     cursor = None
     while True:

@@ -1,6 +1,6 @@
-"""A broker without a data plane, as any other than IoT Core: the whole talk, by publishing.
+"""The whole conversation by publishing, over a broker without IoT Core's data plane.
 
-It is our own, which tells of presence all the same; `make mosquitto` has Debian's mosquitto, which does not.
+The embedded broker reports presence here. `make mosquitto` tests Debian's mosquitto, which does not.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def test_absent_device_is_reported_immediately(home: DeviceBackend) -> None:
         until(lambda: one.simulated.counters.hellos_accepted == 1)
         assert one.text(ECHO, text="x") == "x"
         one.drop()
-        home.talks.rpc.transport.close()  # type: ignore[attr-defined]  # so that it was not heard just now
+        home.talks.rpc.transport.close()  # type: ignore[attr-defined]  # so that the device was not heard recently
         error = one.call_error(ECHO, text="x")
         assert isinstance(error, Unavailable)
         assert error.code == "DEVICE_OFFLINE"

@@ -1,4 +1,4 @@
-"""Each quirk of real devices, and what callers see of it: nothing, or the truth."""
+"""Each quirk of real devices, and its effect on callers: none, or an accurate error."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_firmware_errors_without_code_or_valid_json(home: DeviceBackend, message
         error = one.call_error("self.test.fail", message=message)
         assert isinstance(error, ToolFailed)
         assert (error.code, error.details["code"]) == ("DEVICE_ERROR", -32603)
-        # Where the device makes JSON of what was none, its reader reads JSON.
+        # A device that turns invalid JSON into JSON has a reader of JSON.
         assert error.message == (message if message != "back\\slash" else error.message)
         assert one.text(ECHO, text="and on") == "and on"
 
@@ -96,7 +96,7 @@ def test_duplicate_reply_is_ignored(home: DeviceBackend) -> None:
 
 
 def timed_out(one: DeviceUnderTest, name: str, when: Callable[[], object], **arguments: Any) -> KhoError:
-    """Return the error of a call whose time is over as soon as `when` holds."""
+    """Return the error of a call that times out as soon as `when` holds."""
     exchange = one.home.talks.rpc
     real = exchange.clock
     with ThreadPoolExecutor(1) as caller:
@@ -113,7 +113,7 @@ def test_late_reply_is_not_given_to_the_next_caller(home: DeviceBackend) -> None
     dropped = home.talks.rpc.dropped.counts
     with home.device(reorder_seconds=3600) as one:
         one.call(ECHO, text="ready")
-        one.simulated.quirks.add(Quirk.OUT_OF_ORDER)  # it holds its reply back
+        one.simulated.quirks.add(Quirk.OUT_OF_ORDER)  # the device delays its reply
         before = dropped["late"]
         assert isinstance(timed_out(one, ECHO, lambda: len(one.runs) == 2, text="late"), OutOfTime)
         one.simulated.quirks.discard(Quirk.OUT_OF_ORDER)
@@ -206,7 +206,7 @@ def test_failed_tool_list_keeps_the_session(home: DeviceBackend) -> None:
         tools, firmware.tools = firmware.tools, [DeviceTool("self.big", "x" * 9_000, lambda _state, _given: True)]
         error = one.call_error(ECHO, text="x")
         assert (error.code, one.sent("tools/call")) == ("DEVICE_ERROR", [])
-        assert one.sessions.read().session  # the handshake stands
+        assert one.sessions.read().session  # the session remains
         firmware.tools = tools
         assert one.text(ECHO, text="now") == "now"
 

@@ -1,4 +1,4 @@
-"""Devices are registered, found, let in by their password, and revoked."""
+"""Registration, lookup, authentication and revocation of devices."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def devices() -> DeviceRegistry:
 
 @pytest.fixture
 def device_id() -> str:
-    """An id that no other test has used."""
+    """Return a new device id."""
     return f"board-{uuid4().hex}"
 
 
@@ -92,8 +92,8 @@ def test_revoked_device_is_rejected_until_registered_again(
     assert devices.find(tenant, device_id) is None
     assert devices.page(tenant, 10) == ([], None)
     assert devices.page(tenant, 10, with_revoked=True) == ([first], None)
-    device, anew = devices.register(tenant, device_id)
-    assert devices.verify(device_id, device_id, anew.encode()) == device
+    device, second = devices.register(tenant, device_id)
+    assert devices.verify(device_id, device_id, second.encode()) == device
     with pytest.raises(NotSignedIn):
         devices.verify(device_id, device_id, password.encode())
 
@@ -148,8 +148,8 @@ def test_open_mode_registers_on_first_connect(devices: DeviceRegistry, device_id
     assert len({device.created_at for device in found if device}) == 1
     assert [device.tenant_id for device in found if device] == ["local"] * 8
     assert devices.find("local", odd) == found[0]
-    for nobody in ("kho-backend-1", "a/b", "$x", "+", ""):
-        assert devices.find_or_register(nobody) is None
+    for invalid in ("kho-backend-1", "a/b", "$x", "+", ""):
+        assert devices.find_or_register(invalid) is None
 
 
 def test_auto_registered_device_can_be_registered(devices: DeviceRegistry, tenant: str, device_id: str) -> None:

@@ -1,4 +1,4 @@
-"""A device that is revoked in a deployed stack is gone at once, its certificates too."""
+"""A device revoked in a deployed stack is disconnected immediately, and its certificates are revoked."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_revocation_disconnects_and_deactivates_certificates(monkeypatch: pytest
             if kept:
                 described = iot.describe_certificate(certificateId=made["certificateId"])
                 assert described["certificateDescription"]["status"] == "INACTIVE"
-            disconnect(DEPLOYED, device_id)  # again, and nothing is there any more
+            disconnect(DEPLOYED, device_id)  # again, with nothing left to disconnect
         assert lamp.receive() is None
 
 

@@ -1,4 +1,4 @@
-"""What is said between backend and device, field for field as the seed has it."""
+"""The messages between backend and device, field by field as in the device protocol."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def home() -> Iterator[DeviceBackend]:
 
 
 def ready(one: DeviceUnderTest) -> None:
-    """Wait until a session has begun and the list of tools is kept."""
+    """Wait until a session has begun and the tool list is stored."""
     until(lambda: one.sessions.read().session)
 
 
 def replies(one: DeviceUnderTest) -> dict[int, Any]:
-    """What the device has replied, by id."""
+    """Return the device's replies by id."""
     payloads = [json.loads(raw)["payload"] for raw in one.up if b'"id"' in raw]
     return {each["id"]: each for each in payloads}
 
@@ -174,7 +174,7 @@ def test_hello_is_answered_and_starts_a_session(home: DeviceBackend, monkeypatch
         assert one.text("self.test.echo", text="after hello") == "after hello"
         assert one.down[-1]["session_id"] == hello["session_id"]
 
-        # Said again, it is answered with another session, another key and another nonce.
+        # A repeated hello gets another session, another key and another nonce.
         one.fleet.do(one.simulated.hello)
         until(lambda: one.simulated.counters.hellos_accepted == 2)
         again = [each for each in one.down if each["type"] == "hello"][-1]

@@ -1,4 +1,4 @@
-"""Many writers at once, with real threads on the real store: nothing is lost, doubled, cyclic or half done."""
+"""Many concurrent writers with threads on the real store: nothing is lost, doubled, cyclic or half done."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXPECTED = {"CYCLE", "CONFLICT"}
 
 
 def outcome(call: Callable[[], Any]) -> Any:
-    """What a call answers, or the code of what it was refused for."""
+    """Return the result of a call, or its error's code."""
     try:
         return call()
     except KhoError as error:
@@ -32,13 +32,13 @@ def outcome(call: Callable[[], Any]) -> Any:
 
 
 def at_once(writers: int, call: Callable[[int], Any]) -> list[Any]:
-    """What each of the writers gets."""
+    """Run the writers concurrently and return their results."""
     with ThreadPoolExecutor(writers) as pool:
         return list(pool.map(lambda writer: outcome(lambda: call(writer)), range(writers)))
 
 
 def grown(agent: DocumentAgent, size: int, chance: random.Random) -> list[str]:
-    """A random tree."""
+    """Create a random tree and return its documents."""
     names = [f"d{number}" for number in range(size)]
     for number, name in enumerate(names):
         agent.create(name, chance.choice(["root", *names[:number]]))
@@ -60,7 +60,7 @@ def test_random_concurrent_moves_keep_the_tree_valid(
 
 
 def moved_at_random(agent: DocumentAgent, writers: int, moves: int, seed: int) -> Counter[str]:
-    """Return the number of moves by their outcome. Check all that must hold afterwards."""
+    """Return the number of moves by their outcome. Check the invariants afterwards."""
     names = grown(agent, sized(40, full=200), random.Random(seed))
 
     def move(writer: int) -> Counter[str]:
@@ -69,7 +69,7 @@ def moved_at_random(agent: DocumentAgent, writers: int, moves: int, seed: int) -
         for _ in range(moves):
             document, parent = chance.choice(names), chance.choice(["root", *names])
             place: dict[str, Any] = chance.choice([{}, {"ordering": chance.randrange(5)}])
-            answer = outcome(lambda: agent.move(document, parent, **place))  # noqa: B023 - called at once
+            answer = outcome(lambda: agent.move(document, parent, **place))  # noqa: B023 - called immediately
             seen[answer if isinstance(answer, str) else "moved"] += 1
         return seen
 
@@ -93,7 +93,7 @@ def test_concurrent_moves_cannot_form_a_cycle(agent: DocumentAgent, record_prope
             agent.create(f"{top}-1", top)
             agent.create(f"{top}-2", f"{top}-1")
         pairs = [(a, f"{b}-2"), (b, f"{a}-2")]
-        answers = at_once(2, lambda writer: agent.move(*pairs[writer]))  # noqa: B023 - called at once
+        answers = at_once(2, lambda writer: agent.move(*pairs[writer]))  # noqa: B023 - called immediately
         refused = [answer for answer in answers if isinstance(answer, str)]
         assert len(refused) == 1
         assert refused[0] in EXPECTED
@@ -104,7 +104,7 @@ def test_concurrent_moves_cannot_form_a_cycle(agent: DocumentAgent, record_prope
 
 @pytest.mark.stress
 def test_concurrent_create_delete_restore_move(agent: DocumentAgent, record_property: Recorder) -> None:
-    """Nothing lives below a deleted document, whatever is created, moved, deleted and restored at once."""
+    """A deleted document has no live descendants under concurrent creations, moves, deletions and restorations."""
     turns = sized(6, full=12)
     for seed in range(SEEDS):
         changed_at_random(DocumentAgent(f"{agent.tenant}-{seed}"), turns, seed)
@@ -113,7 +113,7 @@ def test_concurrent_create_delete_restore_move(agent: DocumentAgent, record_prop
 
 
 def changed_at_random(agent: DocumentAgent, turns: int, seed: int) -> None:
-    """Change a tree by eight writers at once. Check all that must hold afterwards."""
+    """Change a tree by eight concurrent writers. Check the invariants afterwards."""
     names = grown(agent, 40, random.Random(seed))
     allowed = {"CYCLE", "CONFLICT", "NOT_FOUND", "PARENT_DELETED", "HAS_CHILDREN"}
 
@@ -123,7 +123,7 @@ def changed_at_random(agent: DocumentAgent, turns: int, seed: int) -> None:
         for turn in range(turns):
             document, parent = chance.choice(names), chance.choice(["root", *names])
             calls: list[Callable[[], Any]] = [
-                lambda: agent.create(f"n{writer}-{turn}", parent),  # noqa: B023 - called at once
+                lambda: agent.create(f"n{writer}-{turn}", parent),  # noqa: B023 - called immediately
                 lambda: agent.move(document, parent),  # noqa: B023
                 lambda: agent("delete_document", document_id=document, recursive=chance.random() < 0.6),  # noqa: B023
                 lambda: agent("restore_document", document_id=document, recursive=chance.random() < 0.6),  # noqa: B023
@@ -219,7 +219,7 @@ def test_request_id_reused_with_another_payload_is_rejected(agent: DocumentAgent
 
 
 def test_conflicting_transactions_are_retried(agent: DocumentAgent) -> None:
-    """No local store raises TransactionConflict; DynamoDB does, whenever two touch one item."""
+    """DynamoDB raises TransactionConflict when two transactions touch one item. No local store does."""
     agent.create("p")
     with conflicting_transactions(times=4) as met:
         agent.create("a", "p", request_id="r")

@@ -1,4 +1,4 @@
-"""Deleting and restoring documents, now and at a moment to come, on the real store."""
+"""Deleting and restoring documents, now and at a future time, on the real store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agent-data promises of documents, on the real store."""
+"""The contract of agent-data's documents, on the real store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One request_id, one effect, on the real store."""
+"""One effect per request_id, on the real store."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_rejected_request_id_can_be_reused(agent: DocumentAgent) -> None:
 
 
 def test_idempotency_record_expires_after_a_day(agent: DocumentAgent, clock: Callable[..., None]) -> None:
-    """The store may delete it later: it is not believed any more."""
+    """The store may delete an expired entry later: it is ignored already."""
     agent.create("a")
     patch = {"document_id": "a", "patch": {"metadata": {}}, "request_id": "r"}
     agent("update_document", **patch)

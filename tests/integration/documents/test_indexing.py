@@ -1,4 +1,4 @@
-"""Documents as they are found: what a write has changed is found, or gone, in the very next search."""
+"""Searches see each write immediately: changed text is found and removed text is not."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ ROCKETS = "Rockets burn kerosene and oxygen."
 
 
 def hits(tenant: str, query: str = "watering ferns", **question: Any) -> list[SearchHit]:
-    """What a search finds of a tenant's documents, as they are now."""
+    """Search a tenant's documents at their current revisions."""
     return drop_stale_hits(
         tenant, knowledge_index().search(SearchQuestion(query, tenant, (COLLECTION,), 20, **question))
     )
 
 
 def found(tenant: str, query: str = "watering ferns", **question: Any) -> set[str]:
-    """Which documents a search finds."""
+    """Return the ids of the documents that a search finds."""
     return {hit.passage.document.document_id for hit in hits(tenant, query, **question)}
 
 
 def texts(tenant: str, document_id: str) -> list[str]:
-    """All that is found of one document."""
+    """Return all indexed texts of one document."""
     return [hit.passage.text for hit in hits(tenant) if hit.passage.document.document_id == document_id]
 
 
 @pytest.fixture
 def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The documents whose passages are embedded from now on."""
+    """Yield the documents whose passages are embedded from now on."""
     seen: list[str] = []
     real = knowledge_index().replace
 
@@ -188,7 +188,7 @@ def patch(body: str) -> dict[str, Any]:
 
 
 def refresh_late(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], Any]) -> None:
-    """Index what there was before `meanwhile`, after it, as a worker in another process would."""
+    """Index the state from before `meanwhile` after it has run, as a worker in another process would."""
     with monkeypatch.context() as patched:
         patched.setattr(document_index, "_locks", [threading.Lock() for _ in range(64)])
         real = DocumentQueries.head
@@ -221,9 +221,9 @@ def test_last_of_concurrent_writes_is_found(agent: DocumentAgent) -> None:
 
 
 def test_failed_create_leaves_no_passages(agent: DocumentAgent) -> None:
-    refresh_document(agent.tenant, "nobody")
+    refresh_document(agent.tenant, "missing")
     assert knowledge_index().count(agent.tenant) == 0
-    assert knowledge_index().revision(DocumentRef(agent.tenant, COLLECTION, "nobody")) == 0
+    assert knowledge_index().revision(DocumentRef(agent.tenant, COLLECTION, "missing")) == 0
 
 
 def test_erased_document_is_not_indexed(agent: DocumentAgent) -> None:

@@ -1,4 +1,4 @@
-"""What two writers do to each other at the worst moment: when the first has read and is about to write."""
+"""Interference of two writers at the worst moment: the first has read and is about to write."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def interrupted(call: Callable[[], Any], intruder: Callable[[], Any], *, at: int = 1) -> Any:
-    """What `call` answers or is refused for, where `intruder` comes before its transaction number `at`."""
+    """Return the result or the error code of `call`, with `intruder` run before transaction number `at`."""
 
     def come(number: int) -> None:
         if number == at:
@@ -32,7 +32,7 @@ def interrupted(call: Callable[[], Any], intruder: Callable[[], Any], *, at: int
 
 @pytest.fixture
 def families(agent: DocumentAgent) -> None:
-    """Two families of three generations, each of which has stood below the other: their heights forbid nothing."""
+    """Create two families of three generations. Each has stood below the other, so known heights forbid nothing."""
     for top in "ab":
         agent.create(top)
         agent.create(f"{top}1", top)
@@ -49,7 +49,7 @@ def delete(agent: DocumentAgent, document_id: str, **params: Any) -> Any:
 @pytest.mark.usefixtures("families")
 @pytest.mark.parametrize(("above", "below"), [("b", "a"), ("b1", "a"), ("b2", "a"), ("b2", "a1")])
 def test_interleaved_moves_cannot_form_a_cycle(agent: DocumentAgent, above: str, below: str) -> None:
-    """The ends of the other family's chain, where not even the two moves' parents meet."""
+    """Move each family below the end of the other's chain, so that the two moves share not even a parent."""
     assert interrupted(
         lambda: agent.move("a", above), lambda: agent.move("b", f"{below}2" if below == "a" else below)
     ) == ("CYCLE")
@@ -59,7 +59,7 @@ def test_interleaved_moves_cannot_form_a_cycle(agent: DocumentAgent, above: str,
 @pytest.mark.usefixtures("families")
 @pytest.mark.parametrize("gone", ["b", "b1", "b2"])
 def test_create_under_a_just_deleted_parent(agent: DocumentAgent, gone: str) -> None:
-    """Whichever of those above is deleted, nothing comes to live below it."""
+    """Delete any ancestor: nothing alive remains below it."""
     for call in (lambda: agent.create("new", "b2"), lambda: agent.move("a", "b2")):
         answer = interrupted(call, lambda: delete(agent, gone, recursive=True))
         assert answer == "PARENT_DELETED"
@@ -69,7 +69,7 @@ def test_create_under_a_just_deleted_parent(agent: DocumentAgent, gone: str) -> 
 
 @pytest.mark.usefixtures("families")
 def test_create_under_a_parent_being_deleted(agent: DocumentAgent) -> None:
-    """The top alone is marked so far: nothing comes below it any more, however far below."""
+    """Only the top is marked so far, but nothing can move below it at any depth."""
 
     def delete_the_top() -> None:
         with failing_transactions_from(2), pytest.raises(Unavailable):
@@ -82,7 +82,7 @@ def test_create_under_a_parent_being_deleted(agent: DocumentAgent) -> None:
 
 
 def test_create_under_a_moving_parent(agent: DocumentAgent) -> None:
-    """Those that it is below by then know how high they are."""
+    """The new ancestors then know the height."""
     for name, parent in (("old", "root"), ("moved", "old"), ("end", "moved"), ("new", "root"), ("x", "root")):
         agent.create(name, parent)
     moving_away = partial(agent.move, "moved", "new")
@@ -107,7 +107,7 @@ def test_delete_while_a_child_is_created(agent: DocumentAgent) -> None:
 
 @pytest.mark.usefixtures("families")
 def test_changes_below_during_recursive_delete(agent: DocumentAgent) -> None:
-    """From the first mark on nothing comes below; what is written there in time is deleted as it then is."""
+    """From the first mark on, nothing can move below. A document written earlier is deleted in its latest revision."""
     agent.create("shelter")
     deleting = partial(delete, agent, "b", recursive=True)
     assert interrupted(deleting, partial(agent.create, "late", "b2"), at=2) == "PARENT_DELETED"
@@ -135,7 +135,7 @@ def test_delete_during_recursive_restore(agent: DocumentAgent) -> None:
 
 
 def test_parent_of_a_scheduled_deletion(agent: DocumentAgent) -> None:
-    """A child whose deletion is put off while its parent's is set."""
+    """A child's deletion is postponed while its parent's is set."""
     agent.create("p")
     agent.create("a", "p")
     delete(agent, "a", delete_at="2998-01-01T00:00:00Z")
@@ -155,7 +155,7 @@ def test_parent_of_a_scheduled_deletion(agent: DocumentAgent) -> None:
 
 
 def test_ancestors_that_change_while_they_are_read(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ancestors that are read one after the other may form a path that never was. Such a path is read again."""
+    """Ancestors that are read one after the other may form a path that never existed. Such a path is read again."""
     for name, parent in (("b", "root"), ("a", "b"), ("d", "a"), ("x", "root")):
         agent.create(name, parent)
     positions = Tree.positions
@@ -177,7 +177,7 @@ def test_ancestors_that_change_while_they_are_read(agent: DocumentAgent, monkeyp
 
 
 def test_interleaved_writes_to_one_document(agent: DocumentAgent) -> None:
-    """What does not contradict the other is made on what the other has left."""
+    """The second write applies to the result of the first unless it contradicts it."""
     agent.create("p")
     agent.create("a")
 
@@ -207,7 +207,7 @@ def test_move_before_a_sibling_that_moves_away(agent: DocumentAgent) -> None:
 
 @pytest.mark.usefixtures("families")
 def test_levels_added_below_a_moving_document(agent: DocumentAgent) -> None:
-    """A height that was read is not relied on when it has grown."""
+    """A height that was read is not used once it has grown."""
     agent.create("deep-1")
     for level in range(2, 62):
         agent.create(f"deep-{level}", f"deep-{level - 1}")

@@ -1,4 +1,4 @@
-"""Deleting and restoring a thousand documents, and finishing what broke off, on the real store."""
+"""Deleting and restoring a thousand documents, and completing an interrupted deletion, on the real store."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DESCENDANTS = sized(100, full=1000)
 
 
 def forest(agent: DocumentAgent, size: int) -> list[str]:
-    """A random tree below one document."""
+    """Create a random tree below one document."""
     chance = random.Random(size)
     names = ["top", *(f"d{number}" for number in range(1, size + 1))]
     agent.create("top")
@@ -36,7 +36,7 @@ def forest(agent: DocumentAgent, size: int) -> list[str]:
 
 
 def living(agent: DocumentAgent, *, unfinished: bool = False) -> set[str]:
-    """The documents that are not deleted."""
+    """Return the documents that are not deleted."""
     positions = assert_consistent_tree(agent.tenant, unfinished=unfinished)
     return {name for name, position in positions.items() if not position.deleted(timestamps.now())}
 
@@ -45,9 +45,9 @@ def living(agent: DocumentAgent, *, unfinished: bool = False) -> set[str]:
 def test_recursive_delete_of_many_descendants(
     agent: DocumentAgent, record_property: Callable[[str, object], None]
 ) -> None:
-    """A recursive deletion or restoration that breaks off is completed by repeating it; each document changes once."""
+    """Repeating an interrupted recursive deletion or restoration completes it. Each document changes once."""
     names = forest(agent, DESCENDANTS)
-    agent.create("beside")
+    agent.create("sibling")
     agent("delete_document", document_id=names[DESCENDANTS * 9 // 10], recursive=True)
     gone_before = set(names) - living(agent)
     assert names[DESCENDANTS * 9 // 10] in gone_before
@@ -59,8 +59,8 @@ def test_recursive_delete_of_many_descendants(
     assert "top" not in left
     answer = agent("delete_document", **DELETE, request_id="r")
     assert (answer["deleted"], answer["revision"]) == (True, 2)
-    assert living(agent) == {"beside"}
-    assert agent.children() == ["beside"]
+    assert living(agent) == {"sibling"}
+    assert agent.children() == ["sibling"]
     entry = agent.history(names[DESCENDANTS // 2])[-1]
     assert (entry["action"], entry["together_with"], entry["request_id"]) == ("delete_document", "top", "r")
 
@@ -69,14 +69,14 @@ def test_recursive_delete_of_many_descendants(
         expect_error(Unavailable, "UNAVAILABLE", agent, "restore_document", **restore)
     assert DESCENDANTS // 10 < len(living(agent)) < DESCENDANTS * 9 // 10
     agent("restore_document", **restore)
-    assert living(agent) == {"beside", *names} - gone_before, "what was deleted before stays so"
+    assert living(agent) == {"sibling", *names} - gone_before, "what was deleted before stays so"
     assert all(len(agent.history(name)) == 3 for name in chance_of(names, gone_before)), "each was marked once"
     record_property("load", f"{DESCENDANTS:,} descendants, deletion and restoration each broken off once")
     record_property("outcome", "all deleted, all restored, 0 changed twice")
 
 
 def chance_of(names: list[str], but: set[str]) -> list[str]:
-    """Some of the names."""
+    """Return some of the names."""
     return random.Random(0).sample(sorted(set(names) - but), 30)
 
 
@@ -117,14 +117,14 @@ def test_retry_while_the_first_request_runs(agent: DocumentAgent) -> None:
 def test_retry_after_the_first_request_crashed(
     agent: DocumentAgent, clock: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A request that never answered counts as running until its claim lapses, after any function has ended."""
+    """A request without an answer counts as running until its claim lapses, which is later than any function ends."""
     monkeypatch.setattr(idempotency, "_CLAIM_SECONDS", 30)
     assert max(each.timeout for each in load().functions.values() if each.name.startswith("agent_data-")) < 30
     forest(agent, 24)
 
     def crash(number: int) -> None:
         if number == 3:
-            raise RuntimeError("the machine is gone")
+            raise RuntimeError("the function crashed")
 
     with transactions(crash):
         expect_error(Internal, "INTERNAL_ERROR", agent, "delete_document", **DELETE, request_id="r")

@@ -1,4 +1,4 @@
-"""The tree: order, room among siblings, on the real store."""
+"""The tree: order and positions among siblings, on the real store."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 INSERTIONS = sized(40, full=2000)
 CHILDREN = sized(1100, full=10_000)
-"""More than one page holds."""
+"""More siblings than fit on one page."""
 
 
 @pytest.fixture
 def written(agent: DocumentAgent) -> Iterator[list[tuple[str, str]]]:
-    """What is written to the store from now on: each kind of write and sort key."""
+    """Yield the writes to the store from now on: each kind of write and sort key."""
     found: list[tuple[str, str]] = []
 
     def note(operation: str, params: Any) -> None:
@@ -98,9 +98,9 @@ def test_move_before_a_sibling(agent: DocumentAgent) -> None:
     agent.create("elsewhere", "p")
     agent.create("gone")
     agent("delete_document", document_id="gone")
-    for nobody in ("elsewhere", "gone", "nothing"):
-        error = expect_error(NotFound, "NOT_FOUND", agent.move, "a", "root", before=nobody)
-        assert error.details == {"before": nobody}
+    for missing in ("elsewhere", "gone", "nothing"):
+        error = expect_error(NotFound, "NOT_FOUND", agent.move, "a", "root", before=missing)
+        assert error.details == {"before": missing}
     agent.move("b", "root", before="b")
     assert agent.children() == ["p", "a", "b"], "before itself is where it is"
     for wrong in ({"ordering": -1}, {"ordering": 1.5}, {"after": "b"}):
@@ -165,7 +165,7 @@ def test_many_insertions_at_one_position(
 def test_sibling_keys_are_rebalanced_repeatedly(
     agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch, pattern: str
 ) -> None:
-    """With keys that may not be long, so that a few insertions take what else takes hundreds."""
+    """With a low limit on key lengths, a few insertions have the effect of hundreds."""
     for name, value in (("MAX_LENGTH", 14), ("REBALANCED_LENGTH", 10), ("CROWDED_LENGTH", 7)):
         monkeypatch.setattr(fractional_index, name, value)
     monkeypatch.setattr(sibling_order, "_FIRST_REBALANCE", 8)
@@ -193,7 +193,7 @@ def test_sibling_keys_are_rebalanced_repeatedly(
 
 
 def test_equal_sibling_keys_are_resolved(agent: DocumentAgent) -> None:
-    """Two who append at once may choose one key: their ids decide, and there is room between them."""
+    """Two concurrent appends may choose one key: ids decide the order, and a document fits between them."""
     agent.create("p")
     for name in "abcd":
         agent.create(name, "p")
@@ -221,7 +221,7 @@ def test_equal_sibling_keys_are_resolved(agent: DocumentAgent) -> None:
 @pytest.mark.stress
 def test_many_children(agent: DocumentAgent, record_property: Recorder) -> None:
     """Children of one parent are listed completely and in order, page by page, and a place among them is exact."""
-    # Put straight into the store: their reading is the subject.
+    # Written directly to the store: only reading is tested.
     agent.create("p")
     agent.create("a", "p")
     work = UnitOfWork(Table(config().documents_table), agent.tenant)

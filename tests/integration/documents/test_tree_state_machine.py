@@ -1,4 +1,4 @@
-"""The sequential rules of the tree against a model of dictionaries, in any order that hypothesis thinks of."""
+"""The sequential rules of the tree against a model of dictionaries, in random order."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROOT = "root"
 
 
 class Documents(RuleBasedStateMachine):
-    """Documents as anyone would keep them who need not share them."""
+    """Documents in plain dictionaries, for one writer."""
 
     ids = Bundle("ids")
 
@@ -140,7 +140,7 @@ class Documents(RuleBasedStateMachine):
                 assert self.agent.children(parent) == [each for each in children if each not in self.deletions]
 
     def teardown(self) -> None:
-        """What is stored is whole, and each document is what the model says, at each of its revisions."""
+        """Check the stored tree, and each revision of each document against the model."""
         positions = assert_consistent_tree(self.agent.tenant)
         assert {name: each.parent_id for name, each in positions.items()} == self.parents
         for name, bodies in self.bodies.items():
@@ -150,7 +150,7 @@ class Documents(RuleBasedStateMachine):
                 assert self.agent.get(name, revision=1)["content"]["body"] == bodies[0]
 
     def expect(self, code: str | None, method: str, **params: Any) -> None:
-        """Call, and be answered or refused as the model would."""
+        """Call, and expect the model's result or error."""
         if code is None:
             self.agent(method, **params)
             return
@@ -165,7 +165,7 @@ class Documents(RuleBasedStateMachine):
         return "PARENT_DELETED" if parent in self.deletions else None
 
     def path(self, document: str) -> list[str]:
-        """A document and all above it."""
+        """Return a document and its ancestors."""
         path = [document]
         while path[-1] != ROOT:
             path.append(self.parents[path[-1]])
@@ -181,7 +181,7 @@ class Documents(RuleBasedStateMachine):
 
 @pytest.mark.stress
 def test_documents_behave_as_their_model(store: str, record_property: Callable[[str, object], None]) -> None:
-    """The tree behaves as a model of dictionaries, whatever the order of calls."""
+    """The tree behaves as a model of dictionaries in any order of calls."""
     runs, steps = sized(5, full=100), 25
     run_state_machine_as_test(
         Documents,

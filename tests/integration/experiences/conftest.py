@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def shelves(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedVectorStore]:
-    """Where tests keep what they index."""
+    """Yield the vector store of the tests' indexes."""
     opened = EmbeddedVectorStore(replace(E5_SMALL, tokens=False), str(tmp_path_factory.mktemp("shelves")))
     yield opened
     opened.close()
@@ -28,6 +28,6 @@ def shelves(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedVector
 
 @pytest.fixture(autouse=True)
 def _shelf(shelves: EmbeddedVectorStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A collection of a test's own, as experiences are everyone's."""
+    """Give the test its own collection, as all callers share experiences."""
     own = ExhaustiveSearch(E5(), shelves, uuid4().hex)
     monkeypatch.setattr(experience_index, "_search_index", lambda: own)

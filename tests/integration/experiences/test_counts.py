@@ -1,4 +1,4 @@
-"""What a query returns is counted, and what it could not count it does not return."""
+"""A query counts each result that it returns, and returns no result that it could not count."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def counted(store: str) -> Iterator[None]:
-    """What other tests have asked is counted before this one begins."""
+    """Count the queries of other tests before this one begins."""
     count_all(store)
     yield
     count_all(store)
@@ -47,7 +47,7 @@ def test_each_returned_record_is_counted_once_per_query(store: str) -> None:
     keys = pending_counts(store)
     assert len(keys) == 3
     event = stream_event(*keys, *keys)
-    for _ in range(2):  # delivered again, though all went well
+    for _ in range(2):  # delivered again after success
         assert count_queries.handler(event, None) == {"batchItemFailures": []}
     assert pending_counts(store) == []
     assert counts(*ids) == [returned.count(id_) for id_ in ids]
@@ -76,7 +76,7 @@ def test_ranking_uses_current_counts_when_the_index_lags(store: str) -> None:
 
 
 def test_unrecordable_count_is_a_database_error(store: str) -> None:
-    """No answer is given that is not counted."""
+    """Every answer is counted."""
     submit_experience("Flaky DNS in a pod", "Names fail now and then.")
 
     with intercept_requests(answer_operation("PutItem", lambda _: FAILED)):

@@ -1,4 +1,4 @@
-"""An experience told in one language answers a question in another."""
+"""An experience in one language answers a question in another."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from shared.knowledge.store.embedded import EmbeddedVectorStore
 
-# What is told: title, problem, solution; and the question that should find it.
+# Title, problem and solution of an experience, and the question that should find it.
 PAIRS = {
     "vi→en": [
         (
@@ -225,7 +225,7 @@ RANKS = 3
 
 @pytest.fixture(scope="module", autouse=True)
 def _shelf(shelves: EmbeddedVectorStore) -> Iterator[None]:
-    """One collection for both tests."""
+    """Use one collection for both tests."""
     own = ExhaustiveSearch(E5(), shelves, uuid4().hex)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(experience_index, "_search_index", lambda: own)
@@ -234,7 +234,7 @@ def _shelf(shelves: EmbeddedVectorStore) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def told(_shelf: None, store: str) -> dict[str, str]:
-    """All experiences; the id of each by its title."""
+    """Submit all experiences and return their ids by title."""
     experiences = [pair[:3] for pairs in PAIRS.values() for pair in pairs] + OTHERS
     return {title: submit_experience(title, problem, solution) for title, problem, solution in experiences}
 
@@ -245,7 +245,7 @@ def test_corpus_has_thirty_pairs_in_forty_experiences(told: dict[str, str]) -> N
 
 
 def test_query_finds_experience_in_another_language(told: dict[str, str]) -> None:
-    """All but one of the thirty: a small model reads the last as being about something else."""
+    """All but one of the thirty are found: a small model reads the last as being about something else."""
     missed = {}
     for title, _, _, question in (pair for pairs in PAIRS.values() for pair in pairs):
         found = [

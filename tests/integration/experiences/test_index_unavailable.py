@@ -1,4 +1,4 @@
-"""While the index is away nothing is lost, and the stream catches up."""
+"""Nothing is lost while the index is down, and the stream catches up."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_stream_completes_a_submission_that_crashed_before_comparison(
         away.setattr(experience_index, "_note_duplicates", lambda *_: unavailable_index())
         new = submit_experience("Allocator assertion after a glibc upgrade", problem, solution)
     assert "similar_to" not in call_successfully("get_experience", id=new)
-    refresh_counts([new])  # what it is counted for meanwhile says nothing of that
+    refresh_counts([new])  # counts meanwhile do not affect indexing
     event = stream_event({"pk": {"S": f"content#{new[:2]}"}, "sk": {"S": new}})
     assert index_experiences.handler(event, None) == {"batchItemFailures": []}
     assert call_successfully("get_experience", id=new)["similar_to"] == old

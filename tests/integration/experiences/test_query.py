@@ -1,4 +1,4 @@
-"""What a query finds, in which order, and what it does not."""
+"""The results of queries, their order, and records that are not found."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_next_query_finds_the_submission(store: str) -> None:
 def test_ranking_follows_the_formula_across_pages(
     store: str, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
 ) -> None:
-    """Experiences are ranked as the documented formula says, and pages join to the whole."""
+    """Experiences are ranked by the documented formula, and the pages join to the whole list."""
     examples = sized(5, full=50)
     ids: list[str] = []
     began = datetime.now(UTC)
@@ -86,7 +86,7 @@ def test_ranking_follows_the_formula_across_pages(
 
 
 def test_all_matches_are_paged(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More than a page holds, and than a search looks at first."""
+    """More results than a page holds, and more than the first search step examines."""
     monkeypatch.setattr(exhaustive_search, "_FIRST_PAGE", 32)
     ids = {submit_experience(f"Websocket closes, case {number}", "It closes.") for number in range(60)}
     first = call_successfully("query_experiences", keywords="websocket closes", limit=50)
@@ -132,7 +132,7 @@ def test_deleted_experience_is_hidden_while_the_index_lags(store: str, monkeypat
 
 
 def test_query_returns_the_updated_experience(store: str) -> None:
-    id_ = submit_experience("Terraform state is locked", "Somebody holds it.", root_cause="A crash", context="v1")
+    id_ = submit_experience("Terraform state is locked", "Another run holds it.", root_cause="A crash", context="v1")
     (before,) = call_successfully("query_experiences", keywords="terraform state is locked")["experiences"]
     assert before["id"] == id_
     until(lambda: now() > before["created_at"])

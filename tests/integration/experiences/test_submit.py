@@ -1,4 +1,4 @@
-"""What is kept of an experience, which is refused, and which is nearly the same as another."""
+"""Stored fields of an experience, rejected experiences, and near-duplicates."""
 
 from __future__ import annotations
 

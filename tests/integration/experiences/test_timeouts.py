@@ -1,4 +1,4 @@
-"""What takes longer than a request has is a timeout at each door."""
+"""A call that exceeds its time limit is a timeout at each endpoint."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def test_slow_query_is_a_timeout_at_each_endpoint(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A store that took longer than a request has, before the query could note what it returns."""
+    """A store that exceeded the request's time before the query could record its results."""
     submit_experience("Cron job runs twice", "It runs on both nodes.")
     passed = 0.0
     monkeypatch.setattr("shared.telemetry.REQUEST_SECONDS", 13.0)

@@ -9,7 +9,7 @@ from tests.integration.devices import test_iam_policies
 from tests.integration.iam import test_policies, test_recall_kit_policies
 
 MEASURING = (test_policies, test_recall_kit_policies, test_iam_policies)
-"""Imported, they record in MEASURED the functions that they measure."""
+"""On import, they record in MEASURED the functions that they measure."""
 
 
 def test_every_method_and_every_table_user_is_measured() -> None:

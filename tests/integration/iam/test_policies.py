@@ -1,4 +1,4 @@
-"""Least privilege, measured: each function's policy allows the DynamoDB actions that its code makes, and no other."""
+"""Least privilege, measured: each function's policy allows exactly the DynamoDB actions that its code uses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CHAT = {"conversation_id": "chat"}
 MESSAGE = CHAT | {"role": "user", "content": "x"}
 
 LARGE = {"body": "".join(random.Random(1).choices(string.printable, k=100_000))}
-# As large, with next to nothing to embed.
+# As large, with almost nothing to embed.
 BLANK = {"body": "x" + "".join(random.Random(1).choices(" \t\n\u2002\u2003\u2004\u2005", k=300_000))}
 TREE = [
     {"document_id": document_id, "parent_id": parent_id, "content": {"body": "x"}}
@@ -38,7 +38,7 @@ TREE = [
 
 NOTE = {"collection": "notes"}
 
-# What takes each function down every path of its code that reaches the store.
+# Calls that cover every path of each function's code to the store.
 SCENARIOS: dict[str, list[dict[str, Any]]] = {
     "agent_data-create_document": [{"document_id": "new", "parent_id": "mid", "content": LARGE, "request_id": "r"}],
     "agent_data-update_document": [
@@ -105,7 +105,7 @@ VERIFYING = [
     f"endpoints-{name}" for name in ("authorizer", "jsonrpc", "actions", "mcp", "recall_kit_mcp", "device_mcp")
 ]
 
-# Reached only where a language model is configured.
+# Reached only if a language model is configured.
 WITH_A_MODEL = {
     "memory_server-get_or_create_summary": {("dynamodb:PutItem", "MemoryTable"), ("dynamodb:Query", "MemoryTable")}
 }

@@ -1,4 +1,4 @@
-"""Least privilege of recall-kit: each function's policy allows what its code does to the store, and nothing else."""
+"""Least privilege of recall-kit: each function's policy allows exactly the store actions of its code."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_function_verifies_the_callers_key(
     _, text = ApiKeys(Table(config().access_table)).create(tenant, "reader")
     monkeypatch.setattr("api.authentication.config", lambda: type("", (), {"auth": "required"}))
     for remembered in (verifier, cached_verifier):
-        remembered.cache_clear()  # another test's may ask another store
+        remembered.cache_clear()  # another test's entry may belong to another store
     store_actions.clear()
     handler = importlib.import_module(f"recall_kit.{method}").handler
     assert handler(event({}, authorization=f"Bearer {text}"), None)["statusCode"] == 400

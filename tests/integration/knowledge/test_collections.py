@@ -1,4 +1,4 @@
-"""Collections, documents and projects in the real store: what is kept, whoever writes at the same time."""
+"""Collections, documents and projects in the real store, with concurrent writers."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_concurrent_writers_leave_one_document_each(
 def test_concurrent_writers_of_different_texts_leave_one_version(
     documents: CollectionDocuments, index: MemoryIndex, tenant: str
 ) -> None:
-    """Of ten writers, each loses to the nine others at most: all get in, within the ten attempts that each has."""
+    """Each of ten writers loses at most to the nine others: all succeed within their ten attempts."""
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(documents.put, [NewKnowledgeDocument("a.md", f"version {number}") for number in range(10)]))
     stored = documents.find("a.md")

@@ -1,4 +1,4 @@
-"""What becomes of documents whose files cannot be looked at, or have names that no document can have."""
+"""Synchronisation of documents whose files are unreadable or have invalid names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def follow(tenant: str, tmp_path: Path) -> Callable[[], tuple[IngestionTally, list[str]]]:
-    """Ingest the folder; what became of it, and what is held then."""
+    """Return a function that ingests the folder, and returns the tally and the stored documents."""
     table = Table(config().knowledge_table)
     collection = CollectionStore(table, tenant).create("notes", "fundamental", current_space())
     documents = CollectionDocuments(table, tenant, collection, MemoryIndex())

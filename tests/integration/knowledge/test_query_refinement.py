@@ -1,4 +1,4 @@
-"""What a query is told of itself: thirty queries, the status each must get, and words that the collection holds."""
+"""Refinement hints of thirty queries: the status each must get, and words that the collection contains."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ TABLE: list[tuple[str, str]] = [
     ("autoscalr", "clarification_needed"),
     ("descalling", "clarification_needed"),
     ("pod netwroking", "clarification_needed"),
-    # of something else
+    # off topic
     ("zzqx vrrbl", "clarification_needed"),
     ("weather in Hanoi tomorrow", "clarification_needed"),
 ]
@@ -126,7 +126,7 @@ def test_corpus_has_thirty_queries() -> None:
 
 @pytest.fixture(scope="module")
 def reader(store: str) -> Caller:
-    """Whoever asks; its handbook is in."""
+    """Return a caller with the handbook."""
     E5().question("the model is loaded before anybody's time runs")
     caller = Caller("tester", frozenset(ROLES), f"tenant-{uuid4().hex}")
     ask(caller, "manage_collections", action="create", collection_name="handbook")

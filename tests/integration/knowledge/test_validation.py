@@ -1,4 +1,4 @@
-"""What the research agent's methods refuse, rather than doing something else than was asked."""
+"""Requests that the research agent's methods reject instead of guessing their meaning."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def ask(tenant: str) -> Asking:
-    """Calls a method: its result, or its error's code."""
+    """Return a caller of methods: the result, or the error's code."""
     caller = Caller("tester", frozenset(ROLES), tenant)
 
     def asked(method: str, **params: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The local gateway lets through what Lambda would, and no more."""
+"""The local gateway accepts exactly what Lambda would."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def answered(answer: bytes, body: bytes = b"") -> int:
-    """The status of GET /servers where the function answers so."""
+    """Return the status of GET /servers if the function answers so."""
 
     def functions(_name: str, _payload: bytes) -> bytes:
         return answer
@@ -46,7 +46,7 @@ def answered(answer: bytes, body: bytes = b"") -> int:
 
 
 def of_size(size: int) -> bytes:
-    """A function's answer of so many bytes."""
+    """Return a function's answer of so many bytes."""
     empty = json.dumps({"statusCode": 200, "headers": {}, "body": ""}).encode()
     return empty[:-2] + b"x" * (size - len(empty)) + empty[-2:]
 

@@ -1,4 +1,4 @@
-"""Clients that are not ours: awscrt in both versions of MQTT, and paho, find at the broker what they look for."""
+"""Third-party clients work with the broker: awscrt in both versions of MQTT, and paho."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 
 class Speaker(Protocol):
-    """A client, in the words that all have in common."""
+    """The operations that all clients have in common."""
 
     def subscribe(self, topic_filter: str, qos: int) -> int:
-        """What is granted."""
+        """Subscribe and return the granted QoS."""
 
     def publish(self, topic: str, payload: bytes, qos: int) -> None:
-        """Return once it is sent, or acknowledged at QoS 1."""
+        """Return once the message is sent, or acknowledged at QoS 1."""
 
     def heard(self) -> tuple[str, bytes, int]:
-        """The next message."""
+        """Return the next message."""
 
     def close(self) -> None:
         """Disconnect."""
@@ -60,7 +60,7 @@ def patient_socket() -> io.SocketOptions:
 
 @dataclass
 class Crt5:
-    """awscrt, MQTT 5: what device-server speaks."""
+    """awscrt, MQTT 5: device-server's client."""
 
     port: int
     client_id: str

@@ -1,4 +1,4 @@
-"""What the local engine remembers of changes: it does not slow who writes, and is forgotten in time."""
+"""The local engine's stream records: they do not slow writers, and expire in time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DAY = 24 * 3600
 
 
 class Store:
-    """An engine on a folder of its own, with two tables."""
+    """An engine on its own folder, with two tables."""
 
     def __init__(self, folder: Path, tables: list[TableDefinition]) -> None:
         self._file = folder / "dynamodb.sqlite"
@@ -40,7 +40,7 @@ class Store:
             self._client.put_item(TableName=table, Item={"pk": {"S": "p"}, "sk": {"S": name}})
 
     def changes(self, table: str, after: str = "") -> dict[str, str]:
-        """The sort keys of what has changed, by their sequence numbers."""
+        """Return the sort keys of the changes, by their sequence numbers."""
         (stream,) = self._streams.list_streams(TableName=table)["Streams"]
         arn = stream["StreamArn"]
         (shard,) = self._streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]
@@ -67,7 +67,7 @@ def tables() -> list[TableDefinition]:
 
 
 def aged(folder: Path, days: int, names: tuple[str, ...] = ()) -> None:
-    """Let the changes of those items, or all, be from so many days ago."""
+    """Backdate the changes of those items, or of all, by so many days."""
     with closing(sqlite3.connect(folder / "dynamodb.sqlite")) as database, database:
         which = " OR ".join(["keys_json LIKE ?"] * len(names)) or "1"
         marks = [f'%"{name}"%' for name in names]

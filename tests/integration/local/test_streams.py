@@ -1,4 +1,4 @@
-"""A table's stream on one machine: each record arrives, failures come again, a restart goes on where it was."""
+"""A table's stream on one machine: each record arrives, failures are retried, a restart resumes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Receiver:
-    """Stands where the functions are: notes what it is sent, and fails as it is told to."""
+    """A receiver of batches that records them and fails as scripted."""
 
     def __init__(self, *failures: str) -> None:
         self.failures = list(failures)
@@ -53,7 +53,7 @@ def put(tenant: str, *names: str) -> None:
 
 
 def read(tenant: str, store: str, folder: Path, receiver: Receiver, answers: int, **limits: Any) -> list[list[str]]:
-    """What arrives until `answers` batches were answered."""
+    """Return the batches that arrive until `answers` of them were answered."""
     reader = StreamReader(trigger(tenant, **limits), store, receiver, folder)  # type: ignore[arg-type]
     reader.start()
     for _ in range(answers):
@@ -81,7 +81,7 @@ def test_crash_retries_the_batch(tenant: str, store: str, tmp_path: Path) -> Non
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits long before bringing a record again."""
+    """Retry records after a short pause."""
     monkeypatch.setattr(streams, "_RETRY_SECONDS", 0.01)
     monkeypatch.setattr(streams, "_LONGEST_RETRY_SECONDS", 0.02)
 

@@ -1,4 +1,4 @@
-"""What has outlived its time to live goes, as on AWS, and nothing else."""
+"""Expired items are deleted, as on AWS, and nothing else."""
 
 from __future__ import annotations
 

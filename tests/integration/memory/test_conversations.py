@@ -1,4 +1,4 @@
-"""What memory-server promises of conversations, on the real store."""
+"""The contract of memory-server's conversations, on the real store."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def conversations(tenant: str) -> Conversations:
 
 
 def items_of(tenant: str, url: str) -> list[dict[str, Any]]:
-    """Every item of a tenant, as it lies in the table."""
+    """Return every item of a tenant as stored in the table."""
     pages = connect(url).get_paginator("scan").paginate(TableName=config().memory_table)
     return [item for page in pages for item in page["Items"] if item["pk"]["S"].startswith(f"{tenant}#")]
 
 
 def everything(conversations: Conversations, conversation_id: str, limit: int | None = None) -> Iterator[ChatMessage]:
-    """All messages, through as many pages as it takes."""
+    """Return all messages, over as many pages as needed."""
     cursor = None
     while True:
         page = MessageHistory(conversations, conversation_id).page(limit, cursor)
@@ -74,7 +74,7 @@ def test_sixteen_concurrent_writers_keep_all_messages_in_order(
 
 
 def test_message_follows_previously_acknowledged_ones(conversations: Conversations, tenant: str) -> None:
-    """Two machines take turns: what one acknowledged lies before what the other adds then."""
+    """Two machines take turns: a message that one has acknowledged precedes those that the other adds later."""
     machines = [conversations, Conversations(Table(config().memory_table), tenant)]
     for number in range(40):
         machines[number % 2].append("turns", "user", str(number))
@@ -136,7 +136,7 @@ def test_purge_removes_all_items(conversations: Conversations, tenant: str, stor
     generation = conversations.require("over").generation
     getattr(conversations, ending)("over")
     conversations.purge(generation)
-    # A writer that was given its number before the end puts its message now; the second purge takes it.
+    # A writer with a number from before the end puts its message now. The second purge takes it.
     late = {"pk": keys.messages(tenant, generation), "sk": keys.message(61), "role": "user", "content": "late"}
     conversations.table.write(Write("Put", late))
     conversations.purge(generation)
@@ -146,7 +146,7 @@ def test_purge_removes_all_items(conversations: Conversations, tenant: str, stor
 
 
 def test_second_purge_runs_after_all_old_writers_ended(conversations: Conversations, tenant: str) -> None:
-    """A writer lives as long as its function does, behind a door that waits for it."""
+    """A writer lives as long as its function does, and an endpoint waits for it."""
     conversations.append("over", "user", "x")
     generation = conversations.require("over").generation
     before = int(time.time())
@@ -158,10 +158,10 @@ def test_second_purge_runs_after_all_old_writers_ended(conversations: Conversati
 
 
 def test_summary_is_removed_with_its_messages(conversations: Conversations) -> None:
-    conversations.append("told", "user", "secret")
-    MessageHistory(conversations, "told").set_summary("a secret was told", covers=1)
-    conversations.clear("told")
-    assert MessageHistory(conversations, "told").summary() is None
+    conversations.append("secret", "user", "secret")
+    MessageHistory(conversations, "secret").set_summary("a secret plan", covers=1)
+    conversations.clear("secret")
+    assert MessageHistory(conversations, "secret").summary() is None
 
 
 @pytest.mark.parametrize("limit", [1, 7, 30, 31, None])
@@ -233,7 +233,7 @@ def test_oversized_context_keeps_the_newest_messages(conversations: Conversation
 
 
 def test_total_count_counts_messages_not_sequence_numbers(conversations: Conversations) -> None:
-    """A writer that fails between taking a number and writing leaves a gap, which nobody may count."""
+    """A writer that fails between taking a number and writing leaves a gap, which is never counted."""
     conversations.append("gap", "user", "first")
     lost = Write(
         "Update",

@@ -1,4 +1,4 @@
-"""Summaries that a language model makes: when, of what, and what happens when it fails."""
+"""Summaries by a language model: their time, their input, and failures of the model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(params=["openai", "bedrock"])
 def summarizing(request: pytest.FixtureRequest, settings: Callable[..., None]) -> str:
-    """The provider of a model that is switched on."""
+    """Enable a model and return its provider."""
     settings(AUTO_SUMMARY="true", KHO_MODEL_PROVIDER=request.param)
     return str(request.param)
 
@@ -42,29 +42,29 @@ class Chat:
         self.say(length)
 
     def say(self, count: int) -> None:
-        """Add messages, numbered from where the conversation is."""
+        """Add messages, numbered from the current end of the conversation."""
         for number in range(self.length + 1, self.length + count + 1):
             self.ask(add_message, role="user", content=f"tin nhắn {number}.")
         self.length += count
 
     def ask(self, function: Any, **params: Any) -> Any:
-        """What a method answers: its result, or its error's name."""
+        """Return a method's result, or its error's name."""
         params = {"conversation_id": "chat", **params}
         call = {"method": "", "params": params, "caller": self.caller, "correlation_id": "summary-test"}
         answer = function.handler(call, None)
         return answer["result"] if "result" in answer else answer["error"]["code"]
 
     def summary(self, **params: Any) -> Any:
-        """What get_or_create_summary answers."""
+        """Call get_or_create_summary and return its answer."""
         answer = self.ask(get_or_create_summary, **params)
         return answer if isinstance(answer, str) else answer["summary"]
 
     def stored(self) -> str:
-        """What get_summary answers."""
+        """Call get_summary and return its answer."""
         return str(self.ask(get_summary)["summary"])
 
     def old(self) -> list[str]:
-        """What get_old_messages gives."""
+        """Call get_old_messages and return the messages."""
         return [each["content"] for each in self.ask(get_old_messages)["messages"]]
 
 
@@ -98,7 +98,7 @@ def test_summary_language_setting(summarizing: str, model: ModelServer, tenant: 
 def test_summarized_messages_are_left_out(summarizing: str, model: ModelServer, tenant: str) -> None:
     chat = Chat(tenant, 10)
     assert chat.old() == [f"tin nhắn {number}." for number in range(1, 5)]
-    # What the caller holds for old does not decide what is covered.
+    # The caller's view of old messages does not decide what is covered.
     assert chat.summary(old_messages=[{"role": "user", "content": "something else"}]) == "Tóm tắt."
     said = re.findall(r"tin nhắn (\d+)\.", model.asked[0].prompt)
     assert said == ["1", "2", "3", "4"]
@@ -156,8 +156,8 @@ def test_cleared_conversation_gets_a_new_summary(summarizing: str, model: ModelS
     chat.ask(clear)
     assert (chat.stored(), chat.summary()) == ("", "")
     chat.say(10)
-    model.behave = reply_with("anew")
-    assert chat.summary() == "anew"
+    model.behave = reply_with("fresh")
+    assert chat.summary() == "fresh"
 
 
 def test_failing_model_stores_nothing(summarizing: str, model: ModelServer, tenant: str) -> None:
@@ -188,7 +188,7 @@ def test_slow_bedrock_times_out(model: ModelServer, tenant: str) -> None:
 
 
 def _assert_ends(slow: OpenAICompatible | BedrockModel, model: ModelServer, tenant: str) -> None:
-    """Only the time-out can end the call: the model was asked, and never answers."""
+    """Check that the call ends by its timeout, the only possible end: the model is called and never answers."""
     Chat(tenant, 10)
     history = MessageHistory(Conversations(Table(config().memory_table), tenant), "chat")
     with pytest.raises(Unavailable):

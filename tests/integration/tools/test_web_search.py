@@ -1,4 +1,4 @@
-"""Searching the web through ddgs's own transport: what each answer of DuckDuckGo, or the lack of one, becomes."""
+"""Web search through ddgs's own transport: the result of each possible answer of DuckDuckGo, or of none."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ SLOW: Final = ("silent", "trickle", "trickle head")
 
 @pytest.fixture(scope="module")
 def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DuckDuckGoProxy]:
-    """DuckDuckGo on loopback."""
+    """Yield DuckDuckGo on loopback."""
     with duckduckgo(tmp_path_factory.mktemp("duckduckgo")) as running:
         yield running
 
 
 @pytest.fixture
 def search(proxy: DuckDuckGoProxy) -> DuckDuckGo:
-    """A search that goes through the proxy."""
+    """Return a search through the proxy."""
     return DuckDuckGo(proxy.address, str(proxy.authority), max_seconds=CEILING_SECONDS)
 
 
@@ -70,9 +70,9 @@ def test_results_are_parsed(search: DuckDuckGo) -> None:
             "Streptococcus mutans & Lactobacilli sinh axít làm mòn men răng.",
             "https://vi.wikipedia.org/wiki/S%C3%A2u_r%C4%83ng",
         ),
-        # Without a text of its own, and with a link that must stay encoded to lead there.
+        # Without its own text, and with a link that must stay encoded to work.
         WebResult("Chỉ số <DMFT> là gì?", "", "https://nhakhoa.example/tim?q=r%C4%83ng%26l%E1%BB%A3i%23s%C3%A2u%2F2"),
-        # Out of DuckDuckGo's own redirection.
+        # Resolved from DuckDuckGo's redirect link.
         WebResult(
             "蛀牙（龋齿）- 维基百科",
             "蛀牙是由细菌引起的牙齿硬组织疾病，𠮷祥。",
@@ -132,14 +132,14 @@ def test_invalid_settings(address: str, ca_file: str) -> None:
 
 
 def test_the_shorter_of_two_limits_ends_a_search(search: DuckDuckGo, proxy: DuckDuckGoProxy) -> None:
-    """Only the time-out can end a search that is never answered: the caller's, or the search's own."""
+    """A search without an answer ends by a timeout: the caller's, or the search's own."""
     assert failure(search, "silent", seconds=1).message == "DuckDuckGo did not answer within 1 s."
     short = DuckDuckGo(proxy.address, str(proxy.authority), max_seconds=1)
     assert failure(short, "silent", seconds=CEILING_SECONDS).message == "DuckDuckGo did not answer within 1 s."
 
 
 def test_slow_response_times_out(proxy: DuckDuckGoProxy) -> None:
-    """A search ends at its time-out, whatever part of the answer does not come."""
+    """A search ends at its timeout, no matter which part of the answer is missing."""
     with listener(silent) as mute, ThreadPoolExecutor() as pool:
         trusted = str(proxy.authority)
         outcomes = [pool.submit(failure, DuckDuckGo(proxy.address, trusted, max_seconds=1), query) for query in SLOW]

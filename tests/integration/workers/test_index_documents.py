@@ -1,4 +1,4 @@
-"""The worker behind the documents' stream: late, repeated and failing deliveries, and deletions that come."""
+"""The worker for the documents' stream: late, repeated and failing deliveries, and scheduled deletions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def record(tenant: str, document_id: str, sk: str = "document", event: str = "MO
 
 
 def bring(*records: Any) -> list[str]:
-    """Have the worker do them; the numbers of those that it could not do."""
+    """Run the worker on the records and return the numbers of the failed ones."""
     answer = index_documents.handler({"Records": list(records)}, None)
     return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
 

@@ -1,4 +1,4 @@
-"""Ingestions carried out by a worker, within what an item of the table may hold and for as long as they take."""
+"""Ingestion jobs run by a worker, within the size of a table item and the job's time limit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def collection(table: Table, tenant: str) -> Collection:
 
 @pytest.fixture
 def carried_out(table: Table, tenant: str, collection: Collection) -> Callable[..., IngestionJob]:
-    """What a job has come to once a worker has been brought it."""
+    """Return a function that runs a job by a worker and returns its state."""
     jobs = IngestionJobs(table, tenant)
 
     def carry_out(documents: Sequence[NewKnowledgeDocument], removed: Sequence[str] = ()) -> IngestionJob:

@@ -1,4 +1,4 @@
-"""Counts are exact: however often the stream delivers, whoever counts at once, and wherever a worker ends."""
+"""Counts are exact despite repeated deliveries, concurrent counters and crashed workers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def served(*answers: Sequence[str]) -> Noted:
-    """The keys of what queries that answered so have left."""
+    """Return the keys of the records that queries with these answers have left."""
     before = left()
     for ids in answers:
         QueryCounts(experiences_table()).record_result(ids)
@@ -71,7 +71,7 @@ def test_repeated_delivery_counts_once(ids: list[str]) -> None:
 def test_concurrent_workers_count_once(
     ids: list[str], monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
 ) -> None:
-    """Eight workers that count the same queries at once count each of them once."""
+    """Eight workers that count the same queries concurrently count each of them once."""
     monkeypatch.setattr(query_counts, "_ATTEMPTS", 1000)  # one worker may lose to the others many times
     queries = sized(40, full=400)
     answers = [random.Random(number).sample(ids, 5) for number in range(queries)]
@@ -94,7 +94,7 @@ def test_transaction_conflict_is_retried(ids: list[str]) -> None:
 
 
 def test_crash_before_counting_counts_nothing(ids: list[str]) -> None:
-    noted = served(*[ids] * 120)  # more than two transactions hold
+    noted = served(*[ids] * 120)  # more than fits into two transactions
     with failing_transactions_from(3), pytest.raises(Unavailable):
         count(noted)
     assert 0 < counted(ids)[ids[0]] < 120

@@ -1,4 +1,4 @@
-"""Tokens of an identity provider, verified with keys that it really publishes, on loopback."""
+"""Tokens of an identity provider, verified with keys that it publishes on loopback."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def shared_provider() -> Iterator[IdentityProvider]:
-    """The provider of all tests here; `provider` puts its keys back."""
+    """Yield one provider for all tests here. `provider` restores its keys."""
     with identity_provider() as provider:
         yield provider
 
 
 @pytest.fixture
 def provider(shared_provider: IdentityProvider) -> Iterator[IdentityProvider]:
-    """The provider, with the keys that it began with."""
+    """Yield the provider with its original keys."""
     keys = dict(shared_provider.keys)
     shared_provider.asked.clear()
     yield shared_provider
@@ -41,5 +41,5 @@ def provider(shared_provider: IdentityProvider) -> Iterator[IdentityProvider]:
 
 @pytest.fixture
 def clock() -> ShiftedClock:
-    """The clock that a test puts forward."""
+    """Return a clock that tests can advance."""
     return ShiftedClock()

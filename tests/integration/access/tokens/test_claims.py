@@ -1,4 +1,4 @@
-"""What a token says of its caller, and whose claims are refused."""
+"""Claims that identify a caller, and claims that are rejected."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ WRONG_CLAIMS: dict[str, dict[str, Any]] = {
     "a part of the audience": {"aud": AUDIENCE[:-1]},
     "no audience": {"aud": None},
     "no audience in the list": {"aud": []},
-    "an audience that is no string": {"aud": {AUDIENCE: 1}},
+    "an audience that is not a string": {"aud": {AUDIENCE: 1}},
     "no expiry": {"exp": None},
     "an expiry in words": {"exp": "tomorrow"},
     "an expiry that is true": {"exp": True},

@@ -1,4 +1,4 @@
-"""No token counts that the identity provider did not sign as it should."""
+"""Only tokens that the identity provider has properly signed are accepted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The provider's keys: fetched seldom, changed by the provider, and kept for a while when it is down."""
+"""The provider's JWKS: fetched rarely, rotated by the provider, and kept for a while when the provider is down."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the provider publishes, where it is no answer, or not only ours."""
+"""Malformed, oversized and foreign responses of the identity provider."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 )
 def test_metadata_of_another_issuer_is_rejected(provider: IdentityProvider, metadata: Any) -> None:
     token = provider.token()
-    # The same server, under a name that nobody vouches for.
+    # The same server, under another name.
     roundabout = provider.issuer.replace("127.0.0.1", "127.1")
     text = json.dumps(metadata).replace("{issuer}", provider.issuer).replace("{roundabout}", roundabout)
     provider.serve("/.well-known/openid-configuration", json.loads(text))

@@ -1,4 +1,4 @@
-"""Questions are asked on the real store and index, with a model on loopback."""
+"""Questions on the real store and index, with a model on loopback."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def indexing() -> None:
-    """Documents are indexed as they are written."""
+    """Index documents as they are written."""
 
 
 @pytest.fixture(scope="package")
 def shelf(store: str, _limits: None) -> DocumentAgent:
-    """A tenant who has DOCUMENTS, and whose documents nobody changes."""
+    """Return a tenant with DOCUMENTS, which no test changes."""
     agent = DocumentAgent(f"tenant-{uuid4().hex}")
     for document_id, (body, tags) in DOCUMENTS.items():
         write_document(agent, document_id, body, tags)
@@ -36,7 +36,7 @@ def shelf(store: str, _limits: None) -> DocumentAgent:
 
 @pytest.fixture
 def library(agent: DocumentAgent) -> DocumentAgent:
-    """A tenant of this test's own who has DOCUMENTS."""
+    """Return the test's own tenant with DOCUMENTS."""
     for document_id, (body, tags) in DOCUMENTS.items():
         write_document(agent, document_id, body, tags)
     return agent
@@ -44,13 +44,13 @@ def library(agent: DocumentAgent) -> DocumentAgent:
 
 @pytest.fixture
 def ask(shelf: DocumentAgent) -> Ask:
-    """Asks the documents of that tenant."""
+    """Return a caller that queries that tenant's documents."""
     return partial(shelf, "query_knowledge")
 
 
 @pytest.fixture(params=["openai", "bedrock"])
 def answering(request: pytest.FixtureRequest, settings: Callable[..., None], model: ModelServer) -> str:
-    """The provider of a model that answers with a citation."""
+    """Configure a model that answers with a citation, and return its provider."""
     settings(KHO_MODEL_PROVIDER=request.param)
     model.behave = reply_with("Chạy **pf init** [1].")
     return str(request.param)
@@ -58,6 +58,6 @@ def answering(request: pytest.FixtureRequest, settings: Callable[..., None], mod
 
 @pytest.fixture
 def with_model(settings: Callable[..., None], model: ModelServer) -> ModelServer:
-    """A model that answers with a citation."""
+    """Configure a model that answers with a citation, and return it."""
     model.behave = reply_with("Chạy **pf init** [1].")
     return model

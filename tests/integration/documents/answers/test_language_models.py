@@ -1,4 +1,4 @@
-"""The model that words an answer, and what becomes of the answer without it."""
+"""The model that words an answer, and the answer without a model."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_unreachable_model(ask: Ask, settings: Callable[..., None], wrong: dict[
 def test_slow_model_is_abandoned_within_the_budget(
     ask: Ask, answering: str, model: ModelServer, slow: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By a clock that stands still, all of the budget but its reserve is left for the model."""
+    """With the clock stopped, the model gets the whole budget except its reserve."""
     waited: list[float] = []
 
     def within(seconds: float, work: Callable[[], Any]) -> Any:
@@ -96,7 +96,7 @@ def test_model_timeout_is_bounded_by_the_request_deadline(
 
 
 def test_model_is_not_called_without_remaining_time(ask: Ask, with_model: ModelServer) -> None:
-    """The reserve for the end is more than the whole of such a budget."""
+    """The reserve for the end exceeds the whole of such a budget."""
     answer = ask(query=PF, routing={"max_latency_ms": 1})
     assert dropped_sources(answer)["answer_model"] == "out_of_time"
     assert cited_documents(answer) == ["doc-pf-032"]

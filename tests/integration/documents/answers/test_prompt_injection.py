@@ -1,4 +1,4 @@
-"""What a document or a question says to the model is never an instruction."""
+"""Text of documents and questions never acts as an instruction to the model."""
 
 from __future__ import annotations
 

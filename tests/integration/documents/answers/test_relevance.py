@@ -1,4 +1,4 @@
-"""Which questions a handbook answers, in its languages and in others, and which it does not."""
+"""Questions that a handbook answers, in its languages and in others, and questions that it does not."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ NOT_ANSWERED: Final = [
 
 @pytest.fixture(scope="module")
 def agent(store: str) -> DocumentAgent:
-    """Whoever asks; its handbook is in."""
+    """Return an agent with the handbook."""
     reader = DocumentAgent(f"tenant-{uuid4().hex}")
     for document_id, body in (HANDBOOK | MORE).items():
         mime_type = "application/json" if document_id.endswith("json") else "text/markdown"
@@ -79,7 +79,7 @@ def agent(store: str) -> DocumentAgent:
 
 @pytest.fixture(params=["closely", "roughly"])
 def _looking(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the closer look at the best, or as where it is dropped."""
+    """Run with the reranker, or without it as after a failure."""
     real = knowledge_index()
     retriever = HybridSearch(real._embedder, real._store, parts=request.param == "closely")
     index = PassageIndex(real._embedder, real._store, retriever)

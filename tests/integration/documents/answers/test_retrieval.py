@@ -1,4 +1,4 @@
-"""The search behind an answer, and what becomes of the answer without a closer look."""
+"""The search behind an answer, with and without the reranker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Reading:
-    """A reranking model that does as told."""
+    """A reranking model with scripted behaviour."""
 
     def __init__(self, read: Callable[[], object]) -> None:
         self._read = read
@@ -35,7 +35,7 @@ class Reading:
 
 @pytest.fixture
 def reranked_by(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
-    """Puts a reranking model into the pipeline."""
+    """Return a function that puts a reranking model into the pipeline."""
 
     def put(read: Callable[[], object]) -> None:
         real = knowledge_index()

@@ -1,4 +1,4 @@
-"""Nothing is answered from what an update or a deletion has removed."""
+"""Answers never quote text that an update or a deletion has removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is no question, and whose documents are not to be asked for."""
+"""Invalid questions, and documents that a caller may not query."""
 
 from __future__ import annotations
 

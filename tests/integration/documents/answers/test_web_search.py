@@ -1,4 +1,4 @@
-"""Answers from the web, as it was recorded, where the caller allows it."""
+"""Answers from recorded web pages, if the caller allows web search."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DuckDuckGoProxy]:
-    """DuckDuckGo on loopback."""
+    """Yield DuckDuckGo on loopback."""
     with duckduckgo(tmp_path_factory.mktemp("duckduckgo")) as running:
         yield running
 
 
 @pytest.fixture
 def web(proxy: DuckDuckGoProxy, with_model: ModelServer, settings: Callable[..., None]) -> DuckDuckGoProxy:
-    """The web as it was recorded, behind the settings."""
+    """Configure the recorded web, and return its proxy."""
     settings(KHO_SEARCH_PROXY=proxy.address, KHO_SEARCH_CA=str(proxy.authority))
     proxy.queries.clear()
     return proxy

@@ -1,4 +1,4 @@
-"""The index of passages on its real parts: the embedded model, Qdrant's engine, a folder on disk."""
+"""The passage index on its real parts: the embedded model, Qdrant's engine, a folder on disk."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def e5() -> E5:
-    """The embedded model, loaded once."""
+    """Load the embedded model once."""
     return E5()
 
 
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedVectorStore]:
-    """One store for all tests: each has a tenant of its own."""
+    """Yield one store for all tests. Each test has its own tenant."""
     opened = EmbeddedVectorStore(E5_SMALL, str(tmp_path_factory.mktemp("index")))
     yield opened
     opened.close()
@@ -33,13 +33,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedVectorSt
 
 @pytest.fixture(scope="session")
 def index(e5: E5, store: EmbeddedVectorStore) -> PassageIndex:
-    """The index that tests share."""
+    """Return the index that tests share."""
     return PassageIndex(e5, store)
 
 
 @pytest.fixture
 def library(index: PassageIndex, tenant: str) -> str:
-    """A tenant who has TEXTS."""
+    """Return a tenant that has TEXTS."""
     for number, text in enumerate(TEXTS):
         index_texts(index, DocumentRef(tenant, "c", str(number)), 1, text)
     return tenant

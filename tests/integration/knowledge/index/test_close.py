@@ -1,4 +1,4 @@
-"""A process that ends has nothing more indexed, whenever it is told to."""
+"""A closing process indexes nothing more, at any moment of the close."""
 
 from __future__ import annotations
 

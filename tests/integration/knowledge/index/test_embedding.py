@@ -1,4 +1,4 @@
-"""The embedded model: the vectors of the weights that we were given, whatever the text."""
+"""The embedded model returns the vectors of the original weights for any text."""
 
 from __future__ import annotations
 

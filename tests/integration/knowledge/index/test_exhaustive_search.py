@@ -1,4 +1,4 @@
-"""Everything that matches is found, by both lists or by one: as looking at every entry would find it."""
+"""Exhaustive search finds every match in either list, like a full scan."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SPACE = replace(E5_SMALL, tokens=False)
 
 
 class StandIn:
-    """An embedder for which texts are alike that begin with the same topic."""
+    """An embedder that treats texts as similar if they begin with the same topic."""
 
     space = SPACE
 
@@ -57,14 +57,14 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedVectorSt
 
 @pytest.fixture(autouse=True)
 def _steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look further in steps as small as the entries are few."""
+    """Reduce the search steps to the small number of entries."""
     monkeypatch.setattr(exhaustive_search, "_FIRST_PAGE", sized(26, full=128))
     monkeypatch.setattr(exhaustive_search, "_GRAPH_LIMIT", sized(204, full=1024))
 
 
 @pytest.fixture(scope="module")
 def matcher(shelf: EmbeddedVectorStore) -> ExhaustiveSearch:
-    """Many entries, each of a topic, some words in most of them and some in few."""
+    """Index many entries, each of a topic, with some frequent and some rare words."""
     made = ExhaustiveSearch(StandIn(), shelf, "entries")
     chosen = random.Random(7)
     for number in range(ENTRIES):
@@ -75,7 +75,7 @@ def matcher(shelf: EmbeddedVectorStore) -> ExhaustiveSearch:
 
 
 def looked_at(shelf: EmbeddedVectorStore, question: str, floor: float) -> dict[int, float]:
-    """What matches by the words of docs/experiences.md, every entry looked at."""
+    """Return the matches by the definition in docs/experiences.md, from a full scan."""
     scope = Scope("#everyone", ("entries",), kind="passage")
     terms = question_terms(question)
     vector = StandIn().question(question).vector

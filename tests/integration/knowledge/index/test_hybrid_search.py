@@ -1,4 +1,4 @@
-"""What is found, in which order, and whose it is."""
+"""Results of hybrid search, their order, and their tenants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What will be asked for soon is in memory by then."""
+"""Data that will soon be needed is preloaded into memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAGES: Final = 2_000
 
 
 def in_memory(file: Path) -> int:
-    """How many pages of a file the system has in memory."""
+    """Return the number of a file's pages in the page cache."""
     libc = ctypes.CDLL(None, use_errno=True)
     with file.open("r+b") as opened, mmap.mmap(opened.fileno(), 0) as mapped:
         address = ctypes.addressof(ctypes.c_char.from_buffer(mapped))
@@ -29,7 +29,7 @@ def in_memory(file: Path) -> int:
 
 
 def cold(file: Path) -> Path:
-    """A file that is on the disk alone, where the file system has one."""
+    """Return a file that is only on the disk, if the file system has a disk."""
     with file.open("wb") as opened:
         opened.write(os.urandom(PAGES * mmap.PAGESIZE))
         opened.flush()

@@ -1,4 +1,4 @@
-"""What is kept: the newest revision, in one folder, through kills and concurrent writers."""
+"""The newest revision persists in one folder, through kills and concurrent writers."""
 
 from __future__ import annotations
 

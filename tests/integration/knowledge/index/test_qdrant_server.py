@@ -1,4 +1,4 @@
-"""What becomes of a Qdrant server's answers: refusals, silence, and a version that could not keep our promises."""
+"""Handling of a Qdrant server's errors, silence, and unsupported versions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def qdrant() -> Iterator[QdrantServer]:
 
 @pytest.fixture
 def index(qdrant: QdrantServer) -> Iterator[QdrantServerStore]:
-    """A collection of that server."""
+    """Yield a collection of that server."""
     connected = connect(E5_SMALL, qdrant.url, "", "kho")
     yield connected
     connected.close()

@@ -1,4 +1,4 @@
-"""The embedded broker, as its tests meet it."""
+"""The embedded broker for its tests."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[EmbeddedBroker]:
-    """A broker with IoT Core's limits, and as much time to connect as a test takes."""
+    """Yield a broker with IoT Core's limits, and as much time to connect as a test takes."""
     with running_broker() as running:
         yield running

@@ -1,4 +1,4 @@
-"""Who may connect, publish and subscribe."""
+"""Permissions to connect, publish and subscribe."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_unavailable_registry_is_reported(level: int, code: int) -> None:
 
 
 async def never_for_the_lamp(client: ClientIdentity) -> bool:
-    """Admit everyone but the lamp, about which the registry never answers."""
+    """Admit every client but the lamp, for which the registry never answers."""
     if client.client_id == "lamp":
         await asyncio.Event().wait()
     return True
@@ -86,7 +86,7 @@ def test_a_registry_that_does_not_answer_for_one_holds_up_no_other() -> None:
         until(lambda: any(each.client.client_id == "lamp" for each in list(served.broker.broker._open_connections)))
         with client(served, "fan") as fan:
             assert fan.settle() == []
-        lamp.socket.close()  # the broker reads nothing more of it before the registry answers
+        lamp.socket.close()  # the broker reads nothing more before the registry answers
 
 
 def test_slow_registry_times_out() -> None:

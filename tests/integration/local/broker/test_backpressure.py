@@ -1,4 +1,4 @@
-"""Clients that do not read, and more of them than there is room for."""
+"""Clients that do not read, and more clients than the broker has room for."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_slow_reader_does_not_affect_other_clients() -> None:
             assert lamp.expect(Publish).payload == b"tick"
         assert served.broker.broker.counters.dropped_slow > 0
         promised = 75
-        while promised:  # what was sent at QoS 1 comes, once the client reads
+        while promised:  # QoS 1 messages arrive once the client reads
             message = deaf.expect(Publish)
             if message.qos:
                 promised -= 1
@@ -69,12 +69,12 @@ def test_flooding_client_that_never_reads_is_bounded_in_memory() -> None:
         asker = client(served, "asker")
         (connection,) = [each for each in served.broker.broker._open_connections if each.client.client_id == "asker"]
         transport = connection.transport
-        # Otherwise the system holds what the client does not read.
+        # Otherwise the system buffers the data that the client does not read.
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
         asker.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
 
         def ask() -> None:
-            with contextlib.suppress(OSError):  # the end of the test closes the socket
+            with contextlib.suppress(OSError):  # the test closes the socket at its end
                 while True:
                     asker.socket.sendall(encode(Pingreq(), MQTT_3) * 16_384)
 
@@ -83,7 +83,7 @@ def test_flooding_client_that_never_reads_is_bounded_in_memory() -> None:
         try:
             until(lambda: connection._outbox.full and not transport.is_reading())
             assert lamp.settle() == []
-            for _ in range(3000):  # turns of the broker; if it answered on, these would be enough to pass the limit
+            for _ in range(3000):  # broker turns, enough to exceed the limit if it went on answering
                 assert lamp.settle() == []
                 assert transport.get_write_buffer_size() < 2 * limits.outbound_bytes
         finally:

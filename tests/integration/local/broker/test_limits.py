@@ -1,4 +1,4 @@
-"""IoT Core's limits, and what becomes of who goes beyond them."""
+"""IoT Core's limits, and the consequences of exceeding them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_retained_messages_are_stored_by_topic(served: EmbeddedBroker) -> None:
         home.publish("devices/kept/down", b"new", retain=True)
         home.settle()
         assert home.subscribe("devices/+/down") == [0]
-        assert home.settle() == []  # a wildcard finds nothing, as with IoT Core
+        assert home.settle() == []  # a wildcard matches no retained message, as in IoT Core
         device.subscribe("devices/kept/down")
         assert device.expect(Publish) == Publish("devices/kept/down", b"new", retain=True)
         home.publish("devices/kept/down", b"", retain=True)

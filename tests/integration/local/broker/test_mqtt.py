@@ -1,4 +1,4 @@
-"""What MQTT promises, packet by packet, through real connections; another broker passes these too (tests/mosquitto)."""
+"""The guarantees of MQTT, packet by packet, over real connections. tests/mosquitto runs these on another broker too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients come and go: lifecycle events, wills, sessions, and silence."""
+"""Connections and disconnections: lifecycle events, wills, sessions, and silence."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_expired_message_is_not_sent() -> None:
         home.publish(DOWN, b"3", qos=1, packet_id=3)
         home.settle()
         first = lamp.expect(Publish)
-        assert lamp.settle() == []  # one at a time was asked for
+        assert lamp.settle() == []  # the receive maximum is one
         clock.advance(1)
         lamp.send(Puback(first.packet_id))
         assert lamp.expect(Publish).payload == b"3"

@@ -1,4 +1,4 @@
-"""What IoT Core does beside MQTT, as boto3 and functions meet it."""
+"""IoT Core's features besides MQTT, through boto3 and functions."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ def served(core: EmbeddedIotCore) -> EmbeddedBroker:
 
 @pytest.fixture(scope="module")
 def plane(core: EmbeddedIotCore) -> Any:
-    """boto3's client, which is as much as device-server sees of IoT Core."""
+    """Return boto3's client, device-server's only view of IoT Core."""
     settings = Config(retries={"total_max_attempts": 1}, read_timeout=CEILING_SECONDS)
     return boto3.client("iot-data", endpoint_url=core.data_plane_url, region_name="us-east-1", config=settings)

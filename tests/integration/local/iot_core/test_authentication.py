@@ -1,4 +1,4 @@
-"""Who is let in as a device."""
+"""Authentication of devices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[EmbeddedIotCore]:
-    """IoT Core where keys are required."""
+    """Yield an IoT Core that requires keys."""
     with run_embedded(listen("127.0.0.1", 0), PATIENT, authorizing=True) as core:
         yield core
 

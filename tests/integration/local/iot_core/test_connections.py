@@ -1,4 +1,4 @@
-"""Connections, subscriptions and retained messages, for whoever knows the way."""
+"""Connections, subscriptions and retained messages, for callers that know the secret path."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_delete_connection_disconnects_the_client(served: EmbeddedBroker, plane:
         assert sleeper.receive() is None
     with RawMqttClient(served.port) as again:
         assert not again.connect("sleeper", clean=False).session_present
-    assert data_plane_error(plane.delete_connection, clientId="nobody")[0] == 404
+    assert data_plane_error(plane.delete_connection, clientId="missing")[0] == 404
 
 
 def test_publish_subscriptions_and_retained_messages(served: EmbeddedBroker, plane: Any) -> None:
@@ -71,7 +71,7 @@ def test_publish_subscriptions_and_retained_messages(served: EmbeddedBroker, pla
 
 
 def test_data_plane_path_is_secret(core: EmbeddedIotCore, served: EmbeddedBroker) -> None:
-    """A page in a browser on this machine can send requests here, but cannot guess the path."""
+    """A web page in a browser on this machine can send requests here, but cannot guess the path."""
     base, _, token = core.data_plane_url.rpartition("/")
     with client(served, "lamp") as lamp, urllib3.PoolManager(retries=False) as http:
         query = f"connections/lamp/messages?topic={DOWN}"

@@ -1,4 +1,4 @@
-"""Direct messages, and why one is not sent."""
+"""Direct messages, and the reasons for not sending one."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_connection_that_is_lost_confirms_nothing(
 
 def test_direct_message_errors(served: EmbeddedBroker, plane: Any) -> None:
     send = plane.send_direct_message
-    assert data_plane_error(send, clientId="nobody", topic="devices/nobody/down")[:2] == (
+    assert data_plane_error(send, clientId="missing", topic="devices/missing/down")[:2] == (
         404,
         "ResourceNotFoundException",
     )

@@ -1,4 +1,4 @@
-"""Rules bring messages to functions."""
+"""Rules invoke functions with messages."""
 
 from __future__ import annotations
 

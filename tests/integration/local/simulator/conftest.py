@@ -1,4 +1,4 @@
-"""Simulated devices talk through a broker of their own."""
+"""Simulated devices with their own broker."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[EmbeddedBroker]:
-    """A running broker."""
+    """Yield a running broker."""
     with running_broker() as running:
         yield running
 
 
 @pytest.fixture
 def talk(served: EmbeddedBroker) -> Callable[..., Any]:
-    """Begins a talk with a device that has these quirks."""
+    """Return a function that begins a conversation with a device that has these quirks."""
 
     @contextmanager
     def begin(*quirks: Quirk, plain: bool = False, **about: Any) -> Iterator[DeviceConversation]:
@@ -48,7 +48,7 @@ def talk(served: EmbeddedBroker) -> Callable[..., Any]:
                 yield DeviceConversation(served, fleet, heard)
         finally:
             stop()
-            until(lambda: not is_connected())  # its end is not to be heard by the next talk
+            until(lambda: not is_connected())  # so that the next conversation does not see its end
 
     def is_connected() -> bool:
         visit = served.broker.connection("sim")

@@ -1,4 +1,4 @@
-"""What a device that is well answers, as the real ones do."""
+"""Answers of a healthy simulated device, equal to the real ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many devices at one broker, and a sick one among them."""
+"""Many devices at one broker, one of them faulty."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WELL = DeviceModel(connect_seconds=CEILING_SECONDS)
 
 def test_garbage_flood_does_not_affect_other_devices() -> None:
     sick = DeviceModel(FIRMWARE | {Quirk.FLOOD}, reconnect_seconds=(0.05, 0.1), connect_seconds=CEILING_SECONDS)
-    # By this clock no second passes: beyond the first hundred messages of a device the broker takes none.
+    # This clock stands still: the broker takes only the first hundred messages of a device.
     with running_broker(clock=Clock()) as served, served.heard("devices/well/up") as heard:
         counts = served.broker.broker.counters
         with (

@@ -1,4 +1,4 @@
-"""What devices do that are sick, or made otherwise, or gone for a while."""
+"""Devices that are faulty, variant, or offline for a while."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_reply_quirks(talk: Any) -> None:
         assert it.reply()["id"] != asked
     with talk(Quirk.BROKEN_JSON) as it:
         it.ask("initialize")
-        with pytest.raises(ValueError):  # noqa: PT011 - whatever is wrong with it
+        with pytest.raises(ValueError):  # noqa: PT011 - any error of decoding
             json.loads(it.raw())
 
 
@@ -67,7 +67,7 @@ def test_tool_list_quirks(talk: Any) -> None:
         assert (len(result["tools"]), result["nextCursor"]) == (10, "self.manual.read")
         it.ask("tools/list", cursor="self.manual.read")
         assert "payload size limit" in it.reply()["error"]["message"]
-        assert it.call("self.relay_40.set", on=True)["result"]["isError"] is False  # hidden, and there
+        assert it.call("self.relay_40.set", on=True)["result"]["isError"] is False  # hidden but callable
     with talk(Quirk.COLLIDING_NAMES) as it:
         names = [
             name.replace(".", "_").replace("-", "_").replace(" ", "_")
