@@ -59,7 +59,7 @@ def query(  # noqa: PLR0913 - one argument an option
     top_k: int = 10,
     document_context: str | None = None,
     project: str | None = None,
-    where: BackendTarget = DEFAULT_TARGET,
+    target: BackendTarget = DEFAULT_TARGET,
 ) -> None:
     """Search the knowledge base.
 
@@ -78,11 +78,11 @@ def query(  # noqa: PLR0913 - one argument an option
     """
     params = {"query": text, "collections": collections, "top_k": top_k}
     params |= {"document_context": document_context, "project_name": project}
-    run("query_knowledge_base", params, where, console.print_query_results)
+    run("query_knowledge_base", params, target, console.print_query_results)
 
 
 @app.command
-def mcp(*, root: _Roots = (), debug: bool = False, where: BackendTarget = DEFAULT_TARGET) -> None:
+def mcp(*, root: _Roots = (), debug: bool = False, target: BackendTarget = DEFAULT_TARGET) -> None:
     """Serve an editor by MCP over STDIO.
 
     Parameters
@@ -98,14 +98,14 @@ def mcp(*, root: _Roots = (), debug: bool = False, where: BackendTarget = DEFAUL
     from infra.agent.managed_server import ManagedServerBackend
 
     roots = Roots(root or (Path(),))
-    backend = ManagedServerBackend(where.config(), roots.folders)
-    stdio_server.run(backend, FileReader(roots), timeout=where.timeout, debug=debug)
+    backend = ManagedServerBackend(target.config(), roots.folders)
+    stdio_server.run(backend, FileReader(roots), timeout=target.timeout, debug=debug)
 
 
 @collections.command(name="list")
-def list_collections(*, where: BackendTarget = DEFAULT_TARGET) -> None:
+def list_collections(*, target: BackendTarget = DEFAULT_TARGET) -> None:
     """List the collections."""
-    run("manage_collections", {"action": "list", "limit": 1000}, where, console.print_collections)
+    run("manage_collections", {"action": "list", "limit": 1000}, target, console.print_collections)
 
 
 @collections.command(name="create")
@@ -115,7 +115,7 @@ def create_collection(
     *,
     type_: Annotated[Literal["fundamental", "project-specific"] | None, Parameter(name="--type")] = None,
     project: str | None = None,
-    where: BackendTarget = DEFAULT_TARGET,
+    target: BackendTarget = DEFAULT_TARGET,
 ) -> None:
     """Create a collection.
 
@@ -127,14 +127,14 @@ def create_collection(
         Link it to this project.
     """
     params = {"action": "create", "collection_name": name, "collection_type": type_, "project_name": project}
-    run("manage_collections", params, where, console.print_collections)
+    run("manage_collections", params, target, console.print_collections)
 
 
 @collections.command(name="info")
-def describe_collection(name: str, /, *, where: BackendTarget = DEFAULT_TARGET) -> None:
+def describe_collection(name: str, /, *, target: BackendTarget = DEFAULT_TARGET) -> None:
     """Show a collection and its documents."""
     params = {"action": "info", "collection_name": name, "limit": 1000}
-    run("manage_collections", params, where, console.print_collections)
+    run("manage_collections", params, target, console.print_collections)
 
 
 @collections.command(name="delete")
@@ -143,7 +143,7 @@ def delete_collection(
     /,
     *,
     yes: Annotated[bool, Parameter(name=["--yes", "-y"], negative=())] = False,
-    where: BackendTarget = DEFAULT_TARGET,
+    target: BackendTarget = DEFAULT_TARGET,
 ) -> None:
     """Delete a collection and everything in it.
 
@@ -153,12 +153,12 @@ def delete_collection(
         Skip the confirmation.
     """
     if not yes and not _confirmed(f"Delete the collection '{name}' and everything in it?"):
-        exit_with_error(deletion_unconfirmed(name), as_json=where.as_json)
-    run("manage_collections", {"action": "delete", "collection_name": name}, where, console.print_collections)
+        exit_with_error(deletion_unconfirmed(name), as_json=target.as_json)
+    run("manage_collections", {"action": "delete", "collection_name": name}, target, console.print_collections)
 
 
 @kb.command
-def add_document(path: str, /, *, collection: str, root: _Roots = (), where: BackendTarget = DEFAULT_TARGET) -> None:
+def add_document(path: str, /, *, collection: str, root: _Roots = (), target: BackendTarget = DEFAULT_TARGET) -> None:
     """Add one file.
 
     Parameters
@@ -166,12 +166,12 @@ def add_document(path: str, /, *, collection: str, root: _Roots = (), where: Bac
     root
         A folder whose files may be read; default: the working folder.
     """
-    _ingest(path, collection, root, where, recursive=False)
+    _ingest(path, collection, root, target, recursive=False)
 
 
 @kb.command
 def add_folder(
-    path: str, /, *, collection: str, recursive: bool = False, root: _Roots = (), where: BackendTarget = DEFAULT_TARGET
+    path: str, /, *, collection: str, recursive: bool = False, root: _Roots = (), target: BackendTarget = DEFAULT_TARGET
 ) -> None:
     """Synchronise with a folder: add new and changed files, remove missing ones, skip unchanged ones.
 
@@ -182,7 +182,7 @@ def add_folder(
     root
         A folder whose files may be read; default: the working folder.
     """
-    _ingest(path, collection, root, where, recursive=recursive)
+    _ingest(path, collection, root, target, recursive=recursive)
 
 
 @kb.command
@@ -193,7 +193,7 @@ def add_text(
     source: str,
     collection: str,
     title: str = "",
-    where: BackendTarget = DEFAULT_TARGET,
+    target: BackendTarget = DEFAULT_TARGET,
 ) -> None:
     """Add a text in Markdown.
 
@@ -204,80 +204,80 @@ def add_text(
     source
         The text's origin, which identifies it: adding the same source again replaces the text.
     """
-    with exit_on_error(where):
+    with exit_on_error(target):
         content = _read_standard_input() if content == "-" else content
-    _augment(content, source, collection, title, where)
+    _augment(content, source, collection, title, target)
 
 
 @kb.command
-def add_url(url: str, /, *, collection: str, title: str = "", where: BackendTarget = DEFAULT_TARGET) -> None:
+def add_url(url: str, /, *, collection: str, title: str = "", target: BackendTarget = DEFAULT_TARGET) -> None:
     """Fetch a web page and add it."""
     from infra.agent.web_fetch import fetch
 
-    with exit_on_error(where):
+    with exit_on_error(target):
         content = fetch(url)
-    _augment(content, url, collection, title, where)
+    _augment(content, url, collection, title, target)
 
 
 @projects.command(name="list")
-def list_projects(*, where: BackendTarget = DEFAULT_TARGET) -> None:
+def list_projects(*, target: BackendTarget = DEFAULT_TARGET) -> None:
     """List the projects."""
-    run("manage_projects", {"action": "list"}, where, console.print_projects)
+    run("manage_projects", {"action": "list"}, target, console.print_projects)
 
 
 @projects.command(name="info")
-def describe_project(name: str, /, *, where: BackendTarget = DEFAULT_TARGET) -> None:
+def describe_project(name: str, /, *, target: BackendTarget = DEFAULT_TARGET) -> None:
     """Show a project."""
-    _project("info", name, None, where)
+    _project("info", name, None, target)
 
 
 @projects.command(name="create")
-def create_project(name: str, /, *, collections: str | None = None, where: BackendTarget = DEFAULT_TARGET) -> None:
+def create_project(name: str, /, *, collections: str | None = None, target: BackendTarget = DEFAULT_TARGET) -> None:
     """Create a project, optionally linked to collections."""
-    _project("create", name, collections, where)
+    _project("create", name, collections, target)
 
 
 @projects.command(name="link")
-def link(name: str, /, *, collections: str, where: BackendTarget = DEFAULT_TARGET) -> None:
+def link(name: str, /, *, collections: str, target: BackendTarget = DEFAULT_TARGET) -> None:
     """Link collections, separated by commas, to a project."""
-    _project("link", name, collections, where)
+    _project("link", name, collections, target)
 
 
 @projects.command(name="unlink")
-def unlink(name: str, /, *, collections: str, where: BackendTarget = DEFAULT_TARGET) -> None:
+def unlink(name: str, /, *, collections: str, target: BackendTarget = DEFAULT_TARGET) -> None:
     """Unlink collections from a project."""
-    _project("unlink", name, collections, where)
+    _project("unlink", name, collections, target)
 
 
 @projects.command(name="set-defaults")
-def set_defaults(name: str, /, *, collections: str, where: BackendTarget = DEFAULT_TARGET) -> None:
+def set_defaults(name: str, /, *, collections: str, target: BackendTarget = DEFAULT_TARGET) -> None:
     """Set the collections that the project's queries search by default."""
-    _project("set-defaults", name, collections, where)
+    _project("set-defaults", name, collections, target)
 
 
-def _project(action: str, name: str, collections: str | None, where: BackendTarget) -> None:
+def _project(action: str, name: str, collections: str | None, target: BackendTarget) -> None:
     params = {"action": action, "project_name": name, "collections": collections}
-    run("manage_projects", params, where, console.print_projects)
+    run("manage_projects", params, target, console.print_projects)
 
 
-def _ingest(path: str, collection: str, roots: tuple[Path, ...], where: BackendTarget, *, recursive: bool) -> None:
+def _ingest(path: str, collection: str, roots: tuple[Path, ...], target: BackendTarget, *, recursive: bool) -> None:
     from infra.agent.files.reader import FileReader
     from infra.agent.files.roots import Roots
     from infra.agent.folder_upload import FolderUpload
 
     reader = FileReader(Roots(roots or (Path(),)))
-    with backend_or_exit(where) as backend, console.progress_bar(quiet=where.as_json) as progress:
+    with backend_or_exit(target) as backend, console.progress_bar(quiet=target.as_json) as progress:
         result = FolderUpload(backend, collection, progress).run(reader, path, recursive=recursive)
-    show_result(result, where, console.print_ingestion)
+    show_result(result, target, console.print_ingestion)
 
 
-def _augment(content: str, source: str, collection: str, title: str, where: BackendTarget) -> None:
+def _augment(content: str, source: str, collection: str, title: str, target: BackendTarget) -> None:
     from infra.agent.folder_upload import await_ingestion
 
     params = {"content": content, "source": source, "collection": collection, "title": title}
-    with backend_or_exit(where) as backend:
+    with backend_or_exit(target) as backend:
         result = await_ingestion(backend, backend.call("augment_knowledge", params))
-    show_result(result, where, console.print_ingestion)
+    show_result(result, target, console.print_ingestion)
 
 
 def _read_standard_input() -> str:

@@ -67,9 +67,9 @@ def prompt_user(question: str) -> str:
 def print_query_results(result: dict[str, Any]) -> None:
     """Print passages unchanged, best first."""
     for number, each in enumerate(result["results"], start=1):
-        where = " · ".join(filter(None, (each["source_document"], each["header_path"])))
+        source = " · ".join(filter(None, (each["source_document"], each["header_path"])))
         out.print(_text(f"{number}. {each['metadata']['document_title']}", "bold"))
-        out.print(_text(f"{each['relevance_label']} ({each['relevance_score']:.2f}) · {where}", "dim"))
+        out.print(_text(f"{each['relevance_label']} ({each['relevance_score']:.2f}) · {source}", "dim"))
         _write(f"{_visible(each['content'])}\n")
     refinement = result["query_refinement"]
     if refinement["status"] != "optimal":

@@ -57,16 +57,16 @@ class BackendTarget:
 DEFAULT_TARGET: Final = BackendTarget()
 
 
-def run(method: str, params: dict[str, Any], where: BackendTarget, show: Callable[[dict[str, Any]], None]) -> None:
+def run(method: str, params: dict[str, Any], target: BackendTarget, show: Callable[[dict[str, Any]], None]) -> None:
     """Call a method and show its result. Parameters that are None are omitted."""
-    with backend_or_exit(where) as backend:
+    with backend_or_exit(target) as backend:
         result = backend.call(method, {name: value for name, value in params.items() if value is not None})
-    show_result(result, where, show)
+    show_result(result, target, show)
 
 
-def show_result(result: dict[str, Any], where: BackendTarget, show: Callable[[dict[str, Any]], None]) -> None:
+def show_result(result: dict[str, Any], target: BackendTarget, show: Callable[[dict[str, Any]], None]) -> None:
     """Show a result, or print it as JSON. End with code 7 if documents failed."""
-    if where.as_json:
+    if target.as_json:
         console.print_json(result)
     else:
         show(result)
@@ -75,19 +75,19 @@ def show_result(result: dict[str, Any], where: BackendTarget, show: Callable[[di
 
 
 @contextmanager
-def backend_or_exit(where: BackendTarget) -> Iterator[Backend]:
+def backend_or_exit(target: BackendTarget) -> Iterator[Backend]:
     """Open the backend. An error ends the command."""
-    with exit_on_error(where), open_backend(where.config()) as backend:
+    with exit_on_error(target), open_backend(target.config()) as backend:
         yield backend
 
 
 @contextmanager
-def exit_on_error(where: BackendTarget) -> Iterator[None]:
+def exit_on_error(target: BackendTarget) -> Iterator[None]:
     """End the command on an error: as text, or as JSON in the form of a JSON-RPC error."""
     try:
         yield
     except BackendError as error:
-        exit_with_error(error, as_json=where.as_json)
+        exit_with_error(error, as_json=target.as_json)
 
 
 def exit_with_error(error: BackendError, *, as_json: bool) -> NoReturn:

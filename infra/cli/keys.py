@@ -34,7 +34,7 @@ def create(  # noqa: PLR0913 - one argument an option
     role: Role,
     name: str = "",
     expires_in_days: Annotated[int | None, Parameter(validator=Number(gte=1, lte=36_500))] = None,
-    where: DataTarget = DEFAULT_TARGET,
+    target: DataTarget = DEFAULT_TARGET,
     as_json: _AsJson = False,
 ) -> None:
     """Create a key. It is shown only once; the store keeps only its hash.
@@ -56,7 +56,7 @@ def create(  # noqa: PLR0913 - one argument an option
         exit_with_error(f"'{tenant}' cannot be a tenant: 1 to 128 letters, digits and . _ @ : - inside.")
     if name and (len(name) > 128 or not name.isprintable()):
         exit_with_error("A name is at most 128 printable characters.")
-    with _open_keys(where) as store:
+    with _open_keys(target) as store:
         expires_in = timedelta(days=expires_in_days) if expires_in_days else None
         key, text = store.create(tenant, role, name=name, expires_in=expires_in)
     if as_json:
@@ -69,7 +69,7 @@ def create(  # noqa: PLR0913 - one argument an option
 
 
 @keys.command(name="list")
-def list_(*, tenant: str | None = None, where: DataTarget = DEFAULT_TARGET, as_json: _AsJson = False) -> None:
+def list_(*, tenant: str | None = None, target: DataTarget = DEFAULT_TARGET, as_json: _AsJson = False) -> None:
     """List keys, without their secrets.
 
     Parameters
@@ -79,7 +79,7 @@ def list_(*, tenant: str | None = None, where: DataTarget = DEFAULT_TARGET, as_j
     as_json
         Print JSON.
     """
-    with _open_keys(where) as store:
+    with _open_keys(target) as store:
         records = [_record(key) for key in store.list_keys(tenant)]
     if as_json:
         print(json.dumps({"keys": records}))
@@ -89,7 +89,7 @@ def list_(*, tenant: str | None = None, where: DataTarget = DEFAULT_TARGET, as_j
 
 
 @keys.command
-def revoke(key_id: str, /, *, where: DataTarget = DEFAULT_TARGET, as_json: _AsJson = False) -> None:
+def revoke(key_id: str, /, *, target: DataTarget = DEFAULT_TARGET, as_json: _AsJson = False) -> None:
     """Revoke a key. It is rejected within a minute.
 
     Parameters
@@ -99,7 +99,7 @@ def revoke(key_id: str, /, *, where: DataTarget = DEFAULT_TARGET, as_json: _AsJs
     as_json
         Print JSON.
     """
-    with _open_keys(where) as store:
+    with _open_keys(target) as store:
         key = store.revoke(key_id)
     print(json.dumps(_record(key)) if as_json else f"Key {key.id} ({key.name}) was revoked at {key.revoked_at}.")
 
@@ -109,8 +109,8 @@ def _record(key: ApiKey) -> dict[str, Any]:
 
 
 @contextmanager
-def _open_keys(where: DataTarget) -> Iterator[ApiKeys]:
-    with open_stores(where):
+def _open_keys(target: DataTarget) -> Iterator[ApiKeys]:
+    with open_stores(target):
         from shared.access.api_keys import ApiKeys  # reads its settings as it is imported
         from shared.config import config
         from shared.dynamodb import Table

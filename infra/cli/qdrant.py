@@ -12,12 +12,12 @@ qdrant: Final = App(name="qdrant", help="The Qdrant cluster of passages and expe
 
 
 @qdrant.command
-def prepare(*, where: DataTarget = DEFAULT_TARGET) -> None:
+def prepare(*, target: DataTarget = DEFAULT_TARGET) -> None:
     """Create the collections and their payload indexes, if they do not exist.
 
     Functions create them as well. This command checks address, key and model beforehand.
     """
-    with open_stores(where):
+    with open_stores(target):
         from shared.config import ConfigurationError, config
         from shared.knowledge.exhaustive_search import open_exhaustive_search
         from shared.knowledge.index import knowledge_index

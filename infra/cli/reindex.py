@@ -31,7 +31,7 @@ def reindex(
     tenant: str = "",
     collection: str = "",
     force: Annotated[bool, Parameter(name="--anew", negative=())] = False,
-    where: DataTarget = DEFAULT_TARGET,
+    target: DataTarget = DEFAULT_TARGET,
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
 ) -> None:
     """Bring the index up to date with DynamoDB: index missing documents and remove deleted ones.
@@ -49,7 +49,7 @@ def reindex(
     as_json
         Print JSON.
     """
-    with open_stores(where) as running:
+    with open_stores(target) as running:
         from shared.config import ConfigurationError, config
 
         if not config().has_index:

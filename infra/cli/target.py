@@ -53,8 +53,8 @@ DEFAULT_TARGET: Final = DataTarget()
 
 
 @contextmanager
-def open_stores(where: DataTarget) -> Iterator[ServerInfo | None]:
-    """Configure `shared.config` for the stores of `where`. Yield the local server that runs on them, if there is one.
+def open_stores(target: DataTarget) -> Iterator[ServerInfo | None]:
+    """Configure `shared.config` for the stores of `target`. Yield the local server that runs on them, if there is one.
 
     An error ends the command with one line.
     """
@@ -64,11 +64,11 @@ def open_stores(where: DataTarget) -> Iterator[ServerInfo | None]:
         logger.setLevel(logging.CRITICAL)
     with ExitStack() as stack:
         try:
-            if where.stack:
-                _apply_stack_settings(where.stack)
+            if target.stack:
+                _apply_stack_settings(target.stack)
                 yield None
             else:
-                yield _open_local(where, stack)
+                yield _open_local(target, stack)
         except KhoError as error:
             exit_with_error(error.message)
         except (BotoCoreError, ClientError) as error:
@@ -117,12 +117,12 @@ def _operator_client() -> DynamoDBClient:
     return boto3.client("dynamodb", config=settings)
 
 
-def _open_local(where: DataTarget, stack: ExitStack) -> ServerInfo | None:
+def _open_local(target: DataTarget, stack: ExitStack) -> ServerInfo | None:
     """Use the store of the running server, or start the store for this command."""
-    data = where.data.resolve()
+    data = target.data.resolve()
     try:
         running = server_or_lock(data, stack)
-        open_store(stack, data, auth="required", url=running["store_url"] if running else where.aws_endpoint)
+        open_store(stack, data, auth="required", url=running["store_url"] if running else target.aws_endpoint)
     except DataFolderError as error:
         exit_with_error(f"{error}. Choose another folder with --data.")
     except StoreUnavailable as error:

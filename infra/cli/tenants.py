@@ -29,7 +29,7 @@ _NOT_BY_TENANT: Final = ("AccessTable", "ExperiencesTable")
 
 
 @tenant.command
-def export(tenant_id: str, /, *, to: Path, where: DataTarget = DEFAULT_TARGET) -> None:
+def export(tenant_id: str, /, *, to: Path, target: DataTarget = DEFAULT_TARGET) -> None:
     """Write all data of a tenant as JSON Lines, including deleted documents and audit logs.
 
     Parameters
@@ -40,7 +40,7 @@ def export(tenant_id: str, /, *, to: Path, where: DataTarget = DEFAULT_TARGET) -
         The folder of the files; it is created if necessary.
     """
     _require_tenant(tenant_id)
-    with open_stores(where):
+    with open_stores(target):
         try:
             to.mkdir(mode=0o700, parents=True, exist_ok=True)
             for name, records in (
@@ -57,7 +57,7 @@ def export(tenant_id: str, /, *, to: Path, where: DataTarget = DEFAULT_TARGET) -
 
 @tenant.command
 def erase(
-    tenant_id: str, /, *, where: DataTarget = DEFAULT_TARGET, yes: Annotated[bool, Parameter(negative=())] = False
+    tenant_id: str, /, *, target: DataTarget = DEFAULT_TARGET, yes: Annotated[bool, Parameter(negative=())] = False
 ) -> None:
     """Remove all data and API keys of a tenant permanently. If it is interrupted, repeat it.
 
@@ -71,7 +71,7 @@ def erase(
     _require_tenant(tenant_id)
     if not yes and not _confirm(tenant_id):
         exit_with_error("Nothing was removed. Repeat the tenant's name when asked, or use --yes.")
-    with open_stores(where) as running:
+    with open_stores(target) as running:
         from shared.config import config
         from shared.knowledge.index import knowledge_index
 

@@ -21,7 +21,7 @@ _MARKS: Final = {"good": ("✓", "green"), "note": ("·", "yellow"), "wrong": ("
 
 
 def doctor(
-    *, where: DataTarget = DEFAULT_TARGET, as_json: Annotated[bool, Parameter(name="--json", negative=())] = False
+    *, target: DataTarget = DEFAULT_TARGET, as_json: Annotated[bool, Parameter(name="--json", negative=())] = False
 ) -> None:
     """Check this machine's set-up, or with --stack a deployment, and give advice.
 
@@ -34,8 +34,8 @@ def doctor(
     """
     console = Console(highlight=False)
     report = CheckReport(lambda result: None if as_json else _show(console, result))
-    check = deployment.check if where.stack else machine.check
-    check(where, report)
+    check = deployment.check if target.stack else machine.check
+    check(target, report)
     if as_json:
         results = [each.to_json() for each in report.results]
         print(json.dumps({"healthy": report.healthy, "findings": results}, indent=1))

@@ -22,13 +22,13 @@ _LOW_CONCURRENCY: Final = 100
 _MQTT_TLS: Final = 8883
 
 
-def check(where: DataTarget, report: CheckReport) -> None:
+def check(target: DataTarget, report: CheckReport) -> None:
     """Check the stack and the services that its functions use."""
-    stack = where.stack
+    stack = target.stack
     outputs = _check_stack(stack, report)
     if "Endpoint" in outputs:
         checks.check_http_endpoint(report, outputs["Endpoint"], "Check the function endpoints-health and its log.")
-    with open_stores(where):
+    with open_stores(target):
         checks.check_tables(report)
         _check_table_settings(report)
         checks.check_keys(report, f"kho keys create --stack {stack} --tenant <name> --role admin")

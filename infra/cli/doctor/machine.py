@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 _MIN_FREE_BYTES: Final = 1 << 30
 
 
-def check(where: DataTarget, report: CheckReport) -> None:
+def check(target: DataTarget, report: CheckReport) -> None:
     """Check the data folder and the server that runs on it."""
-    data = where.data.resolve()
+    data = target.data.resolve()
     _check_platform(report)
     with report.guard("Data", f"Make {data} a writable folder, or choose another with --data."):
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def check(where: DataTarget, report: CheckReport) -> None:
         _check_broker(report, running["mqtt_url"])
     else:
         report.note("Server", "None is running here.", "Start it: kho serve")
-    with open_stores(where):
+    with open_stores(target):
         checks.check_tables(report)
         checks.check_keys(report, "kho keys create --tenant <name> --role writer")
         if running and not config().qdrant_url:
