@@ -52,7 +52,7 @@ STAGES: Final = {
     "check the arguments": "shared.devices.device_client.validate_arguments",
     "hear the device's topic": "shared.devices.mqtt.transport.MqttTransport._subscribe",
     "send, by a signed HTTP request": "shared.devices.mqtt.transport.MqttTransport.send",
-    "wait for the reply": "shared.devices.rpc._wait",
+    "wait for the reply": "shared.devices.rpc.RpcClient._wait",
     "log and count": "shared.telemetry._record",
 }
 
