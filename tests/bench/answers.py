@@ -1,4 +1,4 @@
-"""Answering from documents: whether what bears on a question is told from what does not, and how long answers take."""
+"""Answers from documents: how well relevant passages are separated from others, and how long answers take."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ TENANT: Final = "bench"
 ASKED: Final = sized(4, full=150)
 TOP_K: Final = 5
 ARTICLE: Final = 5
-"""How many paragraphs that follow one another are of one article."""
+"""The number of consecutive paragraphs of one article."""
 CALLS: Final = sized(2, full=100)
 DOCUMENTS: Final = sized(3, full=50)
 MODEL_SECONDS: Final = 5.0
 
 
 def tables() -> list[BenchTable]:
-    """How good the floor of relevance is, and how well budgets are kept."""
+    """Measure the relevance floor and the time budgets."""
     sets = data_sets(ENCYCLOPAEDIA)
     return [_floor(sets) if sets else not_measured_table("Relevance"), _budgets()]
 
@@ -59,7 +59,7 @@ def _floor(sets: list[DataSet]) -> BenchTable:
         store.close()
     notes = [
         f"{ASKED} questions a line to that half of the articles which answers them: how often the right paragraph is",
-        f"among {TOP_K}, and how often it passes for bearing on the question. And to the other half: how often",
+        f"among {TOP_K}, and how often it counts as relevant. And to the other half: how often",
         "anything does.",
     ]
     columns = ["", "found", "kept", "wrongly answered", "without a closer look: found", "kept", "wrongly answered"]
@@ -72,12 +72,14 @@ def _count(each: DataSet, index: PassageIndex) -> tuple[int, int, int]:
         text, right = each.queries[query], next(iter(each.relevant[query]))
         for collection in (f"{each.collection}-0", f"{each.collection}-1"):
             ranking = index.rank(SearchQuestion(text, TENANT, (collection,), TOP_K))
-            bearing = {hit.passage.document.document_id for hit in filter_relevant(text, ranking.hits, ranking.measure)}
+            relevant = {
+                hit.passage.document.document_id for hit in filter_relevant(text, ranking.hits, ranking.measure)
+            }
             if collection == _half(each, right):
                 found += right in {hit.passage.document.document_id for hit in ranking.hits}
-                kept += right in bearing
+                kept += right in relevant
             else:
-                wrongly += bool(bearing)
+                wrongly += bool(relevant)
     return found, kept, wrongly
 
 

@@ -1,4 +1,4 @@
-"""The broker: what a call over MQTT costs with it, beside mosquitto where that is installed."""
+"""The broker: the cost of a call over MQTT, compared with mosquitto if that is installed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TOKEN: Final = "bench"
 UP, DOWN = "devices/bench/up", "devices/bench/down"
 REQUEST: Final = b'{"type":"mcp","payload":{"jsonrpc":"2.0","id":%d,"method":"tools/call"}}'
 LOADS: Final = sized(((1, 10), (16, 100)), full=((1, 1_000), (64, 4_000), (256, 10_000)))
-"""How many calls are in flight, and how many are made."""
+"""The numbers of calls in flight and in all."""
 ROUNDS: Final = sized(1, full=3)
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 
@@ -47,7 +47,7 @@ class BrokerProcess:
     pid: int
 
     def cpu_seconds(self) -> float:
-        """What it has used so far."""
+        """Return the CPU time used so far."""
         ran = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(ran[11]) + int(ran[12])) / TICKS
 
@@ -69,7 +69,7 @@ class Loop:
         self.caller = self._client("kho-backend-bench", self._answered, UP)
 
     def run(self, in_flight: int, calls: int) -> float:
-        """The seconds that these calls take."""
+        """Make the calls. Return the seconds that they took."""
         for _ in range(in_flight):
             self.turns.release()
         started = time.perf_counter()

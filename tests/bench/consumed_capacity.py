@@ -1,4 +1,4 @@
-"""What the store says that calls to it have consumed."""
+"""The capacity that calls to the store consume."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _READS: Final = ("GetItem", "BatchGetItem", "Query")
 
 @contextmanager
 def consumed_capacity() -> Iterator[Counter[str]]:
-    """How many calls Kho makes from now on, and their units for reads and writes."""
+    """Count the calls that Kho makes from now on, with their read and write units."""
     units: Counter[str] = Counter()
 
     def ask(_: str, params: Any) -> None:

@@ -35,7 +35,7 @@ class DataSet:
         return f"c{zlib.crc32(''.join(self.corpus.values()).encode())}"
 
     def ndcg(self, search: Callable[[str, str], list[str]]) -> float:
-        """The mean nDCG@10 of a way to get from a collection and a query to documents, best first."""
+        """Compute the mean nDCG@10 of a search, which returns the documents for a collection and a query."""
         gains = [self._gain(id_, search(self.collection, query)) for id_, query in self.queries.items()]
         return sum(gains) / len(gains)
 

@@ -1,4 +1,4 @@
-"""Calls to devices: what ours cost beside a bare request and reply over the same broker, to the same devices."""
+"""Calls to devices, compared with a bare request and reply over the same broker to the same devices."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ _TEXT: Final = re.compile(rb'"text":"([^"]*)"')
 
 
 class DeviceServerContender:
-    """The function, called through the JSON that doors send it."""
+    """Call the function through the JSON that endpoints send."""
 
     def __init__(self) -> None:
         from device_server.tools_call import handler
@@ -203,7 +203,7 @@ def _crowd(contenders: dict[str, Call], ids: list[str]) -> list[bench.BenchTable
 
 
 def _run(call: Call, ids: list[str], label: str, calls: int) -> tuple[list[float], float, Counter[str]]:
-    """How long each call took, all together, and what became of those that got no reply or another's."""
+    """Make the calls. Return each duration, the total, and the calls that got no reply or a wrong one."""
     waits: list[float] = []
     wrong = Counter[str]()
 
@@ -269,7 +269,7 @@ def _appear(ids: list[str]) -> None:
 
 @contextmanager
 def _devices() -> Iterator[int]:
-    """A broker without a rate limit and a fleet, each in a process of its own; the broker's port."""
+    """Run a broker without a rate limit and a fleet, each in a process of its own. Yield the broker's port."""
     with listen("127.0.0.1", 0) as one, listen("127.0.0.1", 0) as other:
         port, plane = one.getsockname()[1], other.getsockname()[1]
     command = [sys.executable, "-m", "tests.helpers.broker_process", str(port), str(plane), TOKEN, "unlimited"]

@@ -1,4 +1,4 @@
-"""Doors: what each adds to a method, and what a function costs to import, beside other ways to serve Lambda."""
+"""Endpoints: the cost that each adds to a method, and a function's import time, next to other frameworks."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def tables() -> list[bench.BenchTable]:
 
 @method("bench/memory/add_message", role="writer")
 def handler(params: AddMessageParams, _caller: Caller) -> ConversationResult:
-    """Take a message, and leave it at that: what remains is the door's own work."""
+    """Take a message and do nothing: the rest is the endpoint's own work."""
     return ConversationResult("success", params.conversation_id)
 
 
@@ -63,15 +63,15 @@ def _served() -> bench.BenchTable:
 
         name = "tool-server/tools/list"
         single = {"jsonrpc": "2.0", "method": name, "params": {}, "id": 1}
-        doors: dict[str, Callable[[], object]] = {
+        endpoints: dict[str, Callable[[], object]] = {
             "GET `/health`": lambda: server.get("/health"),
             "its own route": partial(through, f"/{name}", {}),
             "`/jsonrpc`": partial(through, "/jsonrpc", single),
         }
-        timings = bench.interleaved(doors, ROUNDS)
-    rows = [[door, bench.ms(each.p50), bench.ms(each.p99)] for door, each in timings.items()]
+        timings = bench.interleaved(endpoints, ROUNDS)
+    rows = [[endpoint, bench.ms(each.p50), bench.ms(each.p99)] for endpoint, each in timings.items()]
     note = "`tool-server/tools/list`, which needs no store, through `kho serve` on one kept connection."
-    return bench.BenchTable("Doors over HTTP on one machine", ["door", "p50", "p99"], rows, [note])
+    return bench.BenchTable("Endpoints over HTTP on one machine", ["endpoint", "p50", "p99"], rows, [note])
 
 
 def _handled() -> bench.BenchTable:
@@ -99,11 +99,11 @@ def _handled() -> bench.BenchTable:
         "and count it in metrics, the others do neither. `/jsonrpc` reaches the method through the seam, as JSON and",
         "back; deployed, Lambda's own invocation comes on top.",
     ]
-    return bench.BenchTable("Doors at handler level", ["door", "p50 a call", "p99 a call"], rows, notes)
+    return bench.BenchTable("Endpoints at handler level", ["endpoint", "p50 a call", "p99 a call"], rows, notes)
 
 
 def _imported() -> bench.BenchTable:
-    """What a cold start imports."""
+    """Measure the imports of a cold start."""
     samples: dict[str, list[float]] = {name: [] for name in IMPORTED}
     for _ in range(IMPORTS):
         for name, program in IMPORTED.items():
@@ -122,7 +122,7 @@ def _imported() -> bench.BenchTable:
 
 
 def _children_seconds() -> float:
-    """The processor's time of all processes that have ended, which tells more than the clock on a busy machine."""
+    """Return the CPU time of all ended processes, which is more reliable than the clock on a busy machine."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -165,7 +165,7 @@ def _repeat(call: Callable[[], Any]) -> None:
 
 
 def _event(path: str, body: dict[str, Any]) -> dict[str, Any]:
-    """The gateway's event, payload format 2.0."""
+    """Build the gateway's event, payload format 2.0."""
     return {
         "version": "2.0",
         "routeKey": f"POST {path}",
@@ -196,7 +196,7 @@ def _event(path: str, body: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _output_thrown_away() -> Iterator[None]:
-    """Let logs and metrics be written, as they are on Lambda, and not be seen."""
+    """Write logs and metrics, as on Lambda, to a file that is discarded."""
     sys.stdout.flush()
     kept = os.dup(1)
     nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -1,4 +1,4 @@
-"""A hundred thousand experiences: what a query costs beside plain searches of the same vectors; and finding secrets."""
+"""A hundred thousand experiences: a query compared with plain searches of the same vectors; secret scanning."""
 
 from __future__ import annotations
 
@@ -59,21 +59,21 @@ class WordSumEmbedder:
         self._common = _direction(0)
 
     def passages(self, texts: Sequence[str]) -> list[Embedding]:
-        """The vectors of passages."""
+        """Return the vectors of passages."""
         return [self.question(text) for text in texts]
 
     def question(self, text: str) -> Embedding:
-        """The vector of a question."""
+        """Return the vector of a question."""
         said = np.sum([_direction(zlib.crc32(word.encode())) for word in text.split()], axis=0)
         return Embedding(_unit(0.86 * self._common + 0.5 * _unit(said)).tolist())
 
     def asking(self, text: str) -> Callable[[], Embedding]:
-        """What gives the vector of a question."""
+        """Return the function that embeds a question."""
         return partial(self.question, text)
 
 
 class Paid(WordSumEmbedder):
-    """The same, for whoever has let e5 read the question first."""
+    """The same vectors, after e5 has read the question."""
 
     def __init__(self, embedder: Embedder) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class Paid(WordSumEmbedder):
 
 
 def tables() -> list[BenchTable]:
-    """What queries cost, and what finding secrets costs."""
+    """Measure queries and the secret scanner."""
     with _store() as store:
         _fill(store)
         return [_queries(store, ExhaustiveSearch(WordSumEmbedder(), store, COLLECTION)), _secrets()]
@@ -105,7 +105,7 @@ def _fill(store: EmbeddedVectorStore) -> None:
 
 
 class _Shelf:
-    """The store while it is filled with what nobody else writes: many points at a time, and nothing to replace."""
+    """The store while it is filled by one writer: many points at a time, and nothing to replace."""
 
     def __init__(self, store: EmbeddedVectorStore) -> None:
         self._store = store
@@ -171,12 +171,12 @@ def _queries(store: VectorStore, matcher: ExhaustiveSearch) -> BenchTable:
         for name, timing in timings.items()
     ]
     return BenchTable(
-        f"A query among {EXPERIENCES:,} experiences, beside plain searches of the same vectors",
+        f"A query among {EXPERIENCES:,} experiences, compared with plain searches of the same vectors",
         ["", "p50", "p90", "ratio of p50", "found"],
         rows,
         [
-            f"{QUESTIONS} questions, each in every way, in random order. The vectors are a cheap stand-in's; e5 reads "
-            "the question beside it. Kho looks for all that matches, however much, and puts it in the order of the "
+            f"{QUESTIONS} questions, each in every way, in random order. The vectors are cheap substitutes; e5 reads "
+            "the question too. Kho looks for all that matches, however much, and puts it in the order of the "
             "formula. The promises: under twice the plain search of both kinds; with e5 far under 2 s."
         ],
     )

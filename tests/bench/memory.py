@@ -1,4 +1,4 @@
-"""Conversations: what a message and a context cost as a conversation grows, beside LangChain's DynamoDB history."""
+"""Conversations: messages and contexts as a conversation grows, compared with LangChain's DynamoDB history."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ ROUNDS: Final = sized(2, full=100)
 PEER_ROUNDS: Final = sized(2, full=20)
 WRITERS, EACH = 8, sized(3, full=40)
 STEPS: Final = sized((1_000,), full=(100, 10, 1))
-"""How many messages at a time are added to find the upper limit."""
+"""The number of messages that are added at a time to find the upper limit."""
 
 
 def tables() -> list[bench.BenchTable]:
-    """Measure through the doors of a running server and at its store, LangChain's history on the same store."""
+    """Measure through a running server's endpoints and at its store, and LangChain's history on the same store."""
     with tempfile.TemporaryDirectory(prefix="kho-bench-") as folder, KhoServer(Path(folder) / "data") as server:
         running = read_server_info(server.data)
         assert running
@@ -65,7 +65,7 @@ class KhoConversations:
         self.conversations = Conversations(Table(config().memory_table), TENANT)
 
     def conversation(self, length: int) -> str:
-        """A new conversation of `length` messages, which are written in bulk as `append` would have."""
+        """Make a conversation of `length` messages, written in bulk as `append` would have."""
         conversation_id = self.conversations.get_or_create(None)
         self.conversations.append(conversation_id, "user", TEXT)
         generation = self.conversations.require(conversation_id).generation
@@ -116,7 +116,7 @@ class LangChainHistory:
         )
 
     def history(self, length: int, session_id: str | None = None) -> Any:
-        """A history of `length` messages."""
+        """Make a history of `length` messages."""
         made = self._history(session_id or uuid4().hex)
         if length:
             made.add_messages([self.message] * length)
@@ -128,7 +128,7 @@ class LangChainHistory:
 
 
 def _growth(server: KhoServer, ours: KhoConversations) -> bench.BenchTable:
-    """What a call costs at ten messages and at twenty thousand, through each door and at the store."""
+    """Measure a call at ten messages and at twenty thousand, through each endpoint and at the store."""
     long = ours.conversation(LONG)
 
     def direct(method: str, conversation_id: str, **params: str) -> None:
@@ -148,14 +148,14 @@ def _growth(server: KhoServer, ours: KhoConversations) -> bench.BenchTable:
         ("get_context", "`/jsonrpc`"): lambda each: jsonrpc("get_context", each),
     }
     contenders: dict[str, Callable[[], object]] = {}
-    for (method, door), call in through.items():
+    for (method, endpoint), call in through.items():
         few = ours.short() if method == "add_message" else itertools.repeat(ours.conversation(10))
-        contenders[f"{method} {door} 10"] = partial(_call_next, call, few)
-        contenders[f"{method} {door} {LONG}"] = partial(call, long)
+        contenders[f"{method} {endpoint} 10"] = partial(_call_next, call, few)
+        contenders[f"{method} {endpoint} {LONG}"] = partial(call, long)
     timings = bench.interleaved(contenders, ROUNDS)
     rows = [
-        [method, door, *_compared(timings[f"{method} {door} 10"], timings[f"{method} {door} {LONG}"])]
-        for method, door in through
+        [method, endpoint, *_compared(timings[f"{method} {endpoint} 10"], timings[f"{method} {endpoint} {LONG}"])]
+        for method, endpoint in through
     ]
     columns = ["method", "through", "p50 at 10", f"p50 at {LONG:,}", "ratio", "p99 at 10", f"p99 at {LONG:,}"]
     notes = [f"{ROUNDS} rounds, each of every row's two calls. The promise: a ratio under 1.5."]
@@ -167,7 +167,7 @@ def _call_next(call: Callable[[str], None], conversation_ids: Iterator[str]) -> 
 
 
 def _beside(ours: KhoConversations, peer: LangChainHistory) -> bench.BenchTable:
-    """The same work by LangChain's history: one item, read and written as a whole."""
+    """Measure the same work by LangChain's history: one item, read and written as a whole."""
     few, short, middle = ours.short(), ours.conversation(10), ours.conversation(MIDDLE - 1)
     histories = iter([peer.history(10) for _ in range(PEER_ROUNDS + 1)])
     little, large = peer.history(10), peer.history(MIDDLE - 1)
@@ -201,7 +201,7 @@ def _beside(ours: KhoConversations, peer: LangChainHistory) -> bench.BenchTable:
         f"Medians of {PEER_ROUNDS} rounds at the store; messages of {len(TEXT.encode())} bytes. We read the last six "
         "messages, LangChain's `DynamoDBChatMessageHistory` can read all of them only."
     ]
-    return bench.BenchTable("Beside LangChain's DynamoDB history, on the same local store", columns, rows, notes)
+    return bench.BenchTable("Compared with LangChain's DynamoDB history, on the same local store", columns, rows, notes)
 
 
 def _our_kept(ours: KhoConversations) -> int:
@@ -220,7 +220,7 @@ def _their_kept(peer: LangChainHistory) -> int:
 
 
 def _their_end(peer: LangChainHistory, large: Any) -> int:
-    """How many messages a history held when one more was refused."""
+    """Return the number of messages at which a history refuses one more."""
     for step in STEPS:
         with suppress(ClientError):
             while True:
@@ -230,7 +230,7 @@ def _their_end(peer: LangChainHistory, large: Any) -> int:
 
 @contextmanager
 def _consumed(store: Any) -> Iterator[list[float]]:
-    """The write units of each call that is made meanwhile."""
+    """Record the write units of each call."""
     events = store.meta.events
     units: list[float] = []
 

@@ -45,7 +45,7 @@ PROMISED: Final = {
 
 
 def tables() -> list[BenchTable]:
-    """How good retrieval is, and how quick embedding."""
+    """Measure the quality of retrieval and the speed of embedding."""
     sets = data_sets()
     if not sets:
         return [not_measured_table("nDCG@10")]
@@ -71,7 +71,7 @@ def _quality(sets: list[DataSet]) -> BenchTable:
         )
     notes = [
         "Kho's columns are `research-agent/query_knowledge_base` of a running",
-        "`kho serve`, asked over HTTP: with everybody's settings, and with `KHO_RERANKER=none`. The others search the",
+        "`kho serve`, asked over HTTP: with the default settings, and with `KHO_RERANKER=none`. The others search the",
         "same index by one side alone, or by the ranks of both.",
     ]
     return BenchTable("nDCG@10, one setting for all", ["", "queries", "promised", *measured], rows, notes)

@@ -35,7 +35,7 @@ OTHERS: Final = {
     "awslabs `mcp-lambda-handler`": "peers.awslabs_handler.handler",
 }
 LATER: Final = {"KnowledgeLayer": "shared.knowledge.store.server"}
-"""What functions with this layer import as they are first called."""
+"""The packages that functions with this layer import at their first call."""
 NAMED: Final = "With `{}`, which the first call imports: Qdrant's client, and httpx, grpc and protobuf with it."
 IMPORTS: Final = sized(1, full=7)
 RANKED: Final = 12
@@ -44,7 +44,7 @@ _IMPORTED: Final = re.compile(r"import time:\s+(\d+) \|\s+\d+ \| +([\w.]+)$", re
 
 @dataclass(slots=True)
 class Measured:
-    """What was seen of one function, in milliseconds."""
+    """The measurements of one function, in milliseconds."""
 
     init: list[float] = field(default_factory=list)
     first: list[float] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Measured:
         self.processor.append(processor_ms)
 
     def row(self) -> list[str]:
-        """The medians."""
+        """Return the medians."""
         return [f"{statistics.median(each):.0f} ms" for each in (self.init, self.first, self.processor)] + [
             f"{statistics.median(self.warm):.1f} ms"
         ]
@@ -71,7 +71,7 @@ def tables() -> list[bench.BenchTable]:
     fetched, functions = installed(), deployed_functions()
     started = [function for function in functions if not STARTED or function.name in STARTED]
     os.environ["KHO_LOG_FILE"] = str(TARGET / "preparing.log")
-    from tests.rie.environment import running_environment  # logs as it is told when it is imported
+    from tests.rie.environment import running_environment  # its import configures the log
 
     with running_environment() as environment:
         aws = Lambda(fetched, functions, environment)
@@ -81,12 +81,12 @@ def tables() -> list[bench.BenchTable]:
                 measured = _each(fetched, started, environment)
         finally:
             aws.close()
-        beside = _beside_others(fetched, functions, environment)
+        peers = _measure_peers(fetched, functions, environment)
     worst = max(started, key=lambda function: statistics.median(measured[function.name].processor))
     usual = next(function for function in functions if function.name == OURS)
     return [
         _starts(started, measured, fetched),
-        _compared(beside),
+        _compared(peers),
         _imports(fetched, usual),
         _imports(fetched, worst, "The slowest to start"),
     ]
@@ -122,7 +122,7 @@ def _with_peers(function: DeployedFunction) -> list[Path]:
     return [peers(), ROOT / "tests" / "rie"] if function.name in OTHERS else []
 
 
-def _beside_others(
+def _measure_peers(
     fetched: Installed, functions: Sequence[DeployedFunction], environment: Mapping[str, str]
 ) -> dict[str, Measured]:
     ours = next(function for function in functions if function.name == OURS)
@@ -143,7 +143,7 @@ def _starts(
         f"Python {version(fetched.python)}. Medians of {STARTS} new instances, and of {WARM} further calls to each.",
         "Init is what the emulator reports from the runtime's start to its first question for an event; the first call",
         "follows it. The processor's time is that of both together, and tells more than the clock on a busy machine.",
-        "The slowest come first. Doors' calls include the functions that they call; a write that names its request is",
+        "The slowest come first. Endpoints' calls include the functions that they call; a write with a request_id is",
         "answered from its record from the second call on.",
     ]
     return bench.BenchTable(
@@ -162,12 +162,12 @@ def _compared(measured: dict[str, Measured]) -> bench.BenchTable:
         "(`shared/aws/signed_client.py`), checks roles, logs the call and counts it, which they do not.",
     ]
     return bench.BenchTable(
-        "A memory method beside others", ["what", "init", "first call", "processor", "a warm call"], rows, notes
+        "A memory method compared with others", ["what", "init", "first call", "processor", "a warm call"], rows, notes
     )
 
 
 def _imports(fetched: Installed, function: DeployedFunction, title: str = "A memory method") -> bench.BenchTable:
-    """What a function imports, by package, for its first call too."""
+    """Measure a function's imports by package, those of its first call included."""
     module = function.handler.rpartition(".")[0]
     later = [name for layer, name in LATER.items() if layer in function.layers]
     path = os.pathsep.join(map(str, [fetched.task, *(fetched.layer(layer) for layer in function.layers)]))

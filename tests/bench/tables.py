@@ -30,7 +30,7 @@ class BenchTable:
     notes: list[str] = field(default_factory=list)
 
     def markdown(self) -> str:
-        """The table as Markdown."""
+        """Return the table as Markdown."""
         lines = [f"### {self.title}"]
         if self.columns:
             lines += ["", _row(self.columns), _row(["---"] * len(self.columns)), *map(_row, self.rows)]
@@ -40,7 +40,7 @@ class BenchTable:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long one thing took, over many repetitions, in seconds."""
+    """Durations of one operation over many repetitions, in seconds."""
 
     samples: list[float]
 
@@ -51,7 +51,7 @@ class Timing:
 
     @property
     def p99(self) -> float:
-        """What 99 in 100 stay under."""
+        """The 99th percentile."""
         return sorted(self.samples)[min(len(self.samples) - 1, int(len(self.samples) * 0.99))]
 
 
@@ -72,7 +72,7 @@ def interleaved(contenders: Mapping[str, Callable[[], object]], repetitions: int
 
 
 def ms(seconds: float) -> str:
-    """A time as tables show it."""
+    """Format a time for tables."""
     return f"{seconds * 1000:.2f} ms"
 
 

@@ -42,7 +42,7 @@ class Txtai:
         self._embeddings.upsert([(id_, text, None) for id_, text in passages])
 
     def ask(self, query: str) -> list[str]:
-        """The ids of the ten best passages."""
+        """Return the ids of the ten best passages."""
         return [each["id"] for each in self._embeddings.search(query, 10)]
 
     def _vectors(self, texts: list[str]) -> Any:
