@@ -54,6 +54,8 @@ def test_policy_allows_exactly_the_actions_used(store: str, method: str, store_a
     first = submit_experience("Bazel cache is cold", own_words, "Share the cache.")
     if method == "restore_experience":
         call_successfully("delete_experience", LOCAL, id=first)
+    if method == "submit_experience":
+        call_successfully(method, **ACCOUNT)  # a near duplicate, which the next one reads
     id_ = submit_experience("Bazel cache is cold again", own_words, "Share the cache.")
     caller, params = METHODS[method]
     store_actions.clear()
