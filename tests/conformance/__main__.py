@@ -24,7 +24,7 @@ REVISIONS: Final = ("2026-07-28", "2025-11-25")
 
 
 def main() -> int:
-    """Run the suite for each revision, then the Inspector; 0 if nothing failed but what is listed."""
+    """Run the suite for each revision, then the Inspector. Return 0 if nothing failed but the listed tests."""
     _install()
     os.environ["KHO_LOG_FILE"] = str(TOOLS / "kho.log")
     from tests.conformance.server import serving  # its import configures the log

@@ -216,7 +216,7 @@ async def _complete(_context: Context, params: CompleteRequestParams) -> dict[st
 
 
 def server_with_fixtures() -> Server[Any]:
-    """Kho's own server, with what the suite asks for before what Kho has."""
+    """Return Kho's own server with the suite's fixtures listed first."""
     server = server_for_catalog(mcp_catalog())
     own = server.get_tool_input_schema
     assert own
@@ -248,7 +248,7 @@ def override_method(
     params: type[BaseModel],
     fixture: Callable[[Context, Any], Awaitable[dict[str, Any] | None]],
 ) -> None:
-    """Answer `method` with the fixture, and with Kho where the fixture has nothing to say."""
+    """Answer `method` with the fixture, or with Kho if the fixture returns nothing."""
     own = server.get_request_handler(method)
     assert own
 

@@ -38,7 +38,7 @@ class WithFixtures(Functions):
 
 @contextmanager
 def serving() -> Iterator[str]:
-    """Serve on a free port of loopback; the address."""
+    """Serve on a free port of loopback. Yield the address."""
     with ExitStack() as stack:
         stack.enter_context(running_store())
         template = load()

@@ -17,5 +17,5 @@ PASSWORD: Final = "0" * 64
 
 
 def event(function: str) -> bytes:
-    """The event of a function."""
+    """Return the event of a function."""
     return (FOLDER / f"{function}.json").read_bytes()

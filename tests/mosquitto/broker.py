@@ -1,4 +1,4 @@
-"""A mosquitto of its own for a test, which lets devices use their own topics and the backend all of theirs."""
+"""A mosquitto for one test, which allows devices their own topics and the backend all of them."""
 
 from __future__ import annotations
 

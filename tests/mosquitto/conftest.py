@@ -1,4 +1,4 @@
-"""mosquitto in the place of the embedded broker."""
+"""Fixtures that replace the embedded broker by mosquitto."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""mosquitto passes what the embedded broker passes of MQTT itself."""
+"""mosquitto passes the embedded broker's tests of MQTT."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""mosquitto, which tells of no presence, has the whole talk by publishing that the embedded broker has."""
+"""mosquitto, which reports no presence, supports the same conversation by publishing as the embedded broker."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ from tests.integration.devices.test_publish_transport import (  # noqa: F401 - t
 
 @pytest.fixture(scope="module")
 def broker_port(port: int) -> int:
-    """mosquitto in the place of the embedded broker."""
+    """Return mosquitto's port, which replaces the embedded broker's."""
     return port

@@ -37,8 +37,10 @@ def audio(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def conversation(home: DeviceBackend) -> dict[str, list[Any]]:
-    """Hello, initialize, every page of tools, a call, an error, a notification, and all of it that comes again after
-    the connection was lost; ids, sessions and keys by their order."""
+    """Return the messages of hello, initialize, the tool list, a call, an error, a notification, and of a reconnect.
+
+    Ids, sessions and keys are numbered in order of appearance.
+    """
     with home.device(Quirk.SUBSCRIBES, Quirk.HELLO, plain=True, start=False) as one:
         registry().register("local", one.id, downlink="publish")
         one.fleet.start()
@@ -58,7 +60,7 @@ def conversation(home: DeviceBackend) -> dict[str, list[Any]]:
 
 
 def _anonymous(messages: list[Any]) -> list[Any]:
-    """Messages with what is random in them numbered in the order in which it comes."""
+    """Return messages with random values replaced by numbers in order of appearance."""
     seen: dict[tuple[str, Any], int] = {}
 
     def numbered(name: str, value: Any) -> Any:

@@ -21,7 +21,7 @@ _AT_ONCE: Final = 2
 
 
 def main(names: list[str]) -> int:
-    """Run the functions named, or all; how many of them did not answer as they should."""
+    """Run the functions named, or all. Return the number of wrong answers."""
     functions = deployed_functions()
     fetched = installed()
     os.environ["KHO_LOG_FILE"] = str(TARGET / "preparing.log")

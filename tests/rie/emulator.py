@@ -1,4 +1,4 @@
-"""Lambda on this machine: an emulator an instance, and the service that finds an idle instance or starts one."""
+"""Lambda on this machine: one emulator for each instance, and the service that finds an idle instance or starts one."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Instance:
 
 
 class Lambda:
-    """The functions as Lambda keeps them: an instance serves one call at a time, and is kept for the next."""
+    """The functions' instances as on Lambda: each serves one call at a time, and is kept for the next."""
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class Lambda:
 
 @contextmanager
 def service(functions: Lambda, prefix: str) -> Iterator[str]:
-    """Lambda's own API for invocations, on loopback, under names that begin with `prefix`."""
+    """Serve Lambda's own API for invocations, on loopback, under names that begin with `prefix`."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -185,7 +185,7 @@ def service(functions: Lambda, prefix: str) -> Iterator[str]:
             self.wfile.write(answer)
 
         def log_message(self, *_: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

@@ -37,7 +37,7 @@ _PASSED_ON: Final = ("AWS_", "KHO_MQTT_", "KHO_QDRANT_URL", "KHO_SEARCH_", "NO_P
 
 DOCUMENTS: Final = {"guide": "root", "guide-soil": "guide", "draft": "root", "old-notes": "root", "lost-notes": "root"}
 EXPERIENCES: Final = {1: "", 2: "", 3: "2026-11-18T00:00:00.000Z"}
-"""By the last digit of their ids, when they were deleted."""
+"""The deletion times, by the last digit of their ids."""
 CALLS: Final[list[tuple[str, dict[str, Any]]]] = [
     *(
         ("memory_server-add_message", {"conversation_id": chat, "role": "user", "content": f"Message {number}"})
@@ -64,7 +64,7 @@ CALLS: Final[list[tuple[str, dict[str, Any]]]] = [
 
 @contextmanager
 def running_environment() -> Iterator[dict[str, str]]:
-    """Everything running on loopback; the settings that functions find."""
+    """Run everything on loopback. Yield the settings of the functions."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kho-rie-")))
         stack.enter_context(running_store())

@@ -12,7 +12,7 @@ from infra.local.template import FILE, TemplateLoader, load
 
 @dataclass(frozen=True, slots=True)
 class DeployedFunction:
-    """One function as it is deployed."""
+    """One function as deployed."""
 
     name: str
     logical: str
@@ -25,7 +25,7 @@ class DeployedFunction:
 
 
 def deployed_functions() -> list[DeployedFunction]:
-    """Every function of the template, in its order."""
+    """Return every function of the template, in its order."""
     document: dict[str, Any] = yaml.load(FILE.read_text(encoding="utf-8"), TemplateLoader)
     usual = document["Globals"]["Function"]
     template = load()

@@ -43,7 +43,7 @@ class Installed:
 
 
 def installed() -> Installed:
-    """Everything, fetched if need be; Kho's own code as it is now."""
+    """Install everything that is missing, and Kho's current code."""
     if platform.system() != "Linux":
         sys.exit("The runtime interface emulator runs on Linux alone.")
     base = functions_python() or Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
@@ -58,7 +58,7 @@ def installed() -> Installed:
 
 
 def peers() -> Path:
-    """Others' packages, fetched if need be: by benches alone."""
+    """Install the peers' packages, for benchmarks only."""
     target = TARGET / "peers"
     if not target.exists():
         _install(_venv_python(), "--no-deps", "--target", str(target), "-r", str(HERE / "peers.lock"))
@@ -72,7 +72,7 @@ def version(python: Path) -> str:
 
 
 def functions_python() -> Path | None:
-    """Python 3.13, which functions run on, where this machine has it."""
+    """Return Python 3.13, the functions' version, if this machine has it."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     candidates = [shutil.which("python3.13"), *sorted(pyenv.glob("versions/3.13.*/bin/python3.13"), reverse=True)]
     return next((Path(each) for each in candidates if each and version(Path(each))), None)

@@ -32,10 +32,10 @@ def test_key_permits_what_its_role_includes(guarded: KhoServer, role: str) -> No
         assert client.result(LIST)["resources"] == [], "nothing was written"
 
 
-NOT_FOR_EVERYONE = [entry for _, entry in sorted(catalogue().methods.items()) if not entry.anonymous]
+PROTECTED = [entry for _, entry in sorted(catalogue().methods.items()) if not entry.anonymous]
 
 
-@pytest.mark.parametrize("method", [entry.name for entry in NOT_FOR_EVERYONE])
+@pytest.mark.parametrize("method", [entry.name for entry in PROTECTED])
 def test_methods_require_credentials(guarded: KhoServer, method: str) -> None:
     anonymous = ApiClient(guarded, None)
     status, body = anonymous.direct(method)
@@ -45,8 +45,8 @@ def test_methods_require_credentials(guarded: KhoServer, method: str) -> None:
 
 
 def test_anonymous_methods_are_those_of_recall_kit() -> None:
-    everyones = set(catalogue().methods) - {entry.name for entry in NOT_FOR_EVERYONE}
-    assert everyones == {f"recall-kit/{name}" for name in ("get_experience", "query_experiences", "submit_experience")}
+    public = set(catalogue().methods) - {entry.name for entry in PROTECTED}
+    assert public == {f"recall-kit/{name}" for name in ("get_experience", "query_experiences", "submit_experience")}
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def reader(guarded: KhoServer) -> ApiClient:
     return ApiClient(guarded, make_key(guarded.data, "reading", "reader")["key"])
 
 
-@pytest.mark.parametrize("method", [entry.name for entry in NOT_FOR_EVERYONE if entry.role != "reader"])
+@pytest.mark.parametrize("method", [entry.name for entry in PROTECTED if entry.role != "reader"])
 def test_reader_key_cannot_write(reader: ApiClient, method: str) -> None:
     """The role is checked before the parameters."""
     status, body = reader.direct(method)

@@ -1,4 +1,4 @@
-"""The rules of access: roles, tenants' names, the anonymous, the authorizer's words."""
+"""Access rules: roles, tenant ids, anonymous callers, the authorizer's response."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HELD = st.frozensets(st.sampled_from(ROLES))
 
 @pytest.fixture
 def _required(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Have credentials asked for."""
+    """Require credentials."""
     monkeypatch.setenv("KHO_AUTH", "required")
     config.cache_clear()
     yield
@@ -133,19 +133,19 @@ class Nothing(Params):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Who called."""
+    """A result that names the caller."""
 
     sub: str
 
 
 @method("recall-kit/open_to_all", role="reader", anonymous=True)
 def open_to_all(_params: Nothing, caller: Caller) -> Seen:
-    """Serve everyone."""
+    """Serve any caller."""
     return Seen(caller.sub)
 
 
 def over_http(path: str, body: str, **headers: str) -> dict[str, Any]:
-    """The gateway's event."""
+    """Return the gateway's event."""
     return {
         "rawPath": path,
         "requestContext": {},
@@ -164,7 +164,7 @@ def test_anonymous_method_is_public_at_its_route() -> None:
 
 @pytest.mark.usefixtures("_required")
 def test_jsonrpc_endpoint_limits_anonymous_callers_to_anonymous_methods(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside one that is open to them, the others of a batch are refused each for itself."""
+    """A batch of one public and several protected calls: each protected call is rejected on its own."""
     entry = catalogues.MethodEntry(**_entry("recall_kit-open_to_all", open_to_all.method))
     known = catalogues.catalogue()
     made = catalogues.MethodCatalogue(known.servers, {**known.methods, entry.name: entry})
@@ -187,11 +187,11 @@ def test_jsonrpc_endpoint_limits_anonymous_callers_to_anonymous_methods(monkeypa
     assert ask(closed_call)[0] == ask([closed_call])[0] == ask({})[0] == 401
     status, (first, second) = ask([open_call, closed_call])
     assert (status, first["result"], second["error"]["code"]) == (200, {"sub": "anonymous"}, 401)
-    assert set(invoked) == {entry.function}  # what is refused costs no invocation
+    assert set(invoked) == {entry.function}  # a rejected call costs no invocation
 
 
 def as_function(function: str, payload: bytes) -> bytes:
-    """Run the method as its function is run."""
+    """Run the method as its function does."""
     from memory_server.resources_list import handler as resources_list
 
     handlers: dict[str, Handler[Any, Any]] = {

@@ -1,4 +1,4 @@
-"""What people see of passages, names and errors: what they are, and nothing that a terminal would obey."""
+"""Terminal output of passages, names and errors: faithful, and without control sequences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading the caller's files: what is left out, what cannot be read, and no way out of the allowed roots."""
+"""Reading the caller's files: excluded files, unreadable files, and confinement to the allowed roots."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_ignored_file_cannot_be_read_by_name(root: Path, path: str) -> None:
     (root / "link.md").symlink_to(".env")
     with pytest.raises(UnreadableFile, match="is excluded"):
         scan(Roots([root]), path, recursive=True)
-    assert scanned_names(root / "build", "deep") == ["deep/x.md"], "a root is nobody's to leave out"
+    assert scanned_names(root / "build", "deep") == ["deep/x.md"], "a root itself is never excluded"
 
 
 def test_symlink_race_is_not_followed(root: Path) -> None:

@@ -1,4 +1,4 @@
-"""Sending files to a backend: again where it ran out of time, and nothing where it refuses."""
+"""Uploading files to a backend: timeouts are retried, rejections are not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COUNTS = dict.fromkeys(("added", "updated", "unchanged", "removed", "chunks", "p
 
 
 class Slow:
-    """A backend whose first answers to documents are errors of this code."""
+    """A backend whose first responses to documents are errors of this code."""
 
     def __init__(self, code: str, times: int) -> None:
         self.code = code

@@ -1,4 +1,4 @@
-"""Reading PDFs: what they say, and why some are left out."""
+"""Reading PDFs: their text, and the reasons for skipping some."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _SECONDS = 600
-"""For unpacking, where the test is not about the time."""
+"""Time for decompression in tests that are not about time."""
 
 
 def test_a_pdf_is_read_page_by_page(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_pdf_bomb_times_out(tmp_path: Path) -> None:
     (place,) = scan(Roots([tmp_path]), "x.pdf", recursive=False).files
     with pytest.raises(UnreadableFile) as refusal:
         read(place).text(_SECONDS)
-    assert "takes longer" not in str(refusal.value)  # its size ends it, not the time
+    assert "takes longer" not in str(refusal.value)  # the size limit ends it, not the time limit
 
 
 def test_slow_pdf_is_skipped(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Where files may be read: what paths lead to there, and what they are called."""
+"""Allowed roots of files: paths that lead into them, and the names of the files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_tilde_is_not_expanded(root: Path) -> None:
     write_files(root, "~draft.md", "~root/x.md")
     assert scanned_names(root, "~draft.md") == ["~draft.md"]
     assert scanned_names(root) == ["~draft.md", "~root/x.md"]
-    for path in ("~nobody/y.md", "~root/y.md", "~"):
+    for path in ("~daemon/y.md", "~root/y.md", "~"):
         assert scan(Roots([root]), path, recursive=False).kind == "absent"
 
 

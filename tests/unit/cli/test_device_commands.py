@@ -1,4 +1,4 @@
-"""What a device command refuses before it looks at any data."""
+"""Arguments that a device command rejects before it reads any data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The layers that are deployed hold what is tested here: the same versions, by hash, whatever the machine."""
+"""Deployed layers contain the tested versions, by hash, on any machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PIN = re.compile(r"^([a-z0-9][a-z0-9._-]*)==(\S+)", re.MULTILINE)
 
 
 def pins(lock: Path) -> dict[str, set[str]]:
-    """Every version that a lock allows of each package: one, or one a Python."""
+    """Return the versions that a lock allows of each package: one, or one for each Python version."""
     found: dict[str, set[str]] = {}
     for name, version in PIN.findall(lock.read_text(encoding="utf-8")):
         found.setdefault(name, set()).add(version)

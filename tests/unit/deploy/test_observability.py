@@ -1,4 +1,4 @@
-"""Alarms and the dashboard watch what is deployed, by the metrics that calls leave."""
+"""Alarms and the dashboard watch the deployed functions, by the metrics that calls emit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WIDGETS = json.loads(STACK["Resources"]["Dashboard"]["Properties"]["DashboardBod
 
 
 def functions_summed(metric: str) -> Counter[str]:
-    """How often each function stands in an alarm's sum of `metric`."""
+    """Count the occurrences of each function in the alarms' sums of `metric`."""
     stats = [
         each["MetricStat"]["Metric"]
         for alarm in ALARMS.values()
@@ -42,7 +42,7 @@ def test_each_function_has_one_error_and_throttle_alarm(metric: str) -> None:
 
 
 def test_alarm_expressions_stay_within_the_metric_limit() -> None:
-    assert max(len(alarm.get("Metrics", [])) for alarm in ALARMS.values()) <= 11  # ten, and the expression
+    assert max(len(alarm.get("Metrics", [])) for alarm in ALARMS.values()) <= 11  # ten metrics and the expression
 
 
 def test_each_stream_worker_has_an_iterator_age_alarm() -> None:
@@ -115,7 +115,7 @@ def test_call_emits_count_metrics(monkeypatch: pytest.MonkeyPatch, capsys: pytes
 def metrics_of(
     method: str, error: Exception | None, capsys: pytest.CaptureFixture[str], **counts: int
 ) -> dict[str, Any]:
-    """What one call, ended by `error`, leaves for CloudWatch."""
+    """Return the metrics that one call, ended by `error`, emits to CloudWatch."""
     capsys.readouterr()
     try:
         with observe(method, "a-correlation-id"):

@@ -1,4 +1,4 @@
-"""Where functions reach the devices' broker: IoT Core by signed websockets, or a broker directly; or nowhere yet."""
+"""The functions' endpoint of the devices' broker: IoT Core by signed websockets, a broker directly, or none yet."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def forget() -> None:
 
 
 def options(place: DirectBrokerEndpoint | IotCoreEndpoint, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What the client is made with, which connects nowhere before it is started."""
+    """Return the options of a new client, which does not connect before its start."""
     from awscrt import mqtt5  # type: ignore[import-untyped]
 
     made: list[Any] = []

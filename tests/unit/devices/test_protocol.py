@@ -1,4 +1,4 @@
-"""What devices send, read: the envelope, replies, errors that are no JSON, and what means nothing."""
+"""Decoding of device messages: the envelope, replies, errors that are not JSON, and meaningless messages."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from shared.devices.tool_result import InvalidToolResult, tool_result
 
 
 def mcp(payload: str) -> bytes:
-    """A payload in its envelope, as firmware glues it together."""
+    """Return a payload in its envelope, concatenated as firmware does."""
     return f'{{"session_id":"","type":"mcp","payload":{payload}}}'.encode("utf-8", "surrogatepass")
 
 
 def error(message: str, code: str = "") -> bytes:
-    """An error reply whose message is not escaped."""
+    """Return an error reply whose message is not escaped."""
     return mcp(f'{{"jsonrpc":"2.0","id":7,"error":{{{code}"message":"{message}"}}}}')
 
 
@@ -116,7 +116,7 @@ def test_unescaped_error_message_is_read_verbatim(said: str) -> None:
 
 
 def valid(said: str) -> bool:
-    """Whether it needs no escaping."""
+    """Return True if the text needs no escaping."""
     try:
         json.loads(f'"{said}"')
     except ValueError:
@@ -125,7 +125,7 @@ def valid(said: str) -> bool:
 
 
 def json_says_more(said: str) -> bool:
-    """Whether the message closes its own quotes, so that what follows makes JSON of another meaning."""
+    """Return True if the message closes its own quotes, so that the rest forms JSON of another meaning."""
     try:
         json.loads(error(said))
     except ValueError:

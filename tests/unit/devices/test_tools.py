@@ -1,4 +1,4 @@
-"""Tools as models call them, and arguments as firmware takes them."""
+"""Tools as models call them, and arguments as firmware accepts them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_valid_arguments_are_unchanged() -> None:
         ({"volume": True}, "arguments.volume"),
         ({"volume": 50.9}, "arguments.volume"),
         ({"volume": None}, "arguments.volume"),
-        # What firmware would silently take the default for, cut off, or take under another name.
+        # Values that firmware would silently replace, truncate or accept under another name.
         ({"volume": 1, "on": "yes"}, "arguments.on"),
         ({"volume": 1, "delay_seconds": -5_000_000_000}, "arguments.delay_seconds"),
         ({"volume": 1, "text": "a\0b"}, "arguments.text"),

@@ -1,4 +1,4 @@
-"""Keys of siblings: always between, never long for those who come at either end."""
+"""Fractional index keys: always between their neighbours, never long at either end."""
 
 from __future__ import annotations
 

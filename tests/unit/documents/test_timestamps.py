@@ -1,4 +1,4 @@
-"""Moments: the same text comes back where it was UTC already, and order is order in time."""
+"""Timestamps: UTC text round-trips unchanged, and text order is time order."""
 
 from __future__ import annotations
 

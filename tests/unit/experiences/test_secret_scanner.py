@@ -1,4 +1,4 @@
-"""What must not be shared is refused, and what has nothing to hide is not."""
+"""Texts with secrets are rejected, and texts without are not."""
 
 from __future__ import annotations
 
@@ -123,5 +123,5 @@ def test_scanner_survives_any_text(text: str) -> None:
     ],
 )
 def test_scanner_takes_linear_time_on_repetitions(unit: str) -> None:
-    """A pattern that reads a stretch again for each of its starts would take minutes here, not moments."""
+    """A pattern that rescans a stretch from each of its starts would take minutes here, not moments."""
     find_secrets(unit * (50_000 // len(unit)))

@@ -1,4 +1,4 @@
-"""Accents are given back where passages show them, and nowhere else."""
+"""Diacritics are restored where passages show them, and nowhere else."""
 
 from __future__ import annotations
 

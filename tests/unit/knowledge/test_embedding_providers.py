@@ -1,4 +1,4 @@
-"""What is sent to embedding and reranking models elsewhere, and what is made of their answers."""
+"""Requests to remote embedding and reranking models, and the handling of their responses."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def choose(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
 
 
 def answers(model: Cohere | Titan, asked: dict[str, Any], answer: dict[str, Any]) -> Stubber:
-    """Let Bedrock expect `asked` and give `answer`."""
+    """Make Bedrock expect `asked` and return `answer`."""
     stub = Stubber(model._client)
     raw = json.dumps(answer).encode()
     body = StreamingBody(io.BytesIO(raw), len(raw))

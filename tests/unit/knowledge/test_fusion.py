@@ -1,4 +1,4 @@
-"""How meaning and words become one score: at the extremes and between."""
+"""Fusion of semantic and lexical scores: at the extremes and between."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def test_strength_is_one_for_an_exact_passage() -> None:
 
 
 def test_cross_language_score_is_semantic_only() -> None:
-    """No word of the question is found: scores are what they would be without words at all."""
+    """Without any word of the question in the passages, scores equal the semantic scores."""
     assert fuse(0.6, 0.0, 0.0, None) == pytest.approx(0.6)
 
 
 def test_lexical_score_decides_without_diacritics() -> None:
-    """Meanings lie close together where e5 does not understand: a strong match by words stands out."""
+    """Similarities are close together where e5 does not understand: a strong lexical match stands out."""
     by_words, by_meaning = fuse(0.40, 0.45, 0.9, None), fuse(0.45, 0.05, 0.9, None)
     assert by_words > by_meaning + 0.15
 

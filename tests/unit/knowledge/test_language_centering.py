@@ -1,4 +1,4 @@
-"""What a language adds to a vector, and that it is taken away."""
+"""The language component of a vector, and its removal."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SENTENCES = {
         "给这个函数添加测试。",
     ],
 }
-"""The same ten sentences, which what each language adds was measured with."""
+"""The ten sentences from which each language's component was measured."""
 
 
 def mean(vectors: list[list[float]]) -> list[float]:
@@ -60,7 +60,7 @@ def cosine(one: list[float], other: list[float]) -> float:
 
 @pytest.fixture(scope="module")
 def vectors() -> dict[str, list[list[float]]]:
-    """Each sentence as a question and as a passage."""
+    """Return each sentence's vectors as a question and as a passage."""
     embedder = E5()
     return {
         name: [each.vector for text in texts for each in (embedder.question(text), *embedder.passages([text]))]  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""What finding passages takes is loaded by those who find, and no sooner."""
+"""Search dependencies are imported by the first search, not earlier."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a passage's vectors are made of."""
+"""The texts that a passage's vectors are made of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Splitting: no word is lost, no code block or table cut below the size limit, in any language."""
+"""Splitting: no word is lost, and no code block or table below the size limit is cut, in any language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words that texts are found by: every script, with and without accents."""
+"""The search terms of texts: in every script, with and without diacritics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VIETNAMESE = st.text(
 
 
 def terms(text: str) -> list[str]:
-    """The terms of `text`, without their twins."""
+    """Return the terms of `text` without their variants."""
     return [word.term for word in tokenize(text)]
 
 

@@ -1,4 +1,4 @@
-"""What the store promises, by the client for a Qdrant server: its own local mode stands in for the server."""
+"""The vector store's contract over a Qdrant client, whose local mode replaces the server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SPACE = Space("a model", 2, "query: ", "passage: ", floor=0.0, reach=1.0, tokens
 A, B, C = (f"00000000-0000-4000-8000-00000000000{digit}" for digit in "abc")
 
 
-# Local mode says of some settings that they are for servers alone.
+# Local mode warns that some settings only affect servers.
 pytestmark = pytest.mark.filterwarnings("ignore:.*[Ll]ocal")
 
 

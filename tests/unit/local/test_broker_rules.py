@@ -1,4 +1,4 @@
-"""The broker's rules that need no network: who gets what, and who may do what."""
+"""The broker's rules that need no network: message routing and authorization."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ names = st.lists(st.sampled_from(["a", "b", "", "$c"]), min_size=1, max_size=4).
 
 @dataclass(eq=False)
 class Someone:
-    """A subscriber that only takes."""
+    """A subscriber that only records."""
 
     taken: list[BrokerMessage] = field(default_factory=list)
 
     def receive(self, message: BrokerMessage, request: SubscriptionRequest) -> None:  # noqa: ARG002 - a subscriber's
-        """Take it."""
+        """Record the message."""
         self.taken.append(message)
 
 
@@ -76,7 +76,7 @@ access = FleetAccessRules("secret", admit_all)
 
 
 def connects(rules: FleetAccessRules, client: ClientIdentity) -> bool:
-    """What the rules say at once: an event loop would need a socket."""
+    """Return the rules' decision without an event loop, which would need a socket."""
     with pytest.raises(StopIteration) as said:
         rules.connect(client).send(None)
     return bool(said.value.value)

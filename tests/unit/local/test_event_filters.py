@@ -1,4 +1,4 @@
-"""Event filters decide on one machine as they do on AWS."""
+"""Event filters decide locally as they do on AWS."""
 
 from __future__ import annotations
 

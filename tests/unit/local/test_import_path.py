@@ -1,4 +1,4 @@
-"""No process of ours runs what lies in the folder that it is started in, or where its environment points."""
+"""No process of ours imports code from its working directory or from paths in its environment."""
 
 from __future__ import annotations
 

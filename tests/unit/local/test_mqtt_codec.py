@@ -1,4 +1,4 @@
-"""MQTT on the wire: everything comes back as it was sent, and nothing received can do harm."""
+"""MQTT encoding: every packet round-trips, and no input does harm."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def some(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 def given_properties(**about: st.SearchStrategy[Any]) -> st.SearchStrategy[Properties | None]:
-    """Properties as they come back: None where none were given."""
+    """Generate properties as decoded: None if there are none."""
     made = st.builds(Properties, user_properties=pairs, **{name: some(each) for name, each in about.items()})
     return made.map(lambda properties: properties if properties != Properties() else None)
 
@@ -70,7 +70,7 @@ reasons = st.sampled_from([int(reason) for reason in ReasonCode])
 
 @st.composite
 def connects(draw: st.DrawFn) -> Connect:
-    """A CONNECT of either level; in MQTT 3.1.1 a password needs a user name."""
+    """Generate a CONNECT of either level. In MQTT 3.1.1 a password needs a user name."""
     level = draw(st.sampled_from([MQTT_3, MQTT_5]))
     asked = given_properties(
         session_expiry=four, receive_maximum=numbers, maximum_packet_size=st.integers(1, 2**32 - 1)
@@ -122,7 +122,7 @@ packets = st.one_of(
 
 
 def refusal_of(header: int, body: bytes, level: int) -> ReasonCode | None:
-    """Why these bytes are no packet, None where they are one."""
+    """Return the reason why these bytes are not a valid packet, None if they are."""
     try:
         decode(header, body, level)
     except MalformedPacket as error:
@@ -131,13 +131,13 @@ def refusal_of(header: int, body: bytes, level: int) -> ReasonCode | None:
 
 
 def only(data: bytes) -> tuple[int, bytes]:
-    """The one packet that these bytes are."""
+    """Return the one packet in these bytes."""
     (frame,) = Framer(1_000_000).feed(data)
     return frame
 
 
 def as_mqtt_3(packet: Packet) -> Packet:
-    """What is left of a packet in MQTT 3.1.1."""
+    """Return the part of a packet that MQTT 3.1.1 can express."""
     if isinstance(packet, Connect):
         packet.level = MQTT_3
         if packet.user_name is None:

@@ -1,4 +1,4 @@
-"""Work beside a request's own thread: part of the call, waited for as long as there is time."""
+"""Work outside a request's own thread: part of the call, awaited as long as there is time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The template against the catalogue: no method without function, route and log; no function without code."""
+"""The template against the catalogue: no method without function, route and log, and no function without code."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_each_function_has_log_retention(logical: str) -> None:
     (kept,) = [each for each in LOGS if each["LogGroupName"] == {"Fn::Sub": f"/kho/${{Stack}}/{name}"}]
     assert kept["RetentionInDays"] == {"Ref": "RetentionDays"}
     assert LAMBDAS[logical]["LoggingConfig"]["LogGroup"] == {"Fn::Sub": f"/kho/${{AWS::StackName}}/{name}"}
-    # Else a function that is called at once would make a log without an end.
+    # Otherwise an early invocation would create a log group without retention.
     assert RESOURCES[logical]["DependsOn"] == "Logs"
 
 

@@ -1,4 +1,4 @@
-"""What each function may do, which secrets it may read and whom it may call."""
+"""The policies of each function: its actions, its secrets, and the functions it may invoke."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-# Devices' topics and clients are not the template's to name, but what is around their names is.
+# The template cannot name devices' topics and clients, only their prefixes and suffixes.
 OF_DEVICES = {
     "iot:Connect": "client/kho-backend-*",
     "iot:Subscribe": "topicfilter/devices/*/up",
@@ -61,7 +61,7 @@ def test_policies_have_no_wildcards(logical: str) -> None:
         assert not [action for action in actions(statement) if "*" in action]
         named = statement["Resource"]
         if actions(statement) == ["bedrock:Rerank"]:
-            continue  # knows no resources; the model that it calls is named in a statement of its own
+            continue  # has no resource-level permissions; another statement names the model
         if actions(statement) == ["lambda:InvokeFunction"]:
             continue  # tested below
         for resource in named if isinstance(named, list) else [named]:
@@ -82,7 +82,7 @@ def test_direct_messages_are_limited_to_device_topics() -> None:
 
 
 def granted(logical: str, action: str) -> set[str]:
-    """The parameters that name what a function may do `action` to."""
+    """Return the parameters that name the resources on which a function may do `action`."""
     found = [json.dumps(each["Resource"]) for each in statements(LAMBDAS[logical]) if action in actions(each)]
     return {name for name in PARAMETERS for resource in found if f"${{{name}}}" in resource or f'"{name}"' in resource}
 
@@ -119,18 +119,18 @@ def test_searching_functions_may_invoke_models() -> None:
 
 
 def invocable(function: str) -> list[dict[str, Any]]:
-    """The resources of a function's permission to invoke others."""
+    """Return the resources of a function's permission to invoke others."""
     invoking = [each for each in statements(BY_NAME[function][1]) if "lambda:InvokeFunction" in actions(each)]
     return [arn for statement in invoking for arn in statement["Resource"]]
 
 
 def callable_from(function: str) -> set[str]:
-    """The functions that `function` may call."""
+    """Return the functions that `function` may invoke."""
     return {name for arn in invocable(function) for name, (logical, _) in BY_NAME.items() if names(arn, name, logical)}
 
 
 def names(arn: dict[str, Any], function: str, logical: str) -> bool:
-    """Whether `arn` is the function's, or a prefix that its name begins with."""
+    """Return True if `arn` is the function's, or a prefix of its name."""
     if "Fn::GetAtt" in arn:
         return bool(arn["Fn::GetAtt"] == [logical, "Arn"])
     assert arn["Fn::Sub"].endswith("-*")
@@ -142,7 +142,7 @@ def functions_of(methods: Iterable[str]) -> set[str]:
 
 
 def test_invocation_by_prefix_is_for_endpoints_behind_credentials() -> None:
-    """A prefix ends with a server's name, so that it covers methods and nothing else."""
+    """A prefix ends with a server's name, so that it covers only methods."""
     servers = {name.replace("-", "_") for name in catalogue().servers}
     for function in BY_NAME:
         prefixes = {arn["Fn::Sub"] for arn in invocable(function) if "Fn::Sub" in arn}

@@ -1,4 +1,4 @@
-"""Which routes are open, how often each may be called, and what clients may try at the doors."""
+"""Public routes, throttling of each route, and requests that clients may send to the endpoints."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_mcp_routes_cover_all_http_methods() -> None:
 
 
 def test_only_public_routes_have_no_authorizer() -> None:
-    """Everything else stands behind the gateway's authorizer, or verifies credentials in the function."""
+    """All others are behind the gateway's authorizer or verify credentials in the function."""
     open_to_all = {route.path for route in load().routes if not route.authorized}
     assert open_to_all <= {
         "/health",

@@ -1,4 +1,4 @@
-"""Each function has an event, which is what its trigger sends."""
+"""Each function has a sample event, equal to its trigger's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What workers are brought, what is kept of what they cannot do, and what outlives the stack."""
+"""Triggers of workers, retention of failed records, and resources that survive the stack."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_workers_have_dead_letter_queues() -> None:
     ]
     assert streams
     for stream in streams:
-        # SAM allows the function to send there only where the type is named.
+        # SAM grants the function access to that destination only if the type is given.
         kept = {"Type": "SQS", "Destination": {"Fn::GetAtt": ["DeadLetters", "Arn"]}}
         assert stream["DestinationConfig"]["OnFailure"] == kept
         assert stream["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
@@ -55,7 +55,7 @@ def test_index_workers_retry_for_the_recovery_time() -> None:
 
 
 def test_ttl_deletion_of_a_generation_triggers_purge() -> None:
-    """What a slow writer put after the first purge is found by the second, which the item's expiry causes."""
+    """A slow writer's item after the first purge is removed by the second, which the purge item's expiry triggers."""
     purging = next(each for each in load().streams if each.function == "workers-purge_messages")
     assert purging.filters[0]["eventName"] == ["INSERT", "REMOVE"]
     memory = next(each for each in load().tables if each.name == purging.table)

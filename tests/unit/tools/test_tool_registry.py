@@ -1,4 +1,4 @@
-"""Tools: adding one is adding one file, and none is paid for before it is used."""
+"""Tools: adding one takes one file, and none costs anything before its first use."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ print(json.dumps(sorted(sys.modules)))
 
 
 def run(program: str, *arguments: str) -> Any:
-    """What a program of its own process prints last."""
+    """Run a program in its own process and return the last thing it prints."""
     done = subprocess.run(
         [sys.executable, "-c", program, *arguments],
         check=True,
