@@ -33,7 +33,7 @@ DEFAULT_MEMORY: Final = 512
 DEFAULT_TIMEOUT: Final = 26
 """Seconds, likewise."""
 INDEX_RECOVERY_SECONDS: Final = 21_600
-"""How long workers retry while the search index is unavailable."""
+"""The time for which workers retry while the search index is unavailable."""
 
 
 class TableAccess(NamedTuple):

@@ -34,7 +34,7 @@ class SentDocument(Params):
 
 
 class IngestDocuments(Params):
-    """What to ingest: a path that the server may read, or the documents themselves."""
+    """A path that the server may read, or the documents themselves."""
 
     path: Annotated[
         str | None,

@@ -1,1 +1,1 @@
-"""Workers: what runs because something changed, not because somebody called."""
+"""Workers: functions that a stream, a queue or a rule triggers."""

@@ -88,7 +88,7 @@ def template() -> str:
 
 
 def _managed_policies(resources: str) -> dict[str, str | None]:
-    """The condition of each managed policy."""
+    """Return the condition of each managed policy."""
     document: dict[str, Any] = yaml.load(f"Resources:{resources}", TemplateLoader)["Resources"]  # noqa: S506 - a SafeLoader
     return {name: each.get("Condition") for name, each in document.items() if each["Type"] == "AWS::IAM::ManagedPolicy"}
 
@@ -225,7 +225,7 @@ def _arn(logical: str) -> dict[str, Any]:
 
 
 def _summary(module: Any) -> str:
-    """The first sentence of the module's docstring, without the method or route that it may begin with."""
+    """Return the first sentence of the module's docstring, without a method or route at its start."""
     paragraph = " ".join((inspect.getdoc(module) or "").partition("\n\n")[0].split())
     name, separator, rest = paragraph.partition(": ")
     text = rest if separator and "/" in name else paragraph

@@ -66,7 +66,7 @@ def _all_handlers() -> dict[str, Handler[Any, Any]]:
 
 
 def catalogue() -> dict[str, Any]:
-    """The catalogue, from the functions themselves."""
+    """Build the catalogue from the functions."""
     servers: list[dict[str, Any]] = []
     methods: list[dict[str, Any]] = []
     for package in _packages():
@@ -83,7 +83,7 @@ def catalogue() -> dict[str, Any]:
 
 
 def _tools_of(package: ModuleType) -> list[dict[str, Any]]:
-    """The methods that are tools, as a server's capabilities show them."""
+    """List the methods that are tools, as a server's capabilities show them."""
     tools = [(_tool(handler.method), handler.method) for _, handler in handlers(package) if handler.method.tool]
     return [
         {name: tool["described"][name] for name in ("name", "description")} | {"inputSchema": _params_schema(method)}
@@ -92,7 +92,7 @@ def _tools_of(package: ModuleType) -> list[dict[str, Any]]:
 
 
 def build_mcp_catalog() -> dict[str, Any]:
-    """What MCP clients are offered, from the functions themselves."""
+    """Build the tools, resources and prompts for MCP clients from the functions."""
     tools: list[dict[str, Any]] = []
     resources: list[dict[str, Any]] = []
     prompts: list[dict[str, Any]] = []
@@ -125,7 +125,7 @@ def _tool(method: Method[Any, Any]) -> dict[str, Any]:
 
 
 def _tool_by_name(package: ModuleType, tool: ServerTool[Any]) -> dict[str, Any]:
-    """A tool that its server runs by name."""
+    """Describe a tool that its server runs by name."""
     caller = next(each.method for _, each in handlers(package) if each.method.name.endswith("/tools/call"))
     data = TypeAdapter(tool.data).json_schema(mode="serialization", schema_generator=_Untitled)
     described = tool.described() | {
@@ -184,7 +184,7 @@ class _Untitled(GenerateJsonSchema):
 
 
 def _with_table(file: Path, name: str, table: list[str]) -> str:
-    """A page with its table of this name as it is now."""
+    """Return a page with its current table of this name."""
     begin, end = f"<!-- {name}: made by `make generate` -->", f"<!-- /{name} -->"
     before, _, rest = file.read_text(encoding="utf-8").partition(begin)
     _, _, after = rest.partition(end)

@@ -37,18 +37,18 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class StreamTrigger:
-    """A table's stream, and the function that is sent what passes the filters."""
+    """A table's stream, and the function that receives the records that pass the filters."""
 
     table: str
     function: str
     batch_size: int
     filters: list[dict[str, Any]]
     retries: float = math.inf
-    """How often a record is brought again that could not be dealt with."""
+    """The number of retries of a failed record."""
     record_age: float = math.inf
-    """For how many seconds."""
+    """The age in seconds after which records are dropped."""
     bisects: bool = False
-    """Whether a batch that failed as a whole is brought in halves."""
+    """True if a failed batch is split in halves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +78,13 @@ class TableDefinition:
 
     @property
     def logical(self) -> str:
-        """What the template calls it."""
+        """The logical id."""
         return self.name.partition("-")[2]
 
 
 @dataclass(slots=True)
 class Template:
-    """What the template asks for."""
+    """The resources of the template that one machine serves."""
 
     authorizer: str = ""
     functions: dict[str, FunctionDefinition] = field(default_factory=dict)
@@ -106,7 +106,7 @@ def parse(text: str) -> Template:
 
 
 def logical_id(name: str) -> str:
-    """What a template calls the resource that is made for what is named so, such as a function."""
+    """Return the logical id of the resource with a name, such as a function."""
     return "".join(part.title() for part in name.replace("_", "-").split("-"))
 
 
@@ -194,7 +194,7 @@ class _TemplateReader:
         return self._function_name(self._resources[arn["Fn::GetAtt"][0]]["Properties"])
 
     def _function_name(self, properties: dict[str, Any]) -> str:
-        """The name without the stack's, as doors call it."""
+        """Return the name without the stack's, as endpoints use it."""
         return str(self._value(properties["FunctionName"])).removeprefix(f"{STACK}-")
 
     def _table(self, logical: str, properties: dict[str, Any]) -> TableDefinition:
@@ -225,5 +225,5 @@ class _TemplateReader:
 
 
 def _limit(number: int) -> float:
-    """A limit of an event source, of which -1 says that there is none."""
+    """Return an event source's limit; -1 means unlimited."""
     return math.inf if number == -1 else number

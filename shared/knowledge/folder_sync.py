@@ -34,7 +34,7 @@ class StoredFile(Protocol):
 
     @property
     def indexed(self) -> bool:
-        """Whether the index has the current revision."""
+        """True if the index has the current revision."""
 
 
 class SyncTarget(Protocol):

@@ -24,7 +24,7 @@ _CODE_FLOOR: Final = 0.69
 """Code and tables are in no language, or in another one than their questions."""
 _CROSS_LANGUAGE_FLOOR: Final = 0.50
 _CROSS_LANGUAGE_GAP: Final = 0.15
-"""How far below the best hit a passage in another language may be, because the floor between languages is low."""
+"""The largest distance to the best hit for a passage in another language; that floor is low."""
 _OVERLAP_WEIGHT: Final = 0.25
 """Weight of the share of the question's words that a passage contains, relative to similarity."""
 _WHOLE_VECTORS_LOWER: Final = 0.2
