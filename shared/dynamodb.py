@@ -137,8 +137,7 @@ class Table:
     def get_all(self, keys: Iterable[tuple[str, str]], fields: Sequence[str] = ()) -> Iterator[Item]:
         """Read the existing items of these keys in any order, complete or only `fields`."""
         pending: list[Any] = [marshal(_key(pk, sk)) for pk, sk in keys]
-        names = {f"#{number}": name for number, name in enumerate(fields)}
-        projection = {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names} if names else {}
+        projection = _projection(fields)
         attempt = 0
         while pending:
             request: Any = {self.name: {"Keys": pending[:_READ_BATCH], "ConsistentRead": True, **projection}}
@@ -190,9 +189,17 @@ class Table:
                 return
         raise Unavailable("Too many concurrent writers.")
 
-    def query(self, pk: str, keys: Keys, *, descending: bool = False, limit: int | None = None) -> Iterator[list[Item]]:
-        """Query a partition in the order of `sk`, page by page."""
-        request = keys.request(self.name, pk) | {"ScanIndexForward": not descending}
+    def query(
+        self,
+        pk: str,
+        keys: Keys,
+        *,
+        fields: Sequence[str] = (),
+        descending: bool = False,
+        limit: int | None = None,
+    ) -> Iterator[list[Item]]:
+        """Query a partition in the order of `sk`, page by page, for complete items or only `fields`."""
+        request = keys.request(self.name, pk) | {"ScanIndexForward": not descending} | _projection(fields)
         if limit is not None:
             if limit <= 0:
                 return
@@ -293,6 +300,11 @@ def _translate_errors(error: ClientError, operation: str) -> Exception:
         return error  # a defect of Kho: crash, with a trace in the log
     logger.warning("store", extra={"operation": operation, "failure": code})
     return Unavailable("The store is not answering.")
+
+
+def _projection(fields: Sequence[str]) -> dict[str, Any]:
+    names = {f"#{number}": name for number, name in enumerate(fields)}
+    return {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names} if names else {}
 
 
 def _key(pk: str, sk: str) -> Item:

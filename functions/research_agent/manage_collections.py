@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field
@@ -12,11 +13,10 @@ from api.handler import Caller, Params, method
 from research_agent import collections, documents, projects
 from shared.knowledge.errors import collection_incomplete
 from shared.knowledge.index import knowledge_index
-from shared.knowledge.models import Collection, CollectionType, Name
+from shared.knowledge.models import Collection, CollectionType, Name, Project
 from shared.knowledge.rendering import render_collections
 from shared.knowledge.responses import CollectionAction, CollectionInfo, CollectionsResult
 from shared.knowledge.space import current_space
-from shared.rpc import cursor as cursors
 from shared.rpc.cursor import Cursor, Limit
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from shared.rpc.mcp_catalog import McpTool
@@ -81,18 +81,22 @@ def _create(params: ManageCollections, name: str, caller: Caller) -> Collections
 
 
 def _list(params: ManageCollections, caller: Caller) -> CollectionsResult:
-    after = cursors.decode(params.cursor, str)[0] if params.cursor else ""
-    remaining = [each for each in collections(caller).list_all() if each.name > after]
-    page = [_info(each, caller) for each in remaining[: params.limit]]
-    next_cursor = cursors.encode(page[-1].name) if len(remaining) > len(page) else None
+    page, next_cursor = collections(caller).page(params.limit, params.cursor)
+    linked = projects(caller).list_all()
     message = f"{len(page)} collection{'' if len(page) == 1 else 's'}."
-    return CollectionsResult("success", "list", message, collections=page, next_cursor=next_cursor)
+    return CollectionsResult(
+        "success",
+        "list",
+        message,
+        collections=[_info(each, linked, caller) for each in page],
+        next_cursor=next_cursor,
+    )
 
 
 def _describe(params: ManageCollections, name: str, caller: Caller) -> CollectionsResult:
     collection = collections(caller).require(name)
     stored, next_cursor = documents(caller, collection).page(params.limit, params.cursor)
-    info = _info(collection, caller)
+    info = _info(collection, projects(caller).list_all(), caller)
     message = f"The collection '{name}' holds {info.documents} documents in {info.chunks} chunks."
     return CollectionsResult("success", "info", message, info, documents=stored, next_cursor=next_cursor)
 
@@ -106,10 +110,10 @@ def _delete(name: str, caller: Caller) -> CollectionsResult:
     return CollectionsResult("success", "delete", f"Deleted the collection '{name}' and everything in it.")
 
 
-def _info(collection: Collection, caller: Caller) -> CollectionInfo:
-    held, chunks = documents(caller, collection).size()
-    linked = [each.name for each in projects(caller).list_all() if collection.name in each.collections]
+def _info(collection: Collection, linked: Sequence[Project], caller: Caller) -> CollectionInfo:
+    count, chunks = documents(caller, collection).size()
+    names = [each.name for each in linked if collection.name in each.collections]
     space = collection.space
     return CollectionInfo(
-        collection.name, collection.type, held, chunks, space.model, space.dimensions, collection.created_at, linked
+        collection.name, collection.type, count, chunks, space.model, space.dimensions, collection.created_at, names
     )

@@ -12,6 +12,7 @@ from shared.dynamodb import ConditionFailed, Keys, Write
 from shared.knowledge import keys
 from shared.knowledge.errors import collection_exists, no_collection, nothing_to_search, other_embedding
 from shared.knowledge.models import MAX_NAME, Collection, EmbeddingSpace
+from shared.rpc import cursor as cursors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +71,15 @@ class CollectionStore:
 
     def list_all(self) -> list[Collection]:
         """Return all collections, ordered by name."""
-        return [_collection(item) for page in self.table.query(self._partition, Keys.after(" ")) for item in page]
+        return self.page(None, None)[0]
+
+    def page(self, limit: int | None, cursor: str | None) -> tuple[list[Collection], str | None]:
+        """Return at most `limit` collections after `cursor`, ordered by name, and the next cursor."""
+        after = cursors.decode_sort_key(cursor) if cursor else " "
+        pages = self.table.query(self._partition, Keys.after(after), limit=limit and limit + 1)
+        found = [_collection(item) for page in pages for item in page]
+        selected = found[:limit]
+        return selected, cursors.encode(selected[-1].name) if len(found) > len(selected) else None
 
     def delete(self, name: str) -> Collection:
         """Delete the collection, and schedule the deletion of everything in it."""

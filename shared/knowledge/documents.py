@@ -26,7 +26,7 @@ from shared.rpc import cursor as cursors
 from shared.rpc.errors import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from shared.dynamodb import Item, Table
     from shared.knowledge.index import PassageIndex
@@ -117,7 +117,7 @@ class CollectionDocuments:
 
     def page(self, limit: int, cursor: str | None = None) -> tuple[list[StoredDocument], str | None]:
         """Return at most `limit` documents after `cursor`, ordered by path, and the next cursor."""
-        after = cursors.decode(cursor, str)[0] if cursor else "\0"
+        after = cursors.decode_sort_key(cursor) if cursor else "\0"
         chosen: list[StoredDocument] = []
         for item in self._items(after):
             if len(chosen) == limit:
@@ -131,7 +131,7 @@ class CollectionDocuments:
 
     def size(self) -> tuple[int, int]:
         """Return the number of documents and of chunks."""
-        chunks = [int(item["chunks"]) for item in self._items("\0")]
+        chunks = [int(item["chunks"]) for item in self._items("\0", ("chunks", "gone"))]
         return len(chunks), sum(chunks)
 
     def reindex(self, path: str, *, force: bool = False) -> bool:
@@ -162,8 +162,8 @@ class CollectionDocuments:
     def _item(self, path: str) -> Item | None:
         return self._table.get(self._partition, path) if is_short(path) else None
 
-    def _items(self, after: str) -> Iterator[Item]:
-        for page in self._table.query(self._partition, Keys.after(after)):
+    def _items(self, after: str, fields: Sequence[str] = ()) -> Iterator[Item]:
+        for page in self._table.query(self._partition, Keys.after(after), fields=fields):
             yield from (item for item in page if not item.get("gone"))
 
     def _split(self, new: NewKnowledgeDocument) -> Split:

@@ -54,7 +54,9 @@ class QueryHistory:
 
     def page(self, limit: int, cursor: str | None) -> tuple[list[StoredQuery], str | None]:
         """Return at most `limit` queries after `cursor`, newest first, and the next cursor."""
-        last = cursors.decode(cursor, str)[0] if cursor else ":"
+        last = cursors.decode_sort_key(cursor) if cursor else ":"
+        if last < " ":
+            raise cursors.stale()
         # Sort keys begin with a year: ' ' sorts before all of them, ':' after.
         bounds = Keys.between(" ", last)
         pages = self._table.query(self._partition, bounds, descending=True, limit=limit + 2)

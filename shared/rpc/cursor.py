@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
 from shared.rpc.errors import FieldProblem, InvalidParams
 from shared.rpc.method import WHOLE, Params
+from shared.rpc.strict_json import is_encodable
+
+_MAX_SORT_KEY_BYTES: Final = 1024
 
 Limit = Annotated[int, Field(ge=1, le=1000), WHOLE]
 Cursor = Annotated[str, Field(min_length=1, max_length=4096)]
@@ -37,6 +40,14 @@ def decode(cursor: str, *types: type) -> list[Any]:
     if not isinstance(position, list) or [type(part) for part in position] != list(types):
         raise stale()
     return position
+
+
+def decode_sort_key(cursor: str) -> str:
+    """Decode a cursor whose position is a sort key. Raise InvalidParams if no key can be like that."""
+    (key,) = decode(cursor, str)
+    if not key or not is_encodable(key) or len(key.encode("utf-8")) > _MAX_SORT_KEY_BYTES:
+        raise stale()
+    return str(key)
 
 
 def stale() -> InvalidParams:

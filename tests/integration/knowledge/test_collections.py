@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
+from research_agent import manage_collections
+from research_agent.manage_collections import ManageCollections
 from shared.config import config
 from shared.dynamodb import Keys, Table
 from shared.knowledge import keys
@@ -18,7 +21,10 @@ from shared.knowledge.models import Collection, IngestionTally, NewKnowledgeDocu
 from shared.knowledge.projects import ProjectStore
 from shared.knowledge.query_history import QueryHistory
 from shared.knowledge.space import current_space
-from shared.rpc.errors import Conflict, InvalidRequest, NotFound, OutOfTime, TooLarge
+from shared.rpc import cursor as cursors
+from shared.rpc.caller import Caller
+from shared.rpc.errors import Conflict, InvalidParams, InvalidRequest, NotFound, OutOfTime, TooLarge
+from tests.helpers.dynamodb_requests import intercept_requests
 from tests.helpers.memory_index import MemoryIndex
 
 TEXT = "# Guide\n\nHow to water plants.\n"
@@ -284,3 +290,33 @@ def test_job_stores_its_input(table: Table, tenant: str, collection: Collection)
         jobs.require("other")
     with pytest.raises(NotFound):
         IngestionJobs(table, f"{tenant}-other").require(job_id)
+
+
+@pytest.mark.parametrize("position", ["", "\ud800", "\0", "x" * 1500, "é" * 600])
+def test_cursors_that_no_list_returned_are_refused_or_end_it(
+    table: Table, tenant: str, collections: CollectionStore, documents: CollectionDocuments, position: str
+) -> None:
+    cursor = cursors.encode(position)
+    for page in (collections.page, documents.page, QueryHistory(table, tenant).page):
+        with suppress(InvalidParams):
+            assert page(5, cursor)[1] is None
+
+
+def test_listing_reads_projects_once_and_no_more_collections_than_shown(
+    table: Table, tenant: str, collections: CollectionStore
+) -> None:
+    for name in ("a", "b", "c"):
+        collection = collections.create(name, "fundamental", current_space())
+        CollectionDocuments(table, tenant, collection, MemoryIndex()).put(NewKnowledgeDocument("x.md", TEXT))
+    ProjectStore(table, tenant).create("garden", ["a", "c"])
+    calls: list[str] = []
+    with intercept_requests(lambda operation, _: calls.append(operation)):
+        first = manage_collections.handler.method.run(
+            ManageCollections(action="list", limit=2), Caller("s", frozenset(["reader"]), tenant)
+        )
+    assert calls == ["Query"] * 4
+    assert [(each.name, each.documents, each.chunks, each.projects) for each in first.collections or []] == [
+        ("a", 1, 1, ["garden"]),
+        ("b", 1, 1, []),
+    ]
+    assert [each.name for each in collections.page(2, first.next_cursor)[0]] == ["c"]
