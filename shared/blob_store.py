@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from shared.dynamodb import Keys, Write
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from shared.dynamodb import Item, Table
+    from shared.dynamodb import Table
 
 _PART_BYTES: Final = 380 * 1024
 
@@ -45,14 +45,12 @@ class BlobStore:
 
     def read(self, *name: str) -> str | None:
         """Return the text of a blob, or None if it does not exist."""
-        blob = b"".join(bytes(item["part"]) for page in self._parts(*name) for item in page)
+        pk, prefix = self._key(*name)
+        pages = self._table.query(pk, Keys.beginning(prefix))
+        blob = b"".join(bytes(item["part"]) for page in pages for item in page)
         return decompress(blob) if blob else None
 
     def delete(self, *name: str) -> None:
         """Delete a blob."""
-        for page in self._parts(*name):
-            self._table.delete_all((item["pk"], item["sk"]) for item in page)
-
-    def _parts(self, *name: str) -> Iterator[list[Item]]:
         pk, prefix = self._key(*name)
-        return self._table.query(pk, Keys.beginning(prefix))
+        self._table.delete_range(pk, Keys.beginning(prefix))

@@ -250,6 +250,11 @@ class Table:
                 return
             request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
+    def delete_range(self, pk: str, keys: Keys) -> None:
+        """Delete the items that `query` would return."""
+        for page in self.query(pk, keys, fields=("pk", "sk")):
+            self.delete_all((item["pk"], item["sk"]) for item in page)
+
     def delete_all(self, keys: Iterable[tuple[str, str]]) -> None:
         """Delete items by their keys, in any order. After a failure, call it again for the rest."""
         pending: list[Any] = [{"DeleteRequest": {"Key": marshal(_key(pk, sk))}} for pk, sk in keys]

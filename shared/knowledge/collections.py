@@ -117,8 +117,7 @@ class CollectionStore:
     def purge(self, collection_id: str) -> None:
         """Delete the documents and texts of a deleted collection."""
         for partition in (keys.documents, keys.texts):
-            for page in self.table.query(partition(self.tenant_id, collection_id), Keys.after("\0")):
-                self.table.delete_all((item["pk"], item["sk"]) for item in page)
+            self.table.delete_range(partition(self.tenant_id, collection_id), Keys.after("\0"))
 
     def _item(self, collection: Collection) -> dict[str, Any]:
         return {

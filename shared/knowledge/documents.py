@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from shared.blob_store import BlobStore, compress
 from shared.clock import now
-from shared.dynamodb import ConditionFailed, Keys, Write
+from shared.dynamodb import ConditionFailed, Keys, Write, optimistic_retry
 from shared.knowledge import keys
 from shared.knowledge.errors import document_too_large, unreadable
 from shared.knowledge.models import MAX_PATH_BYTES, MAX_TEXT_BYTES, StoredDocument, is_short
@@ -60,46 +60,46 @@ class CollectionDocuments:
         """Store `new` under its path. Change nothing if the same document is stored already."""
         _require_storable(new)
         digest = new.hash or hashlib.sha256(new.text.encode("utf-8")).hexdigest()
-        for _ in range(_ATTEMPTS):
-            item = self._table.get(self._partition, new.path)
-            if item and _is_same(item, digest, new):
-                if new.tree not in ("", item["tree"]):
-                    self._set_attribute(item, "tree", new.tree)
-                if _is_indexed(item):
-                    return PutResult("unchanged", int(item["chunks"]))
-                return self._index_or_queue(item, self._split(new), "updated")
-            parts = self._split(new)
-            if not parts.chunks:
-                raise unreadable(new.path, "holds no text")
-            try:
-                written = self._write(new, digest, parts, item)
-            except ConditionFailed:
-                continue  # another writer stored it first
-            return self._index_or_queue(written, parts, "updated" if item and not item.get("gone") else "added")
-        raise Unavailable("Too many concurrent writers of one document.")
+        exhausted = Unavailable("Too many concurrent writers of one document.")
+        return optimistic_retry(lambda: self._put(new, digest), attempts=_ATTEMPTS, exhausted=exhausted)
+
+    def _put(self, new: NewKnowledgeDocument, digest: str) -> PutResult:
+        item = self._table.get(self._partition, new.path)
+        if item and _is_same(item, digest, new):
+            if new.tree not in ("", item["tree"]):
+                self._set_attribute(item, "tree", new.tree)
+            if _is_indexed(item):
+                return PutResult("unchanged", int(item["chunks"]))
+            return self._index_or_queue(item, self._split(new), "updated")
+        parts = self._split(new)
+        if not parts.chunks:
+            raise unreadable(new.path, "holds no text")
+        written = self._write(new, digest, parts, item)
+        return self._index_or_queue(written, parts, "updated" if item and not item.get("gone") else "added")
 
     def remove(self, path: str) -> bool:
         """Delete the document under `path`. Return False if there is none."""
+        exhausted = Unavailable("Too many concurrent writers of one document.")
+        return optimistic_retry(lambda: self._remove(path), attempts=_ATTEMPTS, exhausted=exhausted)
+
+    def _remove(self, path: str) -> bool:
         item = self._item(path)
         if item is None or (item.get("gone") and _is_indexed(item)):
             return False
         if not item.get("gone"):
-            revision = int(item["revision"]) + 1
             # The tombstone keeps the revision, so that a later document under this path is newer for the index too.
-            gone = {
+            tombstone = {
                 "pk": self._partition,
                 "sk": path,
-                "revision": revision,
+                "revision": int(item["revision"]) + 1,
                 "indexed_revision": 0,
                 "gone": True,
                 "at": now(),
             }
-            try:
-                self._table.write(Write("Put", gone, condition="revision = :read", values={":read": item["revision"]}))
-            except ConditionFailed:
-                return self.remove(path)
+            unchanged = {":read": item["revision"]}
+            self._table.write(Write("Put", tombstone, condition="revision = :read", values=unchanged))
             self._texts.delete(path, item["text"])
-            item = gone
+            item = tombstone
         self._delete_from_index(item)
         return True
 

@@ -151,8 +151,7 @@ class IngestionJobs:
             for item in page:
                 texts.delete(job.id, item["text"])
             self._table.delete_all((item["pk"], item["sk"]) for item in page)
-        for page in self._table.query(partition, Keys.beginning(keys.REMOVE)):
-            self._table.delete_all((item["pk"], item["sk"]) for item in page)
+        self._table.delete_range(partition, Keys.beginning(keys.REMOVE))
 
     def _texts(self, collection_id: str) -> BlobStore:
         return BlobStore(self._table, partial(keys.text, self._tenant_id, collection_id), keys.PART_DIGITS)

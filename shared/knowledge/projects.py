@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from shared.clock import now
-from shared.dynamodb import ConditionFailed, Keys, Write
+from shared.dynamodb import ConditionFailed, Keys, Write, optimistic_retry
 from shared.knowledge import keys
 from shared.knowledge.errors import no_project, not_linked, project_exists
 from shared.knowledge.models import Project
@@ -79,22 +79,16 @@ class ProjectStore:
                 self.unlink(project.name, [collection])
 
     def _change(self, name: str, change: Callable[[Project], Project]) -> Project:
-        for _ in range(_ATTEMPTS):
+        def attempt() -> Project:
             item = self._read(name)
             changed = replace(change(_project(item)), updated_at=now())
             revision = int(item["revision"])
-            write = Write(
-                "Put",
-                self._item(changed, revision + 1),
-                condition="revision = :read",
-                values={":read": revision},
-            )
-            try:
-                self._table.write(write)
-            except ConditionFailed:
-                continue  # changed concurrently
+            item = self._item(changed, revision + 1)
+            self._table.write(Write("Put", item, condition="revision = :read", values={":read": revision}))
             return changed
-        raise Unavailable("Too many concurrent writers.")
+
+        exhausted = Unavailable("Too many concurrent writers of one project.")
+        return optimistic_retry(attempt, attempts=_ATTEMPTS, exhausted=exhausted)
 
     def _read(self, name: str) -> Item:
         item = self._table.get(self._partition, name)

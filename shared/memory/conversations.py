@@ -123,8 +123,7 @@ class Conversations:
     def purge(self, generation: str) -> None:
         """Delete every item of a past generation."""
         partition = keys.messages(self.tenant_id, generation)
-        for page in self.table.query(partition, Keys.after(" ")):
-            self.table.delete_all((item["pk"], item["sk"]) for item in page)
+        self.table.delete_range(partition, Keys.after(" "))
 
     def _next_number(self, conversation_id: str) -> ConversationHeader:
         """Take the number of the next message. Create the conversation if it does not exist."""
