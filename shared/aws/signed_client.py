@@ -255,12 +255,12 @@ def _exchange(
     head = "\r\n".join([start, *lines, f"content-length: {len(body)}", "", ""])
     # HTTPConnection would send head and body separately, which wakes the service twice.
     connection.sock.sendall(head.encode("latin-1") + body)
-    response = HTTPResponse(connection.sock, method=method)
-    response.begin()
-    lengths = response.headers.get_all("content-length", [])
-    if response.status < HTTPStatus.OK or len(lengths) > 1 or (response.length is None and not response.chunked):
-        raise HTTPException("the response has no definite end")
-    return response, response.read()
+    with HTTPResponse(connection.sock, method=method) as response:
+        response.begin()
+        lengths = response.headers.get_all("content-length", [])
+        if response.status < HTTPStatus.OK or len(lengths) > 1 or (response.length is None and not response.chunked):
+            raise HTTPException("the response has no definite end")
+        return response, response.read()
 
 
 def _is_stale(connection: HTTPConnection) -> bool:

@@ -256,8 +256,11 @@ def test_pool_keeps_at_most_100_connections() -> None:
 
 
 def test_read_timeout_differs_from_connect_error() -> None:
-    with serving(b"") as server, pytest.raises(ResponseTimeout):
-        client_of(server, read_seconds=0.2).post("/", b"{}", {})
+    with serving(b"") as server:
+        with pytest.raises(ResponseTimeout) as timeout:
+            client_of(server, read_seconds=0.2).post("/", b"{}", {})
+        until(lambda: server.closed == 1)  # although the traceback holds the response
+        assert timeout.traceback
     with pytest.raises(ConnectionNotEstablished):
         client_of(server).post("/", b"{}", {})
 
