@@ -44,7 +44,7 @@ class TableAccess(NamedTuple):
 
 
 class Dependency(NamedTuple):
-    """Something outside the table: managed policies of `infra/template/policies.yaml`, and layers with libraries."""
+    """Managed policies of `infra/template/policies.yaml`, and layers with libraries, that come together."""
 
     policies: tuple[str, ...] = ()
     layers: tuple[str, ...] = ()
@@ -82,7 +82,7 @@ class Deployment(NamedTuple):
     routes: tuple[tuple[str, str], ...] = ()
     """Pairs of an event's name and a route; the function verifies credentials itself."""
     invokes: tuple[str, ...] = ()
-    """Methods: one, or all of one server (`agent-data/*`), or all (`*`)."""
+    """Names of methods; `agent-data/*` stands for all methods of a server, `*` for all of every server."""
     stream: TableStream | None = None
     rules: tuple[IotRule, ...] = ()
 

@@ -137,7 +137,7 @@ def _tool_by_name(package: ModuleType, tool: ServerTool[Any]) -> dict[str, Any]:
 
 
 def handlers(package: ModuleType) -> Iterator[tuple[str, Handler[Any, Any]]]:
-    """Each function of a server's package, and its handler."""
+    """Yield each method of a server's package: its function's name and its handler."""
     for function in declared_functions(package.__name__):
         if isinstance(function.handler, Handler):
             yield function.name, function.handler

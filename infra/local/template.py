@@ -31,7 +31,7 @@ class Route:
 
     @property
     def key(self) -> str:
-        """The route as the gateway names it."""
+        """The gateway's route key."""
         return f"{self.method} {self.path}"
 
 
@@ -53,7 +53,7 @@ class StreamTrigger:
 
 @dataclass(frozen=True, slots=True)
 class RuleTrigger:
-    """An IoT rule, and the function that is sent what it selects."""
+    """An IoT rule, and the function that receives the selected messages."""
 
     sql: str
     function: str

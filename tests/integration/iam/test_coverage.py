@@ -14,4 +14,5 @@ MEASURING = (test_policies, test_recall_kit_policies, test_iam_policies)
 
 def test_every_method_and_every_table_user_is_measured() -> None:
     methods = {entry.function for entry in catalogue().methods.values()}
-    assert methods | {name for name in BY_NAME if table_actions(name)} == MEASURED, MEASURING
+    functions = methods | {name for name in BY_NAME if table_actions(name)}
+    assert (functions - MEASURED, MEASURED - functions) == (set(), set())
