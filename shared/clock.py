@@ -1,4 +1,4 @@
-"""The time format of all APIs: ISO 8601 in UTC with milliseconds."""
+"""The time formats: ISO 8601 in UTC with milliseconds for APIs, milliseconds since 1970 for devices."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ from datetime import UTC, datetime
 def now() -> str:
     """Return the current time."""
     return iso_time(time.time())
+
+
+def now_ms() -> int:
+    """Return the current time in milliseconds since 1970."""
+    return int(time.time() * 1000)
 
 
 def iso_time(seconds: float) -> str:

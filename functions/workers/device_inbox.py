@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from api.deployment import DEVICE_MESSAGES, IotRule, lambda_function, table
+from shared.clock import now_ms
 from shared.config import config
 from shared.devices import protocol
 from shared.devices.device_client import DeviceHello
@@ -69,7 +70,7 @@ def _payload(event: dict[str, Any]) -> bytes:
 
 def _received_at(event: dict[str, Any]) -> int:
     at = event.get("timestamp")
-    return at if isinstance(at, int) else int(time.time() * 1000)
+    return at if isinstance(at, int) else now_ms()
 
 
 def _answer_hello(device: RegisteredDevice, hello: protocol.Hello, at: int) -> None:

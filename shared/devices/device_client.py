@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from shared.clock import now_ms
 from shared.devices import errors
 from shared.devices.argument_validation import validate_arguments
 from shared.devices.handshake import identify, list_tools
@@ -91,7 +92,7 @@ class DeviceClient:
         deadline = time.monotonic() + timeout_ms / 1000
         ready, tool, arguments = self._prepare_call(device, name, arguments, deadline)
         params = {"name": tool.name if tool else name, "arguments": arguments}
-        watch = self._presence_watch(device, ready.state.presence, _now())
+        watch = self._presence_watch(device, ready.state.presence, now_ms())
         try:
             result = self.rpc.request(device, ready.session.id, "tools/call", params, deadline=deadline, watch=watch)
             return tool_result(result)
@@ -215,10 +216,10 @@ class DeviceClient:
     ) -> DeviceSession:
         connection = presence.connection if presence and presence.connected else ""
         params = {"capabilities": self._capabilities}
-        watch = self._presence_watch(device, presence, _now())
+        watch = self._presence_watch(device, presence, now_ms())
         result = self.rpc.request(device, session_id, "initialize", params, deadline=deadline, watch=watch)
         name, version = identify(result)
-        session = DeviceSession(session_id, name, version, _now(), connection)
+        session = DeviceSession(session_id, name, version, now_ms(), connection)
         catalogues = self._catalogue_store(device)
         stored = catalogues.find(name, version)
         if stored is None or not stored.complete:
@@ -282,10 +283,6 @@ class DeviceClient:
 
     def _forget_device(self, device: RegisteredDevice) -> None:
         self._devices.delete((device.tenant_id, device.id))
-
-
-def _now() -> int:
-    return int(time.time() * 1000)
 
 
 def _is_unknown_tool(failure: ToolFailed) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from shared.clock import now_ms
 from shared.devices import keys
 from shared.dynamodb import ConditionFailed, Write
 
@@ -110,7 +110,7 @@ class SessionStore:
 
     def claim(self, claimant: str, seconds: float) -> bool:
         """Claim the exclusive right to perform the handshake for `seconds`. Return False if another claim is active."""
-        now = _now()
+        now = now_ms()
         return self._update(
             "SET handshake_by = :claimant, handshake_until = :until",
             "attribute_not_exists(handshake_by) OR handshake_until < :now",
@@ -144,7 +144,7 @@ class SessionStore:
 
     def accept_hello(self, seconds: float) -> bool:
         """Return True unless the device sent another hello within `seconds`."""
-        now = _now()
+        now = now_ms()
         return self._update(
             "SET greeted_at = :now",
             "attribute_not_exists(greeted_at) OR greeted_at < :before",
@@ -171,10 +171,6 @@ def read_all(table: Table, tenant_id: str, device_ids: list[str]) -> dict[str, D
         each: DeviceState(_presence(items.get((each, keys.PRESENCE))), _session(items.get((each, keys.SESSION))))
         for each in device_ids
     }
-
-
-def _now() -> int:
-    return int(time.time() * 1000)
 
 
 def _presence(item: Item | None) -> DevicePresence | None:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
+from shared.clock import now_ms
 from shared.rpc.strict_json import compact
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _REMEMBERED_CLIENTS: Final = 50_000
-
-
-def _now() -> int:
-    return int(time.time() * 1000)
 
 
 class DisconnectReason(Enum):
@@ -46,7 +42,7 @@ class PresenceRecord:
     local: tuple[str, int]
     version: int = 0
     session_identifier: str = field(default_factory=lambda: secrets.token_hex(16))
-    connected_at: int = field(default_factory=_now)
+    connected_at: int = field(default_factory=now_ms)
     disconnected_at: int | None = None
     reason: DisconnectReason | None = None
 
@@ -74,7 +70,7 @@ class PresenceTracker:
 
     def on_disconnected(self, record: PresenceRecord, reason: DisconnectReason) -> None:
         """Record a disconnect and publish its event."""
-        record.disconnected_at, record.reason = _now(), reason
+        record.disconnected_at, record.reason = now_ms(), reason
         client_initiated = reason is DisconnectReason.CLIENT_INITIATED_DISCONNECT
         details = {"clientInitiatedDisconnect": client_initiated, "disconnectReason": reason.value}
         self._publish_event(record, "disconnected", record.disconnected_at, details)
@@ -82,7 +78,7 @@ class PresenceTracker:
     def find(self, client_id: str, seconds: float) -> PresenceRecord | None:
         """Return the client's latest connection; after its end, for `seconds`."""
         record = self._records.get(client_id)
-        if record and record.disconnected_at and _now() - record.disconnected_at > seconds * 1000:
+        if record and record.disconnected_at and now_ms() - record.disconnected_at > seconds * 1000:
             return None
         return record
 

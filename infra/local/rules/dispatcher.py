@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 from infra.local.rules.iot_sql import IncomingMessage, IotRule, parse_rule
+from shared.clock import now_ms
 from shared.rpc.invoke import FunctionCrashed
 from shared.telemetry import logger
 
@@ -50,7 +50,7 @@ class RuleDispatcher:
 
     def _handler(self, rule: IotRule, function: str) -> Callable[[BrokerMessage], None]:
         def enqueue(published: BrokerMessage) -> None:
-            message = IncomingMessage(published.topic, published.payload, int(time.time() * 1000))
+            message = IncomingMessage(published.topic, published.payload, now_ms())
             if self._stopping.is_set():
                 return
             if self._slots.acquire(blocking=False):
