@@ -29,15 +29,15 @@ class Row:
     promise: str
     loads: list[str] = field(default_factory=list)
     outcomes: list[str] = field(default_factory=list)
-    cases: int = 0
+    count: int = 0
     failed: int = 0
     seconds: float = 0.0
 
     def cells(self) -> list[str]:
         """Return the row's cells: of many cases, the load and outcome of each kind once."""
-        cases = f"{self.cases} cases: " if self.cases > 1 else ""
+        count = f"{self.count:,} " if self.count else ""
         outcome = f"**{self.failed} failed**" if self.failed else "; ".join(dict.fromkeys(self.outcomes))
-        return [self.promise, cases + "; ".join(dict.fromkeys(self.loads)), outcome, f"{self.seconds:,.0f} s"]
+        return [self.promise, count + "; ".join(dict.fromkeys(self.loads)), outcome, f"{self.seconds:,.0f} s"]
 
 
 class Collector:
@@ -54,7 +54,7 @@ class Collector:
         row.seconds += report.duration
         row.failed += report.failed
         if report.when == "call":
-            row.cases += 1
+            row.count += int(str(properties.get("count", 0)))
             row.loads += [str(properties["load"])] if "load" in properties else []
             row.outcomes += [str(properties["outcome"])] if "outcome" in properties else []
 
