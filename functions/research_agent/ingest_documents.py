@@ -95,9 +95,9 @@ def handler(params: IngestDocuments, caller: Caller) -> IngestionResult:
     else:
         new = [_new_document(each, params.tree) for each in params.documents or []]
         removed = params.remove or []
-    read = [each for each in new if isinstance(each, NewKnowledgeDocument)]
-    if is_long(stored, read) or len(removed) > _MAX_IMMEDIATE_REMOVALS:
-        return job_accepted(jobs(caller).start(collection, read, removed), collection)
+    readable = [each for each in new if isinstance(each, NewKnowledgeDocument)]
+    if is_long(stored, readable) or len(removed) > _MAX_IMMEDIATE_REMOVALS:
+        return job_accepted(jobs(caller).start(collection, readable, removed), collection)
     ingestion = DocumentIngestion(stored)
     ingestion.add_all(new)
     ingestion.remove(removed)

@@ -77,9 +77,9 @@ class CollectionStore:
         """Return at most `limit` collections after `cursor`, ordered by name, and the next cursor."""
         after = cursors.decode_sort_key(cursor) if cursor else " "
         pages = self.table.query(self._partition, Keys.after(after), limit=limit and limit + 1)
-        found = [_collection(item) for page in pages for item in page]
-        selected = found[:limit]
-        return selected, cursors.encode(selected[-1].name) if len(found) > len(selected) else None
+        collections = [_collection(item) for page in pages for item in page]
+        selected = collections[:limit]
+        return selected, cursors.encode(selected[-1].name) if len(collections) > len(selected) else None
 
     def delete(self, name: str) -> Collection:
         """Delete the collection, and schedule the deletion of everything in it."""

@@ -118,12 +118,12 @@ class CollectionDocuments:
     def page(self, limit: int, cursor: str | None = None) -> tuple[list[StoredDocument], str | None]:
         """Return at most `limit` documents after `cursor`, ordered by path, and the next cursor."""
         after = cursors.decode_sort_key(cursor) if cursor else "\0"
-        chosen: list[StoredDocument] = []
+        documents: list[StoredDocument] = []
         for item in self._items(after):
-            if len(chosen) == limit:
-                return chosen, cursors.encode(chosen[-1].path)
-            chosen.append(_stored(item))
-        return chosen, None
+            if len(documents) == limit:
+                return documents, cursors.encode(documents[-1].path)
+            documents.append(_stored(item))
+        return documents, None
 
     def stored(self) -> Iterator[StoredDocument]:
         """Return every document, by path."""
@@ -193,9 +193,9 @@ class CollectionDocuments:
             "updated_at": at,
         }
         unchanged = "revision = :read" if old else "attribute_not_exists(pk)"
-        read = {":read": old["revision"]} if old else {}
+        values = {":read": old["revision"]} if old else {}
         try:
-            self._table.write(Write("Put", item, condition=unchanged, values=read))
+            self._table.write(Write("Put", item, condition=unchanged, values=values))
         except ConditionFailed:
             self._texts.delete(new.path, item["text"])
             raise

@@ -253,8 +253,8 @@ def open_exhaustive_search(collection: str) -> ExhaustiveSearch:
 
 @cache
 def _opened(collection: str) -> ExhaustiveSearch:
-    chosen = embedder()
-    return ExhaustiveSearch(chosen, vector_store(whole(chosen.space), collection), collection)
+    text_embedder = embedder()
+    return ExhaustiveSearch(text_embedder, vector_store(whole(text_embedder.space), collection), collection)
 
 
 def scope_of(collection: str, entry_id: str) -> Scope:

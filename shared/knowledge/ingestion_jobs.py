@@ -125,8 +125,8 @@ class IngestionJobs:
 
     def report(self, job_id: str, status: JobStatus, tally: IngestionTally, *, total: int, message: str = "") -> None:
         """Store the progress of a job."""
-        shown = _within_item(tally.failed)
-        counts = asdict(tally) | {"failed": shown, "unlisted": tally.failures - len(shown)}
+        listed_failures = _within_item(tally.failed)
+        counts = asdict(tally) | {"failed": listed_failures, "unlisted": tally.failures - len(listed_failures)}
         self._table.write(
             Write(
                 "Update",
@@ -180,13 +180,13 @@ def _expiry() -> dict[str, int]:
 
 def _within_item(failures: Sequence[DocumentFailure]) -> list[dict[str, str]]:
     """Return as many of the first failures as fit into an item."""
-    shown, remaining = [], _FAILURES_BYTES
+    fitting, remaining = [], _FAILURES_BYTES
     for each in failures:
         remaining -= len(each.path.encode()) + len(each.reason.encode()) + 20
         if remaining < 0:
             break
-        shown.append(asdict(each))
-    return shown
+        fitting.append(asdict(each))
+    return fitting
 
 
 def _job(job_id: str, item: Item) -> IngestionJob:

@@ -1,4 +1,4 @@
-"""Reranking with Amazon Bedrock. (Late interaction is the vector store's own search by token vectors.)"""
+"""Reranking with Amazon Bedrock. For late interaction, the vector store compares token vectors."""
 
 from __future__ import annotations
 

@@ -32,9 +32,9 @@ _DELIMITER_ROW: Final = re.compile(r"[\s>|:-]*-[\s|:-]*")
 def split_markdown(text: str, fallback_title: str) -> Split:
     """Split `text` at its headings. Code blocks and tables stay whole up to the size limit."""
     front = _FRONT_MATTER.match(text)
-    matter = front[0] if front else ""
-    walk = _MarkdownWalk(text[len(matter) :])
-    blocks = [Block(piece) for piece in fit(matter)] if matter else []
+    front_matter = front[0] if front else ""
+    walk = _MarkdownWalk(text[len(front_matter) :])
+    blocks = [Block(piece) for piece in fit(front_matter)] if front_matter else []
     blocks += walk.blocks()
     title_field = _TITLE_FIELD.search(front["fields"]) if front else None
     title = title_field["title"].strip("'\"") if title_field else walk.title

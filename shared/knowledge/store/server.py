@@ -69,8 +69,8 @@ class QdrantServerStore:
 
     def erase(self, scope: Scope) -> None:
         """Delete the points of `scope`."""
-        chosen = models.FilterSelector(filter=_filter(scope))
-        _call(lambda: self._client.delete(self._collection, chosen, wait=True))
+        selector = models.FilterSelector(filter=_filter(scope))
+        _call(lambda: self._client.delete(self._collection, selector, wait=True))
 
     def read(self, ids: Sequence[str], fields: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
         """Return the payloads of the stored `ids`, or only these fields of them."""
