@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from shared.dynamodb import Item, Table
 
-_PAGE_OF_HEADS: Final = 100
+_HEADS_PER_BATCH: Final = 100
 _LAST_REVISION: Final = 999_999_999_999
 _LONGEST_SORT_KEY: Final = 1024
 
@@ -124,19 +124,19 @@ class DocumentQueries:
     def _children(self, parent_id: str, after: str, limit: int, now: int) -> Iterator[tuple[str, ChildDocument]]:
         """Iterate over the children after a sort key that are not deleted, each with its sort key."""
         partition = keys.children(self._tenant_id, parent_id)
-        size = min(limit + 1, _PAGE_OF_HEADS)
-        listed: list[Item] = [{"sk": after}]
-        while listed:
-            pages = self._table.query(partition, Keys.after(listed[-1]["sk"]), limit=size)
-            listed = [item for page in pages for item in page]
-            active = [entry for entry in listed if "delete_at" not in entry or entry["delete_at"] > now]
+        size = min(limit + 1, _HEADS_PER_BATCH)
+        entries: list[Item] = [{"sk": after}]
+        while entries:
+            pages = self._table.query(partition, Keys.after(entries[-1]["sk"]), limit=size)
+            entries = [item for page in pages for item in page]
+            active = [entry for entry in entries if "delete_at" not in entry or entry["delete_at"] > now]
             heads = self.heads(entry["document_id"] for entry in active)
             for entry in active:
                 head = heads[entry["document_id"]]
                 # It may have been moved or deleted since it was listed.
                 if head.parent_id == parent_id and not head.deleted(now):
                     yield entry["sk"], _child(head)
-            if len(listed) < size:
+            if len(entries) < size:
                 return
 
     def _entries(self, document_id: str, after: int, limit: int) -> Iterator[tuple[int, AuditEntry]]:

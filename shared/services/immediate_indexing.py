@@ -52,15 +52,15 @@ class _IndexAvailability:
 _index: Final = _IndexAvailability()
 
 
-def index_immediately(changes: UnitOfWork) -> None:
+def index_immediately(work: UnitOfWork) -> None:
     """Index written documents, if the index responds in time."""
     is_remote = bool(config().qdrant_url)
     seconds = min(_SERVER_SECONDS if is_remote else _EMBEDDED_SECONDS, seconds_left())
-    if not (changes.written and config().has_index and seconds > 0) or _index.is_paused:
+    if not (work.written and config().has_index and seconds > 0) or _index.is_paused:
         return
     deadline = time.monotonic() + seconds
     responded = threading.Event()
-    task = submit(lambda: _index_all(changes.tenant_id, list(dict.fromkeys(changes.written)), deadline, responded.set))
+    task = submit(lambda: _index_all(work.tenant_id, list(dict.fromkeys(work.written)), deadline, responded.set))
     if is_remote and not responded.wait(min(_FIRST_RESPONSE_SECONDS, seconds)):
         _index.failed("no answer in time")
         return
