@@ -17,10 +17,11 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy .
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m tests.wording
 	$(BIN)/cfn-lint template.yaml infra/deploy/observability.yaml infra/deploy/logs.yaml
 	$(BIN)/kho generate --check
 
-# The public MCP conformance suite and Inspector, from npm, against the MCP door.
+# The public MCP conformance suite and Inspector, from npm, against the MCP endpoint.
 conformance: setup
 	@$(BIN)/python -m tests.conformance
 
@@ -28,7 +29,7 @@ conformance: setup
 rie: setup
 	@$(BIN)/python -m tests.rie
 
-# Debian's mosquitto beside the embedded broker; where it is not installed, it is fetched into .venv.
+# Compares Debian's mosquitto with the embedded broker; if it is not installed, it is fetched into .venv.
 mosquitto: setup
 	@$(BIN)/python -m tests.mosquitto
 
