@@ -25,8 +25,7 @@ from shared.rpc.caller import TENANT_ID
 from shared.rpc.errors import NotAllowed, OutOfTime, Unavailable
 from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.method import WHOLE
-from shared.services.answer_rendering import render_answer
-from shared.services.answer_response import ContextItem, KnowledgeAnswer, Usage
+from shared.services.answer_response import ContextItem, KnowledgeAnswer, Usage, render_answer
 from shared.services.document_index import COLLECTION, drop_stale_hits
 from shared.telemetry import count
 from shared.web_search import web_search

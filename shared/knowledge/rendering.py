@@ -22,7 +22,7 @@ def render_query_results(results: QueryResults) -> str:
         parts.append(
             f"### {number}. {_inline(each.metadata.document_title)}{where}\n\n"
             f"**{each.relevance_label}** ({each.relevance_score:.2f}) · source: {_code(each.source_document)} "
-            f"· chunk {each.metadata.chunk_sequence_id}\n\n{_quoted(each.content)}"
+            f"· chunk {each.metadata.chunk_sequence_id}\n\n{quote(each.content)}"
         )
     refinement = results.query_refinement
     if refinement.status != "optimal" or not results.results:
@@ -79,7 +79,8 @@ def _failures(failed: Sequence[DocumentFailure]) -> list[str]:
     return ["Left out:\n\n" + "\n".join(lines + more)]
 
 
-def _quoted(text: str) -> str:
+def quote(text: str) -> str:
+    """Render text as a Markdown block quotation."""
     return "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))
 
 

@@ -1,4 +1,4 @@
-"""Result of a question that is answered from documents."""
+"""Result of a question that is answered from documents, and its Markdown rendering."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from shared.knowledge.answering.models import DegradedStage
+from shared.knowledge.rendering import quote
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +36,15 @@ class KnowledgeAnswer:
     response: str
     context: list[ContextItem]
     usage: Usage
+
+
+def render_answer(answer: KnowledgeAnswer) -> str:
+    """Render the answer and its sources. Sources are quoted, so that none can pass for a part of the answer."""
+    if not answer.context:
+        return "No document is relevant to this question."
+    parts = [answer.response]
+    for number, each in enumerate(answer.context, start=1):
+        where = " (web)" if each.source else ""
+        parts.append(f"[{number}] {each.document_id}{where} · {each.score:.2f}\n{quote(each.snippet)}")
+    parts += [each.message for each in answer.usage.degraded or []]
+    return "\n\n".join(parts)
