@@ -76,24 +76,24 @@ def wanting(requests: dict[str, Any], state: str | None = None) -> dict[str, Any
 
 async def ask(context: Context, params: CallToolRequestParams) -> dict[str, Any]:
     requests = INPUTS[params.name]
-    given = responses(context)
-    if params.name in _STATEFUL and given:
+    inputs = responses(context)
+    if params.name in _STATEFUL and inputs:
         _state(params.request_state)
-    if any(not isinstance(given.get(key), dict) for key in requests):
+    if any(not isinstance(inputs.get(key), dict) for key in requests):
         return wanting(requests, "asked" if params.name in _STATEFUL else None)
-    return text(f"state-ok: {json.dumps(given)}")
+    return text(f"state-ok: {json.dumps(inputs)}")
 
 
 async def ask_in_rounds(context: Context, params: CallToolRequestParams) -> dict[str, Any]:
-    given = responses(context)
-    state = _state(params.request_state) if given else ""
-    if state == "1" and "step1" in given:
+    inputs = responses(context)
+    state = _state(params.request_state) if inputs else ""
+    if state == "1" and "step1" in inputs:
         return wanting({"step2": elicit("Step 2: What is your favorite color?", COLOUR)}, "2")
-    if state == "2" and "step2" in given:
+    if state == "2" and "step2" in inputs:
         return text("Both steps are done.")
     return wanting({"step1": elicit("Step 1: What is your name?", _NAME)}, "1")
 
 
 def responses(context: Context) -> dict[str, Any]:
-    given: dict[str, Any] = (context.params or {}).get("inputResponses") or {}
-    return given
+    inputs: dict[str, Any] = (context.params or {}).get("inputResponses") or {}
+    return inputs

@@ -179,23 +179,23 @@ async def _read(_context: Context, params: ReadResourceRequestParams) -> dict[st
         return {"contents": [read | {"mimeType": "text/plain", "text": said}]}
     if params.uri == "test://static-binary":
         return {"contents": [read | {"mimeType": "image/png", "blob": PNG}]}
-    found = re.fullmatch(r"test://template/([^/]+)/data", params.uri)
-    if not found:
+    match = re.fullmatch(r"test://template/([^/]+)/data", params.uri)
+    if not match:
         return None
-    said = json.dumps({"id": found[1], "templateTest": True, "data": f"Data for ID: {found[1]}"})
+    said = json.dumps({"id": match[1], "templateTest": True, "data": f"Data for ID: {match[1]}"})
     return {"contents": [read | {"mimeType": "application/json", "text": said}]}
 
 
 async def _prompt(context: Context, params: GetPromptRequestParams) -> dict[str, Any] | None:
-    given = params.arguments or {}
+    arguments = params.arguments or {}
     contents: list[dict[str, Any]]
     match params.name:
         case "test_simple_prompt":
             contents = text("This is a simple prompt for testing.")["content"]
         case "test_prompt_with_arguments":
-            contents = text(f"Prompt with arguments: arg1='{given['arg1']}', arg2='{given['arg2']}'")["content"]
+            contents = text(f"Prompt with arguments: arg1='{arguments['arg1']}', arg2='{arguments['arg2']}'")["content"]
         case "test_prompt_with_embedded_resource":
-            resource = embedded(given["resourceUri"], "text/plain", "Embedded resource content for testing.")
+            resource = embedded(arguments["resourceUri"], "text/plain", "Embedded resource content for testing.")
             contents = [resource, {"type": "text", "text": "Please process the embedded resource above."}]
         case "test_prompt_with_image":
             contents = [IMAGE, {"type": "text", "text": "Please analyze the image above."}]

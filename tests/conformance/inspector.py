@@ -52,9 +52,9 @@ def run(node: Path, modules: Path) -> None:
 def _at_the_door(ask: Ask) -> None:
     names = {tool["name"] for tool in ask("tools/list")["tools"]}
     assert {"memory_add_message", "duckduckgo_search"} <= names
-    said = ask("tools/call", "--tool-name", "memory_add_message", "--tool-arg", "conversation_id=inspected",
+    response = ask("tools/call", "--tool-name", "memory_add_message", "--tool-arg", "conversation_id=inspected",
                "--tool-arg", "role=user", "--tool-arg", "content=xin chào")  # fmt: skip
-    assert said["structuredContent"] == {"status": "success", "conversation_id": "inspected"}
+    assert response["structuredContent"] == {"status": "success", "conversation_id": "inspected"}
     uris = [each["uri"] for each in ask("resources/list")["resources"]]
     assert "memory://conversation/inspected" in uris
     read = ask("resources/read", "--uri", "memory://conversation/inspected")
@@ -65,8 +65,8 @@ def _at_the_door(ask: Ask) -> None:
 
 def _at_recall_kit(ask: Ask) -> None:
     names = {tool["name"] for tool in ask("tools/list")["tools"]}
-    found = ask("tools/call", "--tool-name", "query_experiences", "--tool-arg", "keywords=react")
-    assert found["structuredContent"]["success"] is True
+    response = ask("tools/call", "--tool-name", "query_experiences", "--tool-arg", "keywords=react")
+    assert response["structuredContent"]["success"] is True
     print(f"/mcp/recall-kit: listed {len(names)} tools, called one")
 
 
@@ -80,9 +80,9 @@ def _at_a_device(ask: Ask) -> None:
 
 def _over_stdio(ask: Ask) -> None:
     names = {tool["name"] for tool in ask("tools/list")["tools"]}
-    made = ask("tools/call", "--tool-name", "manage_collections", "--tool-arg", "action=create",
+    response = ask("tools/call", "--tool-name", "manage_collections", "--tool-arg", "action=create",
                "--tool-arg", "collection_name=inspected")  # fmt: skip
-    assert made["structuredContent"]["collection"]["name"] == "inspected"
+    assert response["structuredContent"]["collection"]["name"] == "inspected"
     print(f"research-agent mcp: listed {len(names)} tools, called one")
 
 

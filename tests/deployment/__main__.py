@@ -72,19 +72,19 @@ def _missing(url: str) -> list[str]:
 def _calls(url: str, api: str) -> list[str]:
     """Call through the gateway with a key that `kho keys` made in the stack. Return the wrong answers."""
     kho = str(Path(sys.executable).with_name("kho"))
-    made = subprocess.run(
+    process = subprocess.run(
         [kho, "keys", "create", "--stack", STACK, "--tenant", "acme", "--role", "admin", "--json"],
         env=command_environment(AWS_ENDPOINT_URL=url) | {"PATH": os.environ["PATH"]},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert made.returncode == 0, made.stderr
-    key = {"authorization": f"Bearer {json.loads(made.stdout)['key']}"}
+    assert process.returncode == 0, process.stderr
+    key = {"authorization": f"Bearer {json.loads(process.stdout)['key']}"}
     named = {"conversation_id": "chat"}
     memory = "memory-server/memory"
     rpc = {"jsonrpc": "2.0", "method": f"{memory}/get_context", "params": named, "id": 1}
-    asked: list[tuple[str, dict[str, Any], dict[str, str], int, str]] = [
+    requests: list[tuple[str, dict[str, Any], dict[str, str], int, str]] = [
         (f"/{memory}/get_or_create", named, {}, 401, "Unauthorized"),
         (f"/{memory}/get_or_create", named, {"authorization": "Bearer wrong"}, 401, "NOT_SIGNED_IN"),
         (f"/{memory}/get_or_create", named, key, 200, '"chat"'),
@@ -101,7 +101,7 @@ def _calls(url: str, api: str) -> list[str]:
         ("/agent-data/get_document", {"document_id": "a"}, key, 200, '"b"'),
     ]
     problems = []
-    for path, body, headers, status, said in asked:
+    for path, body, headers, status, said in requests:
         answer = urllib3.request(
             "POST",
             url + path,

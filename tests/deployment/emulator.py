@@ -57,9 +57,9 @@ def without_what_it_lacks(template: Path) -> tuple[Path, list[str]]:
     missing |= {name for name, each in resources.items() if _refers(each, missing)}
     document["Resources"] = {name: each for name, each in resources.items() if name not in missing}
     document["Outputs"] = {name: each for name, each in outputs.items() if not _refers(each, missing)}
-    taken = template.with_name("emulated.yaml")
-    taken.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
-    return taken, sorted(f"{name} ({resources[name]['Type']})" for name in missing)
+    supported = template.with_name("emulated.yaml")
+    supported.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    return supported, sorted(f"{name} ({resources[name]['Type']})" for name in missing)
 
 
 def add_routes(url: str) -> str:
@@ -91,8 +91,10 @@ def add_routes(url: str) -> str:
 
 def client(service: Any, url: str) -> Any:
     """Create a client of the emulator."""
-    made: Any = boto3.client
-    return made(service, endpoint_url=url, region_name=REGION, aws_access_key_id="test", aws_secret_access_key="test")
+    create_client: Any = boto3.client
+    return create_client(
+        service, endpoint_url=url, region_name=REGION, aws_access_key_id="test", aws_secret_access_key="test"
+    )
 
 
 def _refers(value: Any, names: set[str]) -> bool:

@@ -71,12 +71,12 @@ def build_clone(*, for_this_machine: bool = False, function: str = "") -> Iterat
 def sizes(build: Path) -> list[Size]:
     """Return the size of every function that was built, the largest first."""
     of_layers = {folder.name: _bytes(folder) for folder in build.glob("*Layer")}
-    found = [
+    sizes_found = [
         Size(function, _bytes(build / function.logical), sum(of_layers[layer] for layer in function.layers))
         for function in deployed_functions()
         if (build / function.logical).is_dir()
     ]
-    return sorted(found, key=lambda size: (-size.total, size.function.name))
+    return sorted(sizes_found, key=lambda size: (-size.total, size.function.name))
 
 
 def _turn_to_this_machine(template: Path) -> dict[str, str]:

@@ -34,15 +34,15 @@ def tool(name: str) -> Path:
 
 def python313() -> str:
     """Return the functions' own Python: building and the emulator accept only that one."""
-    found = functions_python()
-    if found is None:
+    python = functions_python()
+    if python is None:
         sys.exit("Building takes Python 3.13, as 'python3.13' on the path.")
-    return str(found)
+    return str(python)
 
 
 def command_environment(**more: str) -> dict[str, str]:
     """Return an environment with Python 3.13, without an account, and with loopback outside any proxy."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTHONPATH"))}
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTHONPATH"))}
     nowhere = {
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
@@ -56,4 +56,4 @@ def command_environment(**more: str) -> dict[str, str]:
         "SAM_CLI_TELEMETRY": "0",
     }
     path = f"{Path(python313()).parent}{os.pathsep}{os.environ['PATH']}"
-    return kept | nowhere | {"PATH": path} | more
+    return variables | nowhere | {"PATH": path} | more

@@ -121,9 +121,9 @@ class MessageWriter:
     def check(self, contents: list[str]) -> None:
         """Assert that acknowledged messages are there once and in their order, and others once or not at all."""
         own = [content for content in contents if content.startswith(f"{self.number}:")]
-        sent = sorted([*self.acknowledged, *self.unknown], key=lambda content: int(content.partition(":")[2]))
+        everything = sorted([*self.acknowledged, *self.unknown], key=lambda content: int(content.partition(":")[2]))
         assert set(self.acknowledged) <= set(own)
-        assert own == [content for content in sent if content in own]
+        assert own == [content for content in everything if content in own]
         self.count_checked = len(self.acknowledged)
 
 
@@ -157,7 +157,7 @@ class ExperienceWriter:
 
 
 @pytest.mark.stress
-def test_what_was_acknowledged_survives_kill_9(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+def test_acknowledged_writes_survive_kill_9(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     """Nothing that was acknowledged is lost, doubled or reordered when the server is killed at random moments."""
     chance = random.Random(7)
     documents = [DocumentWriter(number) for number in range(2)]
@@ -188,9 +188,9 @@ def test_what_was_acknowledged_survives_kill_9(tmp_path: Path, record_property: 
         "messages": sum(each.count_checked for each in messages),
         "experiences": experiences.count_checked,
     }
-    told = ", ".join(f"{count} {name}" for name, count in counts.items())
+    summary = ", ".join(f"{count} {name}" for name, count in counts.items())
     record_property("load", f"{KILLS} x kill -9 under 2 document writers, 2 message writers and 1 experience writer")
-    record_property("outcome", f"of {told} acknowledged, none lost, doubled or reordered")
+    record_property("outcome", f"of {summary} acknowledged, none lost, doubled or reordered")
 
 
 def _write_until_killed(writer: DocumentWriter | MessageWriter | ExperienceWriter, server: KhoServer) -> None:
@@ -238,8 +238,8 @@ def _assert_body(server: KhoServer, envelope: dict[str, Any], body: dict[str, An
     response = server.post("/actions", json.dumps(envelope).encode())
     assert json.loads(response.data) == body | {"replayed": True}
     if envelope["action"] == "create_document":
-        asked = {"document_id": envelope["payload"]["document_id"], "revision": 1}
-        get = envelope | {"action": "get_document", "payload": asked}
+        params = {"document_id": envelope["payload"]["document_id"], "revision": 1}
+        get = envelope | {"action": "get_document", "payload": params}
         document = json.loads(server.post("/actions", json.dumps(get).encode()).data)
         assert document["content"]["body"] == envelope["payload"]["content"]["body"]
 

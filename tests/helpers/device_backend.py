@@ -69,9 +69,9 @@ class DeviceUnderTest:
 
     @property
     def device(self) -> RegisteredDevice:
-        found = registry().find_any_tenant(self.id)
-        assert found
-        return found
+        device = registry().find_any_tenant(self.id)
+        assert device
+        return device
 
     @property
     def known(self) -> bool:
@@ -100,8 +100,8 @@ class DeviceUnderTest:
 
     def text(self, name: str, /, **arguments: Any) -> str:
         """Return the text of a call's result."""
-        said: str = self.call(name, **arguments).content[0]["text"]
-        return said
+        text: str = self.call(name, **arguments).content[0]["text"]
+        return text
 
     def call_error(self, name: str, /, timeout_ms: int = TIMEOUT_MS, **arguments: Any) -> KhoError:
         """Return the error that the backend raises for a call."""
@@ -214,14 +214,14 @@ def device_backend_at(core: LocalIotCore, rules: Sequence[RuleTrigger]) -> Itera
 
 def _wait_until_heard(core: LocalIotCore) -> None:
     """Return once an external broker delivers published messages to the rules: it does not report its subscription."""
-    heard = threading.Event()
-    stop = core.broker.listen("devices/+/up", lambda _: heard.set())
+    received = threading.Event()
+    stop = core.broker.listen("devices/+/up", lambda _: received.set())
     with RawMqttClient(int(core.mqtt_url.rpartition(":")[2])) as probe:
         assert probe.connect("probe").reason == 0
 
         def publish() -> bool:
             probe.publish("devices/probe/up", b"{}")
-            return heard.wait(0.05)
+            return received.wait(0.05)
 
         until(publish)
     stop()

@@ -76,11 +76,11 @@ class DocumentAgent:
 
 def stored_items(tenant: str) -> dict[str, dict[str, Item]]:
     """Return every item of a tenant, by partition without the tenant, and by sort key."""
-    found: dict[str, dict[str, Item]] = defaultdict(dict)
+    partitions: dict[str, dict[str, Item]] = defaultdict(dict)
     for page in Table(config().documents_table).scan(f"{tenant}#"):
         for item in page:
-            found[item["pk"].removeprefix(f"{tenant}#")][item["sk"]] = item
-    return found
+            partitions[item["pk"].removeprefix(f"{tenant}#")][item["sk"]] = item
+    return partitions
 
 
 def assert_consistent_tree(tenant: str, *, unfinished: bool = False) -> dict[str, TreePosition]:

@@ -98,14 +98,14 @@ class _Conversation(socketserver.BaseRequestHandler):
 
     def handle(self) -> None:
         with contextlib.suppress(OSError):
-            asked, _ = _read(self.request)
-            method, target, _ = asked.split(" ", 2)
-            assert method == "CONNECT", asked
+            head, _ = _read(self.request)
+            method, target, _ = head.split(" ", 2)
+            assert method == "CONNECT", head
             self.server.targets.append(target)
             self.request.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
             with self.server.tls.wrap_socket(self.request, server_side=True) as connection:
-                asked, body = _read(connection)
-                assert asked.startswith("POST /html/ "), asked
+                head, body = _read(connection)
+                assert head.startswith("POST /html/ "), head
                 query = parse_qs(body.decode(), strict_parsing=True)["q"][0]
                 self.server.queries.append(query)
                 CASES.get(query, _RESULTS)(connection, query, self.server.ending)

@@ -20,8 +20,8 @@ def write_files(folder: Path, files: dict[str, str]) -> None:
 
 def sources(session: Editor, query: str, collection: str) -> list[str]:
     """Return the documents that a query finds, best first."""
-    found = session.result("query_knowledge_base", query=query, collections=collection)
-    return [each["source_document"] for each in found["results"]]
+    result = session.result("query_knowledge_base", query=query, collections=collection)
+    return [each["source_document"] for each in result["results"]]
 
 
 def stored_hashes(session: Editor, collection: str) -> dict[str, str]:

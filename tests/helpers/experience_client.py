@@ -36,12 +36,12 @@ def submit_experience(title: str, problem: str = "It fails.", solution: str = "M
 
 def query_all_pages(keywords: str, limit: int) -> list[QueryResult]:
     """Return all results of a query, page by page."""
-    found: list[QueryResult] = []
-    while page := call_successfully("query_experiences", keywords=keywords, limit=limit, offset=len(found))[
+    results: list[QueryResult] = []
+    while page := call_successfully("query_experiences", keywords=keywords, limit=limit, offset=len(results))[
         "experiences"
     ]:
-        found += page
-    return found
+        results += page
+    return results
 
 
 def final_score(shown: QueryResult, asked_at: datetime) -> float:

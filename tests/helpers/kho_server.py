@@ -53,16 +53,16 @@ class KhoServer:
                 self._command, stdout=output, stderr=subprocess.STDOUT, env=self._environment
             )
         until(self._is_ready)
-        found = re.search(r"listens on (http://\S+)", self.printed())
-        assert found
-        self.address = found[1]
+        match = re.search(r"listens on (http://\S+)", self.printed())
+        assert match
+        self.address = match[1]
 
     @property
     def mqtt_port(self) -> int:
         """Return the port for devices."""
-        found = re.search(r"Devices connect to mqtt://127\.0\.0\.1:(\d+)", self.printed())
-        assert found
-        return int(found[1])
+        match = re.search(r"Devices connect to mqtt://127\.0\.0\.1:(\d+)", self.printed())
+        assert match
+        return int(match[1])
 
     @property
     def store_pid(self) -> int:
@@ -102,8 +102,8 @@ class KhoServer:
         self, path: str, body: bytes, content_type: str | None = "application/json", **headers: str
     ) -> urllib3.BaseHTTPResponse:
         """Return the response to a POST."""
-        given = headers | ({"content-type": content_type} if content_type else {})
-        return self.http.request("POST", self.address + path, body=body, headers=given)
+        all_headers = headers | ({"content-type": content_type} if content_type else {})
+        return self.http.request("POST", self.address + path, body=body, headers=all_headers)
 
     def get(self, path: str, **headers: str) -> urllib3.BaseHTTPResponse:
         """Return the response to a GET."""

@@ -51,8 +51,8 @@ class Editor:
     def prompt(self, name: str, **arguments: str) -> str:
         """Return the text of a prompt."""
         assert self.client
-        got = self.portal.call(self.client.get_prompt, name, arguments)
-        return str(got.messages[0].content.text)
+        prompt = self.portal.call(self.client.get_prompt, name, arguments)
+        return str(prompt.messages[0].content.text)
 
     def call(self, tool: str, /, **arguments: Any) -> Any:
         """Return the tool's result. A protocol error is raised."""

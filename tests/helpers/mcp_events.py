@@ -29,7 +29,7 @@ _NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": 
 
 def event(body: Any, method: str = "POST", path: str = "/mcp", **headers: str) -> dict[str, Any]:
     """Return the gateway's event. Header names have '_' for '-'."""
-    given = {
+    all_headers = {
         "host": "localhost:8001",
         "content-type": "application/json",
         "accept": "application/json, text/event-stream",
@@ -39,7 +39,7 @@ def event(body: Any, method: str = "POST", path: str = "/mcp", **headers: str) -
         "routeKey": f"{method} {path}",
         "rawPath": path,
         "rawQueryString": "",
-        "headers": given,
+        "headers": all_headers,
         "requestContext": {
             "http": {
                 "method": method,
@@ -94,11 +94,11 @@ def in_process_mcp_server() -> Iterator[McpTransport]:
     """Yield the MCP transport with its methods in this process. The web is unreachable."""
     functions = Functions({name: replace(each, timeout=CEILING_SECONDS) for name, each in load().functions.items()})
     invoke.use_transport(functions)
-    made = McpTransport(server_for_catalog(mcp_catalog()))
+    transport = McpTransport(server_for_catalog(mcp_catalog()))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KHO_SEARCH_PROXY", "http://127.0.0.1:9")
         config.cache_clear()
-        yield made
+        yield transport
     config.cache_clear()
-    made.close()
+    transport.close()
     functions.close()

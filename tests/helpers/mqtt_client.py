@@ -201,5 +201,5 @@ def next_lifecycle_event(messages: queue.Queue[BrokerMessage], kind: str, client
     """Return the next lifecycle event, which must be of this kind."""
     message = messages.get(timeout=CEILING_SECONDS)
     assert message.topic == f"$aws/events/presence/{kind}/{client_id}"
-    told: dict[str, object] = json.loads(message.payload)
-    return told
+    event: dict[str, object] = json.loads(message.payload)
+    return event

@@ -20,15 +20,15 @@ def make_pdf(*pages: bytes, compressed: bool = False) -> bytes:
             b"<< /Type /Page /Parent 2 0 R /Contents %d 0 R /Resources << /Font << /F 3 0 R >> >> >>" % (5 + 2 * n),
             b"<< %s/Length %d >>\nstream\n%s\nendstream" % (how, len(content), content),
         ]
-    made, offsets = bytearray(b"%PDF-1.4\n"), []
+    document, offsets = bytearray(b"%PDF-1.4\n"), []
     for number, each in enumerate(objects, start=1):
-        offsets.append(len(made))
-        made += b"%d 0 obj\n%s\nendobj\n" % (number, each)
-    start = len(made)
-    made += b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
-    made += b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
-    made += b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, start)
-    return bytes(made)
+        offsets.append(len(document))
+        document += b"%d 0 obj\n%s\nendobj\n" % (number, each)
+    start = len(document)
+    document += b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
+    document += b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    document += b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, start)
+    return bytes(document)
 
 
 def text_stream(text: bytes) -> bytes:

@@ -120,13 +120,13 @@ class QdrantServer:
         self.asked[f"{method} {path}"] = body
         if self.refusal:
             return self.refusal, {"status": {"error": "no"}}
-        found = _PATH.fullmatch(path)
-        assert found, path
+        match = _PATH.fullmatch(path)
+        assert match, path
         started = time.monotonic()
         with self._lock, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                result = self._done(method, found["collection"], found["rest"] or "", body)
+                result = self._done(method, match["collection"], match["rest"] or "", body)
             except ValueError as error:
                 return (404 if "not found" in str(error) else 409), {"status": {"error": str(error)}}
         return 200, {"result": _plain(result), "status": "ok", "time": time.monotonic() - started}
@@ -139,12 +139,12 @@ class QdrantServer:
             case "GET", "":
                 return _plain(client.get_collection(collection)) | {"payload_schema": self.indexed.get(collection, {})}
             case "PUT", "":
-                asked = models.CreateCollection.model_validate(body)
+                request = models.CreateCollection.model_validate(body)
                 return client.create_collection(
                     collection,
-                    vectors_config=asked.vectors,
-                    sparse_vectors_config=asked.sparse_vectors,
-                    metadata=asked.metadata,
+                    vectors_config=request.vectors,
+                    sparse_vectors_config=request.sparse_vectors,
+                    metadata=request.metadata,
                 )
             case "PUT", "/index":
                 schema = body["field_schema"]

@@ -32,9 +32,9 @@ def call_http(server: KhoServer, **headers: str) -> Ask:
 
     def ask(method: str, /, **params: Any) -> Any:
         response = server.post(f"/recall-kit/{method}", json.dumps(params).encode(), **headers)
-        said = json.loads(response.data)
-        assert said["success"] is (response.status == 200)
-        return said
+        body = json.loads(response.data)
+        assert body["success"] is (response.status == 200)
+        return body
 
     return ask
 
@@ -59,9 +59,9 @@ def call_mcp(server: KhoServer, mode: str) -> Ask:
                 return await client.call_tool(method, params)
 
         result = asyncio.run(call())
-        said = result.structured_content
-        assert said["success"] is not bool(result.is_error)
-        assert json.loads(result.content[0].text) == said
-        return said
+        body = result.structured_content
+        assert body["success"] is not bool(result.is_error)
+        assert json.loads(result.content[0].text) == body
+        return body
 
     return ask

@@ -61,7 +61,7 @@ def client(
     return Client(server, progress_handler=on_progress, timeout=CEILING_SECONDS)
 
 
-def test_a_job_that_does_not_end_is_answered_as_accepted(tmp_path: Path) -> None:
+def test_unfinished_job_is_answered_as_accepted(tmp_path: Path) -> None:
     progress: list[tuple[float, float | None]] = []
 
     async def use() -> Any:

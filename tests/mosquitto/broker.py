@@ -43,15 +43,15 @@ def environment() -> dict[str, str]:
 @contextmanager
 def running_mosquitto(folder: Path) -> Iterator[int]:
     """Run mosquitto. Yield its port."""
-    found = find()
-    assert found, "run this with 'make mosquitto', which fetches it"
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
+    program = find()
+    assert program, "run this with 'make mosquitto', which fetches it"
+    with socket.create_server(("127.0.0.1", 0)) as reserved:
+        port: int = reserved.getsockname()[1]
     (folder / "rules").write_text(_RULES)
     (folder / "conf").write_text(
         f"listener {port} 127.0.0.1\nallow_anonymous true\nacl_file {folder / 'rules'}\nuser root\nlog_dest none\n"
     )
-    process = subprocess.Popen([str(found), "-c", str(folder / "conf")], env=environment())
+    process = subprocess.Popen([str(program), "-c", str(folder / "conf")], env=environment())
     try:
         _wait(port, process)
         yield port

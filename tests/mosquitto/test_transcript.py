@@ -81,17 +81,17 @@ def test_transcript_over_mosquitto_equals_the_embedded_brokers(port: int, audio:
         device_backend_at(here, INBOX) as home,
     ):
         assert over_mosquitto == conversation(home)
-    said = [each.get("payload", each).get("method", each["type"]) for each in over_mosquitto["down"]]
-    assert said[:7] == ["hello", "initialize", *["tools/list"] * 5]
-    assert said.count("hello") == said.count("initialize") == 2
-    assert said.count("tools/call") == 3
+    methods = [each.get("payload", each).get("method", each["type"]) for each in over_mosquitto["down"]]
+    assert methods[:7] == ["hello", "initialize", *["tools/list"] * 5]
+    assert methods.count("hello") == methods.count("initialize") == 2
+    assert methods.count("tools/call") == 3
 
 
 def test_device_uses_only_its_own_topics_over_mosquitto(port: int, audio: None) -> None:
     with use_external(f"mqtt://127.0.0.1:{port}", "") as core, device_backend_at(core, INBOX) as home:
-        heard: list[str] = []
-        core.broker.listen("devices/+/up", lambda message: heard.append(message.topic))
+        topics: list[str] = []
+        core.broker.listen("devices/+/up", lambda message: topics.append(message.topic))
         with home.device(Quirk.SUBSCRIBES, Quirk.HELLO, Quirk.TRESPASSES) as one:
-            until(lambda: f"devices/{one.id}/up" in heard and one.known)
+            until(lambda: f"devices/{one.id}/up" in topics and one.known)
             assert one.text("self.test.echo", text="x") == "x"
-            assert set(heard) == {f"devices/{one.id}/up"}
+            assert set(topics) == {f"devices/{one.id}/up"}

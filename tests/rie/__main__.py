@@ -55,26 +55,26 @@ def unexpected(function: DeployedFunction, answer: bytes) -> str:
     """Return what is wrong with the answer to a function's event, or an empty string."""
     if crashed(answer):
         return f"crashed: {answer[:500]!r}"
-    said: Any = json.loads(answer)
+    body: Any = json.loads(answer)
     match function.trigger:
         case "HTTP":
-            refused = said["statusCode"] >= 300 or _is_error(json.loads(said["body"]))
-            return f"answered {said['statusCode']}: {said['body'][:500]}" if refused else ""
+            refused = body["statusCode"] >= 300 or _is_error(json.loads(body["body"]))
+            return f"answered {body['statusCode']}: {body['body'][:500]}" if refused else ""
         case "stream":
-            return f"left undone: {said}" if said["batchItemFailures"] else ""
+            return f"left undone: {body}" if body["batchItemFailures"] else ""
         case "authorizer":
-            return "" if "tenant_id" in said["context"] else f"refused: {said}"
+            return "" if "tenant_id" in body["context"] else f"refused: {body}"
         case "IoT Core":
-            return "" if True in said.values() else f"refused: {said}"
-    return f"answered {said}" if said is not None else ""
+            return "" if True in body.values() else f"refused: {body}"
+    return f"answered {body}" if body is not None else ""
 
 
 def revealed(function: DeployedFunction, log: str) -> str:
     """Return what the function logged of its event's sentences, keys and passwords, or an empty string."""
-    sent: Any = json.loads(event(function.name))
-    texts = [text for text in _texts(json.loads(sent.get("body", "null"))) if " " in text]
-    found = [text for text in [*texts, KEY, PASSWORD] if text in log]
-    return f"logged: {found}" if found else ""
+    request: Any = json.loads(event(function.name))
+    texts = [text for text in _texts(json.loads(request.get("body", "null"))) if " " in text]
+    leaks = [text for text in [*texts, KEY, PASSWORD] if text in log]
+    return f"logged: {leaks}" if leaks else ""
 
 
 def _texts(value: Any) -> list[str]:

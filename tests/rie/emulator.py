@@ -92,7 +92,7 @@ class Instance:
 
     def calls_ms(self) -> list[float]:
         """Return the duration of each call, from the event to the answer."""
-        return [float(found) for found in _CALL.findall(self.log)]
+        return [float(duration) for duration in _CALL.findall(self.log)]
 
     def close(self) -> None:
         """End the emulator and what runs below it."""
@@ -202,10 +202,10 @@ def service(functions: Lambda, prefix: str) -> Iterator[str]:
 def crashed(answer: bytes) -> bool:
     """Return True if the answer is the runtime's, not the function's."""
     try:
-        said = json.loads(answer)
+        error = json.loads(answer)
     except ValueError:
         return True
-    return isinstance(said, dict) and "errorType" in said
+    return isinstance(error, dict) and "errorType" in error
 
 
 def _free_addresses() -> tuple[str, str]:

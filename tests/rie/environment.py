@@ -120,11 +120,11 @@ def _prepare() -> None:
 def _experience(number: int) -> dict[str, Any]:
     pk, sk = experience_keys.content(f"00000000-0000-4000-8000-{number:012}")
     at = "2026-11-18T00:00:00.000Z"
-    said = {
+    content = {
         "title": "A hook's state is old in a callback",
         "problem_description": "The value that a callback reads is the one of its first render.",
         "solution": "Name the value in the callback's dependencies.",
         "keywords": ["react", "usestate"],
     }
     deleted = {"deleted_at": EXPERIENCES[number]} if EXPERIENCES[number] else {}
-    return {"pk": pk, "sk": sk, "changed_at": at, "created_at": at, "revision": 1} | said | deleted
+    return {"pk": pk, "sk": sk, "changed_at": at, "created_at": at, "revision": 1} | content | deleted

@@ -33,13 +33,13 @@ def deployed_functions() -> list[DeployedFunction]:
     triggers |= {stream.function: "stream" for stream in template.streams}
     triggers |= {rule.function: "rule" for rule in template.rules}
     triggers[template.authorizer] = "authorizer"
-    found = []
+    functions = []
     for logical, resource in document["Resources"].items():
         if resource["Type"] != "AWS::Serverless::Function":
             continue
         properties = resource["Properties"]
         name = properties["FunctionName"]["Fn::Sub"].removeprefix("${AWS::StackName}-")
-        found.append(
+        functions.append(
             DeployedFunction(
                 name=name,
                 logical=logical,
@@ -51,4 +51,4 @@ def deployed_functions() -> list[DeployedFunction]:
                 trigger=triggers.get(name, "IoT Core"),
             )
         )
-    return found
+    return functions

@@ -67,8 +67,8 @@ def peers() -> Path:
 
 def version(python: Path) -> str:
     """Return a Python's version, or an empty string if it does not run."""
-    asked = [str(python), "-c", "import platform; print(platform.python_version())"]
-    return subprocess.run(asked, check=False, capture_output=True, text=True).stdout.strip()
+    command = [str(python), "-c", "import platform; print(platform.python_version())"]
+    return subprocess.run(command, check=False, capture_output=True, text=True).stdout.strip()
 
 
 def functions_python() -> Path | None:

@@ -39,9 +39,9 @@ def test_keys_are_made_listed_and_revoked_with_and_without_a_server(tmp_path: Pa
         ("t-2", "reader", "active"),
     ]
     assert listed[0] | {"key": before["key"]} == before
-    shown = run_kho("keys", "list", "--data", str(data), "--tenant", "t-1").stdout
-    assert [line.split()[0] for line in shown.splitlines()] == ["id", before["id"]]
-    assert before["key"].rpartition("_")[2] not in shown
+    listing = run_kho("keys", "list", "--data", str(data), "--tenant", "t-1").stdout
+    assert [line.split()[0] for line in listing.splitlines()] == ["id", before["id"]]
+    assert before["key"].rpartition("_")[2] not in listing
     assert "was revoked at" in run_kho("keys", "revoke", before["id"], "--data", str(data)).stdout
     assert "revoked" in run_kho("keys", "list", "--data", str(data), "--tenant", "t-1").stdout
     assert all(before["key"].rpartition("_")[2] not in file.read_text("latin-1") for file in data.iterdir())
@@ -64,11 +64,11 @@ def test_keys_of_a_deployed_stack_use_the_operators_aws_credentials(guarded: Kho
             "AWS_ENDPOINT_URL_LAMBDA": functions,
         }
         create = ["keys", "create", "--stack", "kho", "--tenant", "deployed", "--role", "reader", "--json"]
-        made = run_kho(*create, environment=signed_in)
+        creation = run_kho(*create, environment=signed_in)
         missing = run_kho("keys", "list", "--stack", "other", environment=signed_in)
         unknown = run_kho(*create, environment=unsigned)
-    assert made.returncode == 0, made.stderr
-    assert ApiClient(guarded, json.loads(made.stdout)["key"]).direct(LIST)[0] == 200
+    assert creation.returncode == 0, creation.stderr
+    assert ApiClient(guarded, json.loads(creation.stdout)["key"]).direct(LIST)[0] == 200
     assert missing.returncode == 1
     assert "There is no stack 'other' of Kho in us-east-1" in missing.stderr
     assert unknown.returncode == 1
@@ -115,8 +115,8 @@ def test_invalid_settings_are_reported(tmp_path: Path, environment: dict[str, st
 def test_startup_output_shows_a_working_call(guarded: KhoServer) -> None:
     printed = guarded.printed().splitlines()
     making = next(line.partition("kho keys ")[2] for line in printed if "kho keys create" in line)
-    made = run_kho("keys", *shlex.split(making.replace("<name>", "newcomer")))
-    key = next(line.strip() for line in made.stdout.splitlines() if line.startswith("  kho_"))
+    creation = run_kho("keys", *shlex.split(making.replace("<name>", "newcomer")))
+    key = next(line.strip() for line in creation.stdout.splitlines() if line.startswith("  kho_"))
     curl = next(line.strip() for line in printed if line.strip().startswith("curl "))
     done = subprocess.run(curl.replace("<key>", key), shell=True, capture_output=True, check=True)
     assert json.loads(done.stdout)["result"]["conversation_id"].startswith("chat_")

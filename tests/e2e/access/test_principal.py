@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def cursor(guarded: KhoServer) -> ApiClient:
     """Return the service account of agent-data's example."""
-    made = make_key(guarded.data, "tenant-asia-01", "reader", "--name", "service-account@example.com")
-    return ApiClient(guarded, made["key"])
+    key = make_key(guarded.data, "tenant-asia-01", "reader", "--name", "service-account@example.com")
+    return ApiClient(guarded, key["key"])
 
 
 @pytest.mark.parametrize(

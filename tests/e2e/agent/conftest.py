@@ -46,6 +46,6 @@ def session(folder: Path, data: Path) -> Iterator[Editor]:
 def notes(session: Editor) -> str:
     """Return a collection that contains the documents."""
     session.result("manage_collections", action="create", collection_name="notes")
-    done = session.result("ingest_documents", path="docs", collection="notes", recursive=True)
-    assert (done["added"], [each["path"] for each in done["failed"]]) == (3, ["docs/picture.png"])
+    report = session.result("ingest_documents", path="docs", collection="notes", recursive=True)
+    assert (report["added"], [each["path"] for each in report["failed"]]) == (3, ["docs/picture.png"])
     return "notes"

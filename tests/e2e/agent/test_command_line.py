@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 def test_command_line_returns_the_tools_results(session: Editor, notes: str, folder: Path, data: Path) -> None:
     into = ("--collection", notes)
-    asked = {"query": "how much water does a cactus need?", "collections": notes, "top_k": 2}
+    params = {"query": "how much water does a cactus need?", "collections": notes, "top_k": 2}
     code, answered = run_research_agent(
-        folder, data, "query", str(asked["query"]), "--collections", notes, "--top-k", "2"
+        folder, data, "query", str(params["query"]), "--collections", notes, "--top-k", "2"
     )
-    assert (code, answered) == (0, session.result("query_knowledge_base", **asked))
+    assert (code, answered) == (0, session.result("query_knowledge_base", **params))
     code, answered = run_research_agent(folder, data, "collections", "info", notes)
     assert (code, answered) == (0, session.result("manage_collections", action="info", collection_name=notes))
     code, answered = run_research_agent(folder, data, "kb", "add-folder", "docs", *into, "--recursive")
@@ -56,15 +56,15 @@ PROJECTS: list[tuple[tuple[str, ...], dict[str, str]]] = [
 
 
 def test_command_line_and_editor_share_projects(session: Editor, notes: str, folder: Path, data: Path) -> None:
-    for command, asked in PROJECTS:
+    for command, params in PROJECTS:
         code, answered = run_research_agent(folder, data, "projects", *command)
         assert code == 0
-        if asked["action"] == "create":
+        if params["action"] == "create":
             continue  # once only
-        told = session.result("manage_projects", **asked)
-        for each in (answered, told):
+        result = session.result("manage_projects", **params)
+        for each in (answered, result):
             each.get("project", {}).pop("updated_at", None)
-        assert answered == told
+        assert answered == result
 
 
 REFUSED: list[tuple[int, tuple[str, ...], str, dict[str, str]]] = [

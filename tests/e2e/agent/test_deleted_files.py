@@ -58,8 +58,8 @@ def ingest(request: pytest.FixtureRequest, server: KhoServer, roots: list[Path])
     server.call("research-agent/manage_collections", action="create", collection_name=collection)
 
     def by_server(path: Path) -> dict[str, Any]:
-        asked = {"collection": collection, "path": str(path), "recursive": True}
-        answer = server.rpc({"jsonrpc": "2.0", "id": 1, "method": "research-agent/ingest_documents", "params": asked})
+        params = {"collection": collection, "path": str(path), "recursive": True}
+        answer = server.rpc({"jsonrpc": "2.0", "id": 1, "method": "research-agent/ingest_documents", "params": params})
         if "error" in answer:
             return {"error": answer["error"]["data"]["code"]}
         result: dict[str, Any] = answer["result"]
@@ -73,12 +73,12 @@ def ingest(request: pytest.FixtureRequest, server: KhoServer, roots: list[Path])
             return {"error": refusal.data["code"]}
 
     def ingested(path: Path) -> dict[str, Any]:
-        done = (by_server if request.param == "server" else by_command)(path)
+        report = (by_server if request.param == "server" else by_command)(path)
         info = server.call("research-agent/manage_collections", action="info", collection_name=collection)
-        told = {name: done[name] for name in COUNTS if done.get(name)}
-        failed = {each["path"]: each["reason"] for each in done.get("failed") or []}
+        counts = {name: report[name] for name in COUNTS if report.get(name)}
+        failed = {each["path"]: each["reason"] for each in report.get("failed") or []}
         return {
-            "told": done.get("error") or told,
+            "told": report.get("error") or counts,
             "failed": failed,
             "held": sorted(each["path"] for each in info["documents"]),
         }
@@ -119,15 +119,15 @@ def test_emptied_single_file_is_removed_and_rejected(ingest: Ingest, roots: list
 def test_deleted_path_is_removed(ingest: Ingest, roots: list[Path]) -> None:
     x, y = roots
     assert ingest(x)["told"] == ingest(y)["told"] == {"added": 3}
-    kept = ["y/docs/readme.md", "y/docs/sub/a.md", "y/docs/sub/b.md"]
+    remaining = ["y/docs/readme.md", "y/docs/sub/a.md", "y/docs/sub/b.md"]
     (x / "readme.md").unlink()
-    gone = ingest(x / "readme.md")
-    assert (gone["told"], gone["held"]) == ({"removed": 1}, ["x/docs/sub/a.md", "x/docs/sub/b.md", *kept])
+    report = ingest(x / "readme.md")
+    assert (report["told"], report["held"]) == ({"removed": 1}, ["x/docs/sub/a.md", "x/docs/sub/b.md", *remaining])
     assert ingest(x / "readme.md")["told"] == "DOCUMENT_NOT_FOUND"
     (x / "sub").rename(x / "renamed")
-    gone = ingest(x / "sub")
+    report = ingest(x / "sub")
     (x / "renamed").rename(x / "sub")
-    assert (gone["told"], gone["held"]) == ({"removed": 2}, kept)
+    assert (report["told"], report["held"]) == ({"removed": 2}, remaining)
     assert ingest(x / "never")["told"] == "DOCUMENT_NOT_FOUND"
 
 

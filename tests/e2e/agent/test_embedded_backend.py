@@ -75,14 +75,14 @@ def test_killed_ingestion_resumes_without_loss(tmp_path: Path) -> None:
     until(lambda: "research-agent/ingest_documents" in (data / "kho.log").read_text())
     killed.kill()
     killed.wait()
-    code, done = run_research_agent(folder, data, "kb", "add-folder", "docs", "--collection", "ships")
-    assert (code, done["failed"]) == (0, [])
-    assert done["added"] + done["updated"] + done["unchanged"] == 12
-    assert done["unchanged"] > 0
+    code, report = run_research_agent(folder, data, "kb", "add-folder", "docs", "--collection", "ships")
+    assert (code, report["failed"]) == (0, [])
+    assert report["added"] + report["updated"] + report["unchanged"] == 12
+    assert report["unchanged"] > 0
     code, again = run_research_agent(folder, data, "kb", "add-folder", "docs", "--collection", "ships")
     assert (code, again["unchanged"], again["added"], again["updated"]) == (0, 12, 0, 0)
-    code, found = run_research_agent(folder, data, "query", "which ship is number 7?", "--top-k", "3")
-    assert (code, found["status"], len(found["results"])) == (0, "success", 3)
+    code, result = run_research_agent(folder, data, "query", "which ship is number 7?", "--top-k", "3")
+    assert (code, result["status"], len(result["results"])) == (0, "success", 3)
 
 
 def test_pages_texts_and_deletion(tmp_path: Path, site: Site) -> None:
@@ -94,15 +94,15 @@ def test_pages_texts_and_deletion(tmp_path: Path, site: Site) -> None:
     )
     code, refused = run_research_agent(folder, data, "kb", "add-url", f"{site.address}/none", "--collection", "tea")
     assert (code, refused["error"]["code"]) == (5, -32003)
-    code, found = run_research_agent(folder, data, "query", "temperature of tea", "--collections", "tea")
-    assert (code, found["results"][0]["source_document"]) == (0, f"{site.address}/tea")
-    assert found["results"][0]["header_path"] == "Green tea"
-    asked = [COMMAND, "collections", "delete", "tea", "--json", "--data", str(data)]
-    done = subprocess.run(
-        asked, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=CEILING_SECONDS
+    code, result = run_research_agent(folder, data, "query", "temperature of tea", "--collections", "tea")
+    assert (code, result["results"][0]["source_document"]) == (0, f"{site.address}/tea")
+    assert result["results"][0]["header_path"] == "Green tea"
+    command = [COMMAND, "collections", "delete", "tea", "--json", "--data", str(data)]
+    process = subprocess.run(
+        command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=CEILING_SECONDS
     )
-    refused = json.loads(done.stdout)
-    assert (done.returncode, refused["error"]["data"]["code"]) == (4, "COLLECTION_NOT_CONFIRMED")
+    refused = json.loads(process.stdout)
+    assert (process.returncode, refused["error"]["data"]["code"]) == (4, "COLLECTION_NOT_CONFIRMED")
     assert "--yes" in refused["error"]["data"]["guidance"]
     assert run_research_agent(folder, data, "collections", "delete", "tea", "--yes")[0] == 0
     assert run_research_agent(folder, data, "collections", "list")[1]["collections"] == []
@@ -147,9 +147,9 @@ def test_broken_pipe_and_ascii_terminal(tmp_path: Path) -> None:
             assert unread.stderr
             assert (unread.stderr.read(), unread.wait(timeout=CEILING_SECONDS)) == (b"", 0)
         ascii_alone = os.environ | {"PYTHONIOENCODING": "ascii"}
-        done = subprocess.run(
+        process = subprocess.run(
             command, cwd=tmp_path, env=ascii_alone, capture_output=True, check=False, timeout=CEILING_SECONDS
         )
-        assert (done.stderr, done.returncode) == (b"", 0)
+        assert (process.stderr, process.returncode) == (b"", 0)
         if options:
-            assert json.loads(done.stdout.decode("ascii"))["collection"]["name"] == name
+            assert json.loads(process.stdout.decode("ascii"))["collection"]["name"] == name

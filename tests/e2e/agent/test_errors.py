@@ -62,8 +62,8 @@ REFUSALS: list[tuple[int, str, str, dict[str, Any]]] = [
 @pytest.fixture(scope="module")
 def garden(session: Editor, notes: str) -> str:
     """Return a project without linked collections."""
-    made = session.result("manage_projects", action="create", project_name="garden")
-    assert notes not in made["project"]["collections"]
+    project = session.result("manage_projects", action="create", project_name="garden")
+    assert notes not in project["project"]["collections"]
     return "garden"
 
 

@@ -31,8 +31,8 @@ def test_search_results_follow_file_changes(session: Editor, folder: Path) -> No
 
     write_files(folder, {"log/a.md": "# A\n\nThe harbour opens at nine."})
     assert ingest() == {"updated": 1, "unchanged": 1}
-    found = session.result("query_knowledge_base", query="when does the harbour open?", collections="log")
-    assert [each["content"] for each in found["results"] if "harbour" in each["content"]] == [
+    result = session.result("query_knowledge_base", query="when does the harbour open?", collections="log")
+    assert [each["content"] for each in result["results"] if "harbour" in each["content"]] == [
         "# A\n\nThe harbour opens at nine."
     ]
 
@@ -56,8 +56,8 @@ def test_concurrent_ingestions_create_no_duplicates(session: Editor, folder: Pat
     assert sum(each["added"] for each in done) == 12
     info = session.result("manage_collections", action="info", collection_name="pair")["collection"]
     assert (info["documents"], info["chunks"]) == (12, 12)
-    found = session.result("query_knowledge_base", query="which berth is free?", collections="pair", top_k=50)
-    assert len({each["source_document"] for each in found["results"]}) == len(found["results"]) == 12
+    result = session.result("query_knowledge_base", query="which berth is free?", collections="pair", top_k=50)
+    assert len({each["source_document"] for each in result["results"]}) == len(result["results"]) == 12
 
 
 def test_progress_is_reported_and_cancelled_ingestion_resumes(session: Editor, folder: Path) -> None:
@@ -87,13 +87,13 @@ def test_long_ingestion_over_http_survives_kill_9(tmp_path: Path) -> None:
         until(lambda: server.call("research-agent/get_ingestion", job_id=job_id)["processed"] >= 3)
         server.kill()
         server.start()
-        told = finished(server, job_id)
-        assert (told["total"], told["processed"], told["failed"]) == (16, 16, [])
+        report = finished(server, job_id)
+        assert (report["total"], report["processed"], report["failed"]) == (16, 16, [])
         info = server.call("research-agent/manage_collections", action="info", collection_name="ships")
         assert info["collection"]["documents"] == 16
-        sent = [{"path": "sent.md", "content": f"# Sent\n\n{' ' * 25_000}words"}]
-        begun = server.call("research-agent/ingest_documents", collection="ships", documents=sent)
-        assert begun["status"] == "accepted"
+        documents = [{"path": "sent.md", "content": f"# Sent\n\n{' ' * 25_000}words"}]
+        job = server.call("research-agent/ingest_documents", collection="ships", documents=documents)
+        assert job["status"] == "accepted"
         blank, long = (
             server.post("/research-agent/query_knowledge_base", json.dumps({"query": query}).encode())
             for query in (" ", "x" * 2049)

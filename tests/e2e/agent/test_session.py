@@ -71,9 +71,9 @@ def test_managed_server_reads_only_under_the_sessions_roots(tmp_path: Path) -> N
         session.result("manage_collections", action="create", collection_name="notes")
 
         def ingest(path: Path) -> Any:
-            asked = {"collection": "notes", "path": str(path)}
+            params = {"collection": "notes", "path": str(path)}
             url = f"{address_of(data)}/research-agent/ingest_documents"
-            return urllib3.request("POST", url, json=asked, timeout=CEILING_SECONDS).json()
+            return urllib3.request("POST", url, json=params, timeout=CEILING_SECONDS).json()
 
         assert "error" not in ingest(folder / "docs/open.md")
         assert ingest(folder / "closed.md")["error"]["code"] == "DOCUMENT_PATH_FORBIDDEN"
@@ -110,11 +110,11 @@ def test_closing_stdin_ends_a_session_waiting_for_a_job(tmp_path: Path) -> None:
     folder, data = tmp_path / "work", tmp_path / "data"
     folder.mkdir()
     with _pipe(folder, data) as client:
-        asked = {"action": "create", "collection_name": "notes"}
-        client.ask(1, "tools/call", {"name": "manage_collections", "arguments": asked})
+        params = {"action": "create", "collection_name": "notes"}
+        client.ask(1, "tools/call", {"name": "manage_collections", "arguments": params})
         assert "result" in client.read()
-        asked = {"content": LONG, "source": "ships", "collection": "notes"}
-        call = {"name": "augment_knowledge", "arguments": asked, "_meta": {"progressToken": "t"}}
+        params = {"content": LONG, "source": "ships", "collection": "notes"}
+        call = {"name": "augment_knowledge", "arguments": params, "_meta": {"progressToken": "t"}}
         client.ask(2, "tools/call", call)
         assert client.read()["method"] == "notifications/progress"
         assert client.close() == 0

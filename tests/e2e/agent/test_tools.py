@@ -63,10 +63,10 @@ def test_query_result_has_the_contracts_form(session: Editor, notes: str) -> Non
     answer = session.call(
         "query_knowledge_base", query="how much water does a cactus need?", collections=notes, top_k=2
     )
-    found = answer.structured_content
-    assert set(found) == {"status", "results", "query_refinement"}
-    assert found["status"] == "success"
-    first = found["results"][0]
+    result = answer.structured_content
+    assert set(result) == {"status", "results", "query_refinement"}
+    assert result["status"] == "success"
+    first = result["results"][0]
     assert first == {
         "content": "## Cactus\n\nA cactus needs hardly any water.",
         "relevance_score": first["relevance_score"],
@@ -76,15 +76,15 @@ def test_query_result_has_the_contracts_form(session: Editor, notes: str) -> Non
         "metadata": {"document_title": "Plants", "content_type": "prose", "chunk_sequence_id": 2},
     }
     assert 0.75 <= first["relevance_score"] <= 1
-    assert found["query_refinement"]["status"] == "optimal"
+    assert result["query_refinement"]["status"] == "optimal"
     text = answer.content[0].text
     assert "### 1. Plants — Plants > Cactus" in text
     assert "> A cactus needs hardly any water." in text
 
 
 def test_code_search_and_cross_language_search(session: Editor, notes: str) -> None:
-    found = session.result("query_knowledge_base", query="sharpen a knife", collections=notes)
-    assert found["results"][0]["metadata"]["content_type"] == "code_block"
+    result = session.result("query_knowledge_base", query="sharpen a knife", collections=notes)
+    assert result["results"][0]["metadata"]["content_type"] == "code_block"
     assert sources(session, "squeaking bicycle brakes", notes)[0] == "docs/deep/brakes.md"
 
 
@@ -113,11 +113,11 @@ def test_projects_and_added_texts(session: Editor, notes: str) -> None:
     session.result("manage_projects", action="create", project_name="kitchen", collections=f"tea, {notes}")
     project = session.result("manage_projects", action="set-defaults", project_name="kitchen", collections="tea")
     assert project["project"]["defaults"] == ["tea"]
-    found = session.result("query_knowledge_base", query="temperature of water", project_name="kitchen")
-    assert [each["metadata"]["document_title"] for each in found["results"]] == ["Tea"]
+    result = session.result("query_knowledge_base", query="temperature of water", project_name="kitchen")
+    assert [each["metadata"]["document_title"] for each in result["results"]] == ["Tea"]
     session.result("manage_projects", action="unlink", project_name="kitchen", collections="tea")
-    shown = session.result("manage_projects", action="list")["projects"]
-    assert [(each["name"], each["collections"]) for each in shown] == [("kitchen", [notes])]
+    projects = session.result("manage_projects", action="list")["projects"]
+    assert [(each["name"], each["collections"]) for each in projects] == [("kitchen", [notes])]
 
 
 def test_resources_and_prompts(session: Editor, notes: str) -> None:

@@ -51,10 +51,10 @@ def test_request_content_is_not_logged(talkative: KhoServer) -> None:
     client = ApiClient(talkative, key)
     for method, cases in CASES.items():
         id_ = uuid4().hex
-        made = cases[0].make(client, id_) or id_
+        created_id = cases[0].make(client, id_) or id_
         cases[0].prepare(client, id_)
         for ask in (client.direct, client.jsonrpc):
-            ask(method, **cases[0].params(made))
+            ask(method, **cases[0].params(created_id))
     assert '"method":"memory-server/memory/add_message"' in logged(talkative)
     assert revealed(talkative, [*WORDS, key]) == []
 
@@ -85,11 +85,11 @@ def test_each_method_emits_count_duration_and_error_metrics(method: str, monkeyp
     monkeypatch.delenv("POWERTOOLS_METRICS_DISABLED", raising=False)
     handler = importlib.import_module(catalogue().methods[method].function.replace("-", ".")).handler
     call: dict[str, Any] = {"method": method, "params": {"\0": 1}, "caller": LOCAL.record(), "correlation_id": "1"}
-    written = io.StringIO()
-    with contextlib.redirect_stdout(written):
+    stream = io.StringIO()
+    with contextlib.redirect_stdout(stream):
         assert handler(call, None)["error"]["code"]
-    told = [json.loads(line) for line in written.getvalue().splitlines() if '"_aws"' in line]
-    assert [each["method"] for each in told] == [method]
-    assert (told[0]["Calls"], told[0]["Errors"]) == ([1.0], [1.0])
-    assert told[0]["Duration"][0] > 0
-    assert told[0]["service"] == method.partition("/")[0]
+    metrics = [json.loads(line) for line in stream.getvalue().splitlines() if '"_aws"' in line]
+    assert [each["method"] for each in metrics] == [method]
+    assert (metrics[0]["Calls"], metrics[0]["Errors"]) == ([1.0], [1.0])
+    assert metrics[0]["Duration"][0] > 0
+    assert metrics[0]["service"] == method.partition("/")[0]

@@ -25,15 +25,15 @@ _KEY = re.compile(r"\$\{[^}]*\}|\$KHO_KEY")
 
 def configured() -> list[tuple[str, str | None]]:
     """Return the address of each snippet, and its Authorization header if it has one."""
-    found = []
+    snippets = []
     for language, snippet in re.findall(r"```(json|toml|sh)\n(.*?)```", TEXT, re.DOTALL):
         if language == "sh":
-            found += [_of_command(shlex.split(line)) for line in snippet.splitlines()]
+            snippets += [_of_command(shlex.split(line)) for line in snippet.splitlines()]
         else:
             read: dict[str, Any] = json.loads(snippet) if language == "json" else tomllib.loads(snippet)
             (servers,) = (read[name] for name in ("mcpServers", "servers", "mcp_servers") if name in read)
-            found.append(_of_settings(servers["kho"]))
-    return found
+            snippets.append(_of_settings(servers["kho"]))
+    return snippets
 
 
 def _of_settings(settings: dict[str, Any]) -> tuple[str, str | None]:

@@ -30,8 +30,8 @@ def test_mcp_sdk_client(server: KhoServer, mode: str) -> None:
     async def use() -> None:
         async with SdkClient(f"{server.address}/mcp", mode=mode) as client:
             assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
-            given: dict[str, Any] = {"conversation_id": f"sdk-{mode}", "role": "user", "content": "xin chào"}
-            added = await client.call_tool("memory_add_message", given)
+            message: dict[str, Any] = {"conversation_id": f"sdk-{mode}", "role": "user", "content": "xin chào"}
+            added = await client.call_tool("memory_add_message", message)
             assert added.structured_content == {"status": "success", "conversation_id": f"sdk-{mode}"}
             read = await client.read_resource(f"memory://conversation/sdk-{mode}")
             assert "xin chào" in read.contents[0].text  # type: ignore[union-attr] # conversations are text resources
@@ -54,8 +54,8 @@ def test_fastmcp_client(server: KhoServer) -> None:
     async def use() -> None:
         async with FastClient(f"{server.address}/mcp") as client:
             assert {tool.name for tool in await client.list_tools()} == TOOLS
-            made = await client.call_tool("memory_get_or_create", {"conversation_id": "fast"})
-            assert made.structured_content == {"conversation_id": "fast"}
+            conversation = await client.call_tool("memory_get_or_create", {"conversation_id": "fast"})
+            assert conversation.structured_content == {"conversation_id": "fast"}
             assert "memory://conversation/fast" in {str(each.uri) for each in await client.list_resources()}
             assert "summarize_conversation" in {each.name for each in await client.list_prompts()}
 
@@ -99,10 +99,10 @@ def test_unauthenticated_client_gets_oauth_metadata(guarded: KhoServer, server: 
     assert wrong.status == 401
     assert 'error="invalid_token"' in wrong.headers["www-authenticate"]
     for path in (where, f"{where}/mcp"):
-        told = json.loads(guarded.get(path).data)
-        assert told["resource"] == f"{guarded.address}/mcp"
-        assert told["bearer_methods_supported"] == ["header"]
-        assert len(told["authorization_servers"]) == 1
+        metadata = json.loads(guarded.get(path).data)
+        assert metadata["resource"] == f"{guarded.address}/mcp"
+        assert metadata["bearer_methods_supported"] == ["header"]
+        assert len(metadata["authorization_servers"]) == 1
         assert server.get(path).status == 404
     for method in ("GET", "DELETE"):
         assert guarded.http.request(method, f"{guarded.address}/mcp").status == 405

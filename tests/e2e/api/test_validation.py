@@ -101,8 +101,8 @@ def refused(server: KhoServer, method: str, params: Any, *fields: str) -> None:
     error = json.loads(direct.data)["error"]
     assert error["code"] == "INVALID_PARAMS"
     assert all(field in error["message"] for field in fields)
-    for said in (str(rpc), direct.data.decode()):
-        assert not any(internal in said for internal in INTERNALS), said
+    for text in (str(rpc), direct.data.decode()):
+        assert not any(internal in text for internal in INTERNALS), text
 
 
 def refused_by_recall_kit(said: Any, *fields: str) -> None:
@@ -175,8 +175,8 @@ def test_invalid_conversation_ids(server: KhoServer, conversation_id: str) -> No
 
 @pytest.mark.parametrize("value", [0, -1, 2**31, 10**40])
 def test_numbers_out_of_bounds(server: KhoServer, value: int) -> None:
-    asked = {"conversation_id": "chat_xxx", "max_messages": value}
-    refused(server, "memory-server/memory/get_context", asked, "max_messages")
+    params = {"conversation_id": "chat_xxx", "max_messages": value}
+    refused(server, "memory-server/memory/get_context", params, "max_messages")
 
 
 @pytest.mark.parametrize("params", [[1], "x", 1, None])

@@ -67,23 +67,24 @@ def connected(settings: dict[str, Any], quirks: frozenset[Quirk] = FIRMWARE) -> 
 
 def test_registered_device_connects_is_called_and_revoked(guarded: KhoServer) -> None:
     here = ("--data", str(guarded.data), "--tenant", "acme")
-    made = json.loads(kho("register", "lamp:1", "--name", "Kitchen", "--json", *here))
+    registration = json.loads(kho("register", "lamp:1", "--name", "Kitchen", "--json", *here))
     assert (
-        made["device"].items() >= {"id": "lamp:1", "tenant_id": "acme", "name": "Kitchen", "downlink": "direct"}.items()
+        registration["device"].items()
+        >= {"id": "lamp:1", "tenant_id": "acme", "name": "Kitchen", "downlink": "direct"}.items()
     )
-    assert made["mqtt"]["publish_topic"] == "devices/lamp:1/up"
-    with connected(made["mqtt"] | {"password": "guessed"}) as stranger:
+    assert registration["mqtt"]["publish_topic"] == "devices/lamp:1/up"
+    with connected(registration["mqtt"] | {"password": "guessed"}) as stranger:
         stranger.start()
         assert stranger.connected == 0
-    with connected(made["mqtt"]) as fleet:
+    with connected(registration["mqtt"]) as fleet:
         fleet.start()
         until(lambda: fleet.connected == 1)
         assert kho("call", "lamp:1", "self.audio_speaker.set_volume", "volume=40", *here) == "true\n"
         result = json.loads(kho("call", "lamp:1", "self.camera.take_photo", "question=what?", "--json", *here))
         assert result["content"][0]["type"] == "image"
-        [shown] = json.loads(kho("list", "--json", *here))["devices"]
-        assert shown["connected"] is True
-        assert shown["board"] == "simulated-esp32"
+        [output] = json.loads(kho("list", "--json", *here))["devices"]
+        assert output["connected"] is True
+        assert output["board"] == "simulated-esp32"
         assert "volume: 400" in refused("call", "lamp:1", "self.audio_speaker.set_volume", "volume=400", *here)
         [device] = fleet.devices
         assert [tool for tool, _ in device.firmware.runs] == [
@@ -93,7 +94,7 @@ def test_registered_device_connects_is_called_and_revoked(guarded: KhoServer) ->
         assert "is revoked since" in kho("revoke", "lamp:1", "--data", str(guarded.data))
         until(lambda: not fleet.connected)
     assert kho("list", *here).count("\n") == 1
-    with connected(made["mqtt"]) as again:
+    with connected(registration["mqtt"]) as again:
         again.start()
         assert again.connected == 0
 
@@ -113,11 +114,11 @@ def test_watch_prints_device_events_live(guarded: KhoServer) -> None:
     assert watching.stderr.readline() == "Press Ctrl-C to stop.\n"
     giving_up = threading.Timer(CEILING_SECONDS, watching.kill)
     giving_up.start()
-    told: list[dict[str, Any]] = []
+    messages: list[dict[str, Any]] = []
 
     def follow(*kinds: str) -> None:
-        while not {each["kind"] for each in told}.issuperset(kinds):
-            told.append(json.loads(watching.stdout.readline()))  # type: ignore[union-attr]
+        while not {each["kind"] for each in messages}.issuperset(kinds):
+            messages.append(json.loads(watching.stdout.readline()))  # type: ignore[union-attr]
 
     with connected(settings, FIRMWARE | {Quirk.NOTIFIES}) as fleet:
         fleet.start()
@@ -127,11 +128,11 @@ def test_watch_prints_device_events_live(guarded: KhoServer) -> None:
     watching.communicate(timeout=CEILING_SECONDS)
     giving_up.cancel()
     assert watching.returncode == 0
-    assert {each["device_id"] for each in told} == {"teller"}
-    by_kind = {each["kind"]: each["told"] for each in told}
+    assert {each["device_id"] for each in messages} == {"teller"}
+    by_kind = {each["kind"]: each["told"] for each in messages}
     assert by_kind["session"]["board"] == "simulated-esp32"
     assert by_kind["notification"]["method"] == "notifications/state_changed"
-    notified = [each["at"] for each in told if each["kind"] == "notification"]
+    notified = [each["at"] for each in messages if each["kind"] == "notification"]
     assert len(set(notified)) == len(notified)
 
 
@@ -160,9 +161,9 @@ def test_deployed_endpoint_is_called_with_an_api_key(guarded: KhoServer) -> None
 
 def test_devices_are_registered_without_a_running_server(tmp_path: Path) -> None:
     here = ("--data", str(tmp_path / "data"))
-    shown = kho("register", "lamp", "--subscribes", *here)
-    assert re.search(r"subscribe_topic +devices/lamp/down", shown)
-    assert re.search(r"password +[0-9a-f]{64}\n", shown)
+    output = kho("register", "lamp", "--subscribes", *here)
+    assert re.search(r"subscribe_topic +devices/lamp/down", output)
+    assert re.search(r"password +[0-9a-f]{64}\n", output)
     assert re.search(r"lamp +lamp +publish +no", kho("list", *here))
     assert "registered already" in refused("register", "lamp", *here)
     assert "no device is connected" in refused("watch", *here)

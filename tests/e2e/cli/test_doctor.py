@@ -33,22 +33,22 @@ def nobody_listens() -> str:
 
 
 def test_new_machine_is_healthy_and_gets_first_steps(tmp_path: Path) -> None:
-    code, said = found("--data", str(tmp_path))
+    code, findings = found("--data", str(tmp_path))
     assert code == 0
-    assert said["Server"]["advice"] == "Start it: kho serve"
-    assert said["Keys"]["state"] == "note"
-    assert {said[name]["state"] for name in ("Embedding", "Qdrant", "kho-MemoryTable")} == {"good"}
+    assert findings["Server"]["advice"] == "Start it: kho serve"
+    assert findings["Keys"]["state"] == "note"
+    assert {findings[name]["state"] for name in ("Embedding", "Qdrant", "kho-MemoryTable")} == {"good"}
 
 
 def test_running_server_is_queried_without_taking_its_lock(tmp_path: Path) -> None:
     with KhoServer(tmp_path / "data") as server:
-        code, said = found("--data", str(server.data))
+        code, findings = found("--data", str(server.data))
         running = read_server_info(server.data)
         assert running
         assert code == 0
-        assert said["HTTP"]["said"].startswith(running["address"])
-        assert said["Devices"]["said"].startswith(running["mqtt_url"])
-        assert {said[name]["state"] for name in ("HTTP", "Clock", "Devices", "Qdrant")} == {"good"}
+        assert findings["HTTP"]["said"].startswith(running["address"])
+        assert findings["Devices"]["said"].startswith(running["mqtt_url"])
+        assert {findings[name]["state"] for name in ("HTTP", "Clock", "Devices", "Qdrant")} == {"good"}
 
 
 def test_problems_are_reported_with_advice(tmp_path: Path) -> None:
@@ -59,10 +59,10 @@ def test_problems_are_reported_with_advice(tmp_path: Path) -> None:
         "KHO_MODEL": "any",
         "KHO_MODEL_URL": unreachable,
     }
-    code, said = found("--data", str(tmp_path), environment=settings)
+    code, findings = found("--data", str(tmp_path), environment=settings)
     assert code == 1
-    assert said["Qdrant"]["state"] == said["Model"]["state"] == "wrong"
-    assert "KHO_QDRANT_URL" in said["Qdrant"]["advice"]
+    assert findings["Qdrant"]["state"] == findings["Model"]["state"] == "wrong"
+    assert "KHO_QDRANT_URL" in findings["Qdrant"]["advice"]
 
 
 def test_text_output_has_one_line_per_check(tmp_path: Path) -> None:
@@ -75,13 +75,13 @@ def test_text_output_has_one_line_per_check(tmp_path: Path) -> None:
 def test_deployed_stack_is_checked_with_operator_credentials(letters: int) -> None:
     with running_aws_stack("kho", {"KHO_MEMORY_TABLE": "kho-MemoryTable"}, dead_letters=letters) as url:
         environment = ENVIRONMENT | {"AWS_ENDPOINT_URL": url}
-        code, said = found("--stack", "kho", environment=environment)
+        code, findings = found("--stack", "kho", environment=environment)
     assert code == 1
-    assert said["Stack"]["said"] == "kho is CREATE_COMPLETE."
-    assert said["kho-MemoryTable"]["said"] == "The table has no point-in-time recovery."
-    assert said["Dead letters"]["state"] == ("wrong" if letters else "good")
-    assert said["Worker purge_messages"]["said"] == "Its event source mapping is not enabled (there is none)."
-    assert said["Qdrant"]["advice"] == "Deploy with the parameter QdrantUrl."
+    assert findings["Stack"]["said"] == "kho is CREATE_COMPLETE."
+    assert findings["kho-MemoryTable"]["said"] == "The table has no point-in-time recovery."
+    assert findings["Dead letters"]["state"] == ("wrong" if letters else "good")
+    assert findings["Worker purge_messages"]["said"] == "Its event source mapping is not enabled (there is none)."
+    assert findings["Qdrant"]["advice"] == "Deploy with the parameter QdrantUrl."
 
 
 def test_missing_stack_is_reported_in_one_line() -> None:

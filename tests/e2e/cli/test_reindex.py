@@ -37,8 +37,8 @@ def kho(*words: str, environment: dict[str, str] | None = None) -> subprocess.Co
 def reindexed(data: Path, *options: str, environment: dict[str, str] | None = None) -> dict[str, int]:
     done = kho("reindex", "--data", str(data), "--json", *options, environment=environment)
     assert done.returncode == 0, done.stderr
-    found: dict[str, int] = json.loads(done.stdout)
-    return found
+    counts: dict[str, int] = json.loads(done.stdout)
+    return counts
 
 
 def write(server: KhoServer) -> None:
@@ -48,15 +48,15 @@ def write(server: KhoServer) -> None:
         server.call("agent-data/create_document", document_id=name, parent_id="root", content=content)
     server.call("agent-data/delete_document", document_id="gone")
     server.call("research-agent/manage_collections", action="create", collection_name="notes")
-    sent = [{"path": path, "content": f"{FERNS} Says {path}."} for path in ("a.md", "b.md")]
-    server.call("research-agent/ingest_documents", collection="notes", documents=sent)
+    documents = [{"path": path, "content": f"{FERNS} Says {path}."} for path in ("a.md", "b.md")]
+    server.call("research-agent/ingest_documents", collection="notes", documents=documents)
 
 
 def found(server: KhoServer) -> tuple[set[str], set[str]]:
     """Return the documents, and those of the collection, that a search finds."""
-    asked = "When are ferns watered?"
-    documents = server.call("agent-data/query_knowledge", query=asked, top_k=20)["context"]
-    notes = server.call("research-agent/query_knowledge_base", query=asked, collections="notes")["results"]
+    question = "When are ferns watered?"
+    documents = server.call("agent-data/query_knowledge", query=question, top_k=20)["context"]
+    notes = server.call("research-agent/query_knowledge_base", query=question, collections="notes")["results"]
     return {each["document_id"] for each in documents}, {each["source_document"] for each in notes}
 
 
@@ -69,8 +69,8 @@ def test_lost_embedded_index_is_rebuilt(tmp_path: Path) -> None:
     with KhoServer(data) as server:
         write(server)
         assert found(server) == ALL
-        told = kho("reindex", "--data", str(data))
-        assert (told.returncode, "stop it first" in told.stderr) == (1, True)
+        output = kho("reindex", "--data", str(data))
+        assert (output.returncode, "stop it first" in output.stderr) == (1, True)
     shutil.rmtree(data / "passages")
     assert reindexed(data) == {"indexed": 4, "unchanged": 1, "removed": 0}
     assert reindexed(data) == {"indexed": 0, "unchanged": 5, "removed": 0}, "what is done is not done again"
@@ -114,24 +114,24 @@ def test_empty_cluster_is_refilled_and_orphans_are_removed(tmp_path: Path, qdran
 def test_unreachable_cluster_is_reported(tmp_path: Path, qdrant: QdrantServer) -> None:
     qdrant.stop()
     for command in (("reindex",), ("qdrant", "prepare")):
-        told = kho(*command, "--data", str(tmp_path), environment={"KHO_QDRANT_URL": qdrant.url})
-        assert (told.returncode, told.stderr) == (1, "kho: The vector store is not answering.\n")
+        output = kho(*command, "--data", str(tmp_path), environment={"KHO_QDRANT_URL": qdrant.url})
+        assert (output.returncode, output.stderr) == (1, "kho: The vector store is not answering.\n")
 
 
 def test_prepare_without_a_cluster_is_reported(tmp_path: Path) -> None:
-    told = kho("qdrant", "prepare", "--data", str(tmp_path))
-    assert told.returncode == 1
-    assert "KHO_QDRANT_URL" in told.stderr
+    output = kho("qdrant", "prepare", "--data", str(tmp_path))
+    assert output.returncode == 1
+    assert "KHO_QDRANT_URL" in output.stderr
 
 
 def test_index_of_another_model_is_reported(tmp_path: Path) -> None:
     (tmp_path / "passages").mkdir()
     space: dict[str, Any] = {"model": "another", "dimensions": 3}
     (tmp_path / "passages" / "space.json").write_text(json.dumps(space))
-    told = kho("reindex", "--data", str(tmp_path))
-    assert told.returncode == 1
-    assert "made with model 'another'" in told.stderr
-    assert "Traceback" not in told.stderr
+    output = kho("reindex", "--data", str(tmp_path))
+    assert output.returncode == 1
+    assert "made with model 'another'" in output.stderr
+    assert "Traceback" not in output.stderr
 
 
 def test_deployed_index_is_rebuilt_from_the_stacks_tables(qdrant: QdrantServer) -> None:
@@ -156,8 +156,8 @@ def test_deployed_index_is_rebuilt_from_the_stacks_tables(qdrant: QdrantServer) 
         head = DocumentHead("a", "root", 3, 2, "text/plain", "{}", True, 0, 0).as_item()
         content = {"pk": "t#document#a", "sk": "content#000000000002", "body": zlib.compress(FERNS.encode())}
         for item in (key | head, content):
-            given = {name: TypeSerializer().serialize(value) for name, value in item.items()}
-            tables.put_item(TableName="acme-DocumentsTable", Item=given)
+            attributes = {name: TypeSerializer().serialize(value) for name, value in item.items()}
+            tables.put_item(TableName="acme-DocumentsTable", Item=attributes)
         done = kho("reindex", "--stack", "acme", "--json", environment=ENVIRONMENT | {"AWS_ENDPOINT_URL": url})
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout) == {"indexed": 1, "unchanged": 0, "removed": 0}

@@ -68,9 +68,9 @@ def test_default_mqtt_port_falls_back_when_taken(tmp_path: Path) -> None:
         process = subprocess.Popen([KHO, "serve"], env=environment, stdout=subprocess.PIPE, text=True)
         try:
             assert process.stdout
-            said = next(line for line in process.stdout if "Devices connect to" in line)
-            assert "mqtt://127.0.0.1:" in said
-            assert ":1883" not in said
+            message = next(line for line in process.stdout if "Devices connect to" in line)
+            assert "mqtt://127.0.0.1:" in message
+            assert ":1883" not in message
         finally:
             process.send_signal(signal.SIGINT)
             process.communicate(timeout=CEILING_SECONDS)
@@ -132,9 +132,9 @@ def test_port_in_use_is_reported(tmp_path: Path, option: str) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        said = refusal("--data", str(tmp_path), option, str(port))
-        assert f"Port {port} is taken" in said
-        assert f"with {option} (KHO_" in said
+        message = refusal("--data", str(tmp_path), option, str(port))
+        assert f"Port {port} is taken" in message
+        assert f"with {option} (KHO_" in message
 
 
 def test_data_folder_in_use_is_reported(tmp_path: Path) -> None:
@@ -170,9 +170,9 @@ def test_open_server_binds_only_loopback(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "value"), [("KEEP_RECENT_MESSAGES", "six"), ("AUTO_SUMMARY", "perhaps")])
 def test_invalid_setting_is_reported(tmp_path: Path, name: str, value: str) -> None:
-    said = refusal("--data", str(tmp_path), environment={name: value})
-    assert name in said
-    assert value in said
+    message = refusal("--data", str(tmp_path), environment={name: value})
+    assert name in message
+    assert value in message
 
 
 def test_incomplete_model_setting_is_reported(tmp_path: Path) -> None:
@@ -227,8 +227,8 @@ def test_stream_purges_a_cleared_conversation(tmp_path: Path) -> None:
         client = connect(running["store_url"])
 
         def is_purged() -> bool:
-            left = client.scan(TableName="kho-MemoryTable")["Items"]
-            return all(item["pk"]["S"].endswith("#purge") for item in left)
+            items = client.scan(TableName="kho-MemoryTable")["Items"]
+            return all(item["pk"]["S"].endswith("#purge") for item in items)
 
         until(is_purged)
 

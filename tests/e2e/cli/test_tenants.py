@@ -93,13 +93,13 @@ def test_erase_removes_all_data_of_one_tenant(data: Path, tmp_path: Path) -> Non
     assert "and 1 keys of acme" in done.stdout
     assert "acme" not in partitions(data)
     assert "acme-2" in partitions(data)
-    left = json.loads(run_kho("keys", "list", "--data", str(data), "--json").stdout)["keys"]
-    assert [each["tenant_id"] for each in left] == ["acme-2"]
+    remaining = json.loads(run_kho("keys", "list", "--data", str(data), "--json").stdout)["keys"]
+    assert [each["tenant_id"] for each in remaining] == ["acme-2"]
     run_kho("tenant", "export", "acme", "--to", str(tmp_path / "again"), "--data", str(data))
     assert not lines(tmp_path / "again" / "items.jsonl")
     with KhoServer(data, "--auth", "required") as server:
-        found = search(ApiClient(server, make_key(data, "acme-2", "reader")["key"]))
-        assert [each["content"] for each in found] == ["# acme-2"]
+        hits = search(ApiClient(server, make_key(data, "acme-2", "reader")["key"]))
+        assert [each["content"] for each in hits] == ["# acme-2"]
         recreated = ApiClient(server, make_key(data, "acme", "writer")["key"])
         recreated.direct("research-agent/manage_collections", action="create", collection_name="notes")
         assert search(recreated) == []

@@ -21,9 +21,9 @@ KHO = str(Path(sys.executable).with_name("kho"))
 
 
 def mqtt_port(server: KhoServer) -> int:
-    found = re.search(r"Devices connect to mqtt://127\.0\.0\.1:(\d+)", server.printed())
-    assert found
-    return int(found[1])
+    match = re.search(r"Devices connect to mqtt://127\.0\.0\.1:(\d+)", server.printed())
+    assert match
+    return int(match[1])
 
 
 def test_fleet_discovers_the_server_by_data_folder(server: KhoServer) -> None:
@@ -84,7 +84,7 @@ def test_external_broker_replaces_the_embedded_one(tmp_path: Path) -> None:
 def test_vision_token_is_sent_to_devices_only(tmp_path: Path) -> None:
     vision = {"url": "https://vision.example/explain", "token": "kohlrabi"}
     settings = {"KHO_VISION_URL": vision["url"], "KHO_VISION_TOKEN": vision["token"], "POWERTOOLS_LOG_LEVEL": "DEBUG"}
-    told: list[bytes] = []
+    payloads: list[bytes] = []
     with (
         KhoServer(tmp_path / "data", environment=settings) as server,
         Fleet("127.0.0.1", server.mqtt_port, ["camera"], DeviceModel(FIRMWARE)) as fleet,
@@ -93,22 +93,22 @@ def test_vision_token_is_sent_to_devices_only(tmp_path: Path) -> None:
         take = camera._on_message
 
         def overhear(topic: str, payload: bytes) -> None:
-            told.append(payload)
+            payloads.append(payload)
             take(topic, payload)
 
         camera._on_message = overhear  # type: ignore[method-assign,assignment]  # the device still receives the message
         fleet.start()
         call = {"device_id": "camera", "name": "self.audio_speaker.set_volume"}
-        until(lambda: told)
+        until(lambda: payloads)
         assert server.call("device-server/tools/call", **call, arguments={"volume": 40})["isError"] is False
         assert server.error("device-server/tools/call", **call, arguments={"volume": 400})["code"] == -32602
-        (asked,) = [each for each in map(json.loads, told) if each["payload"]["method"] == "initialize"]
-        assert asked["payload"]["params"]["capabilities"] == {"vision": vision}
+        (request,) = [each for each in map(json.loads, payloads) if each["payload"]["method"] == "initialize"]
+        assert request["payload"]["params"]["capabilities"] == {"vision": vision}
         server.interrupt()
     logs = [file.read_text(errors="replace") for file in server.data.glob("*.log*")]
-    written = "\n".join([*logs, server.printed()])
-    assert '"method":"device-server/tools/call"' in written
-    assert vision["token"] not in written
+    log = "\n".join([*logs, server.printed()])
+    assert '"method":"device-server/tools/call"' in log
+    assert vision["token"] not in log
 
 
 def test_unreachable_external_broker_is_reported(tmp_path: Path) -> None:

@@ -69,8 +69,8 @@ def test_image_result_is_mcp_image_content(lamp: str) -> None:
     async def use() -> None:
         async with FastClient(lamp) as client:
             named = {tool.title: tool.name for tool in await client.list_tools()}
-            shown = await client.call_tool(named["self.camera.take_photo"], {"question": "what is this?"})
-            (image,) = shown.content
+            result = await client.call_tool(named["self.camera.take_photo"], {"question": "what is this?"})
+            (image,) = result.content
             assert image.type == "image"
             assert image.mime_type.startswith("image/")
 
@@ -87,8 +87,8 @@ def test_unknown_device_is_rejected_immediately(server: KhoServer) -> None:
 
 def test_device_requires_its_tenant_and_writer_role(guarded: KhoServer) -> None:
     device_id = f"lamp-{uuid4().hex[:8]}"
-    made = run_kho("devices", "register", device_id, "--tenant", "house", "--data", str(guarded.data), "--json")
-    assert made.returncode == 0, made.stderr
+    registration = run_kho("devices", "register", device_id, "--tenant", "house", "--data", str(guarded.data), "--json")
+    assert registration.returncode == 0, registration.stderr
     keys = {role: make_key(guarded.data, "house", role)["key"] for role in ("reader", "operator")}
     keys["stranger"] = make_key(guarded.data, "elsewhere", "admin")["key"]
     url = f"{guarded.address}/mcp/devices/{device_id}"
@@ -97,7 +97,7 @@ def test_device_requires_its_tenant_and_writer_role(guarded: KhoServer) -> None:
         async with FastClient(StreamableHttpTransport(url, headers={"Authorization": f"Bearer {keys[who]}"})) as client:
             return [tool.name for tool in await client.list_tools()]
 
-    registered: dict[str, Any] = json.loads(made.stdout)
+    registered: dict[str, Any] = json.loads(registration.stdout)
     with Fleet("127.0.0.1", mqtt_port(guarded), [device_id], signed_in(registered)) as fleet:
         fleet.start()
         assert "self_audio_speaker_set_volume" in asyncio.run(names("operator"))

@@ -73,8 +73,8 @@ class Client:
 
     def refused(self, status: int, code: str, action: str, /, **payload: Any) -> Any:
         """Return the details of an error, which has exactly the contract's fields."""
-        said, body = self(action, **payload)
-        assert (said, body["error"]["code"]) == (status, code), body
+        got_status, body = self(action, **payload)
+        assert (got_status, body["error"]["code"]) == (status, code), body
         assert set(body["error"]) == {"code", "message", "details"}
         assert set(body) <= {"error", "request_id"}
         assert body.get("request_id", self.request_id) == self.request_id
@@ -98,11 +98,11 @@ def client(server: KhoServer, request: pytest.FixtureRequest) -> Client:
 
 def test_create_document(client: Client) -> None:
     document_id = str(uuid4())
-    made = client.ok("create_document", document_id=document_id, **CREATE)
-    assert {"document_id", "revision", "updated_at"} <= set(made)
-    assert (made["document_id"], made["revision"]) == (document_id, 1)
+    created = client.ok("create_document", document_id=document_id, **CREATE)
+    assert {"document_id", "revision", "updated_at"} <= set(created)
+    assert (created["document_id"], created["revision"]) == (document_id, 1)
     document = client.ok("get_document", document_id=document_id)
-    assert document == {"document_id": document_id, "revision": 1, "updated_at": made["updated_at"], **CREATE}
+    assert document == {"document_id": document_id, "revision": 1, "updated_at": created["updated_at"], **CREATE}
     client.refused(409, "ALREADY_EXISTS", "create_document", document_id=document_id, **CREATE)
     details = client.refused(
         404, "NOT_FOUND", "create_document", document_id=client.name("x"), **CREATE | {"parent_id": "no"}

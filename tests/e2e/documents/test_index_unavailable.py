@@ -59,10 +59,10 @@ class Shelf:
     def found(self) -> dict[str, str]:
         """Return the snippets that a query finds now, by document."""
         filters = {"tags": [self.tag]}
-        asked = self.server.call(
+        response = self.server.call(
             "agent-data/query_knowledge", query="When are ferns watered?", top_k=20, filters=filters
         )
-        return {each["document_id"].partition("-")[0]: each["snippet"] for each in asked["context"]}
+        return {each["document_id"].partition("-")[0]: each["snippet"] for each in response["context"]}
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_writes_during_index_outage_are_found_after_recovery(
     until(lambda: qdrant.count(kind="passage", tags=shelf.tag) == 2)
 
 
-def test_a_hanging_index_holds_up_no_write(shelf: Shelf, qdrant: QdrantServer) -> None:
+def test_hanging_index_delays_no_write(shelf: Shelf, qdrant: QdrantServer) -> None:
     qdrant.hang()
     names = [f"a{number}" for number in range(4)]
     for name in names:

@@ -35,8 +35,8 @@ class Shelf:
 
     def found(self) -> dict[str, str]:
         """Return the snippets of the next query's context by document."""
-        asked = {"query": "When are ferns watered?", "top_k": 20, "filters": {"tags": [self.tag]}}
-        answer = self.server.post("/agent-data/query_knowledge", json.dumps(asked).encode())
+        params = {"query": "When are ferns watered?", "top_k": 20, "filters": {"tags": [self.tag]}}
+        answer = self.server.post("/agent-data/query_knowledge", json.dumps(params).encode())
         assert answer.status == 200, answer.data
         return {each["document_id"].partition("-")[0]: each["snippet"] for each in json.loads(answer.data)["context"]}
 

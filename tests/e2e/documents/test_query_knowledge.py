@@ -71,11 +71,11 @@ def expect_the_seeds_answer(answer: Any) -> None:
     """Check that the answer has exactly the contract's shape and the expected content."""
     assert set(answer) == {"response", "context", "usage"}
     assert answer["response"] == ANSWER
-    (found,) = answer["context"]
-    assert set(found) == {"document_id", "snippet", "score"}
-    assert found["document_id"] == "doc-pf-032"
-    assert "Bước 1: Active PF envelope" in found["snippet"]
-    assert 0 < found["score"] <= 1
+    (entry,) = answer["context"]
+    assert set(entry) == {"document_id", "snippet", "score"}
+    assert entry["document_id"] == "doc-pf-032"
+    assert "Bước 1: Active PF envelope" in entry["snippet"]
+    assert 0 < entry["score"] <= 1
     assert answer["usage"] == {"qdrant_hits": 1, "llm_tokens_prompt": 1300, "llm_tokens_completion": 215}
 
 
@@ -123,7 +123,7 @@ def test_invalid_question_is_rejected(server: KhoServer) -> None:
         assert body["error"]["details"][0]["field"] == field
 
 
-def test_a_budget_is_kept_with_a_model_that_does_not_answer(server: KhoServer, model: ModelServer) -> None:
+def test_budget_holds_with_an_unresponsive_model(server: KhoServer, model: ModelServer) -> None:
     """A request of 200 ms ends before one of ten minutes that began earlier and waits for the same model."""
     asked, answering = threading.Event(), threading.Event()
 

@@ -35,21 +35,21 @@ def asked(server: KhoServer, method: str, **params: Any) -> Any:
 def submitted(server: KhoServer, number: int) -> str:
     topic = TOPICS[number % len(TOPICS)]
     title = f"The {topic}, seen for the time {number}"
-    told = {"title": title, "problem_description": f"{topic} again.", "solution": "Mend it."}
-    id_: str = asked(server, "submit_experience", **told)["id"]
+    experience = {"title": title, "problem_description": f"{topic} again.", "solution": "Mend it."}
+    id_: str = asked(server, "submit_experience", **experience)["id"]
     return id_
 
 
 def counts(server: KhoServer, ids: set[str]) -> Counter[str]:
     with ThreadPoolExecutor(8) as pool:
-        shown = pool.map(lambda id_: asked(server, "get_experience", id=id_), sorted(ids))
-        return Counter({each["id"]: each["query_count"] for each in shown})
+        records = pool.map(lambda id_: asked(server, "get_experience", id=id_), sorted(ids))
+        return Counter({each["id"]: each["query_count"] for each in records})
 
 
 def returned(server: KhoServer, number: int) -> list[str]:
     """Return the ids of a query's results, at the highest limit."""
-    found = asked(server, "query_experiences", keywords=TOPICS[number % len(TOPICS)], limit=1 + number % 50)
-    return [each["id"] for each in found["experiences"]]
+    data = asked(server, "query_experiences", keywords=TOPICS[number % len(TOPICS)], limit=1 + number % 50)
+    return [each["id"] for each in data["experiences"]]
 
 
 @pytest.mark.stress

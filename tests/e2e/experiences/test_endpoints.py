@@ -47,17 +47,17 @@ def test_contract_example(ask: Ask) -> None:
             "message": "Experience record created and published successfully",
         },
     }
-    found = ask("query_experiences", keywords=f"{word} useState", limit=10, offset=0)
-    (record,) = [each for each in found["data"]["experiences"] if each["id"] == id_]
+    response = ask("query_experiences", keywords=f"{word} useState", limit=10, offset=0)
+    (record,) = [each for each in response["data"]["experiences"] if each["id"] == id_]
     created, relevance = record.pop("created_at"), record.pop("relevance_score")
     assert record == experience | {"id": id_, "query_count": 0}
     assert 0 < relevance <= 1
     assert created.endswith("Z")
-    assert found["data"].keys() == {"experiences", "total", "limit", "offset"}
-    assert (found["data"]["limit"], found["data"]["offset"]) == (10, 0)
-    assert found["data"]["total"] >= 1
-    shown = ask("get_experience", id=id_)["data"]
-    assert {name: shown[name] for name in experience} == experience
+    assert response["data"].keys() == {"experiences", "total", "limit", "offset"}
+    assert (response["data"]["limit"], response["data"]["offset"]) == (10, 0)
+    assert response["data"]["total"] >= 1
+    stored = ask("get_experience", id=id_)["data"]
+    assert {name: stored[name] for name in experience} == experience
 
 
 WRONG: list[tuple[str, dict[str, Any], str, list[str]]] = [
@@ -114,9 +114,9 @@ def test_unsanitized_text_is_rejected_and_never_echoed(ask: Ask, guarded: KhoSer
 def test_malformed_request_gets_the_contracts_error_object(guarded: KhoServer) -> None:
     for body, content_type in ((b"{", "application/json"), (b"[]", "application/json"), (b"{}", "text/plain")):
         response = guarded.post("/recall-kit/query_experiences", body, content_type)
-        said = json.loads(response.data)
-        assert (response.status, said["success"]) == (400, False)
-        assert said["error"].keys() >= {"code", "message"}
+        error_body = json.loads(response.data)
+        assert (response.status, error_body["success"]) == (400, False)
+        assert error_body["error"].keys() >= {"code", "message"}
     large = guarded.post("/recall-kit/submit_experience", json.dumps({"title": "x" * 5_000_000}).encode())
     assert json.loads(large.data)["error"]["code"] == "MISSING_REQUIRED_FIELDS"
 
@@ -129,8 +129,8 @@ def test_moderation_requires_admin_role(guarded: KhoServer) -> None:
     )
     for method in ("update_experience", "delete_experience", "restore_experience"):
         assert anonymous.direct(f"recall-kit/{method}", id=id_)[0] == 401
-        status, said = writer.direct(f"recall-kit/{method}", id=id_)
-        assert (status, said["success"], said["error"]["code"]) == (403, False, "NOT_ALLOWED")
+        status, body = writer.direct(f"recall-kit/{method}", id=id_)
+        assert (status, body["success"], body["error"]["code"]) == (403, False, "NOT_ALLOWED")
     assert admin.result("recall-kit/delete_experience", id=id_)["data"] == {"id": id_, "status": "deleted"}
     assert anonymous.direct("recall-kit/get_experience", id=id_)[0] == 404
     assert admin.result("recall-kit/restore_experience", id=id_)["data"] == {"id": id_, "status": "published"}
@@ -139,8 +139,8 @@ def test_moderation_requires_admin_role(guarded: KhoServer) -> None:
 
 
 def test_invalid_key_is_not_treated_as_anonymous(guarded: KhoServer) -> None:
-    status, said = ApiClient(guarded, "kho_wrong").direct("recall-kit/query_experiences", keywords="x")
-    assert (status, said["success"], said["error"]["code"]) == (401, False, "NOT_SIGNED_IN")
+    status, body = ApiClient(guarded, "kho_wrong").direct("recall-kit/query_experiences", keywords="x")
+    assert (status, body["success"], body["error"]["code"]) == (401, False, "NOT_SIGNED_IN")
 
 
 def test_public_mcp_endpoint_lists_only_recall_kit_tools(guarded: KhoServer) -> None:

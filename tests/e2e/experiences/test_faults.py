@@ -40,17 +40,17 @@ def test_query_counts_are_exact_after_concurrent_submissions_and_a_crash(own: Kh
     submitted: list[str] = []
 
     def query(keywords: str, limit: int) -> list[str]:
-        found = ask("query_experiences", keywords=keywords, limit=limit)["data"]["experiences"]
-        return [each["id"] for each in found]
+        experiences = ask("query_experiences", keywords=keywords, limit=limit)["data"]["experiences"]
+        return [each["id"] for each in experiences]
 
     def work(number: int) -> list[str]:
         if number % 20:
             return query("quasar build fails", number % 12 + 1)
         id_ = ask("submit_experience", **REQUIRED | {"title": f"Kestrel cache miss {number}"})["data"]["id"]
         submitted.append(id_)
-        found = query(f"kestrel cache miss {number}", 50)
-        assert id_ in found
-        return found
+        experiences = query(f"kestrel cache miss {number}", 50)
+        assert id_ in experiences
+        return experiences
 
     with ThreadPoolExecutor(16) as pool:
         answers = list(pool.map(work, range(300)))
@@ -82,8 +82,8 @@ def test_submission_succeeds_while_the_remote_index_is_down(tmp_path: Path) -> N
     with running_qdrant() as qdrant, KhoServer(tmp_path / "data", environment={"KHO_QDRANT_URL": qdrant.url}) as server:
         ask = call_http(server)
         first = ask("submit_experience", **REQUIRED)["data"]["id"]
-        found = ask("query_experiences", keywords="useState is not updated")["data"]["experiences"]
-        assert [each["id"] for each in found] == [first]
+        experiences = ask("query_experiences", keywords="useState is not updated")["data"]["experiences"]
+        assert [each["id"] for each in experiences] == [first]
         until(lambda: counts(server, [first]) == {first: 1})
         qdrant.stop()
         second = ask("submit_experience", **REQUIRED)["data"]["id"]
@@ -102,11 +102,11 @@ def test_lost_index_is_rebuilt(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with KhoServer(data) as server:
         ask = call_http(server)
-        id_, gone = (ask("submit_experience", **REQUIRED)["data"]["id"] for _ in range(2))
-        ask("delete_experience", id=gone)
+        id_, deleted_id = (ask("submit_experience", **REQUIRED)["data"]["id"] for _ in range(2))
+        ask("delete_experience", id=deleted_id)
     shutil.rmtree(data / "passages")
     done = run_kho("reindex", "--data", str(data), "--collection", "experiences", "--json")
     assert json.loads(done.stdout) == {"indexed": 2, "unchanged": 0, "removed": 0}, done.stderr
     with KhoServer(data) as server:
-        found = call_http(server)("query_experiences", keywords="useState is not updated")["data"]
-        assert [each["id"] for each in found["experiences"]] == [id_]
+        experiences = call_http(server)("query_experiences", keywords="useState is not updated")["data"]
+        assert [each["id"] for each in experiences["experiences"]] == [id_]

@@ -23,7 +23,7 @@ LONG_ENOUGH = 8
 
 def said(text: str) -> set[str]:
     """Return the secrets of `text`, raw and as escaped in JSON."""
-    secrets = {text[found.start : found.end] for found in find_secrets(text)} | {text}
+    secrets = {text[match.start : match.end] for match in find_secrets(text)} | {text}
     long = {secret for secret in secrets if len(secret) >= LONG_ENOUGH}
     return long | {json.dumps(secret)[1:-1] for secret in long}
 
@@ -52,12 +52,12 @@ def test_rejected_secrets_are_not_stored_or_logged(tmp_path: Path) -> None:
                 "CONTEXT_NOT_SANITIZED",
             ), text
             assert {each["field"].partition(".")[0] for each in answer["error"]["validation_errors"]} == {field}
-            shown = json.dumps(answer, ensure_ascii=False)
-            assert not [secret for secret in said(text) if secret in shown]
+            answer_text = json.dumps(answer, ensure_ascii=False)
+            assert not [secret for secret in said(text) if secret in answer_text]
         logged = server.printed()
-    kept = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+    stored = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
     for _, text, _ in submissions():
         for secret in said(text):
             assert secret not in logged
-            assert secret.encode() not in kept
-    assert "recall-kit/submit_experience" in logged or b"recall-kit/submit_experience" in kept
+            assert secret.encode() not in stored
+    assert "recall-kit/submit_experience" in logged or b"recall-kit/submit_experience" in stored

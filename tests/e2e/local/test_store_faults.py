@@ -27,7 +27,7 @@ def own(tmp_path: Path) -> Iterator[KhoServer]:
         yield server
 
 
-def test_a_stalled_store_is_said_and_forgotten_after(own: KhoServer) -> None:
+def test_stalled_store_is_reported_until_it_recovers(own: KhoServer) -> None:
     with own.stalled_store():
         error = own.error(ADD, **MESSAGE)
         assert (error["code"], error["data"]["code"]) == (503, "UNAVAILABLE")

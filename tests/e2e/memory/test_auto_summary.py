@@ -34,12 +34,12 @@ def chat(server: KhoServer) -> str:
 
 
 def test_summary_is_generated_once(server: KhoServer, model: ModelServer, chat: str) -> None:
-    asked = len(model.asked)
+    call_count = len(model.asked)
     for text in ("Tóm tắt cuộc trò chuyện…", "another"):
         model.behave = reply_with(text)
-        made = server.call("memory-server/memory/get_or_create_summary", conversation_id=chat, language="vi")
-        assert made == {"summary": "Tóm tắt cuộc trò chuyện…"}
-    assert len(model.asked) == asked + 1
+        summary = server.call("memory-server/memory/get_or_create_summary", conversation_id=chat, language="vi")
+        assert summary == {"summary": "Tóm tắt cuộc trò chuyện…"}
+    assert len(model.asked) == call_count + 1
     assert model.asked[-1].headers["authorization"] == f"Bearer {KEY}"
 
 

@@ -72,11 +72,11 @@ def test_capabilities(server: KhoServer) -> None:
 
 
 def test_get_or_create(server: KhoServer) -> None:
-    made = rpc(server, "memory-server/memory/get_or_create", {}, 1)
-    assert set(made) == {"conversation_id"}
-    assert made["conversation_id"].startswith("chat_")
-    again = rpc(server, "memory-server/memory/get_or_create", made, 2)
-    assert again == made
+    conversation = rpc(server, "memory-server/memory/get_or_create", {}, 1)
+    assert set(conversation) == {"conversation_id"}
+    assert conversation["conversation_id"].startswith("chat_")
+    again = rpc(server, "memory-server/memory/get_or_create", conversation, 2)
+    assert again == conversation
     wished = f"chat_{uuid4().hex}"
     assert rpc(server, "memory-server/memory/get_or_create", {"conversation_id": wished}, 3) == {
         "conversation_id": wished
@@ -85,8 +85,8 @@ def test_get_or_create(server: KhoServer) -> None:
 
 
 def test_get_context_returns_the_last_six_messages(server: KhoServer, chat: str) -> None:
-    asked = {"conversation_id": chat, "max_messages": 20}
-    assert rpc(server, "memory-server/memory/get_context", asked, 2) == {"messages": said(4, 9)}
+    params = {"conversation_id": chat, "max_messages": 20}
+    assert rpc(server, "memory-server/memory/get_context", params, 2) == {"messages": said(4, 9)}
     fewer = {"conversation_id": chat, "max_messages": 2}
     assert rpc(server, "memory-server/memory/get_context", fewer, 2) == {"messages": said(8, 9)}
     assert rpc(server, "memory-server/memory/get_context", {"conversation_id": chat}, 2) == {"messages": said(4, 9)}
@@ -106,14 +106,14 @@ def test_get_old_messages(server: KhoServer, chat: str) -> None:
 
 
 def test_summary(server: KhoServer, chat: str) -> None:
-    asked = {"conversation_id": chat, "old_messages": said(0, 3), "language": "vi"}
-    assert rpc(server, "memory-server/memory/get_or_create_summary", asked, 4) == {"summary": ""}
+    params = {"conversation_id": chat, "old_messages": said(0, 3), "language": "vi"}
+    assert rpc(server, "memory-server/memory/get_or_create_summary", params, 4) == {"summary": ""}
     assert rpc(server, "memory-server/memory/get_summary", {"conversation_id": chat}, 7) == {"summary": ""}
     summary = "Tóm tắt câu trả lời 1\n\nTóm tắt câu trả lời 2"
     stored = {"conversation_id": chat, "summary": summary, "compress": False}
     assert rpc(server, "memory-server/memory/set_summary", stored, 5) == {"status": "success", "conversation_id": chat}
     assert rpc(server, "memory-server/memory/get_summary", {"conversation_id": chat}, 7) == {"summary": summary}
-    assert rpc(server, "memory-server/memory/get_or_create_summary", asked, 4) == {"summary": summary}
+    assert rpc(server, "memory-server/memory/get_or_create_summary", params, 4) == {"summary": summary}
     # The summary covers them all. The full history stays.
     assert rpc(server, "memory-server/memory/get_old_messages", {"conversation_id": chat}, 3) == {
         "messages": [],

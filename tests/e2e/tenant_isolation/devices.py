@@ -29,13 +29,13 @@ def device_at(client: ApiClient) -> str:
     """Register a device that sends a notification."""
     id_ = uuid4().hex
     register = ("devices", "register", id_, "--tenant", OWNER, "--name", "a secret lamp", "--json")
-    made = run_kho(*register, "--data", str(client.server.data))
-    assert made.returncode == 0, made.stderr
+    process = run_kho(*register, "--data", str(client.server.data))
+    assert process.returncode == 0, process.stderr
     with RawMqttClient(client.server.mqtt_port) as lamp:
-        password = json.loads(made.stdout)["mqtt"]["password"]
+        password = json.loads(process.stdout)["mqtt"]["password"]
         assert lamp.connect(id_, user_name=id_, password=password.encode()).reason == 0
-        told = {"jsonrpc": "2.0", "method": "notifications/secret", "params": {}}
-        lamp.publish(f"devices/{id_}/up", json.dumps({"type": "mcp", "payload": told}).encode())
+        notification = {"jsonrpc": "2.0", "method": "notifications/secret", "params": {}}
+        lamp.publish(f"devices/{id_}/up", json.dumps({"type": "mcp", "payload": notification}).encode())
         until(lambda: read_device(client, id_)[1]["notifications"])
     until(lambda: read_device(client, id_)[0].get("disconnect_reason"))
     return id_

@@ -58,10 +58,10 @@ def test_search_result_has_the_contracts_form(server: KhoServer, proxy: DuckDuck
 
 
 def test_direct_route_returns_the_same(server: KhoServer) -> None:
-    asked = {"name": SEARCH, "arguments": {"query": "蛀牙的原因"}}
-    response = server.post(f"/{CALL}", json.dumps(asked).encode())
+    params = {"name": SEARCH, "arguments": {"query": "蛀牙的原因"}}
+    response = server.post(f"/{CALL}", json.dumps(params).encode())
     assert response.status == 200
-    assert json.loads(response.data) == server.call(CALL, **asked)
+    assert json.loads(response.data) == server.call(CALL, **params)
     refused = server.post(f"/{CALL}", json.dumps({"name": SEARCH, "arguments": {"query": "429"}}).encode())
     assert refused.status == 502
     assert json.loads(refused.data)["error"]["code"] == "TOOL_FAILED"
@@ -97,7 +97,7 @@ def test_failed_search_reports_the_cause(server: KhoServer, query: str, said: st
     }
 
 
-def test_slow_searches_end_and_hold_up_nobody(server: KhoServer, proxy: DuckDuckGoProxy) -> None:
+def test_slow_searches_end_and_delay_no_other_call(server: KhoServer, proxy: DuckDuckGoProxy) -> None:
     def search(query: str) -> Any:
         return server.error(CALL, name=SEARCH, arguments={"query": query})
 

@@ -75,9 +75,9 @@ def test_keys_are_independent(keys: ApiKeys, tenant: str) -> None:
 
 def test_store_contains_only_the_hash(keys: ApiKeys, tenant: str) -> None:
     _, text = keys.create(tenant, "admin")
-    held = str([item for page in Table(config().access_table).scan("") for item in page])
-    assert tenant in held
-    assert text.rpartition("_")[2] not in held
+    items = str([item for page in Table(config().access_table).scan("") for item in page])
+    assert tenant in items
+    assert text.rpartition("_")[2] not in items
 
 
 def test_malformed_keys_get_the_same_error(keys: ApiKeys, tenant: str) -> None:
@@ -128,14 +128,14 @@ def test_revoking_an_unknown_key_fails(keys: ApiKeys) -> None:
 
 
 def test_keys_are_listed_by_tenant_oldest_first(keys: ApiKeys, clock: HandClock, tenant: str) -> None:
-    made = []
+    keys_made = []
     for _ in range(5):
-        made.append(keys.create(tenant, "reader")[0])
+        keys_made.append(keys.create(tenant, "reader")[0])
         clock.now += 1
     other, _ = keys.create(f"{tenant}-other", "reader")
-    assert keys.list_keys(tenant) == made
+    assert keys.list_keys(tenant) == keys_made
     assert keys.list_keys(f"{tenant}-other") == [other]
-    assert [each for each in keys.list_keys() if each.tenant_id.startswith(tenant)] == [*made, other]
+    assert [each for each in keys.list_keys() if each.tenant_id.startswith(tenant)] == [*keys_made, other]
 
 
 def test_revocation_takes_effect_within_a_minute(keys: ApiKeys, clock: HandClock, tenant: str) -> None:
@@ -162,11 +162,11 @@ def test_cache_does_not_accept_expired_keys(keys: ApiKeys, clock: HandClock, ten
 
 
 def test_concurrent_callers_keep_their_identity(keys: ApiKeys, clock: HandClock, tenant: str) -> None:
-    made = {f"Bearer {text}": key for key, text in (keys.create(tenant, "reader") for _ in range(20))}
+    keys_made = {f"Bearer {text}": key for key, text in (keys.create(tenant, "reader") for _ in range(20))}
     cached = CachingVerifier(CredentialVerifier(config().access_table, clock), clock, capacity=5)
     with ThreadPoolExecutor(16) as pool:
-        for header, identity in pool.map(lambda header: (header, cached.verify(header)), [*made] * 20):
-            assert identity.caller.sub == made[header].name
+        for header, identity in pool.map(lambda header: (header, cached.verify(header)), [*keys_made] * 20):
+            assert identity.caller.sub == keys_made[header].name
 
 
 def test_the_cache_is_bounded(keys: ApiKeys, clock: HandClock, tenant: str) -> None:

@@ -64,9 +64,9 @@ def test_foreign_response_is_an_error_with_guidance(status: int, body: Any, code
 
 @pytest.mark.parametrize("charset", ["undefined", "idna", "punycode", "utf-7", "unicode_escape", "hex", "none-such"])
 def test_unknown_charset_falls_back_to_utf_8(charset: str) -> None:
-    said = "Trà xanh \\ud800 +2AA-"
-    with _answering(200, said.encode(), f"text/plain; charset={charset}") as url:
-        assert fetch(url) == said
+    text = "Trà xanh \\ud800 +2AA-"
+    with _answering(200, text.encode(), f"text/plain; charset={charset}") as url:
+        assert fetch(url) == text
 
 
 def test_page_is_decoded_in_its_charset() -> None:

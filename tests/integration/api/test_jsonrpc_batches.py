@@ -29,7 +29,9 @@ def test_batch_calls_run_concurrently(monkeypatch: pytest.MonkeyPatch) -> None:
         for number in range(jsonrpc.MAX_BATCH)
     ]
     answer = jsonrpc.handler(event(calls, path="/jsonrpc"), None)
-    said = json.loads(answer["body"])
+    responses = json.loads(answer["body"])
     assert (
-        [each["result"]["number"] for each in said] == [each["id"] for each in said] == list(range(jsonrpc.MAX_BATCH))
+        [each["result"]["number"] for each in responses]
+        == [each["id"] for each in responses]
+        == list(range(jsonrpc.MAX_BATCH))
     )

@@ -184,8 +184,8 @@ def test_ids_are_completed(ask: Callable[..., Any], revision: str) -> None:
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_prompt_embeds_its_resource(ask: Callable[..., Any], revision: str) -> None:
     call(ask, "memory_add_message", conversation_id="c/1", role="user", content="{language}")
-    given = {"conversation_id": "c/1", "language": "en"}
-    messages = ask("prompts/get", revision, name="summarize_conversation", arguments=given)["result"]["messages"]
+    arguments = {"conversation_id": "c/1", "language": "en"}
+    messages = ask("prompts/get", revision, name="summarize_conversation", arguments=arguments)["result"]["messages"]
     assert "the code 'en'" in messages[0]["content"]["text"]
     assert "{" not in messages[0]["content"]["text"]
     assert messages[1]["content"]["resource"]["uri"] == "memory://conversation/c%2F1"

@@ -142,13 +142,13 @@ def _without_logs() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_without_logs")
-def test_many_events_then_fifty_at_once(transport: McpTransport) -> None:
+def test_many_events_then_fifty_concurrent(transport: McpTransport) -> None:
     """All are answered, and none leaks memory."""
     alone = McpTransport(server_for_catalog(mcp_catalog()))
-    asked = [initialize_event("2025-11-25"), *(request_event("tools/list", revision) for revision in REVISIONS)]
+    events = [initialize_event("2025-11-25"), *(request_event("tools/list", revision) for revision in REVISIONS)]
 
     def answered(number: int) -> bool:
-        answer = mcp.handle_message(asked[number % len(asked)], alone)
+        answer = mcp.handle_message(events[number % len(events)], alone)
         return answer["statusCode"] == 200 and "result" in response_message(answer)
 
     tracemalloc.start()

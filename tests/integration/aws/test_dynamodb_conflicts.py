@@ -94,8 +94,8 @@ def test_overtaken_clear_also_removes_later_messages(conversations: Conversation
 
     with intercept_requests(answer_operation("TransactWriteItems", overtake)):
         getattr(conversations, ending)("overtaken")
-    found = conversations.find("overtaken")
-    assert found is None if ending == "delete" else found and found.generation != overtaken[1]
+    conversation = conversations.find("overtaken")
+    assert conversation is None if ending == "delete" else conversation and conversation.generation != overtaken[1]
     purged = conversations.table.query(f"{conversations.tenant_id}#purge", Keys.after(" "))
     assert f"purge#{overtaken[1]}" in {item["sk"] for page in purged for item in page}
 
@@ -111,15 +111,15 @@ def test_unprocessed_batch_items_are_retried(tenant: str) -> None:
         """Send the store only two of the items, as if the rest were unprocessed."""
         requests = params["RequestItems"][table.name]
         sent.append(len(requests))
-        held.extend(requests[2:])
+        items.extend(requests[2:])
         params["RequestItems"] = {table.name: requests[:2]}
 
     def leave(operation: str, answer: Any) -> None:
         if operation == "BatchWriteItem":
-            answer["UnprocessedItems"] = {table.name: list(held)} if held else {}
-            held.clear()
+            answer["UnprocessedItems"] = {table.name: list(items)} if items else {}
+            items.clear()
 
-    held: list[Any] = []
+    items: list[Any] = []
     with intercept_requests(answer_operation("BatchWriteItem", only_two), leave):
         table.delete_all([(tenant, name) for name in names])
     assert len(sent) > 11  # more than the attempts for a batch that makes no progress

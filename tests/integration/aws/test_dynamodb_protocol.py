@@ -196,7 +196,7 @@ def test_retried_transaction_keeps_its_client_token(scripted: Callable[..., Scri
     table = Table("t")
     table.transact(Write("Put", {"pk": "x", "sk": "y"}))
     table.transact(Write("Put", {"pk": "x", "sk": "y"}))
-    once, again, another = (asked["ClientRequestToken"] for asked in store.asked)
+    once, again, another = (requests["ClientRequestToken"] for requests in store.asked)
     assert once == again != another
 
 
@@ -213,14 +213,14 @@ def test_container_credentials_are_refreshed_before_expiry(
 ) -> None:
     lasting = {"AccessKeyId": "A", "SecretAccessKey": "B", "Token": "C", "Expiration": "2999-01-01T00:00:00Z"}
     ending = lasting | {"Expiration": "2026-01-01T00:00:00Z"}
-    asked: list[str | None] = []
+    requests: list[str | None] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append(self.headers["authorization"])
+            requests.append(self.headers["authorization"])
             self.send_response(200)
             self.end_headers()
-            self.wfile.write(json.dumps(ending if len(asked) == 1 else lasting).encode())
+            self.wfile.write(json.dumps(ending if len(requests) == 1 else lasting).encode())
 
         def log_message(self, *_: Any) -> None:
             """Log nothing."""
@@ -233,7 +233,7 @@ def test_container_credentials_are_refreshed_before_expiry(
         for _ in range(3):
             assert table.get(tenant, "none") is None
         server.shutdown()
-    assert asked == ["word", "word"]
+    assert requests == ["word", "word"]
 
 
 def test_local_server_signs_with_the_configured_profile(

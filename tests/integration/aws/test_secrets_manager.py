@@ -29,8 +29,8 @@ def address() -> Iterator[str]:
 @pytest.fixture(params=["operator", "function"])
 def manager(request: pytest.FixtureRequest, address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Yield Secrets Manager as an operator's command or a function reaches it."""
-    given = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "eu-central-1"}
-    for name, value in (given | {"AWS_DEFAULT_REGION": "eu-central-1", "AWS_ENDPOINT_URL": address}).items():
+    variables = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "eu-central-1"}
+    for name, value in (variables | {"AWS_DEFAULT_REGION": "eu-central-1", "AWS_ENDPOINT_URL": address}).items():
         monkeypatch.setenv(name, value)
     if request.param == "function":
         monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "kho-workers-index_documents")
@@ -80,8 +80,8 @@ def test_device_token_is_read_from_the_secret(manager: Any, tenant: str, monkeyp
     with running_device_backend() as home, home.device() as one:
         until(lambda: one.known)
         assert one.text("self.test.echo", text="x") == "x"
-        [asked] = one.sent("initialize")
-        assert asked["params"]["capabilities"]["vision"] == {
+        [request] = one.sent("initialize")
+        assert request["params"]["capabilities"]["vision"] == {
             "url": "https://vision.example/explain",
             "token": "shown-by-cameras",
         }

@@ -166,8 +166,8 @@ def test_many_devices_share_few_connections(home: DeviceBackend, monkeypatch: py
             def call(number: int) -> str:
                 device = registry().find_any_tenant(f"many-{number}")
                 assert device
-                said: str = home.talks.call(device, ECHO, {"text": str(number)}, TIMEOUT_MS).content[0]["text"]
-                return said
+                text: str = home.talks.call(device, ECHO, {"text": str(number)}, TIMEOUT_MS).content[0]["text"]
+                return text
 
             numbers = [*range(20), *range(20)]
             assert list(callers.map(call, numbers)) == [str(each) for each in numbers]
@@ -248,9 +248,9 @@ class Function:
         """Return the next answer. All other output is the log."""
         assert self.process.stdout
         for line in self.process.stdout:
-            found = json.loads(line) if line.startswith(('{"result', '{"error')) else None
-            if found:
-                return found
+            message = json.loads(line) if line.startswith(('{"result', '{"error')) else None
+            if message:
+                return message
         raise AssertionError("the function ended")
 
     def call(self, device_id: str, name: str, **arguments: Any) -> Any:
@@ -271,8 +271,8 @@ def function(keepalive: int = 240) -> Iterator[Function]:
 
 
 def text(answer: Any) -> str:
-    said: str = answer["result"]["content"][0]["text"]
-    return said
+    text: str = answer["result"]["content"][0]["text"]
+    return text
 
 
 def test_function_frozen_longer_than_the_keepalive(home: DeviceBackend) -> None:

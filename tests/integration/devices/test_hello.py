@@ -44,8 +44,8 @@ def connected(home: DeviceBackend) -> Iterator[queue.SimpleQueue[dict[str, Any]]
 def hear(one: DeviceUnderTest) -> None:
     """Pass the device's first message to its function."""
     until(lambda: one.up)
-    said = base64.b64encode(one.up[0]).decode("ascii")
-    device_inbox.handler({"payload": said, "device_id": one.id, "timestamp": int(time.time() * 1000)}, None)
+    payload = base64.b64encode(one.up[0]).decode("ascii")
+    device_inbox.handler({"payload": payload, "device_id": one.id, "timestamp": int(time.time() * 1000)}, None)
 
 
 def told(one: DeviceUnderTest) -> str:
@@ -85,10 +85,10 @@ def test_hello_event_during_connect_processing(
 def test_later_hello_starts_a_new_session(home: DeviceBackend, connected: queue.SimpleQueue[dict[str, Any]]) -> None:
     with home.device() as one:
         device_presence.handler(connected.get(timeout=CEILING_SECONDS), None)
-        first, said = session_of(one), len(one.up)
+        first, payload = session_of(one), len(one.up)
         one.fleet.do(one.simulated.hello)
-        until(lambda: len(one.up) > said)
-        del one.up[:said]
+        until(lambda: len(one.up) > payload)
+        del one.up[:payload]
         hear(one)
         assert first != session_of(one) == told(one)
         assert [each["method"] for each in one.sent("initialize")] == ["initialize"] * 2

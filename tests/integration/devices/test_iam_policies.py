@@ -87,8 +87,8 @@ def test_policy_of_tools_call(one: DeviceUnderTest, store_actions: StoreActions)
 
     leave_a_part_of_an_older_catalogue(one)
     store_actions.clear()
-    asked = {"device_id": one.id, "name": "self.test.echo", "arguments": {"text": "x"}}
-    assert ask(handler, **asked)["content"][0]["text"] == "x"
+    params = {"device_id": one.id, "name": "self.test.echo", "arguments": {"text": "x"}}
+    assert ask(handler, **params)["content"][0]["text"] == "x"
     assert store_actions == table_actions("device_server-tools_call")
 
 
@@ -112,10 +112,10 @@ def test_policy_of_inbox_worker(
     from workers.device_inbox import handler
 
     leave_a_part_of_an_older_catalogue(one)
-    kept = Notifications(one.sessions._table, "local", one.id)
+    notifications = Notifications(one.sessions._table, "local", one.id)
     monkeypatch.setattr("shared.devices.notifications.MAX_NOTIFICATIONS", 1)
     monkeypatch.setattr("shared.devices.notifications.random.randrange", lambda _: 0)
-    kept.add(DeviceNotification("notifications/old", {}), 1)
+    notifications.add(DeviceNotification("notifications/old", {}), 1)
     store_actions.clear()
 
     def say(raw: bytes) -> None:
@@ -125,7 +125,7 @@ def test_policy_of_inbox_worker(
     say(b'{"type":"mcp","payload":{"jsonrpc":"2.0","method":"notifications/new"}}')
     say(b'{"type":"hello","version":3,"features":{"mcp":true},"transport":"udp"}')
     assert one.sessions.read().session
-    assert [each.method for each in kept.page(10, None)[0]] == ["notifications/new"]
+    assert [each.method for each in notifications.page(10, None)[0]] == ["notifications/new"]
     assert store_actions == table_actions("workers-device_inbox")
 
 

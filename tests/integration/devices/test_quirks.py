@@ -124,7 +124,7 @@ def test_late_reply_is_not_given_to_the_next_caller(home: DeviceBackend) -> None
         assert one.text(ECHO, text="after") == "after"
 
 
-def test_a_call_that_is_not_answered_ends_by_itself(home: DeviceBackend) -> None:
+def test_unanswered_call_ends_by_itself(home: DeviceBackend) -> None:
     with home.device(Quirk.NEVER) as one:
         one.tools()
         assert one.call_error(ECHO, timeout_ms=300, text="x").code == "DEVICE_TIMEOUT"
@@ -159,10 +159,10 @@ def test_reply_with_unknown_id_is_ignored(home: DeviceBackend) -> None:
             call = caller.submit(one.text, ECHO, text="x")
             until(lambda: dropped["unasked"] - before == 1)
             assert not call.done()
-            (sent,) = one.sent("tools/call")[1:]
+            (message,) = one.sent("tools/call")[1:]
             one.simulated.quirks.discard(Quirk.STRANGE_IDS)
             result = {"content": [{"type": "text", "text": "its own"}]}
-            reply = json.dumps({"jsonrpc": "2.0", "id": sent["id"], "result": result})
+            reply = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result})
             one.fleet.do(lambda: one.simulated._send(reply))
             assert call.result() == "its own"
 
@@ -182,10 +182,10 @@ def test_repeating_tool_list_ends_as_incomplete(home: DeviceBackend) -> None:
         assert len(pages) == 2
         session = one.sessions.read().session
         assert session
-        kept = one.catalogues.find(session.name, session.version)
-        assert kept
-        assert (kept.complete, kept.problem) == (False, "The list repeats a cursor.")
-        assert 0 < len(kept.tools) < 51
+        catalogue = one.catalogues.find(session.name, session.version)
+        assert catalogue
+        assert (catalogue.complete, catalogue.problem) == (False, "The list repeats a cursor.")
+        assert 0 < len(catalogue.tools) < 51
 
 
 def test_tools_hidden_by_an_oversized_tool_can_be_called(home: DeviceBackend) -> None:

@@ -63,9 +63,9 @@ def test_device_belongs_to_its_tenant_and_authenticates_by_password(
 
 def test_table_contains_no_password(devices: DeviceRegistry, tenant: str, device_id: str) -> None:
     _, password = devices.register(tenant, device_id)
-    found = [item for page in Table(config().devices_table).scan("") for item in page]
-    assert any(each["sk"] == device_id for each in found)
-    assert password not in str(found)
+    listed = [item for page in Table(config().devices_table).scan("") for item in page]
+    assert any(each["sk"] == device_id for each in listed)
+    assert password not in str(listed)
 
 
 def test_other_tenant_does_not_see_the_device(devices: DeviceRegistry, tenant: str, device_id: str) -> None:
@@ -126,17 +126,17 @@ def test_pages_join_without_repeat_or_gap(devices: DeviceRegistry, tenant: str) 
         devices.register(tenant, each)
     for each in sorted(ids)[2:4]:
         devices.revoke(each)
-    left = [each for each in sorted(ids) if each not in sorted(ids)[2:4]]
+    remaining = [each for each in sorted(ids) if each not in sorted(ids)[2:4]]
     for limit in (1, 2, 3, 5, 7):
-        found: list[str] = []
+        listed: list[str] = []
         cursor = None
         while True:
             page, cursor = devices.page(tenant, limit, cursor)
             assert len(page) <= limit
-            found += [device.id for device in page]
+            listed += [device.id for device in page]
             if cursor is None:
                 break
-        assert found == left
+        assert listed == remaining
     with pytest.raises(InvalidParams):
         devices.page(tenant, 1, "nonsense")
 
@@ -144,10 +144,10 @@ def test_pages_join_without_repeat_or_gap(devices: DeviceRegistry, tenant: str) 
 def test_open_mode_registers_on_first_connect(devices: DeviceRegistry, device_id: str) -> None:
     odd = f"{device_id} ẩm.thực"
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: devices.find_or_register(odd), range(8)))
-    assert len({device.created_at for device in found if device}) == 1
-    assert [device.tenant_id for device in found if device] == ["local"] * 8
-    assert devices.find("local", odd) == found[0]
+        listed = list(pool.map(lambda _: devices.find_or_register(odd), range(8)))
+    assert len({device.created_at for device in listed if device}) == 1
+    assert [device.tenant_id for device in listed if device] == ["local"] * 8
+    assert devices.find("local", odd) == listed[0]
     for invalid in ("kho-backend-1", "a/b", "$x", "+", ""):
         assert devices.find_or_register(invalid) is None
 
@@ -177,6 +177,6 @@ def test_concurrent_registrations_have_one_winner(tenant: str, device_id: str) -
             return None
 
     with ThreadPoolExecutor(8) as pool:
-        passwords = [found for found in pool.map(register, range(8)) if found]
+        passwords = [listed for listed in pool.map(register, range(8)) if listed]
     assert len(passwords) == 1
     assert registry().verify(device_id, device_id, passwords[0].encode()).id == device_id

@@ -30,11 +30,11 @@ def test_revocation_disconnects_and_deactivates_certificates(monkeypatch: pytest
             iot = boto3.client("iot")
             if kept:
                 iot.create_thing(thingName=device_id)
-                made = iot.create_keys_and_certificate(setAsActive=True)
-                iot.attach_thing_principal(thingName=device_id, principal=made["certificateArn"])
+                certificate = iot.create_keys_and_certificate(setAsActive=True)
+                iot.attach_thing_principal(thingName=device_id, principal=certificate["certificateArn"])
             disconnect(DEPLOYED, device_id)
             if kept:
-                described = iot.describe_certificate(certificateId=made["certificateId"])
+                described = iot.describe_certificate(certificateId=certificate["certificateId"])
                 assert described["certificateDescription"]["status"] == "INACTIVE"
             disconnect(DEPLOYED, device_id)  # again, with nothing left to disconnect
         assert lamp.receive() is None

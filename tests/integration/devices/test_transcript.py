@@ -110,9 +110,13 @@ def test_device_error_is_forwarded(home: DeviceBackend) -> None:
         firmware = one.simulated.firmware
         firmware.tools = [tool for tool in firmware.tools if tool.name != "self.test.echo"]
         error = one.call_error("self.test.echo", text="x")
-        said = {"code": -32601, "message": "Unknown tool: self.test.echo"}
-        assert replies(one)[one.sent("tools/call")[-1]["id"]]["error"] == said
-        assert (error.code, error.details["code"], error.message) == ("DEVICE_ERROR", said["code"], said["message"])
+        expected = {"code": -32601, "message": "Unknown tool: self.test.echo"}
+        assert replies(one)[one.sent("tools/call")[-1]["id"]]["error"] == expected
+        assert (error.code, error.details["code"], error.message) == (
+            "DEVICE_ERROR",
+            expected["code"],
+            expected["message"],
+        )
         # and the list is read again
         assert "self.test.echo" not in [tool.name for tool in one.tools()]
         assert len(one.sent("tools/list")) == 10
@@ -137,13 +141,13 @@ def test_notification_is_stored_and_not_answered(home: DeviceBackend) -> None:
             return handler(call, None)["result"]
 
         until(lambda: len(told()["notifications"]) == 4)
-        kept = told()["notifications"]
-        assert {each["method"] for each in kept} == {"notifications/state_changed", "custom_name"}
-        assert sorted(each["params"].get("number", -1) for each in kept) == [-1, 0, 1, 2]
-        assert [each["at"] for each in kept] == sorted((each["at"] for each in kept), reverse=True)
+        notifications = told()["notifications"]
+        assert {each["method"] for each in notifications} == {"notifications/state_changed", "custom_name"}
+        assert sorted(each["params"].get("number", -1) for each in notifications) == [-1, 0, 1, 2]
+        assert [each["at"] for each in notifications] == sorted((each["at"] for each in notifications), reverse=True)
         first = told(limit=3)
         rest = told(limit=3, cursor=first["next_cursor"])
-        assert first["notifications"] + rest["notifications"] == kept
+        assert first["notifications"] + rest["notifications"] == notifications
         assert "next_cursor" not in rest
         assert len(one.down) == before
 

@@ -21,7 +21,7 @@ def test_deleted_document_is_hidden_but_stored(agent: DocumentAgent) -> None:
     agent.create("doc-1", body="kept")
     answer = agent("delete_document", document_id="doc-1")
     assert (answer["deleted"], answer["revision"]) == (True, 2)
-    gone = {"document_id": "doc-1"}
+    document = {"document_id": "doc-1"}
     unknown = expect_error(NotFound, "NOT_FOUND", agent.get, "doc-2").record()
     for method, params in (
         ("get_document", {}),
@@ -29,14 +29,14 @@ def test_deleted_document_is_hidden_but_stored(agent: DocumentAgent) -> None:
         ("update_document", {"patch": {"metadata": {}}}),
         ("move_document", {"new_parent_id": "root"}),
     ):
-        error = expect_error(NotFound, "NOT_FOUND", agent, method, **gone, **params).record()
+        error = expect_error(NotFound, "NOT_FOUND", agent, method, **document, **params).record()
         assert str(error).replace("doc-1", "doc-2") == str(unknown)
     assert agent.children() == []
-    assert agent("delete_document", **gone)["revision"] == 2, "deleting again changes nothing"
+    assert agent("delete_document", **document)["revision"] == 2, "deleting again changes nothing"
     assert [each["action"] for each in agent.history("doc-1")] == ["create_document", "delete_document"]
-    restored = agent("restore_document", **gone)
+    restored = agent("restore_document", **document)
     assert (restored["deleted"], restored["revision"]) == (False, 3)
-    assert agent("restore_document", **gone)["revision"] == 3, "restoring again changes nothing"
+    assert agent("restore_document", **document)["revision"] == 3, "restoring again changes nothing"
     assert agent.get("doc-1")["content"]["body"] == "kept"
     expect_error(NotFound, "NOT_FOUND", agent, "delete_document", document_id="nothing")
     expect_error(NotFound, "NOT_FOUND", agent, "restore_document", document_id="nothing")
@@ -84,11 +84,11 @@ def test_scheduled_deletion_takes_effect(agent: DocumentAgent, clock: Callable[.
     assert agent.create("late", "p")["delete_at"] == moment, "what comes below goes with it"
     assert agent.children("p") == ["a", "late"]
     clock(hours=1)
-    for gone in ("p", "a", "late"):
-        expect_error(NotFound, "NOT_FOUND", agent.get, gone)
-        expect_error(NotFound, "NOT_FOUND", agent, "update_document", document_id=gone, patch={"metadata": {}})
-        expect_error(NotFound, "NOT_FOUND", agent.move, gone, "root")
-        expect_error(Conflict, "PARENT_DELETED", agent.create, "b", gone)
+    for params in ("p", "a", "late"):
+        expect_error(NotFound, "NOT_FOUND", agent.get, params)
+        expect_error(NotFound, "NOT_FOUND", agent, "update_document", document_id=params, patch={"metadata": {}})
+        expect_error(NotFound, "NOT_FOUND", agent.move, params, "root")
+        expect_error(Conflict, "PARENT_DELETED", agent.create, "b", params)
     assert agent.children() == []
     expect_error(Conflict, "ALREADY_EXISTS", agent.create, "late")
     assert [each["action"] for each in agent.history("p")] == ["create_document", "delete_document"]

@@ -26,13 +26,13 @@ CREATED = {
 
 
 def test_document_round_trip(agent: DocumentAgent) -> None:
-    made = agent("create_document", **CREATED)
-    assert (made["document_id"], made["revision"], made["parent_id"]) == ("doc-1", 1, "root")
-    assert agent.get("doc-1") == CREATED | {"revision": 1, "updated_at": made["updated_at"]}
+    created = agent("create_document", **CREATED)
+    assert (created["document_id"], created["revision"], created["parent_id"]) == ("doc-1", 1, "root")
+    assert agent.get("doc-1") == CREATED | {"revision": 1, "updated_at": created["updated_at"]}
     assert agent("list_children") == {
         "children": [
             {name: value for name, value in CREATED.items() if name != "content"}
-            | {"mime_type": "text/markdown", "revision": 1, "updated_at": made["updated_at"]}
+            | {"mime_type": "text/markdown", "revision": 1, "updated_at": created["updated_at"]}
         ]
     }
 
@@ -234,13 +234,13 @@ def test_a_list_is_paged_in_order(agent: DocumentAgent) -> None:
         agent.create(name)
     for name in names[3:9]:
         agent("delete_document", document_id=name)
-    left = names[:3] + names[9:]
+    remaining = names[:3] + names[9:]
     for limit in (1, 4, 19, 100):
-        assert agent.children(limit=limit) == left
+        assert agent.children(limit=limit) == remaining
     first = agent("list_children", limit=5)
     agent.move(first["children"][0]["document_id"], "root")
     rest = agent("list_children", limit=1000, cursor=first["next_cursor"])["children"]
-    assert [each["document_id"] for each in rest] == [*left[5:], left[0]], "what moved is where it is now"
+    assert [each["document_id"] for each in rest] == [*remaining[5:], remaining[0]], "what moved is where it is now"
     for cursor in ("nonsense", "WzFd", "WyJhIiwgImIiXQ"):
         with pytest.raises(InvalidParams):
             agent("list_children", cursor=cursor)

@@ -251,7 +251,7 @@ def test_tenants_with_equal_ids_are_isolated(tenant: str) -> None:
     assert (found(tenants[0]), found(tenants[1])) == (set(), {"a"})
 
 
-def test_an_index_that_hangs_is_waited_for_once(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_index_is_awaited_once(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch) -> None:
     asked, waking = [], threading.Event()
 
     def hang(_tenant: str, document_id: str, **_: Any) -> None:

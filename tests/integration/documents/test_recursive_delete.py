@@ -54,9 +54,9 @@ def test_recursive_delete_of_many_descendants(
 
     with failing_transactions_from(DESCENDANTS // 25):
         expect_error(Unavailable, "UNAVAILABLE", agent, "delete_document", **DELETE, request_id="r")
-    left = living(agent, unfinished=True)
-    assert DESCENDANTS // 10 < len(left) < DESCENDANTS * 9 // 10, "it broke off in the midst"
-    assert "top" not in left
+    survivors = living(agent, unfinished=True)
+    assert DESCENDANTS // 10 < len(survivors) < DESCENDANTS * 9 // 10, "it broke off in the midst"
+    assert "top" not in survivors
     answer = agent("delete_document", **DELETE, request_id="r")
     assert (answer["deleted"], answer["revision"]) == (True, 2)
     assert living(agent) == {"sibling"}

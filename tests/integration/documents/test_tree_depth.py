@@ -90,10 +90,10 @@ def test_interrupted_height_measurement_is_repeated(agent: DocumentAgent) -> Non
     assert tree.measure_height(position, 9).height == 9
     agent.create("wider", tall[1])
     expect_error(Conflict, "TOO_DEEP", agent.move, tall[0], deep[-1])
-    found = tree.find(tall[0])
-    assert found
-    assert (found.height, found.measuring) == (9, False)
-    tree.measure_height(found, 9)
+    document = tree.find(tall[0])
+    assert document
+    assert (document.height, document.measuring) == (9, False)
+    tree.measure_height(document, 9)
     agent.move(tall[0], deep[-3])
     assert_consistent_tree(agent.tenant)
 

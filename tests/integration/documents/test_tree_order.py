@@ -32,7 +32,7 @@ CHILDREN = sized(1100, full=10_000)
 @pytest.fixture
 def written(agent: DocumentAgent) -> Iterator[list[tuple[str, str]]]:
     """Yield the writes to the store from now on: each kind of write and sort key."""
-    found: list[tuple[str, str]] = []
+    recorded: list[tuple[str, str]] = []
 
     def note(operation: str, params: Any) -> None:
         if operation not in ("TransactWriteItems", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"):
@@ -40,10 +40,10 @@ def written(agent: DocumentAgent) -> Iterator[list[tuple[str, str]]]:
         writes = params["TransactItems"] if operation == "TransactWriteItems" else [{operation: params}]
         for each in writes:
             for kind, write in each.items():
-                found.append((kind, (write.get("Key") or write.get("Item") or {"sk": {"S": ""}})["sk"]["S"]))
+                recorded.append((kind, (write.get("Key") or write.get("Item") or {"sk": {"S": ""}})["sk"]["S"]))
 
     with intercept_requests(note):
-        yield found
+        yield recorded
 
 
 def test_move_cannot_form_a_cycle(agent: DocumentAgent) -> None:

@@ -71,8 +71,8 @@ def test_ranking_uses_current_counts_when_the_index_lags(store: str) -> None:
         QueryCounts(experiences_table()).record_result([first])
     count_all(store)
     refresh_counts([first, second, "of an experience that is not there"])
-    found = call_successfully("query_experiences", keywords="jenkins agent offline")["experiences"]
-    assert [(each["id"], each["query_count"]) for each in found] == [(first, 40), (second, 0)]
+    experiences = call_successfully("query_experiences", keywords="jenkins agent offline")["experiences"]
+    assert [(each["id"], each["query_count"]) for each in experiences] == [(first, 40), (second, 0)]
 
 
 def test_unrecordable_count_is_a_database_error(store: str) -> None:

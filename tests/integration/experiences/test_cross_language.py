@@ -248,10 +248,10 @@ def test_query_finds_experience_in_another_language(told: dict[str, str]) -> Non
     """All but one of the thirty are found: a small model reads the last as being about something else."""
     missed = {}
     for title, _, _, question in (pair for pairs in PAIRS.values() for pair in pairs):
-        found = [
+        matches = [
             each["title"]
             for each in call_successfully("query_experiences", keywords=question, limit=RANKS)["experiences"]
         ]
-        if title not in found:
-            missed[question] = found
+        if title not in matches:
+            missed[question] = matches
     assert len(missed) <= 1, missed

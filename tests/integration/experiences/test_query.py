@@ -37,13 +37,13 @@ WORDS = ("timeout", "deadlock", "cache", "segfault", "CORS", "encoding", "leak",
 
 def test_next_query_finds_the_submission(store: str) -> None:
     id_ = submit_experience("Kafka consumer lags behind", "The lag grows without end.", "Add partitions and consumers.")
-    found = call_successfully("query_experiences", keywords="kafka consumer lag")
-    assert [each["id"] for each in found["experiences"]] == [id_]
-    assert (found["total"], found["limit"], found["offset"]) == (1, 10, 0)
-    assert set(found["experiences"][0]) == {
+    data = call_successfully("query_experiences", keywords="kafka consumer lag")
+    assert [each["id"] for each in data["experiences"]] == [id_]
+    assert (data["total"], data["limit"], data["offset"]) == (1, 10, 0)
+    assert set(data["experiences"][0]) == {
         "id", "title", "problem_description", "solution", "keywords", "query_count", "created_at", "relevance_score",
     }  # fmt: skip
-    assert 0 < found["experiences"][0]["relevance_score"] <= 1
+    assert 0 < data["experiences"][0]["relevance_score"] <= 1
 
 
 @pytest.mark.stress
@@ -99,8 +99,8 @@ def test_non_matching_experiences_are_not_returned(store: str) -> None:
     submit_experience(
         "React state is stale in a closure", "The handler sees an old value.", "Use the functional update form."
     )
-    found = call_successfully("query_experiences", keywords="how to bake sourdough bread")
-    assert (found["experiences"], found["total"]) == ([], 0)
+    data = call_successfully("query_experiences", keywords="how to bake sourdough bread")
+    assert (data["experiences"], data["total"]) == ([], 0)
 
 
 def test_deleted_experience_is_hidden_until_restored(store: str) -> None:
@@ -110,8 +110,8 @@ def test_deleted_experience_is_hidden_until_restored(store: str) -> None:
     )
     assert call_successfully("delete_experience", LOCAL, id=id_) == {"id": id_, "status": "deleted"}
     assert call_successfully("delete_experience", LOCAL, id=id_) == {"id": id_, "status": "deleted"}
-    found = call_successfully("query_experiences", keywords="nginx 502")
-    assert ([each["id"] for each in found["experiences"]], found["total"]) == ([other], 1)
+    data = call_successfully("query_experiences", keywords="nginx 502")
+    assert ([each["id"] for each in data["experiences"]], data["total"]) == ([other], 1)
     assert call_method("get_experience", id=id_)["error"]["code"] == "NOT_FOUND"
     assert call_method("update_experience", LOCAL, id=id_, title="x")["error"]["code"] == "NOT_FOUND"
     assert call_successfully("restore_experience", LOCAL, id=id_) == {"id": id_, "status": "published"}

@@ -33,9 +33,9 @@ def test_text_is_stored_verbatim_and_keywords_are_normalized(store: str) -> None
         "context": "",
     }
     id_ = call_successfully("submit_experience", **said, keywords=["  Kafka ", "KAFKA", "Độ Trễ", "x" * 100])["id"]
-    shown = call_successfully("get_experience", id=id_)
-    assert {name: shown[name] for name in said} == said
-    assert shown["keywords"] == ["kafka", "độ trễ", "x" * 100]
+    record = call_successfully("get_experience", id=id_)
+    assert {name: record[name] for name in said} == said
+    assert record["keywords"] == ["kafka", "độ trễ", "x" * 100]
 
 
 @pytest.mark.parametrize("unseen", ["\u200b", "\u2060\ufeff", " \u200b\t", "\u00ad\u3164"])
@@ -95,8 +95,10 @@ def test_near_duplicate_is_linked_from_the_newer_experience(store: str) -> None:
     )
     assert call_successfully("get_experience", id=new)["similar_to"] == old
     assert all("similar_to" not in call_successfully("get_experience", id=id_) for id_ in (old, other))
-    found = call_successfully("query_experiences", keywords="UnicodeDecodeError reading CSV in Python")["experiences"]
-    assert {old, new} <= {each["id"] for each in found}
+    experiences = call_successfully("query_experiences", keywords="UnicodeDecodeError reading CSV in Python")[
+        "experiences"
+    ]
+    assert {old, new} <= {each["id"] for each in experiences}
 
 
 class RecordingStore:

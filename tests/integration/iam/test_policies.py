@@ -125,8 +125,8 @@ def prepare_knowledge(tenant: str) -> None:
     run("research_agent-manage_collections", [{"action": "create", "collection_name": "notes"}], tenant)
     project = {"action": "create", "project_name": "garden", "collections": "notes"}
     run("research_agent-manage_projects", [project], tenant)
-    sent = [{"path": path, "content": f"How plants are watered: {path}"} for path in ("a.md", "b.md")]
-    run("research_agent-ingest_documents", [NOTE | {"documents": sent}], tenant)
+    documents = [{"path": path, "content": f"How plants are watered: {path}"} for path in ("a.md", "b.md")]
+    run("research_agent-ingest_documents", [NOTE | {"documents": documents}], tenant)
     jobs = IngestionJobs(Table(config().knowledge_table), tenant)
     jobs.store_input("job", CollectionStore(Table(config().knowledge_table), tenant).require("notes"), [], [])
 
@@ -223,16 +223,16 @@ def test_policy_of_collection_index_worker(tenant: str, store_actions: set[tuple
     collections = CollectionStore(Table(config().knowledge_table), tenant)
     down = MemoryIndex()
     down.down = True
-    held = CollectionDocuments(Table(config().knowledge_table), tenant, collections.require("notes"), down)
-    assert held.put(NewKnowledgeDocument("new.md", "How herbs are dried")).pending
+    contents = CollectionDocuments(Table(config().knowledge_table), tenant, collections.require("notes"), down)
+    assert contents.put(NewKnowledgeDocument("new.md", "How herbs are dried")).pending
     store_actions.clear()
     event = work(tenant, awaiting_index(collections.require("notes").id, "new.md"))
     assert index_knowledge.handler(event, None) == {"batchItemFailures": []}
-    stored = held.find("new.md")
+    stored = contents.find("new.md")
     assert stored is not None
     assert stored.indexed
     needed = set(store_actions)
-    gone = collections.delete("notes")
+    deletion = collections.delete("notes")
     store_actions.clear()
-    assert index_knowledge.handler(work(tenant, f"purge#{gone.id}"), None) == {"batchItemFailures": []}
+    assert index_knowledge.handler(work(tenant, f"purge#{deletion.id}"), None) == {"batchItemFailures": []}
     assert needed | store_actions == table_actions("workers-index_knowledge")

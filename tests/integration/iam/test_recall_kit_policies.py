@@ -99,16 +99,16 @@ def test_policy_of_experience_index_worker(
 @measures("workers-count_queries")
 def test_policy_of_count_worker(store: str, store_actions: set[tuple[str, str]]) -> None:
     submit_experience("Mercurial clone stalls", "It stalls.")
-    kept: list[tuple[str, str]] = []
+    records: list[tuple[str, str]] = []
     table = config().experiences_table
 
     def keep(params: Any) -> None:
         if params["Item"]["pk"]["S"].startswith("served#"):
-            kept.append((params["Item"]["pk"]["S"], params["Item"]["sk"]["S"]))
+            records.append((params["Item"]["pk"]["S"], params["Item"]["sk"]["S"]))
 
     with intercept_requests(answer_operation("PutItem", keep)):
         assert call_successfully("query_experiences", keywords="mercurial clone stalls")["experiences"]
     store_actions.clear()
-    assert count_queries.handler(stream_of(*kept[0]), None) == {"batchItemFailures": []}
+    assert count_queries.handler(stream_of(*records[0]), None) == {"batchItemFailures": []}
     assert store_actions == table_actions("workers-count_queries")
-    assert Table(table).get(*kept[0]) is None
+    assert Table(table).get(*records[0]) is None

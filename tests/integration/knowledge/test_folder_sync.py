@@ -55,13 +55,13 @@ def test_temporarily_unreadable_file_keeps_its_document(
 
     monkeypatch.setattr(os, "open", denied)
     (tmp_path / "b.md").write_bytes(b"\0")
-    tally, held = follow()
+    tally, stored = follow()
     reasons = [DocumentFailure(each.path, each.reason) for each in tally.failed]
     assert reasons == [
         DocumentFailure("a.md", "cannot be read: Input/output error"),
         DocumentFailure("b.md", "is not text"),
     ]
-    assert (tally.removed, held) == (1, ["a.md"])
+    assert (tally.removed, stored) == (1, ["a.md"])
 
 
 def test_too_long_file_name_does_not_block_others(
@@ -71,7 +71,7 @@ def test_too_long_file_name_does_not_block_others(
     folder.mkdir(parents=True)
     (folder / "deep.md").write_text("# Deep")
     (tmp_path / "z.md").write_text("# Z")
-    tally, held = follow()
+    tally, stored = follow()
     (failure,) = tally.failed
     assert failure.reason.endswith("has a path of more than 900 bytes")
-    assert held == ["z.md"]
+    assert stored == ["z.md"]

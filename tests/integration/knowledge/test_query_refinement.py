@@ -130,8 +130,8 @@ def reader(store: str) -> Caller:
     E5().question("the model is loaded before anybody's time runs")
     caller = Caller("tester", frozenset(ROLES), f"tenant-{uuid4().hex}")
     ask(caller, "manage_collections", action="create", collection_name="handbook")
-    sent = [{"path": path, "content": text} for path, text in HANDBOOK.items()]
-    for each in sent:
+    documents = [{"path": path, "content": text} for path, text in HANDBOOK.items()]
+    for each in documents:
         ask(caller, "ingest_documents", collection="handbook", documents=[each])
     return caller
 

@@ -69,17 +69,15 @@ def test_unstorable_text_is_rejected(ask: Asking) -> None:
 
 
 def test_too_long_path_is_not_found(ask: Asking) -> None:
-    sent = [{"path": "é" * 900, "content": "x" * 30_000}]
-    done = ask("ingest_documents", collection="notes", documents=sent, remove=["é" * 900])
+    documents = [{"path": "é" * 900, "content": "x" * 30_000}]
+    done = ask("ingest_documents", collection="notes", documents=documents, remove=["é" * 900])
     assert done["status"] == "accepted"
     done = ask("ingest_documents", collection="notes", remove=["é" * 900])
     assert (done["status"], done["removed"]) == ("success", 0)
 
 
 @pytest.mark.usefixtures("ask")
-def test_a_pdf_that_takes_long_is_a_document_that_failed(
-    tenant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_pdf_is_a_failed_document(tenant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "slow.pdf").write_bytes(make_pdf(text_stream(b"No PDF is read in no time.")))
     monkeypatch.setattr(file_source, "_reader", [])
     main._allow_reading([tmp_path], pdf_seconds=0)

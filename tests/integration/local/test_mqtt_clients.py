@@ -240,10 +240,10 @@ def test_awscrt_and_paho_exchange_properties(served: EmbeddedBroker, listener: C
                 user_properties=[mqtt5.UserProperty("a", "1"), mqtt5.UserProperty("a", "2")],
             )
         ).result(CEILING_SECONDS)
-        asked = other.messages.get(timeout=CEILING_SECONDS).properties
-        assert asked is not None
-        assert (asked.ResponseTopic, asked.CorrelationData) == ("devices/p/up", b"\0\xff")  # type: ignore[attr-defined]
-        assert (asked.ContentType, asked.UserProperty) == ("text/plain", [("a", "1"), ("a", "2")])  # type: ignore[attr-defined]
+        properties = other.messages.get(timeout=CEILING_SECONDS).properties
+        assert properties is not None
+        assert (properties.ResponseTopic, properties.CorrelationData) == ("devices/p/up", b"\0\xff")  # type: ignore[attr-defined]
+        assert (properties.ContentType, properties.UserProperty) == ("text/plain", [("a", "1"), ("a", "2")])  # type: ignore[attr-defined]
         answer = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
         answer.CorrelationData = b"\0\xff"
         other.client.publish("devices/p/up", b"!", 0, properties=answer)

@@ -45,9 +45,9 @@ class Store:
         arn = stream["StreamArn"]
         (shard,) = self._streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]
         kind = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": after} if after else {}
-        asked = {"StreamArn": arn, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"} | kind
-        found = self._streams.get_records(ShardIterator=self._streams.get_shard_iterator(**asked)["ShardIterator"])
-        return {each["dynamodb"]["SequenceNumber"]: each["dynamodb"]["Keys"]["sk"]["S"] for each in found["Records"]}
+        params = {"StreamArn": arn, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"} | kind
+        records = self._streams.get_records(ShardIterator=self._streams.get_shard_iterator(**params)["ShardIterator"])
+        return {each["dynamodb"]["SequenceNumber"]: each["dynamodb"]["Keys"]["sk"]["S"] for each in records["Records"]}
 
     def close(self) -> None:
         self._engine.close()
@@ -95,14 +95,14 @@ def test_changes_older_than_a_week_are_trimmed_except_the_last(tmp_path: Path, t
 
 
 def test_reads_and_writes_use_the_change_index(tmp_path: Path, tables: list[TableDefinition]) -> None:
-    asked = [
+    params = [
         "SELECT MAX(CAST(sequence_number AS INTEGER)) FROM _stream_records WHERE table_name = 't'",
         "SELECT * FROM _stream_records WHERE table_name = 't' AND shard_id = 's'"
         " AND CAST(sequence_number AS INTEGER) > 5 ORDER BY CAST(sequence_number AS INTEGER) LIMIT 9",
     ]
     for _ in range(2):
         with running(tmp_path, tables), closing(sqlite3.connect(tmp_path / "dynamodb.sqlite")) as database:
-            plans = [database.execute(f"EXPLAIN QUERY PLAN {each}").fetchall() for each in asked]
+            plans = [database.execute(f"EXPLAIN QUERY PLAN {each}").fetchall() for each in params]
         assert [len(plan) for plan in plans] == [1, 1], "nothing is sorted"
         assert all("USING INDEX kho_changes" in plan[0][3] for plan in plans)
 

@@ -17,5 +17,5 @@ def test_only_expired_items_are_deleted(tenant: str, store: str) -> None:
         table.write(Write("Put", {"pk": tenant, "sk": name, **expiry}))
     definition = next(each for each in load().tables if each.name == table.name)
     TtlSweeper(store, [definition]).sweep(definition)
-    left = [item["sk"] for page in table.query(tenant, Keys.after(" ")) for item in page]
-    assert left == ["future", "none"]
+    remaining = [item["sk"] for page in table.query(tenant, Keys.after(" ")) for item in page]
+    assert remaining == ["future", "none"]

@@ -140,9 +140,9 @@ def test_purge_removes_all_items(conversations: Conversations, tenant: str, stor
     late = {"pk": keys.messages(tenant, generation), "sk": keys.message(61), "role": "user", "content": "late"}
     conversations.table.write(Write("Put", late))
     conversations.purge(generation)
-    left = {(item["pk"]["S"].removeprefix(tenant), item["sk"]["S"]) for item in items_of(tenant, store)}
+    remaining = {(item["pk"]["S"].removeprefix(tenant), item["sk"]["S"]) for item in items_of(tenant, store)}
     kept = {("#conversation#over", "conversation"), ("#conversations", "over")} if ending == "clear" else set()
-    assert left == kept | {("#purge", f"purge#{generation}")}
+    assert remaining == kept | {("#purge", f"purge#{generation}")}
 
 
 def test_second_purge_runs_after_all_old_writers_ended(conversations: Conversations, tenant: str) -> None:
@@ -207,8 +207,8 @@ def test_old_messages_precede_recent_ones_and_are_unsummarized(conversations: Co
         conversations.append("old", "user", str(number))
 
     def old(*, leave_out: bool = True) -> tuple[list[str], int]:
-        found = MessageHistory(conversations, "old").old(6, None, None, leave_out_summarized=leave_out)
-        return [message.content for message in found.messages], found.total_count
+        history = MessageHistory(conversations, "old").old(6, None, None, leave_out_summarized=leave_out)
+        return [message.content for message in history.messages], history.total_count
 
     assert old() == (["0", "1", "2", "3"], 10)
     MessageHistory(conversations, "old").set_summary("so far", covers=10)
@@ -248,8 +248,8 @@ def test_total_count_counts_messages_not_sequence_numbers(conversations: Convers
 
 
 def test_the_list_is_paged_in_order(conversations: Conversations) -> None:
-    made = sorted(f"chat_{number:03d}" for number in range(25))
-    for conversation_id in made:
+    expected = sorted(f"chat_{number:03d}" for number in range(25))
+    for conversation_id in expected:
         conversations.get_or_create(conversation_id)
     listed: list[str] = []
     cursor = None
@@ -258,7 +258,7 @@ def test_the_list_is_paged_in_order(conversations: Conversations) -> None:
         listed += ids
         if cursor is None:
             break
-    assert listed == made
+    assert listed == expected
 
 
 def test_reading_unknown_conversation(conversations: Conversations) -> None:

@@ -85,9 +85,9 @@ def test_summary_starts_at_the_threshold(summarizing: str, model: ModelServer, t
     assert chat.stored() == "Tóm tắt cuộc trò chuyện 蛀牙…"
     model.behave = reply_with("another")
     assert chat.summary(language="en") == "Tóm tắt cuộc trò chuyện 蛀牙…"
-    (asked,) = model.asked
-    assert asked.path == ("/v1/chat/completions" if summarizing == "openai" else f"/model/{MODEL}/converse")
-    assert "Vietnamese" in asked.system
+    (prompt,) = model.asked
+    assert prompt.path == ("/v1/chat/completions" if summarizing == "openai" else f"/model/{MODEL}/converse")
+    assert "Vietnamese" in prompt.system
 
 
 def test_summary_language_setting(summarizing: str, model: ModelServer, tenant: str) -> None:
@@ -100,8 +100,8 @@ def test_summarized_messages_are_left_out(summarizing: str, model: ModelServer, 
     assert chat.old() == [f"tin nhắn {number}." for number in range(1, 5)]
     # The caller's view of old messages does not decide what is covered.
     assert chat.summary(old_messages=[{"role": "user", "content": "something else"}]) == "Tóm tắt."
-    said = re.findall(r"tin nhắn (\d+)\.", model.asked[0].prompt)
-    assert said == ["1", "2", "3", "4"]
+    numbers = re.findall(r"tin nhắn (\d+)\.", model.asked[0].prompt)
+    assert numbers == ["1", "2", "3", "4"]
     assert "something else" not in model.asked[0].prompt
     assert chat.old() == []
     chat.say(3)
@@ -125,14 +125,14 @@ def test_message_cannot_escape_the_prompt_fence(summarizing: str, model: ModelSe
     chat.ask(add_message, role="system", content=attack)
     chat.say(9)
     chat.summary()
-    (asked,) = model.asked
-    assert asked.prompt.count("<conversation>") == asked.prompt.count("</conversation>") == 1
-    before, _, fenced = asked.prompt.partition("<conversation>\n")
+    (prompt,) = model.asked
+    assert prompt.prompt.count("<conversation>") == prompt.prompt.count("</conversation>") == 1
+    before, _, fenced = prompt.prompt.partition("<conversation>\n")
     inside, _, after = fenced.partition("\n</conversation>")
     assert (after, attack in before) == ("", False)
     assert json.loads(inside.splitlines()[0]) == {"role": "system", "content": attack}
     assert len(inside.splitlines()) == 4
-    assert "never follow instructions" in asked.system
+    assert "never follow instructions" in prompt.system
 
 
 def test_concurrent_calls_store_one_summary(summarizing: str, model: ModelServer, tenant: str) -> None:

@@ -104,9 +104,9 @@ def test_no_results_is_a_success(search: DuckDuckGo) -> None:
 def test_failure_reports_the_cause(search: DuckDuckGo, query: str) -> None:
     error = failure(search, query)
     assert FAILURES[query] in error.message
-    told = f"{error.message} {error.details} {error.guidance}".lower()
+    text = f"{error.message} {error.details} {error.guidance}".lower()
     for internal in ("primp", "ddgs", "error(", "exception", "rustls", "lxml", "os error", "127.0.0.1", "traceback"):
-        assert internal not in told
+        assert internal not in text
 
 
 def test_connection_failure(proxy: DuckDuckGoProxy, tmp_path: Path) -> None:

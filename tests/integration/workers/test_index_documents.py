@@ -28,9 +28,9 @@ FILTERS = next(each.filters for each in load().streams if each.function == "work
 
 def record(tenant: str, document_id: str, sk: str = "document", event: str = "MODIFY", number: int = 1) -> Any:
     keyed = {"pk": {"S": keys.document(tenant, document_id)}, "sk": {"S": sk}}
-    brought = {"eventID": str(number), "eventName": event, "dynamodb": {"Keys": keyed, "SequenceNumber": str(number)}}
-    assert any(matches_filter(each, brought) for each in FILTERS), "the template lets it through"
-    return brought
+    record = {"eventID": str(number), "eventName": event, "dynamodb": {"Keys": keyed, "SequenceNumber": str(number)}}
+    assert any(matches_filter(each, record) for each in FILTERS), "the template lets it through"
+    return record
 
 
 def bring(*records: Any) -> list[str]:

@@ -38,9 +38,9 @@ def left() -> set[tuple[str, str]]:
 
 
 def count(noted: Noted) -> set[str]:
-    told: set[str] = set()
-    QueryCounts(experiences_table()).count(noted, told.update)
-    return told
+    failed: set[str] = set()
+    QueryCounts(experiences_table()).count(noted, failed.update)
+    return failed
 
 
 def counted(ids: Sequence[str]) -> Counter[str]:

@@ -167,8 +167,8 @@ def test_jsonrpc_endpoint_limits_anonymous_callers_to_anonymous_methods(monkeypa
     """A batch of one public and several protected calls: each protected call is rejected on its own."""
     entry = catalogues.MethodEntry(**_entry("recall_kit-open_to_all", open_to_all.method))
     known = catalogues.catalogue()
-    made = catalogues.MethodCatalogue(known.servers, {**known.methods, entry.name: entry})
-    monkeypatch.setattr(jsonrpc, "catalogue", lambda: made)
+    catalogue = catalogues.MethodCatalogue(known.servers, {**known.methods, entry.name: entry})
+    monkeypatch.setattr(jsonrpc, "catalogue", lambda: catalogue)
     invoked: list[str] = []
 
     def recorded(function: str, payload: bytes) -> bytes:

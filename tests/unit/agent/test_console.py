@@ -58,9 +58,9 @@ def test_control_characters_are_escaped(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     show(what)
-    said = "".join(capsys.readouterr())
-    assert not {each for each in said if not each.isprintable()} - {"\n"}
-    assert VISIBLE in said
+    output = "".join(capsys.readouterr())
+    assert not {each for each in output if not each.isprintable()} - {"\n"}
+    assert VISIBLE in output
 
 
 def test_json_output_escapes_control_characters(capsys: pytest.CaptureFixture[str]) -> None:

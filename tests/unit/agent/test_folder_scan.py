@@ -84,9 +84,9 @@ def test_invalid_path_is_reported(root: Path, path: str) -> None:
 @pytest.mark.parametrize("path", ["nothing.md", "nothing/at/all", "a.md/inside"])
 def test_missing_path_covers_everything_below(root: Path, path: str) -> None:
     write_files(root, "a.md")
-    found = scan(Roots([root]), path, recursive=False)
-    assert (found.kind, found.files, found.failures) == ("absent", [], [])
-    assert [found.covers(name) for name in (path, f"{path}/x/y.md", f"{path}x", "a.md")] == [True, True, False, False]
+    files = scan(Roots([root]), path, recursive=False)
+    assert (files.kind, files.files, files.failures) == ("absent", [], [])
+    assert [files.covers(name) for name in (path, f"{path}/x/y.md", f"{path}x", "a.md")] == [True, True, False, False]
 
 
 def test_symlinks_in_a_folder(root: Path) -> None:
@@ -97,9 +97,9 @@ def test_symlinks_in_a_folder(root: Path) -> None:
     (root / "docs/folder").symlink_to("../other")
     (root / "docs/loop").symlink_to("loop")
     (root / "docs/dangling").symlink_to("nowhere")
-    found = scan(Roots([root]), "docs", recursive=True)
-    assert [each.name for each in found.files] == ["docs/a.md", "docs/b.md"]
-    assert {each.path: each.reason.partition(":")[0] for each in found.failures} == {
+    files = scan(Roots([root]), "docs", recursive=True)
+    assert [each.name for each in files.files] == ["docs/a.md", "docs/b.md"]
+    assert {each.path: each.reason.partition(":")[0] for each in files.failures} == {
         "docs/out.md": "leads outside the allowed roots",
         "docs/folder": "is a link to a folder, which is not followed",
         "docs/loop": "cannot be resolved",
@@ -115,8 +115,8 @@ def test_symlink_does_not_reveal_ignored_files(root: Path) -> None:
         (".env", ".git/config", "logs/x.log", "build/deep/x.md", "docs/.hidden.md", "seen/a.md")
     ):
         (root / f"pub/{number}.md").symlink_to(f"../{name}")
-    found = scan(Roots([root]), "pub", recursive=True)
-    assert ([each.name for each in found.files], found.failures) == (["pub/5.md"], [])
+    files = scan(Roots([root]), "pub", recursive=True)
+    assert ([each.name for each in files.files], files.failures) == (["pub/5.md"], [])
 
 
 @pytest.mark.parametrize("path", [".env", ".git", "x.log", "build/deep/x.md", "link.md"])
@@ -166,14 +166,14 @@ def test_huge_sparse_file_is_rejected_unread(root: Path, name: str) -> None:
 
 
 def test_text_encodings(root: Path) -> None:
-    said = "Tiếng Việt, 漢字"
+    text = "Tiếng Việt, 漢字"
     for name, content in {
-        "a.md": said.encode(),
-        "b.md": b"\xef\xbb\xbf" + said.encode(),
-        "c.md": said.encode("utf-16"),
+        "a.md": text.encode(),
+        "b.md": b"\xef\xbb\xbf" + text.encode(),
+        "c.md": text.encode("utf-16"),
     }.items():
         (root / name).write_bytes(content)
-    assert [read(each).text() for each in scan(Roots([root]), ".", recursive=False).files] == [said] * 3
+    assert [read(each).text() for each in scan(Roots([root]), ".", recursive=False).files] == [text] * 3
 
 
 @pytest.mark.parametrize("content", [b"\x89PNG\r\n\0\0", b"caf\xe9", b"\xff\xfe\x00\xd8"])
@@ -213,9 +213,9 @@ def test_unlistable_folder_is_not_covered(root: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(os, "scandir", denied)
     for path in ("docs", "."):
-        found = scan(Roots([root]), path, recursive=True)
-        assert [(each.path, type(each)) for each in found.failures] == [("docs/shut", DocumentFailure)]
-        assert [found.covers(f"docs/{name}") for name in ("gone.md", "shut/b.md")] == [True, False]
+        files = scan(Roots([root]), path, recursive=True)
+        assert [(each.path, type(each)) for each in files.failures] == [("docs/shut", DocumentFailure)]
+        assert [files.covers(f"docs/{name}") for name in ("gone.md", "shut/b.md")] == [True, False]
 
 
 def test_inaccessible_file_differs_from_unreadable_document(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,8 +231,8 @@ def test_inaccessible_file_differs_from_unreadable_document(root: Path, monkeypa
         return opened(path, *arguments, **more)
 
     monkeypatch.setattr(os, "open", denied)
-    found = FileReader(Roots([root])).find(".", recursive=True)
-    read = [each if isinstance(each, DocumentFailure) else each.document() for each in found.files()]
+    files = FileReader(Roots([root])).find(".", recursive=True)
+    read = [each if isinstance(each, DocumentFailure) else each.document() for each in files.files()]
     kinds = {each.path: type(each) for each in read}
     assert kinds == {
         "a.md": NewKnowledgeDocument,

@@ -41,8 +41,8 @@ def test_missing_root_does_not_delete_documents(root: Path) -> None:
 
 def test_hidden_root_is_read(root: Path) -> None:
     write_files(root, ".notes/a.md")
-    found = scan(Roots([root, root / ".notes"]), ".notes", recursive=True)
-    assert [each.name for each in found.files] == [".notes/a.md"]
+    files = scan(Roots([root, root / ".notes"]), ".notes", recursive=True)
+    assert [each.name for each in files.files] == [".notes/a.md"]
 
 
 @pytest.mark.parametrize(

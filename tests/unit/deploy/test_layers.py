@@ -19,10 +19,10 @@ PIN = re.compile(r"^([a-z0-9][a-z0-9._-]*)==(\S+)", re.MULTILINE)
 
 def pins(lock: Path) -> dict[str, set[str]]:
     """Return the versions that a lock allows of each package: one, or one for each Python version."""
-    found: dict[str, set[str]] = {}
+    versions: dict[str, set[str]] = {}
     for name, version in PIN.findall(lock.read_text(encoding="utf-8")):
-        found.setdefault(name, set()).add(version)
-    return found
+        versions.setdefault(name, set()).add(version)
+    return versions
 
 
 @pytest.mark.parametrize("name", SETS)

@@ -61,17 +61,17 @@ def test_each_server_has_fault_and_latency_alarms_on_emitted_metrics(
     monkeypatch.setenv("POWERTOOLS_METRICS_DISABLED", "false")
     servers = {function.partition("-")[0].replace("_", "-") for function in load().functions}
     for server in servers:
-        left = metrics_of(f"{server}/anything", Unavailable(), capsys)
-        assert left["service"] == server
+        metrics = metrics_of(f"{server}/anything", Unavailable(), capsys)
+        assert metrics["service"] == server
         for metric in ("Faults", "Duration"):
             (alarm,) = [
                 each
                 for each in ALARMS.values()
                 if each.get("MetricName") == metric and each["Dimensions"] == [{"Name": "service", "Value": server}]
             ]
-            assert alarm["Namespace"]["Fn::Sub"].replace("${Stack}", "kho") == declared(left)["Namespace"]
-            assert metric in [each["Name"] for each in declared(left)["Metrics"]]
-        assert ["service"] in declared(left)["Dimensions"]
+            assert alarm["Namespace"]["Fn::Sub"].replace("${Stack}", "kho") == declared(metrics)["Namespace"]
+            assert metric in [each["Name"] for each in declared(metrics)["Metrics"]]
+        assert ["service"] in declared(metrics)["Dimensions"]
 
 
 @pytest.mark.parametrize(
@@ -84,10 +84,10 @@ def test_client_error_counts_as_error_not_fault(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("POWERTOOLS_METRICS_DISABLED", "false")
-    left = metrics_of("memory-server/memory/get_context", error, capsys)
-    names = {each["Name"] for each in declared(left)["Metrics"]}
+    metrics = metrics_of("memory-server/memory/get_context", error, capsys)
+    names = {each["Name"] for each in declared(metrics)["Metrics"]}
     assert names - {"ColdStart"} == {"Calls", "Duration"} | told
-    assert all(left[name] == [1] for name in told | {"Calls"})
+    assert all(metrics[name] == [1] for name in told | {"Calls"})
 
 
 def test_dashboard_uses_emitted_dimensions(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -106,9 +106,9 @@ def test_dashboard_uses_emitted_dimensions(monkeypatch: pytest.MonkeyPatch, caps
 
 def test_call_emits_count_metrics(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("POWERTOOLS_METRICS_DISABLED", "false")
-    left = metrics_of("agent-data/query_knowledge", None, capsys, qdrant_hits=12, degraded_answers=0)
-    told = {metric["Name"] for metric in declared(left)["Metrics"]}
-    assert (left["QdrantHits"], "QdrantHits" in told) == ([12.0], True)
+    metrics = metrics_of("agent-data/query_knowledge", None, capsys, qdrant_hits=12, degraded_answers=0)
+    told = {metric["Name"] for metric in declared(metrics)["Metrics"]}
+    assert (metrics["QdrantHits"], "QdrantHits" in told) == ([12.0], True)
     assert "DegradedAnswers" not in told
 
 
@@ -125,10 +125,10 @@ def metrics_of(
     except (NotFound, Unavailable):
         pass
     lines = capsys.readouterr().out.splitlines()
-    (left,) = [json.loads(line) for line in lines if '"_aws"' in line]
-    return dict(left)
+    (metrics,) = [json.loads(line) for line in lines if '"_aws"' in line]
+    return dict(metrics)
 
 
 def declared(left: dict[str, Any]) -> dict[str, Any]:
-    (made,) = left["_aws"]["CloudWatchMetrics"]
-    return dict(made)
+    (directive,) = left["_aws"]["CloudWatchMetrics"]
+    return dict(directive)

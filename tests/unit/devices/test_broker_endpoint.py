@@ -38,24 +38,27 @@ def options(place: DirectBrokerEndpoint | IotCoreEndpoint, monkeypatch: pytest.M
     """Return the options of a new client, which does not connect before its start."""
     from awscrt import mqtt5  # type: ignore[import-untyped]
 
-    made: list[Any] = []
+    clients: list[Any] = []
     real = mqtt5.Client
 
     def note(*arguments: Any, **named: Any) -> Any:
-        made.append(named.get("client_options") or arguments[0])
+        clients.append(named.get("client_options") or arguments[0])
         return real(*arguments, **named)
 
     monkeypatch.setattr(mqtt5, "Client", note)
     place.create_client("kho-backend-1", NOWHERE)
-    return made[0]
+    return clients[0]
 
 
 def test_iot_core_uses_signed_websockets(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = options(IotCoreEndpoint(HOST), monkeypatch)
-    assert (made.host_name, made.port) == (HOST, 443)
-    assert made.websocket_handshake_transform is not None
-    assert made.tls_ctx is not None
-    assert (made.connect_options.client_id, made.connect_options.keep_alive_interval_sec) == ("kho-backend-1", 240)
+    clients = options(IotCoreEndpoint(HOST), monkeypatch)
+    assert (clients.host_name, clients.port) == (HOST, 443)
+    assert clients.websocket_handshake_transform is not None
+    assert clients.tls_ctx is not None
+    assert (clients.connect_options.client_id, clients.connect_options.keep_alive_interval_sec) == (
+        "kho-backend-1",
+        240,
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,18 +66,18 @@ def test_iot_core_uses_signed_websockets(monkeypatch: pytest.MonkeyPatch) -> Non
     [("mqtt://127.0.0.1", 1883, False), ("mqtt://x:2", 2, False), ("mqtts://x", 8883, True), ("mqtts://x:9", 9, True)],
 )
 def test_mqtt_url_is_used_directly(url: str, port: int, encrypted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = options(DirectBrokerEndpoint(url, "word"), monkeypatch)
-    assert (made.port, made.tls_ctx is not None) == (port, encrypted)
-    assert (made.connect_options.username, made.connect_options.password) == ("kho", "word")
+    clients = options(DirectBrokerEndpoint(url, "word"), monkeypatch)
+    assert (clients.port, clients.tls_ctx is not None) == (port, encrypted)
+    assert (clients.connect_options.username, clients.connect_options.password) == ("kho", "word")
 
 
 def test_unsent_messages_are_not_sent_after_reconnect(monkeypatch: pytest.MonkeyPatch) -> None:
     from awscrt import mqtt5
 
     for place in (IotCoreEndpoint(HOST), DirectBrokerEndpoint("mqtt://x", "word")):
-        made = options(place, monkeypatch)
-        assert made.offline_queue_behavior == mqtt5.ClientOperationQueueBehaviorType.FAIL_ALL_ON_DISCONNECT
-        assert made.session_behavior == mqtt5.ClientSessionBehaviorType.CLEAN
+        clients = options(place, monkeypatch)
+        assert clients.offline_queue_behavior == mqtt5.ClientOperationQueueBehaviorType.FAIL_ALL_ON_DISCONNECT
+        assert clients.session_behavior == mqtt5.ClientSessionBehaviorType.CLEAN
 
 
 def test_missing_broker_configuration_is_reported() -> None:

@@ -24,8 +24,8 @@ def test_signature_equals_botocores(client_id: str, method: str, query: str, mon
     service = SignedServiceClient("iotdata", connect_seconds=1, read_seconds=1, url=url)
     path = f"/connections/{quote(client_id, safe='')}/messages"
     at = datetime.now(UTC).replace(microsecond=0)
-    ours = service.sign(path, b"\0message", {}, Credentials(*KEY), at, method=method, query=query)
-    theirs = AWSRequest(method=method, url=f"{url}{path}?{query}" if query else url + path, data=b"\0message")
+    signed = service.sign(path, b"\0message", {}, Credentials(*KEY), at, method=method, query=query)
+    request = AWSRequest(method=method, url=f"{url}{path}?{query}" if query else url + path, data=b"\0message")
     with patch("botocore.auth.get_current_datetime", lambda: at.replace(tzinfo=None)):
-        SigV4Auth(BotocoreCredentials(*KEY), "iotdata", "eu-west-1").add_auth(theirs)
-    assert ours["authorization"] == theirs.headers["Authorization"]
+        SigV4Auth(BotocoreCredentials(*KEY), "iotdata", "eu-west-1").add_auth(request)
+    assert signed["authorization"] == request.headers["Authorization"]

@@ -34,8 +34,8 @@ def error(message: str, code: str = "") -> bytes:
 
 
 def test_request_matches_the_contract() -> None:
-    sent = json.loads(protocol.request("s", 3, "tools/call", {"name": "self.x", "arguments": {}}))
-    assert sent == {
+    message = json.loads(protocol.request("s", 3, "tools/call", {"name": "self.x", "arguments": {}}))
+    assert message == {
         "session_id": "s",
         "type": "mcp",
         "payload": {

@@ -95,18 +95,18 @@ names = st.lists(st.text(st.sampled_from("ab._- é/"), min_size=1, max_size=8), 
 
 @given(names, st.randoms())
 def test_tool_names_are_unique(given_names: list[str], shuffling: Any) -> None:
-    made = aliases(given_names)
-    assert len(set(made.values())) == len(given_names)
-    assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", alias) for alias in made.values())
+    unique = aliases(given_names)
+    assert len(set(unique.values())) == len(given_names)
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", alias) for alias in unique.values())
     shuffled = list(given_names)
     shuffling.shuffle(shuffled)
-    assert aliases(shuffled) == made
+    assert aliases(shuffled) == unique
 
 
 def test_valid_tool_name_is_kept() -> None:
-    made = aliases(["self.light.on", "self_light_on", "self.volume"])
-    assert (made["self_light_on"], made["self.volume"]) == ("self_light_on", "self_volume")
-    assert made["self.light.on"] != "self_light_on"
+    names = aliases(["self.light.on", "self_light_on", "self.volume"])
+    assert (names["self_light_on"], names["self.volume"]) == ("self_light_on", "self_volume")
+    assert names["self.light.on"] != "self_light_on"
     assert len(set(aliases([f"{'x' * 100}{number}" for number in range(50)]).values())) == 50
 
 
@@ -115,7 +115,7 @@ def test_invalid_tool_descriptions(described: Any) -> None:
     assert parse_tool(described) is None
 
 
-def test_a_tool_is_described_in_the_devices_words() -> None:
+def test_tool_description_is_the_devices_own() -> None:
     annotations = {"audience": ["user"]}
     described = {"name": "self.x", "description": "d", "inputSchema": SCHEMA, "annotations": annotations}
     assert parse_tool(described) == DeviceTool("self.x", "d", SCHEMA, annotations)

@@ -47,7 +47,7 @@ def test_many_keys_are_ordered(count: int, bounds: tuple[str | None, str | None]
     assert max(map(len, keys)) <= 8
 
 
-def test_the_outermost_keys_leave_room() -> None:
+def test_outermost_keys_leave_room() -> None:
     assert "" < (fractional_index.between(None, "00001") or "") < "00001"
     assert (fractional_index.between("zzzzzz", None) or "") > "zzzzzz"
 

@@ -78,8 +78,8 @@ def test_secret_lookalikes_are_accepted(text: str) -> None:
 
 @pytest.mark.parametrize("kind", KNOWN)
 def test_secret_kind_is_reported(kind: str) -> None:
-    (found,) = find_secrets(KNOWN[kind])
-    assert found.kind == kind
+    (secret,) = find_secrets(KNOWN[kind])
+    assert secret.kind == kind
 
 
 @given(SURROUNDINGS, JOINTS, st.sampled_from(sorted(KNOWN)), JOINTS, SURROUNDINGS)
@@ -93,15 +93,15 @@ def test_secret_is_found_in_any_context(before: str, open_: str, kind: str, clos
 
 @given(st.sampled_from(SECRETS))
 def test_finding_has_position_but_not_the_secret(text: str) -> None:
-    for found in find_secrets(text):
-        assert 0 <= found.start < found.end <= len(text)
-        assert text[found.start : found.end] not in str(found)
+    for secret in find_secrets(text):
+        assert 0 <= secret.start < secret.end <= len(text)
+        assert text[secret.start : secret.end] not in str(secret)
 
 
 @given(st.text(max_size=400) | st.lists(st.sampled_from(SECRETS), max_size=5).map("".join))
 def test_scanner_survives_any_text(text: str) -> None:
-    found = find_secrets(text)
-    assert all(one.end <= other.start for one, other in pairwise(found))
+    secret = find_secrets(text)
+    assert all(one.end <= other.start for one, other in pairwise(secret))
 
 
 @pytest.mark.parametrize(

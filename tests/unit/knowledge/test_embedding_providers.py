@@ -67,7 +67,7 @@ def test_cohere_input_type_is_sent(choose: Callable[..., None]) -> None:
         {"texts": ["one", " "], "input_type": "search_document", "truncate": "END"},
         {"embeddings": [[1.0], [2.0]]},
     ):
-        assert [found.vector for found in cohere.passages(["one", ""])] == [[1.0], [2.0]]
+        assert [embedding.vector for embedding in cohere.passages(["one", ""])] == [[1.0], [2.0]]
     with answers(cohere, {"texts": ["why"], "input_type": "search_query", "truncate": "END"}, {"embeddings": [[3.0]]}):
         assert cohere.question("why").vector == [3.0]
 
@@ -77,7 +77,7 @@ def test_titan_embeds_one_text_a_call(choose: Callable[..., None]) -> None:
     titan = embedder()
     assert isinstance(titan, Titan)
     with answers(titan, {"inputText": "why", "dimensions": 1024, "normalize": True}, {"embedding": [0.5]}):
-        assert [found.vector for found in titan.passages(["why"])] == [[0.5]]
+        assert [embedding.vector for embedding in titan.passages(["why"])] == [[0.5]]
 
 
 def test_unresponsive_model_is_unavailable(choose: Callable[..., None]) -> None:

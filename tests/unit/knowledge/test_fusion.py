@@ -21,30 +21,30 @@ def idf(passages: int, holding: int) -> float:
 
 def test_idf_from_one_matching_passage() -> None:
     question = SparseTerms([1, 2, 3], [1.0, 0.25, 1.0])
-    found = rarity(question, {1: (idf(100, 2) * 1.7, 1.7), 2: (idf(100, 50) * 0.4, 0.4)}, 100)
-    assert found.weights == pytest.approx({1: idf(100, 2), 2: 0.25 * idf(100, 50), 3: idf(100, 0)})
+    rarities = rarity(question, {1: (idf(100, 2) * 1.7, 1.7), 2: (idf(100, 50) * 0.4, 0.4)}, 100)
+    assert rarities.weights == pytest.approx({1: idf(100, 2), 2: 0.25 * idf(100, 50), 3: idf(100, 0)})
 
 
 def test_unknown_word_has_the_highest_idf() -> None:
-    found = rarity(SparseTerms([1, 2], [1.0, 1.0]), {1: (idf(10, 1), 1.0)}, 10)
-    assert found.weights[2] > found.weights[1]
+    rarities = rarity(SparseTerms([1, 2], [1.0, 1.0]), {1: (idf(10, 1), 1.0)}, 10)
+    assert rarities.weights[2] > rarities.weights[1]
 
 
 def test_overlap_is_the_share_of_idf() -> None:
-    found = rarity(SparseTerms([1, 2], [1.0, 1.0]), {1: (3.0, 1.0), 2: (1.0, 1.0)}, 10)
-    assert found.overlap({1: 0.7}) == pytest.approx(0.75)
-    assert found.overlap({1: 0.7, 2: 2.0, 9: 1.0}) == 1
-    assert found.overlap({}) == 0
+    rarities = rarity(SparseTerms([1, 2], [1.0, 1.0]), {1: (3.0, 1.0), 2: (1.0, 1.0)}, 10)
+    assert rarities.overlap({1: 0.7}) == pytest.approx(0.75)
+    assert rarities.overlap({1: 0.7, 2: 2.0, 9: 1.0}) == 1
+    assert rarities.overlap({}) == 0
 
 
 def test_query_without_words_has_no_lexical_score() -> None:
-    found = rarity(SparseTerms([], []), {}, 10)
-    assert (found.overlap({1: 1.0}), found.strength(1.0)) == (0, 0)
+    rarities = rarity(SparseTerms([], []), {}, 10)
+    assert (rarities.overlap({1: 1.0}), rarities.strength(1.0)) == (0, 0)
 
 
 def test_strength_is_one_for_an_exact_passage() -> None:
-    found = rarity(SparseTerms([1], [1.0]), {1: (3.0, 1.0)}, 10)
-    assert found.strength(3.0 * (SATURATION + 1)) == 1
+    rarities = rarity(SparseTerms([1], [1.0]), {1: (3.0, 1.0)}, 10)
+    assert rarities.strength(3.0 * (SATURATION + 1)) == 1
 
 
 def test_cross_language_score_is_semantic_only() -> None:

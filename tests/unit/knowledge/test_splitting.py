@@ -126,10 +126,10 @@ def test_chunks_have_heading_paths() -> None:
     text = (
         "---\ntitle: 'Cài đặt'\n---\nintro\n\n# A\n\n## B *c* `d`\n\ntext\n\nE\n=\n\nmore\n\n```\n# no heading\n```\n"
     )
-    found = split("x.md", text)
-    assert found.title == "Cài đặt"
-    assert [chunk.heading_path for chunk in found.chunks] == [(), ("A", "B c d"), ("E",)]
-    assert found.chunks[1].text == "# A\n\n## B *c* `d`\n\ntext"
+    chunks = split("x.md", text)
+    assert chunks.title == "Cài đặt"
+    assert [chunk.heading_path for chunk in chunks.chunks] == [(), ("A", "B c d"), ("E",)]
+    assert chunks.chunks[1].text == "# A\n\n## B *c* `d`\n\ntext"
 
 
 def test_split_table_repeats_header_and_split_fence_its_markers() -> None:
@@ -143,20 +143,20 @@ def test_split_table_repeats_header_and_split_fence_its_markers() -> None:
     assert not lost(table + fence, chunks)
 
 
-def test_html_text_is_what_is_rendered() -> None:
+def test_html_text_equals_the_rendered_text() -> None:
     page = (
         "<html><head><title>T&agrave;i liệu</title><style>.hidden{}</style></head><body><script>hidden()</script>"
         "<h1>A <b>b</b></h1><p>para <a href=x>link</a>ed<h2>S</h2><pre>if x:\n    y</pre>"
         "<h2>Tab</h2><table><tr><th>k<th>v<tr><td>1|2<td>3</table><ul><li>one<li>two</ul></body></html>"
     )
-    found = split("x.html", page)
-    assert found.title == "Tài liệu"
-    assert [(chunk.heading_path, chunk.content_type) for chunk in found.chunks] == [
+    chunks = split("x.html", page)
+    assert chunks.title == "Tài liệu"
+    assert [(chunk.heading_path, chunk.content_type) for chunk in chunks.chunks] == [
         (("A b",), "prose"),
         (("A b", "S"), "code_block"),
         (("A b", "Tab"), "table"),
     ]
-    text = "\n".join(chunk.text for chunk in found.chunks)
+    text = "\n".join(chunk.text for chunk in chunks.chunks)
     assert "hidden" not in text
     assert "para linked" in text
     assert "if x:\n    y" in text

@@ -69,8 +69,8 @@ def test_vietnamese_tone_placement_is_normalized() -> None:
 @given(VIETNAMESE)
 def test_accented_word_is_also_indexed_without_diacritics(word: str) -> None:
     assert fold_diacritics(word).isascii()
-    held = set(passage_terms(word).numbers)
-    assert set(question_terms(fold_diacritics(word)).numbers) <= held
+    numbers = set(passage_terms(word).numbers)
+    assert set(question_terms(fold_diacritics(word)).numbers) <= numbers
 
 
 @given(VIETNAMESE)
@@ -85,10 +85,10 @@ def test_query_terms_cover_passage_terms(text: str) -> None:
 
 @given(st.text())
 def test_term_ids_are_unique_32_bit_integers(text: str) -> None:
-    found = passage_terms(text)
-    assert len(set(found.numbers)) == len(found.numbers) == len(found.weights)
-    assert all(0 <= each < 2**32 for each in found.numbers)
-    assert all(0 < weight < SATURATION + 1 for weight in found.weights)
+    terms = passage_terms(text)
+    assert len(set(terms.numbers)) == len(terms.numbers) == len(terms.weights)
+    assert all(0 <= each < 2**32 for each in terms.numbers)
+    assert all(0 < weight < SATURATION + 1 for weight in terms.weights)
 
 
 def test_term_ids_are_deterministic() -> None:
@@ -102,5 +102,5 @@ def test_unaccented_variants_weigh_less_in_queries() -> None:
 
 
 def test_word_spelled_both_ways_has_full_weight() -> None:
-    asked = question_terms("đội doi")
-    assert dict(zip(asked.numbers, asked.weights, strict=True))[number("doi")] == 1
+    question = question_terms("đội doi")
+    assert dict(zip(question.numbers, question.weights, strict=True))[number("doi")] == 1

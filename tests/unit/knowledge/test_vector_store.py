@@ -67,10 +67,8 @@ def test_tenant_operations_are_isolated(server: QdrantServerStore) -> None:
     server.write([point(A, "t", "red fox", [1.0, 0.0]), point(B, "u", "red fox", [1.0, 0.0])], 2)
     mine = Scope("t")
     assert [
-        list(found)
-        for found in server.search(
-            [VectorQuery([1.0, 0.0], mine, 9), VectorQuery(question_terms("fox"), mine, 9, mine)]
-        )
+        list(hits)
+        for hits in server.search([VectorQuery([1.0, 0.0], mine, 9), VectorQuery(question_terms("fox"), mine, 9, mine)])
     ] == [[A], [A]]
     assert server.count(mine) == 1
     server.erase(mine)
@@ -88,21 +86,21 @@ def test_scores_are_independent_of_other_tenants(server: QdrantServerStore) -> N
 def test_a_newer_version_is_never_overwritten(server: QdrantServerStore) -> None:
     server.write([point(A, "t", "new", [1.0, 0.0], version=6)], 6)
     server.write([point(A, "t", "old", [1.0, 0.0], version=4), point(B, "t", "old", [1.0, 0.0], version=4)], 4)
-    assert {id_: found["text"] for id_, found in server.read([A, B]).items()} == {A: "new", B: "old"}
+    assert {id_: hits["text"] for id_, hits in server.read([A, B]).items()} == {A: "new", B: "old"}
     server.erase(Scope("t", document="d", before_version=6))
     assert list(server.read([A, B])) == [A]
 
 
 def test_tags_must_all_match(server: QdrantServerStore) -> None:
     server.write([point(A, "t", "x", [1.0, 0.0], tags=["p", "q"]), point(B, "t", "x", [1.0, 0.0], tags=["p"])], 2)
-    (found,) = server.search([VectorQuery([1.0, 0.0], Scope("t", tags=("p", "q")), 9)])
-    assert list(found) == [A]
+    (hits,) = server.search([VectorQuery([1.0, 0.0], Scope("t", tags=("p", "q")), 9)])
+    assert list(hits) == [A]
 
 
 def test_documents_can_be_excluded(server: QdrantServerStore) -> None:
     server.write([point(id_, "t", "x", [1.0, 0.0], document=id_) for id_ in (A, B, C)], 2)
-    (found,) = server.search([VectorQuery([1.0, 0.0], Scope("t", excluded_documents=(A, C)), 9)])
-    assert list(found) == [B]
+    (hits,) = server.search([VectorQuery([1.0, 0.0], Scope("t", excluded_documents=(A, C)), 9)])
+    assert list(hits) == [B]
 
 
 def test_record_without_vectors_is_readable_but_not_searchable(server: QdrantServerStore) -> None:

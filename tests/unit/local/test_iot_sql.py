@@ -55,8 +55,8 @@ def test_inbox_rule_excludes_replies(payload: bytes, *, taken: bool) -> None:
 def test_backend_connections_are_excluded(sql: str, kind: str, client_id: str, *, taken: bool) -> None:
     rule = parse_rule(sql)
     assert rule.topic_filter == f"$aws/events/presence/{kind}/+"
-    told = {"clientId": client_id, "eventType": kind, "timestamp": 1}
-    assert rule.event(incoming(json.dumps(told).encode())) == (told if taken else None)
+    event = {"clientId": client_id, "eventType": kind, "timestamp": 1}
+    assert rule.event(incoming(json.dumps(event).encode())) == (event if taken else None)
 
 
 @given(st.binary(max_size=200))

@@ -49,8 +49,8 @@ def some(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 def given_properties(**about: st.SearchStrategy[Any]) -> st.SearchStrategy[Properties | None]:
     """Generate properties as decoded: None if there are none."""
-    made = st.builds(Properties, user_properties=pairs, **{name: some(each) for name, each in about.items()})
-    return made.map(lambda properties: properties if properties != Properties() else None)
+    generated = st.builds(Properties, user_properties=pairs, **{name: some(each) for name, each in about.items()})
+    return generated.map(lambda properties: properties if properties != Properties() else None)
 
 
 four = st.integers(0, 2**32 - 1)
@@ -72,13 +72,13 @@ reasons = st.sampled_from([int(reason) for reason in ReasonCode])
 def connects(draw: st.DrawFn) -> Connect:
     """Generate a CONNECT of either level. In MQTT 3.1.1 a password needs a user name."""
     level = draw(st.sampled_from([MQTT_3, MQTT_5]))
-    asked = given_properties(
+    properties = given_properties(
         session_expiry=four, receive_maximum=numbers, maximum_packet_size=st.integers(1, 2**32 - 1)
     )
     user = draw(some(texts))
     password = draw(some(payloads)) if user is not None or level == MQTT_5 else None
     packet = Connect(draw(texts), level, draw(st.booleans()), draw(st.integers(0, 65_535)), draw(some(wills)))
-    packet.user_name, packet.password, packet.properties = user, password, draw(asked)
+    packet.user_name, packet.password, packet.properties = user, password, draw(properties)
     return packet
 
 
@@ -166,11 +166,11 @@ def test_packet_round_trip(packet: Packet) -> None:
 def test_framer_handles_any_fragmentation(sent: list[Packet], sizes: list[int]) -> None:
     data = b"".join(encode(packet, MQTT_5) for packet in sent)
     framer = Framer(1_000_000)
-    found: list[tuple[int, bytes]] = []
+    frames: list[tuple[int, bytes]] = []
     for size in [*sizes, len(data) + 1]:
-        found += framer.feed(data[:size])
+        frames += framer.feed(data[:size])
         data = data[size:]
-    assert found == [only(encode(packet, MQTT_5)) for packet in sent]
+    assert frames == [only(encode(packet, MQTT_5)) for packet in sent]
 
 
 @settings(max_examples=500)

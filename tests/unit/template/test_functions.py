@@ -57,8 +57,8 @@ def test_handlers_and_modules_match() -> None:
 @pytest.mark.parametrize("logical", sorted(LAMBDAS))
 def test_each_function_has_log_retention(logical: str) -> None:
     name = function_name(LAMBDAS[logical])
-    (kept,) = [each for each in LOGS if each["LogGroupName"] == {"Fn::Sub": f"/kho/${{Stack}}/{name}"}]
-    assert kept["RetentionInDays"] == {"Ref": "RetentionDays"}
+    (group,) = [each for each in LOGS if each["LogGroupName"] == {"Fn::Sub": f"/kho/${{Stack}}/{name}"}]
+    assert group["RetentionInDays"] == {"Ref": "RetentionDays"}
     assert LAMBDAS[logical]["LoggingConfig"]["LogGroup"] == {"Fn::Sub": f"/kho/${{AWS::StackName}}/{name}"}
     # Otherwise an early invocation would create a log group without retention.
     assert RESOURCES[logical]["DependsOn"] == "Logs"

@@ -83,8 +83,10 @@ def test_direct_messages_are_limited_to_device_topics() -> None:
 
 def granted(logical: str, action: str) -> set[str]:
     """Return the parameters that name the resources on which a function may do `action`."""
-    found = [json.dumps(each["Resource"]) for each in statements(LAMBDAS[logical]) if action in actions(each)]
-    return {name for name in PARAMETERS for resource in found if f"${{{name}}}" in resource or f'"{name}"' in resource}
+    resources = [json.dumps(each["Resource"]) for each in statements(LAMBDAS[logical]) if action in actions(each)]
+    return {
+        name for name in PARAMETERS for resource in resources if f"${{{name}}}" in resource or f'"{name}"' in resource
+    }
 
 
 @pytest.mark.parametrize("logical", sorted(LAMBDAS))

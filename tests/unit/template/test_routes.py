@@ -16,8 +16,8 @@ def test_mcp_routes_cover_all_http_methods() -> None:
     assert open_to_all == {(method, "/mcp/recall-kit") for method in ("POST", "GET", "DELETE")}
     of_devices = {(route.method, route.path) for route in load().routes if route.function == "endpoints-device_mcp"}
     assert of_devices == {(method, "/mcp/devices/{device_id}") for method in ("POST", "GET", "DELETE")}
-    told = {route.path for route in load().routes if route.function == "endpoints-resource_metadata"}
-    assert told == {WELL_KNOWN, WELL_KNOWN + MCP}
+    paths = {route.path for route in load().routes if route.function == "endpoints-resource_metadata"}
+    assert paths == {WELL_KNOWN, WELL_KNOWN + MCP}
 
 
 def test_only_public_routes_have_no_authorizer() -> None:

@@ -79,7 +79,7 @@ def test_iot_event_matches_the_rule(function: str) -> None:
 
 
 @pytest.mark.parametrize("function", BY_TRIGGER["authorizer"])
-def test_the_authorizer_is_asked_about_a_request(function: str) -> None:
+def test_authorizer_is_called_for_a_request(function: str) -> None:
     sent = of(function)
     route = next(route for route in TEMPLATE.routes if route.key == sent["routeKey"])
     assert route.authorized

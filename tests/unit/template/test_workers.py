@@ -35,8 +35,8 @@ def test_workers_have_dead_letter_queues() -> None:
     assert streams
     for stream in streams:
         # SAM grants the function access to that destination only if the type is given.
-        kept = {"Type": "SQS", "Destination": {"Fn::GetAtt": ["DeadLetters", "Arn"]}}
-        assert stream["DestinationConfig"]["OnFailure"] == kept
+        destination = {"Type": "SQS", "Destination": {"Fn::GetAtt": ["DeadLetters", "Arn"]}}
+        assert stream["DestinationConfig"]["OnFailure"] == destination
         assert stream["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
         assert stream["BisectBatchOnFunctionError"] is True
 

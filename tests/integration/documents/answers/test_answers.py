@@ -46,10 +46,10 @@ def test_contract_question_gets_the_contract_answer(ask: Ask, answering: str, mo
     assert scores == sorted(scores, reverse=True)
     assert all(0 < score <= 1 for score in scores)
     assert answer["usage"] == {"qdrant_hits": 2, "llm_tokens_prompt": 1300, "llm_tokens_completion": 215}
-    (asked,) = model.asked
-    assert PF in asked.prompt
-    assert "Bước 1: Active PF envelope" in asked.prompt
-    assert "Vietnamese" in asked.system
+    (prompt,) = model.asked
+    assert PF in prompt.prompt
+    assert "Bước 1: Active PF envelope" in prompt.prompt
+    assert "Vietnamese" in prompt.system
 
 
 @pytest.mark.parametrize(

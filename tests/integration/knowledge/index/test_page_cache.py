@@ -23,9 +23,9 @@ def in_memory(file: Path) -> int:
     libc = ctypes.CDLL(None, use_errno=True)
     with file.open("r+b") as opened, mmap.mmap(opened.fileno(), 0) as mapped:
         address = ctypes.addressof(ctypes.c_char.from_buffer(mapped))
-        told = (ctypes.c_ubyte * PAGES)()
-        assert libc.mincore(ctypes.c_void_p(address), ctypes.c_size_t(len(mapped)), told) == 0
-        return sum(page & 1 for page in told)
+        residency = (ctypes.c_ubyte * PAGES)()
+        assert libc.mincore(ctypes.c_void_p(address), ctypes.c_size_t(len(mapped)), residency) == 0
+        return sum(page & 1 for page in residency)
 
 
 def cold(file: Path) -> Path:

@@ -131,15 +131,15 @@ def test_search_during_writes_and_optimization(
     finished = threading.Event()
 
     def asking() -> int:
-        asked = 0
-        while not finished.is_set() or not asked:
+        queries = 0
+        while not finished.is_set() or not queries:
             assert found_texts(index, tenant, "doi tuyen bong da")[0] == TEXTS[0]
-            asked += 1
-        return asked
+            queries += 1
+        return queries
 
     with ThreadPoolExecutor(4) as threads:
         askers = [threads.submit(asking) for _ in range(2)]
-        written = list(
+        writes = list(
             threads.map(
                 lambda number: index_texts(index, DocumentRef(tenant, "c", f"n{number}"), 1, f"note {number}"),
                 range(120),
@@ -147,6 +147,6 @@ def test_search_during_writes_and_optimization(
         )
         finished.set()
         assert all(asker.result() for asker in askers)
-    assert all(written)
+    assert all(writes)
     assert index.count(tenant) == 121
     store.close()

@@ -50,9 +50,9 @@ def test_idf_scope_filter_is_sent(qdrant: QdrantServer, index: QdrantServerStore
 
 def test_upsert_is_conditional_on_the_version(qdrant: QdrantServer, index: QdrantServerStore) -> None:
     index.write([Point(ID, {"version": 4}, RemoteText("passage: x", "e5"))], 4)
-    sent = qdrant.asked["PUT /collections/kho/points"]
-    assert sent["update_filter"]["must"] == [{"key": "version", "range": {"lte": 4.0}}]
-    assert sent["points"][0]["vector"]["meaning"] == {"text": "passage: x", "model": "e5"}
+    request = qdrant.asked["PUT /collections/kho/points"]
+    assert request["update_filter"]["must"] == [{"key": "version", "range": {"lte": 4.0}}]
+    assert request["points"][0]["vector"]["meaning"] == {"text": "passage: x", "model": "e5"}
 
 
 def test_server_without_tenant_isolation_is_rejected() -> None:

@@ -80,7 +80,7 @@ async def never_for_the_lamp(client: ClientIdentity) -> bool:
     return True
 
 
-def test_a_registry_that_does_not_answer_for_one_holds_up_no_other() -> None:
+def test_slow_registry_lookup_delays_no_other_client() -> None:
     with running_broker(admits=never_for_the_lamp) as served, RawMqttClient(served.port) as lamp:
         lamp.send(Connect("lamp"))
         until(lambda: any(each.client.client_id == "lamp" for each in list(served.broker.broker._open_connections)))

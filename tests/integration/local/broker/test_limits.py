@@ -40,8 +40,8 @@ from tests.helpers.mqtt_client import (
 
 def test_connack_states_granted_limits(served: EmbeddedBroker) -> None:
     with RawMqttClient(served.port, MQTT_5) as wire:
-        asked = Properties(session_expiry=86_400, receive_maximum=5)
-        connack = wire.connect("", keepalive=5, properties=asked)
+        properties = Properties(session_expiry=86_400, receive_maximum=5)
+        connack = wire.connect("", keepalive=5, properties=properties)
         granted = connack.properties
         assert granted
         assert (granted.session_expiry, granted.server_keepalive, granted.receive_maximum) == (3600, 30, 100)

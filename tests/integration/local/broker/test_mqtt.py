@@ -57,7 +57,7 @@ def test_mqtt5_puback_reports_no_matching_subscribers(served: BrokerUnderTest, l
 
 
 def test_mqtt5_properties_are_forwarded_and_dropped_for_mqtt3(served: BrokerUnderTest) -> None:
-    said = Properties(
+    properties = Properties(
         payload_format=True,
         content_type="application/json",
         response_topic="devices/lamp/down",
@@ -67,8 +67,8 @@ def test_mqtt5_properties_are_forwarded_and_dropped_for_mqtt3(served: BrokerUnde
     with client(served, "lamp", MQTT_5) as lamp, backend(served) as new, client(served, f"{BACKEND}-3") as old:
         new.subscribe(UP)
         old.subscribe(UP)
-        lamp.publish(UP, b"{}", properties=said)
-        assert new.expect(Publish) == Publish(UP, b"{}", properties=said)
+        lamp.publish(UP, b"{}", properties=properties)
+        assert new.expect(Publish) == Publish(UP, b"{}", properties=properties)
         assert old.expect(Publish) == Publish(UP, b"{}")
 
 

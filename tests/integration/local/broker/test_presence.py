@@ -97,7 +97,7 @@ def test_will_is_published_on_loss_but_not_on_disconnect(served: EmbeddedBroker)
         assert wire.connect("lamp", will=Will("devices/fan/up", b"")).reason == 5
 
 
-def test_a_session_is_kept_for_who_comes_back_for_it(served: EmbeddedBroker) -> None:
+def test_session_is_resumed_after_reconnect(served: EmbeddedBroker) -> None:
     with client(served, "sleeper", MQTT_5, properties=Properties(session_expiry=3600)):
         pass
     with RawMqttClient(served.port, MQTT_5) as wire:

@@ -20,10 +20,10 @@ def test_get_connection_reports_presence(served: EmbeddedBroker, plane: Any) -> 
     before = int(time.time() * 1000)
     assert data_plane_error(plane.get_connection, clientId="never-here")[:2] == (404, "ResourceNotFoundException")
     with client(served, "a b-ü", keepalive=240) as lamp:
-        found = plane.get_connection(clientId="a b-ü", includeSocketInformation=True)
-        del found["ResponseMetadata"]
-        assert before <= found.pop("connectedSince") <= time.time() * 1000
-        assert found == {
+        connection = plane.get_connection(clientId="a b-ü", includeSocketInformation=True)
+        del connection["ResponseMetadata"]
+        assert before <= connection.pop("connectedSince") <= time.time() * 1000
+        assert connection == {
             "clientId": "a b-ü",
             "connected": True,
             "cleanSession": True,
@@ -34,10 +34,10 @@ def test_get_connection_reports_presence(served: EmbeddedBroker, plane: Any) -> 
             "targetIp": "127.0.0.1",
             "targetPort": served.port,
         }
-    found = plane.get_connection(clientId="a b-ü")
-    assert (found["connected"], found["disconnectReason"]) == (False, "CONNECTION_LOST")
-    assert before <= found["disconnectedSince"] <= time.time() * 1000
-    assert "sourceIp" not in found
+    connection = plane.get_connection(clientId="a b-ü")
+    assert (connection["connected"], connection["disconnectReason"]) == (False, "CONNECTION_LOST")
+    assert before <= connection["disconnectedSince"] <= time.time() * 1000
+    assert "sourceIp" not in connection
 
 
 def test_delete_connection_disconnects_the_client(served: EmbeddedBroker, plane: Any) -> None:
@@ -60,8 +60,8 @@ def test_delete_connection_disconnects_the_client(served: EmbeddedBroker, plane:
 def test_publish_subscriptions_and_retained_messages(served: EmbeddedBroker, plane: Any) -> None:
     with client(served, "lamp") as lamp:
         lamp.subscribe(DOWN, qos=1)
-        found = plane.list_subscriptions(clientId="lamp")["subscriptions"]
-        assert found == [{"topicFilter": DOWN, "qos": 1}]
+        connection = plane.list_subscriptions(clientId="lamp")["subscriptions"]
+        assert connection == [{"topicFilter": DOWN, "qos": 1}]
         plane.publish(topic=DOWN, qos=1, payload=b"kept", retain=True)
         assert lamp.expect(Publish).payload == b"kept"
         assert plane.get_retained_message(topic=DOWN)["payload"] == b"kept"

@@ -71,9 +71,7 @@ def test_unconfirmed_message_is_reported_as_undelivered(served: EmbeddedBroker, 
         assert lamp.expect(Publish).topic == DOWN
 
 
-def test_a_connection_that_is_lost_confirms_nothing(
-    served: EmbeddedBroker, plane: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lost_connection_confirms_nothing(served: EmbeddedBroker, plane: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(data_plane, "_CONFIRM_SECONDS", (1, 5, int(CEILING_SECONDS)))
     lamp = client(served, "lamp")
 
@@ -116,12 +114,12 @@ def test_direct_message_errors(served: EmbeddedBroker, plane: Any) -> None:
 def test_slow_device_is_reported_busy(served: EmbeddedBroker, plane: Any) -> None:
     with client(served, "deaf") as deaf:
         deaf.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        said = None
+        reason = None
         for _ in range(200):
             try:
                 plane.send_direct_message(clientId="deaf", topic="devices/deaf/down", payload=b"x" * 100_000)
             except ClientError as error:
-                said = error.response["ResponseMetadata"]["HTTPStatusCode"], error.response["Error"]["Code"]
+                reason = error.response["ResponseMetadata"]["HTTPStatusCode"], error.response["Error"]["Code"]
                 break
-        assert said == (429, "ThrottlingException")
+        assert reason == (429, "ThrottlingException")
         deaf.socket.close()

@@ -45,7 +45,7 @@ def test_garbage_flood_does_not_affect_other_devices() -> None:
 
 
 @pytest.mark.stress
-def test_a_crowd_of_devices_answer_each_its_own(served: EmbeddedBroker) -> None:
+def test_many_devices_answer_their_own_calls(served: EmbeddedBroker) -> None:
     """Each of many connected devices answers its own calls and no other's."""
     ids = [f"sim-{number}" for number in range(sized(150, full=1000))]
     replies: queue.SimpleQueue[BrokerMessage] = queue.SimpleQueue()

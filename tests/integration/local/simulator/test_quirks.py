@@ -24,11 +24,11 @@ def test_oversized_image_disconnects_the_device(talk: Any, served: EmbeddedBroke
 
 def test_reply_quirks(talk: Any) -> None:
     with talk(Quirk.OUT_OF_ORDER, reorder_seconds=3600) as it:
-        asked = [it.ask("initialize") for _ in range(3)]
+        request_ids = [it.ask("initialize") for _ in range(3)]
         until(lambda: it.device.counters.received == 3)
         assert it.heard.empty()
         it.fleet.do(it.device.release)
-        assert [it.reply()["id"] for _ in range(3)] == asked[::-1]
+        assert [it.reply()["id"] for _ in range(3)] == request_ids[::-1]
     with talk(Quirk.DOUBLED) as it:
         assert it.call("self.test.echo", text="x") == it.reply()
         assert len(it.device.firmware.runs) == 1
@@ -46,8 +46,8 @@ def test_reply_quirks(talk: Any) -> None:
         until(lambda: it.device.counters.received == 1)
         assert it.heard.empty()
     with talk(Quirk.STRANGE_IDS) as it:
-        asked = it.ask("initialize")
-        assert it.reply()["id"] != asked
+        request_ids = it.ask("initialize")
+        assert it.reply()["id"] != request_ids
     with talk(Quirk.BROKEN_JSON) as it:
         it.ask("initialize")
         with pytest.raises(ValueError):  # noqa: PT011 - any error of decoding
