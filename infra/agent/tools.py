@@ -55,7 +55,7 @@ class IngestFiles(Params):
         Field(min_length=1, max_length=4096, description="A file or folder of this machine, under the allowed roots."),
     ]
     collection: Name
-    recursive: Annotated[bool, Field(description="Whether folders inside the folder are read too.")] = False
+    recursive: Annotated[bool, Field(description="Also read folders inside the folder.")] = False
 
 
 class _AgentTool(Tool):
