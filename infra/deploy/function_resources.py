@@ -33,8 +33,6 @@ _HEAD: Final = """\
 """
 _DESCRIPTION_CHARACTERS: Final = 256
 _LAYERS: Final = ("AccessLayer", "McpLayer", "KnowledgeLayer", "DevicesLayer", "SecretsLayer", "SearchLayer")
-_LOGICAL_PREFIX: Final = {"endpoints": "Doors"}
-"""Logical ids that a renaming would replace, function and all."""
 _QUOTED: Final = re.compile(r"(!Ref|!GetAtt) '([\w.:]+)'")
 _SECTION: Final = re.compile(r"^(?=[A-Z])", re.MULTILINE)
 
@@ -56,7 +54,7 @@ class DeclaredFunction:
     @property
     def logical_id(self) -> str:
         """The name of its resource in the template."""
-        return _LOGICAL_PREFIX.get(self.package, logical_id(self.package)) + logical_id(self.module)
+        return logical_id(self.package) + logical_id(self.module)
 
 
 def declared_functions(*packages: str) -> Iterator[DeclaredFunction]:
