@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def found(*options: str, environment: dict[str, str] | None = None) -> tuple[int, dict[str, dict[str, Any]]]:
+def run_doctor(*options: str, environment: dict[str, str] | None = None) -> tuple[int, dict[str, dict[str, Any]]]:
     """Return the exit code of the doctor and its findings by subject."""
     done = run_kho("doctor", "--json", *options, environment=environment)
     assert "Traceback" not in done.stderr
@@ -33,7 +33,7 @@ def nobody_listens() -> str:
 
 
 def test_new_machine_is_healthy_and_gets_first_steps(tmp_path: Path) -> None:
-    code, findings = found("--data", str(tmp_path))
+    code, findings = run_doctor("--data", str(tmp_path))
     assert code == 0
     assert findings["Server"]["advice"] == "Start it: kho serve"
     assert findings["Keys"]["state"] == "note"
@@ -42,7 +42,7 @@ def test_new_machine_is_healthy_and_gets_first_steps(tmp_path: Path) -> None:
 
 def test_running_server_is_queried_without_taking_its_lock(tmp_path: Path) -> None:
     with KhoServer(tmp_path / "data") as server:
-        code, findings = found("--data", str(server.data))
+        code, findings = run_doctor("--data", str(server.data))
         running = read_server_info(server.data)
         assert running
         assert code == 0
@@ -59,7 +59,7 @@ def test_problems_are_reported_with_advice(tmp_path: Path) -> None:
         "KHO_MODEL": "any",
         "KHO_MODEL_URL": unreachable,
     }
-    code, findings = found("--data", str(tmp_path), environment=settings)
+    code, findings = run_doctor("--data", str(tmp_path), environment=settings)
     assert code == 1
     assert findings["Qdrant"]["state"] == findings["Model"]["state"] == "wrong"
     assert "KHO_QDRANT_URL" in findings["Qdrant"]["advice"]
@@ -75,7 +75,7 @@ def test_text_output_has_one_line_per_check(tmp_path: Path) -> None:
 def test_deployed_stack_is_checked_with_operator_credentials(letters: int) -> None:
     with running_aws_stack("kho", {"KHO_MEMORY_TABLE": "kho-MemoryTable"}, dead_letters=letters) as url:
         environment = ENVIRONMENT | {"AWS_ENDPOINT_URL": url}
-        code, findings = found("--stack", "kho", environment=environment)
+        code, findings = run_doctor("--stack", "kho", environment=environment)
     assert code == 1
     assert findings["Stack"]["said"] == "kho is CREATE_COMPLETE."
     assert findings["kho-MemoryTable"]["said"] == "The table has no point-in-time recovery."

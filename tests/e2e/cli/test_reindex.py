@@ -34,7 +34,7 @@ def kho(*words: str, environment: dict[str, str] | None = None) -> subprocess.Co
     )
 
 
-def reindexed(data: Path, *options: str, environment: dict[str, str] | None = None) -> dict[str, int]:
+def run_reindex(data: Path, *options: str, environment: dict[str, str] | None = None) -> dict[str, int]:
     done = kho("reindex", "--data", str(data), "--json", *options, environment=environment)
     assert done.returncode == 0, done.stderr
     counts: dict[str, int] = json.loads(done.stdout)
@@ -52,7 +52,7 @@ def write(server: KhoServer) -> None:
     server.call("research-agent/ingest_documents", collection="notes", documents=documents)
 
 
-def found(server: KhoServer) -> tuple[set[str], set[str]]:
+def search_all(server: KhoServer) -> tuple[set[str], set[str]]:
     """Return the documents, and those of the collection, that a search finds."""
     question = "When are ferns watered?"
     documents = server.call("agent-data/query_knowledge", query=question, top_k=20)["context"]
@@ -68,15 +68,15 @@ def test_lost_embedded_index_is_rebuilt(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with KhoServer(data) as server:
         write(server)
-        assert found(server) == ALL
+        assert search_all(server) == ALL
         output = kho("reindex", "--data", str(data))
         assert (output.returncode, "stop it first" in output.stderr) == (1, True)
     shutil.rmtree(data / "passages")
-    assert reindexed(data) == {"indexed": 4, "unchanged": 1, "removed": 0}
-    assert reindexed(data) == {"indexed": 0, "unchanged": 5, "removed": 0}, "what is done is not done again"
-    assert reindexed(data, "--anew", "--collection", "notes") == {"indexed": 2, "unchanged": 0, "removed": 0}
+    assert run_reindex(data) == {"indexed": 4, "unchanged": 1, "removed": 0}
+    assert run_reindex(data) == {"indexed": 0, "unchanged": 5, "removed": 0}, "what is done is not done again"
+    assert run_reindex(data, "--anew", "--collection", "notes") == {"indexed": 2, "unchanged": 0, "removed": 0}
     with KhoServer(data) as server:
-        assert found(server) == ALL
+        assert search_all(server) == ALL
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_empty_cluster_is_refilled_and_orphans_are_removed(tmp_path: Path, qdran
     data = tmp_path / "data"
     with KhoServer(data, environment=environment) as server:
         write(server)
-        assert found(server) == ALL
+        assert search_all(server) == ALL
     # Without a server, no worker fills it meanwhile.
     qdrant.lose_everything()
     prepared = kho("qdrant", "prepare", "--data", str(data), environment=environment)
@@ -98,16 +98,16 @@ def test_empty_cluster_is_refilled_and_orphans_are_removed(tmp_path: Path, qdran
     for name in ("kho", "kho-experiences"):
         assert qdrant.indexed[name].keys() == {"tenant", "collection", "document", "kind", "tags", "version"}
     assert qdrant.count(tenant="local") == 0
-    qdrant_only = reindexed(data, "--collection", "agent-data", environment=environment)
+    qdrant_only = run_reindex(data, "--collection", "agent-data", environment=environment)
     assert qdrant_only == {"indexed": 2, "unchanged": 1, "removed": 0}
-    assert reindexed(data, environment=environment) == {"indexed": 2, "unchanged": 3, "removed": 0}
+    assert run_reindex(data, environment=environment) == {"indexed": 2, "unchanged": 3, "removed": 0}
     with KhoServer(data, environment=environment) as server:
-        assert found(server) == ALL
+        assert search_all(server) == ALL
     # Another data folder, which has none of this data.
     empty = tmp_path / "other"
-    assert reindexed(empty, "--tenant", "missing", environment=environment)["removed"] == 0
+    assert run_reindex(empty, "--tenant", "missing", environment=environment)["removed"] == 0
     assert qdrant.count(tenant="local")
-    assert reindexed(empty, environment=environment) == {"indexed": 0, "unchanged": 0, "removed": 5}
+    assert run_reindex(empty, environment=environment) == {"indexed": 0, "unchanged": 0, "removed": 5}
     assert qdrant.count(tenant="local") == 0
 
 

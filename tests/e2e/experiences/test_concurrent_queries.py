@@ -25,30 +25,30 @@ BEFORE = 20
 TOPICS = ("kafka consumer lag", "postgres deadlock", "react state stale", "nginx 502 upstream", "docker disk full")
 
 
-def asked(server: KhoServer, method: str, **params: Any) -> Any:
+def call(server: KhoServer, method: str, **params: Any) -> Any:
     """Return the data of a call that succeeds."""
     response = server.post(f"/recall-kit/{method}", json.dumps(params).encode())
     assert response.status == 200, response.data
     return json.loads(response.data)["data"]
 
 
-def submitted(server: KhoServer, number: int) -> str:
+def submit(server: KhoServer, number: int) -> str:
     topic = TOPICS[number % len(TOPICS)]
     title = f"The {topic}, seen for the time {number}"
     experience = {"title": title, "problem_description": f"{topic} again.", "solution": "Mend it."}
-    id_: str = asked(server, "submit_experience", **experience)["id"]
+    id_: str = call(server, "submit_experience", **experience)["id"]
     return id_
 
 
 def counts(server: KhoServer, ids: set[str]) -> Counter[str]:
     with ThreadPoolExecutor(8) as pool:
-        records = pool.map(lambda id_: asked(server, "get_experience", id=id_), sorted(ids))
+        records = pool.map(lambda id_: call(server, "get_experience", id=id_), sorted(ids))
         return Counter({each["id"]: each["query_count"] for each in records})
 
 
-def returned(server: KhoServer, number: int) -> list[str]:
+def query_ids(server: KhoServer, number: int) -> list[str]:
     """Return the ids of a query's results, at the highest limit."""
-    data = asked(server, "query_experiences", keywords=TOPICS[number % len(TOPICS)], limit=1 + number % 50)
+    data = call(server, "query_experiences", keywords=TOPICS[number % len(TOPICS)], limit=1 + number % 50)
     return [each["id"] for each in data["experiences"]]
 
 
@@ -58,20 +58,20 @@ def test_counts_are_exact_under_concurrent_queries(
 ) -> None:
     """Every query and submission is answered, and every experience is counted as often as it was returned."""
     with KhoServer(tmp_path / "data") as server:
-        ids = {submitted(server, number) for number in range(BEFORE)}
+        ids = {submit(server, number) for number in range(BEFORE)}
         with ThreadPoolExecutor(AT_ONCE) as pool:
             asking: list[Future[list[str]]] = []
             submitting: list[Future[str]] = []
             for number in range(QUERIES):
-                asking.append(pool.submit(returned, server, number))
+                asking.append(pool.submit(query_ids, server, number))
                 if number % (QUERIES // SUBMISSIONS) == 0 and len(submitting) < SUBMISSIONS:
-                    submitting.append(pool.submit(submitted, server, BEFORE + len(submitting)))
+                    submitting.append(pool.submit(submit, server, BEFORE + len(submitting)))
             answers = [each.result() for each in asking]
             ids |= {each.result() for each in submitting}
         assert len(ids) == BEFORE + SUBMISSIONS
         assert all(answers)
         # A query now finds the new submissions. The last query is counted last.
-        answers += [returned(server, number) for number in range(49, 49 + len(TOPICS))]
+        answers += [query_ids(server, number) for number in range(49, 49 + len(TOPICS))]
         expected = Counter(id_ for answer in answers for id_ in answer)
         assert set(expected) <= ids
         until(lambda: +counts(server, ids) == expected)

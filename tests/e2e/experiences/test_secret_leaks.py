@@ -21,7 +21,7 @@ LONG_ENOUGH = 8
 """Shorter secrets may be in a log by chance."""
 
 
-def said(text: str) -> set[str]:
+def secret_forms(text: str) -> set[str]:
     """Return the secrets of `text`, raw and as escaped in JSON."""
     secrets = {text[match.start : match.end] for match in find_secrets(text)} | {text}
     long = {secret for secret in secrets if len(secret) >= LONG_ENOUGH}
@@ -53,11 +53,11 @@ def test_rejected_secrets_are_not_stored_or_logged(tmp_path: Path) -> None:
             ), text
             assert {each["field"].partition(".")[0] for each in answer["error"]["validation_errors"]} == {field}
             answer_text = json.dumps(answer, ensure_ascii=False)
-            assert not [secret for secret in said(text) if secret in answer_text]
+            assert not [secret for secret in secret_forms(text) if secret in answer_text]
         logged = server.printed()
     stored = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
     for _, text, _ in submissions():
-        for secret in said(text):
+        for secret in secret_forms(text):
             assert secret not in logged
             assert secret.encode() not in stored
     assert "recall-kit/submit_experience" in logged or b"recall-kit/submit_experience" in stored

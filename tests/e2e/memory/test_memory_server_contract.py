@@ -32,7 +32,7 @@ def chat(server: KhoServer) -> str:
     return conversation_id
 
 
-def said(first: int, last: int) -> list[dict[str, str]]:
+def messages_between(first: int, last: int) -> list[dict[str, str]]:
     """Return messages `first` to `last` of the conversation."""
     return [
         {"role": "user" if number % 2 == 0 else "assistant", "content": f"tin nhắn {number}"}
@@ -86,27 +86,29 @@ def test_get_or_create(server: KhoServer) -> None:
 
 def test_get_context_returns_the_last_six_messages(server: KhoServer, chat: str) -> None:
     params = {"conversation_id": chat, "max_messages": 20}
-    assert rpc(server, "memory-server/memory/get_context", params, 2) == {"messages": said(4, 9)}
+    assert rpc(server, "memory-server/memory/get_context", params, 2) == {"messages": messages_between(4, 9)}
     fewer = {"conversation_id": chat, "max_messages": 2}
-    assert rpc(server, "memory-server/memory/get_context", fewer, 2) == {"messages": said(8, 9)}
-    assert rpc(server, "memory-server/memory/get_context", {"conversation_id": chat}, 2) == {"messages": said(4, 9)}
+    assert rpc(server, "memory-server/memory/get_context", fewer, 2) == {"messages": messages_between(8, 9)}
+    assert rpc(server, "memory-server/memory/get_context", {"conversation_id": chat}, 2) == {
+        "messages": messages_between(4, 9)
+    }
 
 
 def test_get_all_messages(server: KhoServer, chat: str) -> None:
     assert rpc(server, "memory-server/memory/get_all_messages", {"conversation_id": chat}, 2) == {
-        "messages": said(0, 9)
+        "messages": messages_between(0, 9)
     }
 
 
 def test_get_old_messages(server: KhoServer, chat: str) -> None:
     assert rpc(server, "memory-server/memory/get_old_messages", {"conversation_id": chat}, 3) == {
-        "messages": said(0, 3),
+        "messages": messages_between(0, 3),
         "total_count": 10,
     }
 
 
 def test_summary(server: KhoServer, chat: str) -> None:
-    params = {"conversation_id": chat, "old_messages": said(0, 3), "language": "vi"}
+    params = {"conversation_id": chat, "old_messages": messages_between(0, 3), "language": "vi"}
     assert rpc(server, "memory-server/memory/get_or_create_summary", params, 4) == {"summary": ""}
     assert rpc(server, "memory-server/memory/get_summary", {"conversation_id": chat}, 7) == {"summary": ""}
     summary = "Tóm tắt câu trả lời 1\n\nTóm tắt câu trả lời 2"
@@ -120,7 +122,7 @@ def test_summary(server: KhoServer, chat: str) -> None:
         "total_count": 10,
     }
     assert rpc(server, "memory-server/memory/get_all_messages", {"conversation_id": chat}, 2) == {
-        "messages": said(0, 9)
+        "messages": messages_between(0, 9)
     }
 
 
@@ -167,7 +169,7 @@ def test_resources(server: KhoServer, chat: str) -> None:
     assert [(each["uri"], each["mimeType"]) for each in contents] == [(uri, "application/json")]
     text = json.loads(contents[0]["text"])
     assert set(text) == {"messages", "summary"}
-    assert text["messages"] == said(0, 9)
+    assert text["messages"] == messages_between(0, 9)
 
 
 def test_tools_list(server: KhoServer) -> None:

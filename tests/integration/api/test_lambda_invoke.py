@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 class FakeLambda(BaseHTTPRequestHandler):
     """A server that answers invocations by function name."""
 
-    seen: list[tuple[str, Any]]
+    invocations: list[tuple[str, Any]]
     traces: list[str | None]
     released: threading.Event
 
     def do_POST(self) -> None:
         name = self.path.split("/")[3]
         call = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.seen.append((name, call))
+        self.invocations.append((name, call))
         self.traces.append(self.headers["x-amzn-trace-id"])
         match name.removeprefix("stack-"):
             case "echo":
@@ -58,9 +58,9 @@ class FakeLambda(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, Any]]]:
+def invocations(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, Any]]]:
     """Yield the invocations that reach Lambda while endpoints use its API."""
-    FakeLambda.seen, FakeLambda.traces, FakeLambda.released = [], [], threading.Event()
+    FakeLambda.invocations, FakeLambda.traces, FakeLambda.released = [], [], threading.Event()
     server = ThreadingHTTPServer(("127.0.0.1", 0), FakeLambda)
     threading.Thread(target=server.serve_forever).start()
     monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", f"http://127.0.0.1:{server.server_port}")
@@ -71,7 +71,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, Any]]]:
     monkeypatch.setattr(invoke, "_transport", [])
     config.cache_clear()
     invoke._lambda.cache_clear()
-    yield FakeLambda.seen
+    yield FakeLambda.invocations
     FakeLambda.released.set()
     server.shutdown()
     server.server_close()
@@ -83,9 +83,9 @@ def call(function: str, params: Any = None) -> Any:
     return invoke.invoke(function, "server/method", params or {}, LOCAL, "correlation-1")
 
 
-def test_invoke_reaches_the_named_function_with_the_caller(seen: list[tuple[str, Any]]) -> None:
+def test_invoke_reaches_the_named_function_with_the_caller(invocations: list[tuple[str, Any]]) -> None:
     assert call("echo", {"text": "Xin chào \x00"}) == {"text": "Xin chào \x00"}
-    assert seen == [
+    assert invocations == [
         (
             "stack-echo",
             {
@@ -98,14 +98,14 @@ def test_invoke_reaches_the_named_function_with_the_caller(seen: list[tuple[str,
     ]
 
 
-def test_invoke_propagates_the_trace(seen: list[tuple[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invoke_propagates_the_trace(invocations: list[tuple[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
     trace = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
     monkeypatch.setenv("_X_AMZN_TRACE_ID", trace)
     call("echo")
     assert FakeLambda.traces == [trace]
 
 
-def test_error_round_trip(seen: list[tuple[str, Any]]) -> None:
+def test_error_round_trip(invocations: list[tuple[str, Any]]) -> None:
     with pytest.raises(Conflict) as caught:
         call("refusing")
     assert (caught.value.code, caught.value.message, caught.value.details) == ("ALREADY_EXISTS", "Taken.", {"id": 1})
@@ -116,12 +116,12 @@ def test_error_round_trip(seen: list[tuple[str, Any]]) -> None:
     [("crashing", Internal), ("throttled", TooManyRequests), ("broken", Unavailable), ("slow", OutOfTime)],
 )
 def test_lambda_failures_are_mapped_and_not_retried(
-    seen: list[tuple[str, Any]], function: str, kind: type[KhoError], monkeypatch: pytest.MonkeyPatch
+    invocations: list[tuple[str, Any]], function: str, kind: type[KhoError], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if kind is OutOfTime:
         monkeypatch.setattr(invoke, "TIME_LIMIT", 0.3)
     with pytest.raises(kind) as caught:
         call(function)
     assert "secret" not in str(caught.value.record())
-    until(lambda: seen)  # the server may record a call after its caller has given up
-    assert len(seen) == 1
+    until(lambda: invocations)  # the server may record a call after its caller has given up
+    assert len(invocations) == 1

@@ -205,14 +205,14 @@ def registered(tenant: str) -> tuple[str, str]:
     return device.id, password
 
 
-def asked(event: dict[str, Any]) -> dict[str, Any]:
+def authorizer_answer(event: dict[str, Any]) -> dict[str, Any]:
     """Return the authorizer's answer."""
     return authorizer.handler(event, LambdaContext("device_access-authorizer"))
 
 
 def test_authorizer_accepts_registered_device(registered: tuple[str, str]) -> None:
     device_id, password = registered
-    answer = asked(connecting(device_id, device_id, password))
+    answer = authorizer_answer(connecting(device_id, device_id, password))
     assert answer["isAuthenticated"] is True
     assert re.fullmatch("[A-Za-z0-9]{1,128}", answer["principalId"])
     assert 300 <= answer["refreshAfterInSeconds"] <= answer["disconnectAfterInSeconds"] <= 86_400
@@ -228,18 +228,18 @@ def test_authorizer_accepts_registered_device(registered: tuple[str, str]) -> No
 def test_authorizer_rejects_all_others(registered: tuple[str, str]) -> None:
     device_id, password = registered
     refused = {"isAuthenticated": False}
-    assert asked(connecting(device_id, device_id, password[:-1])) == refused
-    assert asked(connecting(device_id, device_id, "")) == refused
-    assert asked(connecting("other", device_id, password)) == refused
-    assert asked(connecting(device_id, "other", password)) == refused
-    assert asked(connecting("*", "*", password)) == refused
-    assert asked({"protocols": ["tls"], "protocolData": {}}) == refused
-    assert asked({"protocols": ["http"]}) == refused
+    assert authorizer_answer(connecting(device_id, device_id, password[:-1])) == refused
+    assert authorizer_answer(connecting(device_id, device_id, "")) == refused
+    assert authorizer_answer(connecting("other", device_id, password)) == refused
+    assert authorizer_answer(connecting(device_id, "other", password)) == refused
+    assert authorizer_answer(connecting("*", "*", password)) == refused
+    assert authorizer_answer({"protocols": ["tls"], "protocolData": {}}) == refused
+    assert authorizer_answer({"protocols": ["http"]}) == refused
     broken = connecting(device_id, device_id, password)
     broken["protocolData"]["mqtt"]["password"] = "no base64!"
-    assert asked(broken) == refused
+    assert authorizer_answer(broken) == refused
     registry().revoke(device_id)
-    assert asked(connecting(device_id, device_id, password)) == refused
+    assert authorizer_answer(connecting(device_id, device_id, password)) == refused
 
 
 def test_only_registered_devices_get_certificates(registered: tuple[str, str]) -> None:

@@ -45,13 +45,13 @@ def home() -> Iterator[DeviceBackend]:
         yield running
 
 
-def begun(one: DeviceUnderTest) -> None:
+def wait_for_session(one: DeviceUnderTest) -> None:
     until(lambda: one.sessions.read().session)
 
 
 def test_device_lost_during_a_call_is_reported_before_the_timeout(home: DeviceBackend) -> None:
     with home.device(reconnect_seconds=(3600.0, 3600.0)) as one, ThreadPoolExecutor() as caller:
-        begun(one)
+        wait_for_session(one)
         call = caller.submit(one.call_error, SLEEP, milliseconds=60_000)
         until(lambda: one.sent("tools/call"))
         one.drop()
@@ -117,7 +117,7 @@ def test_reconnect_during_a_call_loses_the_call() -> None:
 def test_backend_connection_lost_during_a_call(home: DeviceBackend) -> None:
     """The device does not notice, and its answer arrives on the next connection."""
     with home.device() as one, ThreadPoolExecutor() as caller:
-        begun(one)
+        wait_for_session(one)
         one.call(ECHO, text="x")
         call = caller.submit(one.text, SLEEP, milliseconds=60_000)
         until(lambda: len(one.sent("tools/call")) == 2)
@@ -142,7 +142,7 @@ def test_backend_connection_lost_during_a_call(home: DeviceBackend) -> None:
 def test_lost_subscription_is_renewed(home: DeviceBackend, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.devices.mqtt.connection._TRUSTED_SECONDS", 0.0)
     with home.device() as one:
-        begun(one)
+        wait_for_session(one)
         one.call(ECHO, text="x")
         line = home.talks.rpc.transport
         assert isinstance(line, MqttTransport)
@@ -183,7 +183,7 @@ def test_garbage_flood_does_not_affect_others() -> None:
         home.device(Quirk.FLOOD) as sick,
     ):
         counts = home.core.broker.broker.counters
-        begun(well)
+        wait_for_session(well)
         until(lambda: counts.dropped_rate > 500)
         assert [well.text(ECHO, text=str(number)) for number in range(50)] == [str(number) for number in range(50)]
         assert sick.call_error(ECHO, timeout_ms=1_000, text="x").code == "DEVICE_TIMEOUT"
@@ -208,7 +208,7 @@ def test_lifecycle_events_are_order_independent_and_idempotent(home: DeviceBacke
         DevicePresence(connected=True, connection="c", changed_at=171_000, version=2),
     ]
     with home.device() as one:
-        begun(one)
+        wait_for_session(one)
         one.fleet.do(one.simulated.stop)
         until(lambda: not _connected(one))
         for number, order in enumerate(itertools.islice(itertools.permutations(events), 0, None, 5)):
@@ -283,7 +283,7 @@ def test_function_frozen_longer_than_the_keepalive(home: DeviceBackend) -> None:
         return {each for each in list(home.core.broker.broker._connections) if each.startswith("kho-backend-")}
 
     with home.device() as one, function(keepalive) as frozen:
-        begun(one)
+        wait_for_session(one)
         before = backends()
         assert text(frozen.call(one.id, ECHO, text="before")) == "before"
         used_at = time.time()

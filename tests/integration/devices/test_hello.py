@@ -41,14 +41,14 @@ def connected(home: DeviceBackend) -> Iterator[queue.SimpleQueue[dict[str, Any]]
     stop()
 
 
-def hear(one: DeviceUnderTest) -> None:
+def deliver_first_message(one: DeviceUnderTest) -> None:
     """Pass the device's first message to its function."""
     until(lambda: one.up)
     payload = base64.b64encode(one.up[0]).decode("ascii")
     device_inbox.handler({"payload": payload, "device_id": one.id, "timestamp": int(time.time() * 1000)}, None)
 
 
-def told(one: DeviceUnderTest) -> str:
+def answered_session(one: DeviceUnderTest) -> str:
     """Return the session in the answer to the device's latest hello."""
     answers = [each["session_id"] for each in one.down if each["type"] == "hello"]
     return str(answers[-1])
@@ -62,11 +62,11 @@ def session_of(one: DeviceUnderTest) -> str:
 def test_hello_event_before_connect_event(home: DeviceBackend, connected: queue.SimpleQueue[dict[str, Any]]) -> None:
     with home.device(Quirk.HELLO) as one:
         event = connected.get(timeout=CEILING_SECONDS)
-        hear(one)
-        assert session_of(one) == told(one)
+        deliver_first_message(one)
+        assert session_of(one) == answered_session(one)
         device_presence.handler(event, None)
         assert one.sessions.read().presence
-        assert (len(one.sent("initialize")), session_of(one)) == (1, told(one))
+        assert (len(one.sent("initialize")), session_of(one)) == (1, answered_session(one))
 
 
 def test_hello_event_during_connect_processing(
@@ -75,11 +75,11 @@ def test_hello_event_during_connect_processing(
     with home.device(Quirk.HELLO) as one, ThreadPoolExecutor(1) as other:
         handled = other.submit(device_presence.handler, connected.get(timeout=CEILING_SECONDS), None)
         until(lambda: one.sent("initialize"))  # a device does not answer it while it waits for its hello's answer
-        hear(one)
+        deliver_first_message(one)
         handled.result(CEILING_SECONDS)
-        assert (len(one.sent("initialize")), session_of(one)) == (1, told(one))
+        assert (len(one.sent("initialize")), session_of(one)) == (1, answered_session(one))
         assert one.text("self.test.echo", text="x") == "x"
-        assert one.down[-1]["session_id"] == told(one)
+        assert one.down[-1]["session_id"] == answered_session(one)
 
 
 def test_later_hello_starts_a_new_session(home: DeviceBackend, connected: queue.SimpleQueue[dict[str, Any]]) -> None:
@@ -89,8 +89,8 @@ def test_later_hello_starts_a_new_session(home: DeviceBackend, connected: queue.
         one.fleet.do(one.simulated.hello)
         until(lambda: len(one.up) > payload)
         del one.up[:payload]
-        hear(one)
-        assert first != session_of(one) == told(one)
+        deliver_first_message(one)
+        assert first != session_of(one) == answered_session(one)
         assert [each["method"] for each in one.sent("initialize")] == ["initialize"] * 2
 
 
@@ -100,7 +100,7 @@ def test_reconnected_device_is_initialized_again(
     # The device's second hello stays unanswered, so that it is silent for a while.
     with home.device(Quirk.HELLO, hello_seconds=0.2) as one:
         connected.get(timeout=CEILING_SECONDS)
-        hear(one)
+        deliver_first_message(one)
         before = session_of(one)
         one.drop()
         device_presence.handler(connected.get(timeout=CEILING_SECONDS), None)

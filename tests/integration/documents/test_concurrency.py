@@ -31,13 +31,13 @@ def outcome(call: Callable[[], Any]) -> Any:
         return error.code
 
 
-def at_once(writers: int, call: Callable[[int], Any]) -> list[Any]:
+def run_concurrently(writers: int, call: Callable[[int], Any]) -> list[Any]:
     """Run the writers concurrently and return their results."""
     with ThreadPoolExecutor(writers) as pool:
         return list(pool.map(lambda writer: outcome(lambda: call(writer)), range(writers)))
 
 
-def grown(agent: DocumentAgent, size: int, chance: random.Random) -> list[str]:
+def random_tree(agent: DocumentAgent, size: int, chance: random.Random) -> list[str]:
     """Create a random tree and return its documents."""
     names = [f"d{number}" for number in range(size)]
     for number, name in enumerate(names):
@@ -54,14 +54,14 @@ def test_random_concurrent_moves_keep_the_tree_valid(
     moves = sized(3, full=20)
     seen: Counter[str] = Counter()
     for seed in range(SEEDS):
-        seen += moved_at_random(DocumentAgent(f"{agent.tenant}-{seed}"), writers, moves, seed)
+        seen += move_at_random(DocumentAgent(f"{agent.tenant}-{seed}"), writers, moves, seed)
     record_property("load", f"{SEEDS} seeds x {writers} writers, {SEEDS * writers * moves:,} moves")
     record_property("outcome", f"0 lost, 0 cycles; {', '.join(f'{seen[each]:,} {each}' for each in sorted(seen))}")
 
 
-def moved_at_random(agent: DocumentAgent, writers: int, moves: int, seed: int) -> Counter[str]:
+def move_at_random(agent: DocumentAgent, writers: int, moves: int, seed: int) -> Counter[str]:
     """Return the number of moves by their outcome. Check the invariants afterwards."""
-    names = grown(agent, sized(40, full=200), random.Random(seed))
+    names = random_tree(agent, sized(40, full=200), random.Random(seed))
 
     def move(writer: int) -> Counter[str]:
         chance = random.Random(seed * 1000 + writer)
@@ -73,7 +73,7 @@ def moved_at_random(agent: DocumentAgent, writers: int, moves: int, seed: int) -
             seen[answer if isinstance(answer, str) else "moved"] += 1
         return seen
 
-    seen: Counter[str] = sum(at_once(writers, move), Counter())
+    seen: Counter[str] = sum(run_concurrently(writers, move), Counter())
     assert set(seen) <= EXPECTED | {"moved"}, seen
     assert seen.total() == writers * moves
     positions = assert_consistent_tree(agent.tenant)
@@ -93,7 +93,7 @@ def test_concurrent_moves_cannot_form_a_cycle(agent: DocumentAgent, record_prope
             agent.create(f"{top}-1", top)
             agent.create(f"{top}-2", f"{top}-1")
         pairs = [(a, f"{b}-2"), (b, f"{a}-2")]
-        answers = at_once(2, lambda writer: agent.move(*pairs[writer]))  # noqa: B023 - called immediately
+        answers = run_concurrently(2, lambda writer: agent.move(*pairs[writer]))  # noqa: B023 - called immediately
         refused = [answer for answer in answers if isinstance(answer, str)]
         assert len(refused) == 1
         assert refused[0] in EXPECTED
@@ -107,14 +107,14 @@ def test_concurrent_create_delete_restore_move(agent: DocumentAgent, record_prop
     """A deleted document has no live descendants under concurrent creations, moves, deletions and restorations."""
     turns = sized(6, full=12)
     for seed in range(SEEDS):
-        changed_at_random(DocumentAgent(f"{agent.tenant}-{seed}"), turns, seed)
+        change_at_random(DocumentAgent(f"{agent.tenant}-{seed}"), turns, seed)
     record_property("load", f"{SEEDS} seeds x 8 writers, {SEEDS * 8 * turns:,} changes")
     record_property("outcome", "0 lost, 0 live below a deleted one")
 
 
-def changed_at_random(agent: DocumentAgent, turns: int, seed: int) -> None:
+def change_at_random(agent: DocumentAgent, turns: int, seed: int) -> None:
     """Change a tree by eight concurrent writers. Check the invariants afterwards."""
-    names = grown(agent, 40, random.Random(seed))
+    names = random_tree(agent, 40, random.Random(seed))
     allowed = {"CYCLE", "CONFLICT", "NOT_FOUND", "PARENT_DELETED", "HAS_CHILDREN"}
 
     def change(writer: int) -> set[str]:
@@ -134,7 +134,7 @@ def changed_at_random(agent: DocumentAgent, turns: int, seed: int) -> None:
                 seen.add(answer)
         return seen
 
-    seen = set().union(*at_once(8, change))
+    seen = set().union(*run_concurrently(8, change))
     assert seen <= allowed
     positions = assert_consistent_tree(agent.tenant)
     assert set(names) <= set(positions)
@@ -152,7 +152,7 @@ def test_concurrent_updates_of_one_revision_have_one_winner(agent: DocumentAgent
         except Conflict as error:
             return error
 
-    answers = at_once(32, update)
+    answers = run_concurrently(32, update)
     won = [writer for writer, answer in enumerate(answers) if isinstance(answer, dict)]
     lost = [answer for answer in answers if isinstance(answer, Conflict)]
     assert (len(won), len(lost)) == (1, 31)
@@ -163,14 +163,16 @@ def test_concurrent_updates_of_one_revision_have_one_winner(agent: DocumentAgent
 
 def test_unconditional_updates_all_apply(agent: DocumentAgent) -> None:
     agent.create("a")
-    answers = at_once(8, lambda writer: agent("update_document", document_id="a", patch={"metadata": {"n": writer}}))
+    answers = run_concurrently(
+        8, lambda writer: agent("update_document", document_id="a", patch={"metadata": {"n": writer}})
+    )
     revisions = sorted(answer["revision"] for answer in answers if isinstance(answer, dict))
     assert revisions == list(range(2, 2 + len(revisions)))
     assert agent.get("a")["revision"] == 1 + len(revisions)
 
 
 def test_concurrent_creates_of_one_id_have_one_winner(agent: DocumentAgent) -> None:
-    answers = at_once(32, lambda writer: agent.create("a", body=f"of {writer}"))
+    answers = run_concurrently(32, lambda writer: agent.create("a", body=f"of {writer}"))
     won = [writer for writer, answer in enumerate(answers) if isinstance(answer, dict)]
     assert len(won) == 1
     assert [answer for answer in answers if answer == "ALREADY_EXISTS"] == ["ALREADY_EXISTS"] * 31
@@ -195,7 +197,7 @@ def test_concurrent_copies_of_one_request_have_one_effect(
     for name, parent in (("p", "root"), ("a", "root"), ("below", "a"), ("gone", "root"), ("with-it", "gone")):
         agent.create(name, parent)
     agent("delete_document", document_id="gone", recursive=True)
-    answers = at_once(32, lambda _: agent(method, **params, request_id="once"))
+    answers = run_concurrently(32, lambda _: agent(method, **params, request_id="once"))
     done = [answer for answer in answers if answer != "IN_PROGRESS"]
     assert len([answer for answer in done if "replayed" not in answer]) == 1
     assert len({str({**answer, "replayed": None}) for answer in done}) == 1
@@ -209,7 +211,7 @@ def test_concurrent_copies_of_one_request_have_one_effect(
 def test_request_id_reused_with_another_payload_is_rejected(agent: DocumentAgent) -> None:
     agent.create("a")
     patches = [{"metadata": {"writer": writer % 2}} for writer in range(16)]
-    answers = at_once(
+    answers = run_concurrently(
         16, lambda writer: agent("update_document", document_id="a", patch=patches[writer], request_id="r")
     )
     effect = agent.get("a")["metadata"]["writer"]

@@ -37,7 +37,7 @@ def hits(tenant: str, query: str = "watering ferns", **question: Any) -> list[Se
     )
 
 
-def found(tenant: str, query: str = "watering ferns", **question: Any) -> set[str]:
+def found_ids(tenant: str, query: str = "watering ferns", **question: Any) -> set[str]:
     """Return the ids of the documents that a search finds."""
     return {hit.passage.document.document_id for hit in hits(tenant, query, **question)}
 
@@ -76,8 +76,8 @@ def test_created_document_is_found_by_the_next_query(agent: DocumentAgent, mime_
     (hit,) = hits(agent.tenant)
     assert FERNS in hit.passage.text
     assert (hit.passage.title, hit.passage.tags, hit.passage.source) == ("Care", ("green", "wet"), "a")
-    assert found(agent.tenant, tags=("wet", "green")) == {"a"}
-    assert found(agent.tenant, tags=("wet", "dry")) == set()
+    assert found_ids(agent.tenant, tags=("wet", "green")) == {"a"}
+    assert found_ids(agent.tenant, tags=("wet", "dry")) == set()
 
 
 def test_updated_document_is_found_with_new_text_only(agent: DocumentAgent) -> None:
@@ -97,16 +97,16 @@ def test_stale_index_entries_are_not_returned(agent: DocumentAgent, monkeypatch:
     refresh_document(agent.tenant, "a")
     assert texts(agent.tenant, "a") == [ROCKETS]
     agent("restore_document", document_id="b")
-    assert found(agent.tenant) == {"a", "b"}
+    assert found_ids(agent.tenant) == {"a", "b"}
 
 
 def test_delete_hides_and_restore_returns_a_document(agent: DocumentAgent) -> None:
     agent.create("a", body=FERNS)
     agent("delete_document", document_id="a")
-    assert found(agent.tenant) == set()
+    assert found_ids(agent.tenant) == set()
     assert knowledge_index().count(agent.tenant) == 0, "its passages are no longer kept"
     agent("restore_document", document_id="a")
-    assert found(agent.tenant) == {"a"}
+    assert found_ids(agent.tenant) == {"a"}
 
 
 def test_recursive_delete_hides_and_restore_returns_children(agent: DocumentAgent) -> None:
@@ -114,21 +114,21 @@ def test_recursive_delete_hides_and_restore_returns_children(agent: DocumentAgen
     for number in range(5):
         agent.create(f"a{number}", "top", FERNS)
         agent.create(f"b{number}", f"a{number}", FERNS)
-    everything = found(agent.tenant)
+    everything = found_ids(agent.tenant)
     assert len(everything) == 11
     agent("delete_document", document_id="top", recursive=True)
-    assert found(agent.tenant) == set()
+    assert found_ids(agent.tenant) == set()
     assert knowledge_index().count(agent.tenant) == 0
     agent("restore_document", document_id="top", recursive=True)
-    assert found(agent.tenant) == everything
+    assert found_ids(agent.tenant) == everything
 
 
 def test_scheduled_deletion_hides_the_document_at_its_time(agent: DocumentAgent, clock: Callable[..., None]) -> None:
     agent.create("a", body=FERNS)
     agent("delete_document", document_id="a", delete_at="2999-01-01T00:00:00Z")
-    assert found(agent.tenant) == {"a"}
+    assert found_ids(agent.tenant) == {"a"}
     clock(days=366 * 1000)
-    assert found(agent.tenant) == set()
+    assert found_ids(agent.tenant) == set()
 
 
 def test_update_of_unsearched_fields_does_not_reembed(agent: DocumentAgent, embedded: list[str]) -> None:
@@ -138,7 +138,7 @@ def test_update_of_unsearched_fields_does_not_reembed(agent: DocumentAgent, embe
     agent.move("a", "folder")
     agent("update_document", document_id="a", patch={"metadata": {"title": "Care", "tags": ["green"], "by": "cursor"}})
     agent("update_document", document_id="a", patch={"is_human_readable": False})
-    assert found(agent.tenant) >= {"a"}
+    assert found_ids(agent.tenant) >= {"a"}
     refresh_document(agent.tenant, "a")
     assert embedded == []
     agent("update_document", document_id="a", patch={"metadata": {"title": "Watering", "tags": ["wet"]}})
@@ -155,9 +155,9 @@ def test_documents_older_than_the_index_are_found(agent: DocumentAgent, monkeypa
     key = {"pk": keys.document(agent.tenant, "a"), "sk": keys.DOCUMENT}
     Table(config().documents_table).write(Write("Update", key, expression="REMOVE searchable_since"))
     refresh_document(agent.tenant, "a")
-    assert found(agent.tenant) == {"a"}
+    assert found_ids(agent.tenant) == {"a"}
     agent("update_document", document_id="a", patch={"is_human_readable": False})
-    assert found(agent.tenant) == {"a"}
+    assert found_ids(agent.tenant) == {"a"}
 
 
 def test_late_worker_does_not_overwrite_an_update(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +170,7 @@ def test_late_worker_does_not_overwrite_an_update(agent: DocumentAgent, monkeypa
 def test_late_worker_does_not_undo_a_deletion(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch) -> None:
     agent.create("a", body=FERNS)
     refresh_late(agent, monkeypatch, lambda: agent("delete_document", document_id="a"))
-    assert found(agent.tenant) == set()
+    assert found_ids(agent.tenant) == set()
     assert knowledge_index().count(agent.tenant) == 0
 
 
@@ -180,7 +180,7 @@ def test_late_deletion_does_not_remove_a_restored_document(
     agent.create("a", body=FERNS)
     agent("delete_document", document_id="a")
     refresh_late(agent, monkeypatch, lambda: agent("restore_document", document_id="a"))
-    assert found(agent.tenant) == {"a"}
+    assert found_ids(agent.tenant) == {"a"}
 
 
 def patch(body: str) -> dict[str, Any]:
@@ -231,7 +231,7 @@ def test_erased_document_is_not_indexed(agent: DocumentAgent) -> None:
     Table(config().documents_table).write(
         Write("Delete", {"pk": keys.document(agent.tenant, "a"), "sk": keys.DOCUMENT})
     )
-    assert found(agent.tenant) == set()
+    assert found_ids(agent.tenant) == set()
     refresh_document(agent.tenant, "a")
     assert knowledge_index().count(agent.tenant) == 0
 
@@ -248,7 +248,7 @@ def test_tenants_with_equal_ids_are_isolated(tenant: str) -> None:
     assert foreign
     assert drop_stale_hits(tenants[1], foreign) == []
     DocumentAgent(tenants[0])("delete_document", document_id="a")
-    assert (found(tenants[0]), found(tenants[1])) == (set(), {"a"})
+    assert (found_ids(tenants[0]), found_ids(tenants[1])) == (set(), {"a"})
 
 
 def test_hanging_index_is_awaited_once(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,4 +276,4 @@ def test_hanging_index_is_awaited_once(agent: DocumentAgent, monkeypatch: pytest
 def test_long_text_is_indexed_by_the_stream(agent: DocumentAgent, embedded: list[str]) -> None:
     agent.create("long", body="Ferns are watered. " * 4_000)
     assert embedded == []
-    assert found(agent.tenant) == set()
+    assert found_ids(agent.tenant) == set()

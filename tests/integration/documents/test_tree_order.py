@@ -30,7 +30,7 @@ CHILDREN = sized(1100, full=10_000)
 
 
 @pytest.fixture
-def written(agent: DocumentAgent) -> Iterator[list[tuple[str, str]]]:
+def writes_since(agent: DocumentAgent) -> Iterator[list[tuple[str, str]]]:
     """Yield the writes to the store from now on: each kind of write and sort key."""
     recorded: list[tuple[str, str]] = []
 
@@ -108,15 +108,15 @@ def test_move_before_a_sibling(agent: DocumentAgent) -> None:
             agent.move("a", "root", **wrong)
 
 
-def test_an_ordinary_move_rewrites_no_sibling(agent: DocumentAgent, written: list[tuple[str, str]]) -> None:
+def test_an_ordinary_move_rewrites_no_sibling(agent: DocumentAgent, writes_since: list[tuple[str, str]]) -> None:
     agent.create("p")
     for number in range(50):
         agent.create(f"d{number}", "p")
     agent.create("moved")
     for position in ({"before": "d7"}, {"ordering": 3}, {}):
-        written.clear()
+        writes_since.clear()
         agent.move("moved", "p", **position)
-        names = sorted((kind, sk.partition("#")[2] if kind != "Update" else sk) for kind, sk in written)
+        names = sorted((kind, sk.partition("#")[2] if kind != "Update" else sk) for kind, sk in writes_since)
         assert names == [
             ("Delete", "moved"),
             ("Put", "000000000002" if position == {"before": "d7"} else names[1][1]),
@@ -130,7 +130,7 @@ def test_an_ordinary_move_rewrites_no_sibling(agent: DocumentAgent, written: lis
 @pytest.mark.stress
 @pytest.mark.parametrize("pattern", ["before", "ordering"])
 def test_many_insertions_at_one_position(
-    agent: DocumentAgent, written: list[tuple[str, str]], pattern: str, record_property: Recorder
+    agent: DocumentAgent, writes_since: list[tuple[str, str]], pattern: str, record_property: Recorder
 ) -> None:
     """Insertions at one place keep the order, and keys stay short at two rewritten siblings an insertion on average."""
     insertions = INSERTIONS
@@ -140,19 +140,19 @@ def test_many_insertions_at_one_position(
     work = UnitOfWork(Table(config().documents_table), agent.tenant)
     for number in range(insertions):
         agent.create(f"d{number}")
-    written.clear()
+    writes_since.clear()
     rewriting = 0
     for number in range(insertions):
-        already = len(written)
+        already = len(writes_since)
         agent.move(f"d{number}", "p", **({"before": "last"} if pattern == "before" else {"ordering": 1}))
-        rewriting += len(written) - already > 6
+        rewriting += len(writes_since) - already > 6
     added = [f"d{number}" for number in range(insertions)]
     expected = ["first", *(added if pattern == "before" else reversed(added)), "last"]
     assert agent.children("p") == expected
     keys = [item["sk"].partition("#")[0] for item in stored_items(agent.tenant)["children#p"].values()]
     assert max(map(len, keys)) <= fractional_index.MAX_LENGTH
     assert rewriting <= 1 + insertions // 100, "room is made for a hundred and more at once"
-    assert len(written) <= 12 * insertions
+    assert len(writes_since) <= 12 * insertions
     assert work.require("d0").head.revision == 2, "making room changes no document"
     assert_consistent_tree(agent.tenant)
     record_property("load", f"{insertions:,} insertions at one place ({pattern})")

@@ -233,18 +233,18 @@ def _shelf(shelves: EmbeddedVectorStore) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def told(_shelf: None, store: str) -> dict[str, str]:
+def ids_by_title(_shelf: None, store: str) -> dict[str, str]:
     """Submit all experiences and return their ids by title."""
     experiences = [pair[:3] for pairs in PAIRS.values() for pair in pairs] + OTHERS
     return {title: submit_experience(title, problem, solution) for title, problem, solution in experiences}
 
 
-def test_corpus_has_thirty_pairs_in_forty_experiences(told: dict[str, str]) -> None:
+def test_corpus_has_thirty_pairs_in_forty_experiences(ids_by_title: dict[str, str]) -> None:
     assert sum(map(len, PAIRS.values())) == 30
-    assert len(told) >= 40
+    assert len(ids_by_title) >= 40
 
 
-def test_query_finds_experience_in_another_language(told: dict[str, str]) -> None:
+def test_query_finds_experience_in_another_language(ids_by_title: dict[str, str]) -> None:
     """All but one of the thirty are found: a small model reads the last as being about something else."""
     missed = {}
     for title, _, _, question in (pair for pairs in PAIRS.values() for pair in pairs):

@@ -33,13 +33,13 @@ def record(tenant: str, document_id: str, sk: str = "document", event: str = "MO
     return record
 
 
-def bring(*records: Any) -> list[str]:
+def run_worker(*records: Any) -> list[str]:
     """Run the worker on the records and return the numbers of the failed ones."""
     answer = index_documents.handler({"Records": list(records)}, None)
     return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
 
 
-def found(tenant: str) -> set[str]:
+def indexed_ids(tenant: str) -> set[str]:
     hits = drop_stale_hits(
         tenant, knowledge_index().search(SearchQuestion("watering ferns", tenant, (COLLECTION,), 20))
     )
@@ -48,20 +48,20 @@ def found(tenant: str) -> set[str]:
 
 def test_documents_written_without_index_are_indexed(agent: DocumentAgent) -> None:
     agent.create("a", body=FERNS)
-    assert found(agent.tenant) == set()
-    assert bring(record(agent.tenant, "a", event="INSERT")) == []
-    assert found(agent.tenant) == {"a"}
+    assert indexed_ids(agent.tenant) == set()
+    assert run_worker(record(agent.tenant, "a", event="INSERT")) == []
+    assert indexed_ids(agent.tenant) == {"a"}
 
 
 def test_late_and_repeated_deliveries_are_idempotent(agent: DocumentAgent) -> None:
     agent.create("a", body=FERNS)
     agent("delete_document", document_id="a")
     created, deleted = record(agent.tenant, "a", event="INSERT"), record(agent.tenant, "a", number=2)
-    assert bring(deleted, created, created, deleted) == []
-    assert (found(agent.tenant), knowledge_index().count(agent.tenant)) == (set(), 0)
+    assert run_worker(deleted, created, created, deleted) == []
+    assert (indexed_ids(agent.tenant), knowledge_index().count(agent.tenant)) == (set(), 0)
     agent("restore_document", document_id="a")
-    assert bring(deleted, record(agent.tenant, "a", number=3), created) == []
-    assert (found(agent.tenant), knowledge_index().count(agent.tenant)) == ({"a"}, 1)
+    assert run_worker(deleted, record(agent.tenant, "a", number=3), created) == []
+    assert (indexed_ids(agent.tenant), knowledge_index().count(agent.tenant)) == ({"a"}, 1)
 
 
 def test_only_failed_records_are_retried(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,11 +76,11 @@ def test_only_failed_records_are_retried(agent: DocumentAgent, monkeypatch: pyte
 
     monkeypatch.setattr(index_documents, "refresh_document", refresh)
     records = [record(agent.tenant, name, number=number) for number, name in enumerate("abc", start=1)]
-    assert bring(*records) == ["2"]
-    assert found(agent.tenant) == {"a", "c"}
+    assert run_worker(*records) == ["2"]
+    assert indexed_ids(agent.tenant) == {"a", "c"}
     monkeypatch.setattr(index_documents, "refresh_document", real)
-    assert bring(*records[1:]) == []
-    assert found(agent.tenant) == {"a", "b", "c"}
+    assert run_worker(*records[1:]) == []
+    assert indexed_ids(agent.tenant) == {"a", "b", "c"}
 
 
 def test_document_is_removed_from_the_index_at_its_deletion_time(
@@ -89,26 +89,26 @@ def test_document_is_removed_from_the_index_at_its_deletion_time(
     agent.create("a", body=FERNS)
     agent.create("b", body=FERNS)
     agent("delete_document", document_id="a", delete_at="2999-01-01T00:00:00Z")
-    assert bring(record(agent.tenant, "a"), record(agent.tenant, "b")) == []
+    assert run_worker(record(agent.tenant, "a"), record(agent.tenant, "b")) == []
     assert knowledge_index().count(agent.tenant) == 2
     reminder = stored_items(agent.tenant)["document#a"]["deletion"]
     assert reminder["expires_at"] == 32_472_144_060, "a minute after, in seconds since 1970"
     assert "deletion" not in stored_items(agent.tenant)["document#b"]
     clock(days=366 * 1000)
-    assert found(agent.tenant) == {"b"}
-    assert bring(record(agent.tenant, "a", sk="deletion", event="REMOVE")) == []
+    assert indexed_ids(agent.tenant) == {"b"}
+    assert run_worker(record(agent.tenant, "a", sk="deletion", event="REMOVE")) == []
     assert knowledge_index().count(agent.tenant) == 1
 
 
 def test_cancelled_deletion_keeps_the_document_indexed(agent: DocumentAgent, clock: Callable[..., None]) -> None:
     agent.create("a", body=FERNS)
     agent("delete_document", document_id="a", delete_at="2999-01-01T00:00:00Z")
-    assert bring(record(agent.tenant, "a")) == []
+    assert run_worker(record(agent.tenant, "a")) == []
     agent("restore_document", document_id="a")
-    assert bring(record(agent.tenant, "a", number=2)) == []
+    assert run_worker(record(agent.tenant, "a", number=2)) == []
     clock(days=366 * 1000)
-    assert bring(record(agent.tenant, "a", sk="deletion", event="REMOVE", number=3)) == []
-    assert found(agent.tenant) == {"a"}
+    assert run_worker(record(agent.tenant, "a", sk="deletion", event="REMOVE", number=3)) == []
+    assert indexed_ids(agent.tenant) == {"a"}
 
 
 @pytest.mark.parametrize("sk", ["position", "content#000000000001", "history#000000000001", "deletion"])

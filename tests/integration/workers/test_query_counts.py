@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 def served(*answers: Sequence[str]) -> Noted:
     """Return the keys of the records that queries with these answers have left."""
-    before = left()
+    before = remaining_keys()
     for ids in answers:
         QueryCounts(experiences_table()).record_result(ids)
-    return sorted(left() - before)
+    return sorted(remaining_keys() - before)
 
 
-def left() -> set[tuple[str, str]]:
+def remaining_keys() -> set[tuple[str, str]]:
     return {(item["pk"], item["sk"]) for page in experiences_table().scan("served#") for item in page}
 
 
@@ -57,7 +57,7 @@ def test_counts_of_one_query_are_batched(ids: list[str]) -> None:
     noted = served(ids, ids[:10], ids[:1])
     assert count(noted) == set(ids)
     assert counted(ids) == Counter(ids) + Counter(ids[:10]) + Counter(ids[:1])
-    assert not left() & set(noted)
+    assert not remaining_keys() & set(noted)
 
 
 def test_repeated_delivery_counts_once(ids: list[str]) -> None:
@@ -82,7 +82,7 @@ def test_concurrent_workers_count_once(
     assert counted(ids) == Counter(id_ for answer in answers for id_ in answer)
     record_property("load", f"8 workers, {queries:,} queries, each brought to about four workers")
     record_property("outcome", "0 lost, 0 counted twice")
-    assert not left() & set(noted)
+    assert not remaining_keys() & set(noted)
 
 
 def test_transaction_conflict_is_retried(ids: list[str]) -> None:
@@ -111,7 +111,7 @@ def test_crash_after_counting_updates_the_index_on_retry(ids: list[str]) -> None
     with pytest.raises(Unavailable):
         QueryCounts(experiences_table()).count(noted, die)
     assert counted(ids) == Counter(ids[:4])
-    assert left() >= set(noted)
+    assert remaining_keys() >= set(noted)
     assert count(noted) == set(ids[:4])
     assert counted(ids) == Counter(ids[:4])
-    assert not left() & set(noted)
+    assert not remaining_keys() & set(noted)
