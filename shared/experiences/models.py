@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import AfterValidator, Field
 
-from shared.experiences.secret_scanner.whitespace import is_blank
+from shared.experiences.whitespace import is_blank
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

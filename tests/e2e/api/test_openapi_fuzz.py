@@ -19,7 +19,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from endpoints import openapi
-from shared.experiences.secret_scanner.whitespace import is_blank
+from shared.experiences.whitespace import is_blank
 from tests.helpers.size import sized
 from tests.helpers.wait import CEILING_SECONDS
 
