@@ -83,7 +83,10 @@ def _client(backend: Backend) -> DeviceServerClient:
 
 
 def _exit(error: BackendError) -> NoReturn:
-    exit_with_error(f"{error.message} {error.data.get('guidance', '')}".rstrip())
+    details = error.data.get("details")
+    problems = [f"{each['field']}: {each['message']}" for each in details] if isinstance(details, list) else []
+    message = f"{error.message}: {', '.join(problems)}." if problems else error.message
+    exit_with_error(f"{message} {error.data.get('guidance', '')}".rstrip())
 
 
 def _embedded_backend(target: DeviceTarget) -> EmbeddedBackend:

@@ -83,7 +83,7 @@ def test_crash_retries_the_batch(tenant: str, store: str, tmp_path: Path) -> Non
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retry records after a short pause."""
     monkeypatch.setattr(streams, "_RETRY_SECONDS", 0.01)
-    monkeypatch.setattr(streams, "_LONGEST_RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(streams, "_MAX_RETRY_SECONDS", 0.02)
 
 
 @pytest.mark.usefixtures("hasty")
