@@ -79,7 +79,7 @@ CODE: Final = [
     "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
     "index 83db48f..bf3a2c1 100644",
     "sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk=",
-    '"resolved": "https://registry.npmjs.org/a/-/a-1.0.0.tgz#2f1c9d"',
+    '"resolved": "https://npm.example.com/a/-/a-1.0.0.tgz#2f1c9d"',
     "go.sum h1:Xq5mB8n8mDg7b0rQq0X2v0YQ2n4m0c3bZ0Yz9k3v5A4=",
     "github.com/x/y v0.0.0-20210101000000-abcdef123456",
     "nginx/1.25.3.1",

@@ -46,7 +46,7 @@ KEYS: Final = [
     f"SENDGRID_KEY = 'SG.{url_safe(22)}.{url_safe(43)}'",
     f"curl -s --user 'api:key-{hexadecimal(32)}' https://api.mailgun.net/v3",
     f"mailchimp {hexadecimal(32)}-us14",
-    f"//registry.npmjs.org/:_authToken=npm_{random_text(36)}",
+    f"//npm.example.com/:_authToken=npm_{random_text(36)}",
     f"twine upload -u __token__ -p pypi-AgEIcHlwaS5vcmc{url_safe(150)}",
     f"login(token='hf_{random_text(34, string.ascii_letters)}')",
     f"doctl auth init -t dop_v1_{hexadecimal(64)}",
