@@ -36,7 +36,11 @@ def certify(name: str, folder: Path) -> Certificate:
     issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "A test's authority")])
     now = datetime.datetime.now(datetime.UTC)
 
-    def signed(subject: x509.Name, public: ec.EllipticCurvePublicKey, extension: x509.ExtensionType) -> bytes:
+    def signed(subject: x509.Name, public: ec.EllipticCurvePublicKey, *extensions: x509.ExtensionType) -> bytes:
+        # Python 3.13 verifies strictly: identifiers of the keys, and the authority's use, are required.
+        authority_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key())
+        identifiers = (x509.SubjectKeyIdentifier.from_public_key(public), authority_id)
+
         builder = (
             x509.CertificateBuilder()
             .subject_name(subject)
@@ -45,14 +49,19 @@ def certify(name: str, folder: Path) -> Certificate:
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - datetime.timedelta(hours=1))
             .not_valid_after(now + datetime.timedelta(days=1))
-            .add_extension(extension, critical=isinstance(extension, x509.BasicConstraints))
         )
+        for each in (*extensions, *identifiers):
+            builder = builder.add_extension(each, critical=isinstance(each, x509.BasicConstraints | x509.KeyUsage))
         return builder.sign(authority_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     certificate = Certificate(folder / f"{name}.authority.pem", folder / f"{name}.chain.pem")
+    use = dict.fromkeys(
+        ("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement"), False
+    )
+    signs = x509.KeyUsage(**use, key_cert_sign=True, crl_sign=True, encipher_only=False, decipher_only=False)
     certificate.authority.write_bytes(
-        signed(issuer, authority_key.public_key(), x509.BasicConstraints(ca=True, path_length=0))
+        signed(issuer, authority_key.public_key(), x509.BasicConstraints(ca=True, path_length=0), signs)
     )
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
