@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from hypothesis import HealthCheck, settings
+
+from tests.helpers.size import FULL_SIZE
 
 if TYPE_CHECKING:
     import pytest
@@ -18,3 +21,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Record the first line of the docstring of a stress test as its promise."""
     if item.get_closest_marker("stress"):
         item.user_properties.append(("promise", item.obj.__doc__.partition("\n")[0]))  # type: ignore[attr-defined]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Order a run at full size: the functions of many cases, which are short, come last and occupy all workers."""
+    if FULL_SIZE:
+        cases = Counter(_function(item) for item in items)
+        items.sort(key=lambda item: cases[_function(item)])
+
+
+def _function(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0]

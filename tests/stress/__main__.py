@@ -9,12 +9,9 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 DOCUMENT: Final = ROOT / "docs" / "reliability.md"
@@ -41,13 +38,24 @@ class Row:
 
 
 class Collector:
-    """A pytest plugin that collects a row from each test function."""
+    """A pytest plugin that prints the report of each case at once and collects a row from each test function."""
 
     def __init__(self) -> None:
         self.rows: dict[str, Row] = {}
+        self.cases: set[str] = set()
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Keep the terminal, which is not captured."""
+        self._terminal: Any = session.config.pluginmanager.get_plugin("terminalreporter")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add the report of one phase of one case."""
+        """Print and add the report of one phase of one case."""
+        self.cases.add(report.nodeid)
+        if report.failed or report.when == "call":
+            self._terminal.write_line(f"\n{report.nodeid} {report.outcome} ({report.when}, {report.duration:.0f} s)")
+        if report.failed:
+            self._terminal.write_line(report.longreprtext)
+        self._terminal.flush()
         properties = dict(report.user_properties)
         function = report.nodeid.partition("[")[0]
         row = self.rows.setdefault(function, Row(str(properties.get("promise", function))))
@@ -64,11 +72,12 @@ def main(arguments: list[str]) -> int:
     os.environ["KHO_TEST_SIZE"] = "full"
     collector = Collector()
     began = time.monotonic()
-    options = ["-m", "stress", "-n", "2", "-p", "no:cacheprovider", *arguments]
+    # A worker gets the next case when it begins its last one, so that both work to the end.
+    options = ["-m", "stress", "-n", "2", "--maxschedchunk", "1", "-p", "no:cacheprovider", *arguments]
     code = pytest.main(options, plugins=[collector])
-    table = _table(collector.rows.values(), time.monotonic() - began)
+    table = _table(collector, time.monotonic() - began)
     print(table)
-    if not arguments:
+    if not arguments and code in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         text = DOCUMENT.read_text(encoding="utf-8")
         before, rest = text.split(BEGIN)
         _, after = rest.split(END)
@@ -76,11 +85,14 @@ def main(arguments: list[str]) -> int:
     return int(code)
 
 
-def _table(rows: Iterable[Row], seconds: float) -> str:
+def _table(collector: Collector, seconds: float) -> str:
+    rows = collector.rows.values()
     cells = sorted(row.cells() for row in rows)
+    failed = sum(row.failed for row in rows)
     heading = (
-        f"Run on {datetime.datetime.now(datetime.UTC).date()}, in {seconds / 60:.0f} minutes: {platform.machine()}, "
-        f"{os.cpu_count()} cores, Python {platform.python_version()}."
+        f"Run on {datetime.datetime.now(datetime.UTC).date()}, in {seconds / 60:.0f} minutes: "
+        f"{len(collector.cases)} cases, {failed} failed; {platform.machine()}, {os.cpu_count()} cores, "
+        f"Python {platform.python_version()}."
     )
     lines = [["Promise", "Load", "Outcome", "Time"], ["---"] * 4, *cells]
     return "\n".join([heading, "", *(f"| {' | '.join(line)} |" for line in lines)])
