@@ -1,6 +1,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+# Some shells and images forbid Python to store bytecode. Then each of the many processes compiles every import again.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: run test check conformance mosquitto rie stress deploy-local bench bench-smoke setup generate clean
 
 setup:
