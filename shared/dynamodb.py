@@ -1,7 +1,8 @@
 """DynamoDB tables with plain Python values; no other module calls DynamoDB.
 
 Reads are strongly consistent. A condition that does not hold raises `ConditionFailed`, which the caller interprets.
-Failures of DynamoDB raise `Unavailable`. `optimistic_retry` is the retry loop of conditional writes, with back-off.
+Failures of DynamoDB raise `Unavailable`. `optimistic_retry` is the retry loop of
+conditional writes (optimistic locking), with exponential backoff and jitter.
 """
 
 from __future__ import annotations
@@ -178,7 +179,7 @@ class Table:
         self._retry_conflicts("TransactWriteItems", lambda: self._client.transact_write_items(TransactItems=requests))
 
     def _retry_conflicts(self, operation: str, send: Callable[[], object]) -> None:
-        """Retry with back-off while another transaction is in progress."""
+        """Retry with exponential backoff while another transaction is in progress."""
         for attempt in range(_CONFLICT_ATTEMPTS):
             try:
                 with self._request(operation):

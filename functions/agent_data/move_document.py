@@ -18,7 +18,7 @@ from shared.rpc.method import WHOLE
 
 
 class PositionParams(Params):
-    """The sibling to come before, or else the index from 0. Last without either."""
+    """The sibling to put the document before, or else its index from 0. Without either, it becomes the last."""
 
     ordering: Annotated[int, Field(ge=0, le=2**53), WHOLE] | None = None
     before: DocumentId | None = None

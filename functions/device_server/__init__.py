@@ -27,7 +27,7 @@ class DeviceParams(Params):
 
 
 def require_device(caller: Caller, device_id: str) -> RegisteredDevice:
-    """Return the caller's tenant's device of this id or raise NotFound."""
+    """Return a device of the caller's tenant. Raise NotFound if there is none with this id."""
     return registry().require(caller.tenant_id, device_id)
 
 

@@ -1,4 +1,4 @@
-"""GET /health: that the system answers, and which servers it has."""
+"""GET /health: the health check, with the names of all servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""POST /jsonrpc: JSON-RPC 2.0, single, batch and notifications; `method` is `{server}/{method}`."""
+"""POST /jsonrpc: JSON-RPC 2.0: single calls, batches and notifications; `method` is `{server}/{method}`."""
 
 from __future__ import annotations
 

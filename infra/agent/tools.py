@@ -212,7 +212,7 @@ async def _run_cancellable(backend: _CancellableBackend, work: Callable[[], Any]
 
 
 def _progress_reporter() -> Callable[[float, float | None, str], None]:
-    """Return a function by which threads report progress to the client."""
+    """Return a function by which threads send progress notifications to the client."""
     ctx, loop = get_context(), asyncio.get_running_loop()
 
     def report(done: float, total: float | None, message: str) -> None:

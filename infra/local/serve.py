@@ -45,7 +45,7 @@ def run(  # noqa: PLR0913 - each is a part of the machine
     authorizing: bool,
     durable: bool,
 ) -> None:
-    """Serve until SIGINT or SIGTERM."""
+    """Serve until SIGINT or SIGTERM. Graceful shutdown: finish the requests, then close every service."""
     with ExitStack() as stack:
         create_tables(connect(store_url), template.tables)
         functions = Functions(template.functions)

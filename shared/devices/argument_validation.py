@@ -1,4 +1,4 @@
-"""Validation of tool arguments against the device's input schema and against values that firmware misreads silently."""
+"""Validation of tool arguments by the device's input schema (JSON Schema), and of values that firmware misreads."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ _REFRESH_INTERVAL_SECONDS: Final = 10.0
 _LISTING_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = 0.05
 _MAX_POLL_SECONDS: Final = 0.5
-"""The intervals, with back-off, at which to poll for the end of another function's handshake."""
+"""The intervals, with backoff, at which to poll for the end of another function's handshake."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class DeviceClient:
             raise
 
     def start_session(self, device: RegisteredDevice, deadline: float, hello: DeviceHello | None = None) -> None:
-        """Start a session unless one exists on the device's connection; for a hello, one that started after it.
+        """Start a session, unless one exists on the device's current connection and is not older than the hello.
 
         One function at a time performs the handshake; the others poll until it has ended.
         """

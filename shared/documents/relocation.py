@@ -61,7 +61,7 @@ def _plan_move(work: UnitOfWork, request: WriteRequest, command: Move, now: int)
 
 
 def _with_reliable_height(work: UnitOfWork, position: TreePosition, parent_id: str, max_height: int) -> TreePosition:
-    """Return the position, its height measured if the stored one is too high or unfinished. Raise if it is too deep."""
+    """Return the position. Measure its height if it is too high or unfinished. Raise TOO_DEEP if it stays too high."""
     if position.height > max_height or position.measuring:
         position = work.tree.measure_height(position, max_height)
         if position.height > max_height:

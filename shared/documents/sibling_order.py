@@ -103,10 +103,10 @@ class SiblingOrder:
         return next(self._siblings(sk, backwards=True), None)
 
     def _rebalance(self, left: _Sibling | None, right: _Sibling | None) -> None:
-        """Give shorter keys to the crowded siblings around a gap, and to no more of them than needed.
+        """Give shorter keys to as few of the crowded siblings around a gap as possible.
 
-        They move into the gap at either end of the crowd, the nearest first, so that the order is right after each
-        batch. If the keys there are not short, twice as many siblings are rebalanced.
+        The siblings get keys in the gap before or after the crowd. The nearest to that gap comes first, so the order
+        is right after each batch. If the new keys are not short, twice as many siblings are rebalanced.
         """
         tied = left.key if left and right and left.key == right.key else None
         before = _CrowdedSiblings(left, self._siblings(left.sk, backwards=True) if left else iter(()), tied)
@@ -146,7 +146,7 @@ class SiblingOrder:
 
 
 def relocation_writes(tree: Tree, old: TreePosition, new: TreePosition) -> list[Write]:
-    """Build the writes that move a document's entry from one list of children, or position there, to another."""
+    """Build the writes that replace a document's entry among the children of its old parent by one under the new."""
     unchanged = tree.child_key(old) == tree.child_key(new)
     return [*([] if unchanged else [Write("Delete", tree.child_key(old))]), listing_write(tree, new)]
 
@@ -187,7 +187,7 @@ class _CrowdedSiblings:
 
 
 def _new_keys(crowd: list[_Sibling], low: _Sibling | None, high: _Sibling | None) -> list[tuple[_Sibling, str]]:
-    """Return new keys in the wider gap at either end of the crowd, for the sibling nearest to it first."""
+    """Return shorter keys from the gap before or after the crowd, for the sibling nearest to the gap first."""
     if not crowd:
         return []
     choices = []

@@ -185,11 +185,11 @@ class Tree:
         )
 
     def measure_height(self, position: TreePosition, max_height: int) -> TreePosition:
-        """Count the levels below a document. Return its position with a height that is true or too high.
+        """Count the levels below a document. Return its position with a height that is exact or too high.
 
-        While `measuring` is set, the stored height counts only levels added since. If it stays within the count, the
-        count is true. The next move repeats an interrupted measurement. This one is repeated if the count is within
-        `max_height` but a level added meanwhile, perhaps wrongly, exceeds it.
+        While `measuring` is set, the stored height covers only levels that other writers add meanwhile. The result is
+        the larger of count and stored height. If only the stored height exceeds `max_height`, the levels may have
+        left again, so ConditionFailed repeats the move. If the measurement is interrupted, the next move repeats it.
         """
         start = Write(
             "Update",

@@ -114,10 +114,10 @@ class UnitOfWork:
         self.idempotency = IdempotencyStore(self.table, self.tenant_id)
 
     def execute(self, request: WriteRequest, document_id: str, plan: Callable[[int], WritePlan]) -> WriteResult:
-        """Commit what `plan` makes of the current state, together with the request's result.
+        """Commit the writes of `plan` and the request's result in one transaction.
 
-        `plan` gets the current time, reads what it needs and returns conditional writes. If a condition fails because
-        another writer was faster, `plan` runs again.
+        `plan` gets the current time, reads the current state and returns conditional writes. If a condition fails
+        because another writer was faster, `plan` runs again.
         """
         return self._commit_once(request, document_id, plan, self.idempotency.completion_writes)
 

@@ -16,8 +16,8 @@ _MINUTE: Final = 60
 _RETENTION_SECONDS: Final = 3600
 
 
-def require_capacity(table: Table, a_minute: int) -> None:
-    """Count a submission. Raise TooManyRequests if all callers without the writer role have made `a_minute` already."""
+def require_capacity(table: Table, per_minute: int) -> None:
+    """Count a submission. Raise TooManyRequests if callers without the writer role have made `per_minute` already."""
     now = int(time.time())
     pk, sk = keys.submissions(now // _MINUTE)
     increment = Write(
@@ -25,7 +25,7 @@ def require_capacity(table: Table, a_minute: int) -> None:
         {"pk": pk, "sk": sk},
         expression="SET expires_at = :expiry ADD submitted :one",
         condition="attribute_not_exists(submitted) OR submitted < :most",
-        values={":one": 1, ":most": a_minute, ":expiry": now + _RETENTION_SECONDS},
+        values={":one": 1, ":most": per_minute, ":expiry": now + _RETENTION_SECONDS},
     )
     try:
         table.write(increment)

@@ -1,4 +1,4 @@
-"""Sparse BM25 vectors: each term's weight in a passage. The vector store adds the terms' rarity (IDF)."""
+"""BM25 as sparse vectors: each term's weight in a passage. The vector store adds the terms' rarity (IDF)."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Each side has its own absolute scale, independent of the other hits: the position of a cosine between unrelated and
 identical texts, and the passage's share of the highest BM25 score possible for the question. So a side without
 information adds almost nothing to any passage: keywords if the question is in another language, meaning if the
-question has lost its diacritics.
+question has lost its diacritics. Reciprocal rank fusion (RRF), which compares ranks, ranks worse (docs/decisions.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Hybrid search: candidates by meaning and by keywords, one fused score, and reranking of the best."""
+"""Hybrid search: candidates by meaning and by keywords, one fused score, and late interaction for the best."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of lists: their parameters, and opaque cursors."""
+"""Pagination of lists: the parameters of a page, and opaque cursors."""
 
 from __future__ import annotations
 

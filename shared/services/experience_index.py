@@ -76,7 +76,7 @@ def _update_index(experience: Experience) -> None:
         return
     text = _text(experience)
     payload = _payload(experience)
-    uncompared = payload | {"revision": 0}
+    uncompared = payload | {"revision": 0}  # until it has been compared: `_is_indexed` is False meanwhile
     _search_index().put(SearchEntry(experience.id, text, experience.revision, uncompared, experience.query_count))
     _note_duplicates(experience, text)
     _search_index().set_payload(experience.id, payload, experience.query_count)

@@ -35,7 +35,7 @@ _MAX_CHARACTERS: Final = 64 * 1024
 
 
 class _IndexAvailability:
-    """Tells if the index is worth waiting for."""
+    """A circuit breaker: after a failure, writes do not wait for the index for a while."""
 
     def __init__(self) -> None:
         self._paused_until = -math.inf

@@ -1,4 +1,4 @@
-"""Prompts for the answer model. Question and sources are data, delimited by a random fence."""
+"""Prompts for the answer model. Against prompt injection, a random fence marks question and sources as data."""
 
 from __future__ import annotations
 

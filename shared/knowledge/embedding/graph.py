@@ -1,9 +1,9 @@
 """The ONNX graph of e5, built from the weights when a process first needs it.
 
-Matrices are multiplied as integers: activations have 8 bits and weights 7. Processors without a dedicated instruction
-add two products in 16 bits and silently saturate what does not fit; 7 bits avoid that, so that a text has the same
-vector everywhere. The input of each layer's last matrix has outliers in a few tokens, so there every token has a scale
-of its own (mean cosine to the exact vectors .9985; with one scale for all .9963).
+Quantization: matrices are multiplied as integers, with activations of 8 bits and weights of 7. Processors without a
+dedicated instruction add two products in 16 bits and silently saturate what does not fit. 7 bits always fit, so a text
+has the same vector everywhere. The input of each layer's last matrix has outliers in a few tokens, so every token has a
+scale of its own there (mean cosine to the exact vectors .9985; with one scale for all .9963).
 """
 
 from __future__ import annotations

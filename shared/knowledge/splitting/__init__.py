@@ -1,4 +1,7 @@
-"""Splitting of documents into chunks that fit an embedder: Markdown, HTML, paged text, source code, plain text."""
+"""Chunking: splitting of documents into chunks that fit an embedder.
+
+The formats are Markdown, HTML, paged text, source code and plain text.
+"""
 
 from __future__ import annotations
 
