@@ -31,14 +31,23 @@ def host_and_port(url: str, schemes: Collection[str] = ("mqtt",)) -> tuple[str, 
 
 
 def broker_endpoint(target: DataTarget) -> str:
-    """Return the URL for devices with a user name and a password, or an empty string if no local server runs."""
+    """Return the endpoint for devices with a user name and a password, as firmware takes it.
+
+    It is an empty string if no local server runs, or if the server listens on an IPv6 address.
+    """
     if target.stack:
         import boto3
 
         domain = boto3.client("iot").describe_domain_configuration(domainConfigurationName=f"{target.stack}-devices")
-        return f"mqtts://{domain['domainName']}:8883"
+        return f"{domain['domainName']}:8883"
     server = running_server(target.data)
-    return server["mqtt_url"] if server else ""
+    return firmware_endpoint(server["mqtt_url"]) if server else ""
+
+
+def firmware_endpoint(url: str) -> str:
+    """Return host and port of a broker's URL. Firmware restarts for ever with a scheme or an IPv6 address."""
+    host, port = host_and_port(url, tuple(_DEFAULT_PORTS))
+    return "" if ":" in host else f"{host}:{port}"
 
 
 def disconnect(target: DataTarget, device_id: str) -> None:

@@ -74,7 +74,7 @@ def register(  # noqa: PLR0913 - one argument per option
     print(f"Device {device.id} ({device.name}): tenant {device.tenant_id}.")
     print("Firmware settings:\n")
     for setting, value in settings.items():
-        print(f"  {setting:<15}  {value or 'the address that kho serve prints for devices'}")
+        print(f"  {setting:<15}  {value or 'host:port of the broker, without a scheme'}")
     print("\nKeep the password: it is not shown again.")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from infra.local.simulator.tools import SimulatedTool, State, ToolArgument, Value
 
 _INT32: Final = (-(2**31), 2**31 - 1)
+_TLS_PORT: Final = 8883
 _UNKNOWN_TOOL: Final = -32601
 _WRONG_ARGUMENTS: Final = -32602
 _FAILED: Final = -32603
@@ -26,6 +28,15 @@ class _RequestError(Exception):
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+def parse_endpoint(endpoint: str) -> tuple[str, int]:
+    """Return host and port of an MQTT endpoint. Raise ValueError where the firmware would restart for ever."""
+    host, has_port, port = endpoint.partition(":")
+    digits = re.match(r"\s*[+-]?\d+", port)
+    if has_port and digits is None:
+        raise ValueError(f"the port of '{endpoint}' is not a number")
+    return host, int(digits[0]) if digits else _TLS_PORT
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from infra.local.simulator.device import DeviceModel
+from infra.local.simulator.firmware import parse_endpoint
 from infra.local.simulator.fleet import Fleet
 from infra.local.simulator.quirks import FIRMWARE, Quirk
 from tests.helpers.environment import ORIGINAL_ENVIRONMENT
@@ -61,8 +62,8 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KhoServer]:
 def connected(settings: dict[str, Any], quirks: frozenset[Quirk] = FIRMWARE) -> Fleet:
     """Return a device with the settings that its registration printed."""
     model = DeviceModel(quirks, password=settings["password"].encode())
-    host, port = re.fullmatch(r"mqtt://([\d.]+):(\d+)", settings["endpoint"]).groups()  # type: ignore[union-attr]
-    return Fleet(host, int(port), [settings["client_id"]], model)
+    host, port = parse_endpoint(settings["endpoint"])
+    return Fleet(host, port, [settings["client_id"]], model)
 
 
 def test_registered_device_connects_is_called_and_revoked(guarded: KhoServer) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from infra.cli.devices.broker import host_and_port
+from infra.cli.devices.broker import firmware_endpoint, host_and_port
 from infra.cli.devices.call import call
 from infra.cli.devices.register import register
+from infra.local.simulator.firmware import parse_endpoint
 
 
 @pytest.mark.parametrize("device_id", ["", "a/b", "+", "kho-backend-1", "a b", "x" * 129])
@@ -34,3 +35,31 @@ def test_broker_url_parsing() -> None:
     for wrong in ("", "broker.example", "mqtt://", "mqtt://x:0", "mqtt://x:99999", "http://x", "mqtts://x"):
         with pytest.raises(SystemExit, match="is not a broker URL"):
             host_and_port(wrong)
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "port"),
+    [
+        ("mqtt://127.0.0.1:8302", "127.0.0.1", 8302),
+        ("mqtt://broker.example", "broker.example", 1883),
+        ("mqtts://a1b2.iot.eu-central-1.amazonaws.com", "a1b2.iot.eu-central-1.amazonaws.com", 8883),
+    ],
+)
+def test_firmware_takes_the_endpoint(url: str, host: str, port: int) -> None:
+    endpoint = firmware_endpoint(url)
+    assert "://" not in endpoint
+    assert parse_endpoint(endpoint) == (host, port)
+
+
+def test_ipv6_address_is_not_an_endpoint() -> None:
+    assert firmware_endpoint("mqtt://[::1]:8302") == ""
+
+
+@pytest.mark.parametrize("endpoint", ["mqtt://127.0.0.1:8302", "host:", "::1", "[::1]:8302"])
+def test_simulated_firmware_rejects_an_endpoint_as_the_firmware_does(endpoint: str) -> None:
+    with pytest.raises(ValueError, match="is not a number"):
+        parse_endpoint(endpoint)
+
+
+def test_endpoint_without_port_means_tls() -> None:
+    assert parse_endpoint("broker.example") == ("broker.example", 8883)
