@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal, TypeVar, get_args
@@ -14,6 +15,8 @@ EmbedderKind = Literal["embedded", "qdrant", "bedrock"]
 RerankerKind = Literal["late-interaction", "bedrock", "none"]
 
 Choice = TypeVar("Choice", bound=str)
+
+_HTTP_URL = re.compile(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?([/?]\S*)?")
 
 
 class ConfigurationError(Exception):
@@ -86,7 +89,7 @@ def config() -> Config:
         mqtt_keepalive=_integer("KHO_MQTT_KEEPALIVE", 240, at_least=1),
         iot_endpoint=os.environ.get("KHO_IOT_ENDPOINT", ""),
         data_plane_url=os.environ.get("AWS_ENDPOINT_URL_IOT_DATA_PLANE", ""),
-        vision_url=os.environ.get("KHO_VISION_URL", ""),
+        vision_url=_http_url("KHO_VISION_URL"),
         audio_server=os.environ.get("KHO_AUDIO_SERVER", ""),
         audio_port=_integer("KHO_AUDIO_PORT", 8884, at_least=1),
         oidc_issuer=_url("KHO_OIDC_ISSUER"),
@@ -132,6 +135,14 @@ def _url(name: str) -> str:
     value = os.environ.get(name, "")
     if value and not is_safe_url(value):
         raise ConfigurationError(f"{name} is '{value}'; it must begin with https:// (http:// only for this machine)")
+    return value
+
+
+def _http_url(name: str) -> str:
+    """Return a URL that devices call, which may be of any host."""
+    value = os.environ.get(name, "")
+    if value and not _HTTP_URL.fullmatch(value):
+        raise ConfigurationError(f"{name} is '{value}'; it must begin with http:// or https://, and name a host")
     return value
 
 

@@ -1,0 +1,34 @@
+"""Settings that are refused on start, and those that are taken."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from shared.config import ConfigurationError, config
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(autouse=True)
+def _fresh_settings() -> Iterator[None]:
+    config.cache_clear()
+    yield
+    config.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "url", ["ws://vision.example/x", "wss://vision.example", "vision.example/x", "http://", "ftp://x"]
+)
+def test_vision_url_must_be_http(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("KHO_VISION_URL", url)
+    with pytest.raises(ConfigurationError, match="KHO_VISION_URL"):
+        config()
+
+
+@pytest.mark.parametrize("url", ["", "http://10.0.0.7:8003/explain", "https://vision.example/x?model=1"])
+def test_vision_url_of_any_host(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("KHO_VISION_URL", url)
+    assert config().vision_url == url
