@@ -1,6 +1,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+# Without bytecode, each of the many processes would compile the packages again: half a second for boto3 alone.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Some shells and images forbid Python to store bytecode. Then each of the many processes compiles every import again.
 export PYTHONDONTWRITEBYTECODE :=
 
