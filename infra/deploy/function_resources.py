@@ -239,11 +239,16 @@ def _indented(resources: dict[str, Any]) -> str:
     return "\n\n".join("\n".join(f"  {line}" for line in text.splitlines()) for text in plain)
 
 
-class _TemplateDumper(yaml.SafeDumper):
-    """Writes intrinsic functions in their short forms."""
+class DumperWithoutAliases(yaml.SafeDumper):
+    """Writes an object in full wherever it occurs."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - yaml's signature
+        """Return True."""
         return True
+
+
+class _TemplateDumper(DumperWithoutAliases):
+    """Writes intrinsic functions in their short forms."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002 - yaml's
         return super().increase_indent(flow, False)  # lists are indented below their keys

@@ -6,7 +6,6 @@ import importlib
 import inspect
 import json
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import TypeAdapter
@@ -14,8 +13,9 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
 from api.handler import Handler
 from api.openapi_schemas import inline_definitions
-from infra.deploy import logs, observability, reference
+from infra.deploy import observability
 from infra.deploy.function_resources import SERVERS, declared_functions, template
+from infra.deploy.reference import PAGES, ROOT, method_sections
 from infra.deploy.sample_events import FOLDER, sample_event
 from infra.local import template as local_template
 from shared.rpc import mcp_catalog
@@ -23,13 +23,13 @@ from shared.rpc.catalogue import FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
     from types import ModuleType
 
     from shared.rpc.method import Method
     from shared.tools import ServerTool
 
-ROOT: Final = Path(__file__).resolve().parents[2]
-METHODS: Final = ROOT / "docs" / "reference" / "README.md"
+METHODS: Final = PAGES / "README.md"
 DEPLOYING: Final = ROOT / "docs" / "deploying.md"
 
 
@@ -45,7 +45,7 @@ def generate_all(*, write: bool) -> list[str]:
         **{page: _with_table(page, "methods", lines) for page, lines in reference_sections().items()},
         DEPLOYING: _with_table(DEPLOYING, "parameters", _parameters(text)),
         observability.FILE: observability.observability(deployed),
-        logs.FILE: logs.logs(deployed),
+        observability.LOGS_FILE: observability.logs(deployed),
         **{FOLDER / f"{name}.json": sample_event(handler) for name, handler in _all_handlers().items()},
     }
     stale = [file for file, text in made.items() if not file.exists() or file.read_text(encoding="utf-8") != text]
@@ -58,7 +58,7 @@ def generate_all(*, write: bool) -> list[str]:
 def reference_sections() -> dict[Path, list[str]]:
     """Return the generated lines of each server's reference page."""
     examples = {name: handler.example for name, handler in _all_handlers().items()}
-    return reference.method_sections(catalogue(), build_mcp_catalog(), examples)
+    return method_sections(catalogue(), build_mcp_catalog(), examples)
 
 
 def _all_handlers() -> dict[str, Handler[Any, Any]]:
@@ -84,10 +84,11 @@ def catalogue() -> dict[str, Any]:
 
 def _tools_of(package: ModuleType) -> list[dict[str, Any]]:
     """List the methods that are tools, as a server's capabilities show them."""
-    tools = [(_tool(handler.method), handler.method) for _, handler in handlers(package) if handler.method.tool]
+    methods = [handler.method for _, handler in handlers(package) if handler.method.tool]
     return [
-        {name: tool["described"][name] for name in ("name", "description")} | {"inputSchema": _params_schema(method)}
-        for tool, method in tools
+        {name: _tool(method)["described"][name] for name in ("name", "description")}
+        | {"inputSchema": _params_schema(method)}
+        for method in methods
     ]
 
 
@@ -148,9 +149,7 @@ def _named(package: ModuleType) -> str:
 
 
 def _packages() -> Iterator[ModuleType]:
-    for name in SERVERS:
-        if (ROOT / "functions" / name).is_dir():
-            yield importlib.import_module(name)
+    return map(importlib.import_module, SERVERS)
 
 
 def _entry(function: str, method: Method[Any, Any]) -> dict[str, Any]:
@@ -192,11 +191,10 @@ def _with_table(file: Path, name: str, table: list[str]) -> str:
 
 
 def _methods() -> list[str]:
-    made = catalogue()
     rows = ["| method | needs | what it does |", "|---|---|---|"]
     return rows + [
         f"| `{each['name']}` | {'nothing' if each.get('anonymous') else each['role']} | {each['summary']} |"
-        for each in made["methods"]
+        for each in catalogue()["methods"]
     ]
 
 

@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import yaml
+
 from api.error_formats import RECALL_KIT, jsonrpc_error, recall_kit_body, status_of
-from infra.deploy.field_descriptions import FIELDS
 from shared.rpc import errors
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ PAGES: Final = ROOT / "docs" / "reference"
 ANSWERS: Final = PAGES / "answers"
 """Answers to the sample events of methods, recorded by `python -m tests.record_answers`."""
 
+_FIELDS: Final[dict[str, str]] = yaml.safe_load(
+    Path(__file__).with_name("field_descriptions.yaml").read_text(encoding="utf-8")
+)
 _MAX_DEPTH: Final = 4
 _WIDTH: Final = 110
 _NAMED_PATTERNS: Final = {r"\S": "not blank", r"^[!-~]+$": "visible ASCII characters"}
@@ -123,7 +127,7 @@ def _type(schema: dict[str, Any]) -> str:
 def _description(server: str, path: str, schema: dict[str, Any]) -> str:
     names = path.replace("[]", "").split(".")
     suffixes = [".".join(names[start:]) for start in range(len(names))]
-    known = (FIELDS.get(key) for suffix in suffixes for key in (f"{server}:{suffix}", suffix))
+    known = (_FIELDS.get(key) for suffix in suffixes for key in (f"{server}:{suffix}", suffix))
     return _cell(schema.get("description") or next(filter(None, known), ""))
 
 

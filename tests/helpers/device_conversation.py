@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tests.helpers.mqtt_client import send_direct_message
 from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class DeviceConversation:
         """Send the device a complete message."""
         payload = envelope if isinstance(envelope, bytes) else json.dumps(envelope).encode()
         device_id = self.device.device_id
-        self.served.broker.send_direct_message(device_id, f"devices/{device_id}/down", payload)
+        send_direct_message(self.served.broker, device_id, f"devices/{device_id}/down", payload)
 
     def ask(self, method: str, request_id: Any = None, **params: Any) -> Any:
         """Send a request and return its id."""

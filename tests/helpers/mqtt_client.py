@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from infra.local.broker.authorization import FleetAccessRules
+from infra.local.broker.broker import SYSTEM
 from infra.local.broker.limits import Limits
 from infra.local.broker.local_broker import LocalBroker
+from infra.local.broker.messages import BrokerMessage
 from infra.local.mqtt.decoding import decode
 from infra.local.mqtt.encoding import encode
 from infra.local.mqtt.framing import Framer
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
     from infra.local.broker.authorization import ClientIdentity
-    from infra.local.broker.messages import BrokerMessage
 
 TOKEN: Final = "the-backends-word"
 BACKEND: Final = "kho-backend-1"
@@ -57,6 +58,11 @@ async def admit_all(_: ClientIdentity) -> bool:
 async def admit_none(_: ClientIdentity) -> bool:
     """Admit no device."""
     return False
+
+
+def send_direct_message(broker: LocalBroker, client_id: str, topic: str, payload: bytes) -> None:
+    """Send one client a message at QoS 0."""
+    broker.call(lambda state: state.send_direct(client_id, BrokerMessage(topic, payload, sender=SYSTEM)))
 
 
 class BrokerUnderTest(Protocol):

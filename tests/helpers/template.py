@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from infra.deploy import logs
+from infra.deploy.observability import LOGS_FILE
 from infra.local.template import FILE, TemplateLoader
 from shared.rpc.catalogue import catalogue
 
@@ -14,7 +14,7 @@ FUNCTIONS = FILE.parent / "functions"
 TEMPLATE = yaml.load(FILE.read_text(), TemplateLoader)
 RESOURCES: dict[str, dict[str, Any]] = TEMPLATE["Resources"]
 PARAMETERS = TEMPLATE["Parameters"]
-LOGS = [each["Properties"] for each in yaml.safe_load(logs.FILE.read_text())["Resources"].values()]
+LOGS = [each["Properties"] for each in yaml.safe_load(LOGS_FILE.read_text())["Resources"].values()]
 LAMBDAS = {name: each["Properties"] for name, each in RESOURCES.items() if each["Type"] == "AWS::Serverless::Function"}
 METHODS = sorted(catalogue().methods)
 

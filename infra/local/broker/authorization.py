@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from infra.local.mqtt.topics import has_wildcard
 from shared.devices import ids
@@ -24,24 +24,11 @@ class ClientIdentity:
     address: str = ""
 
 
-class AccessRules(Protocol):
-    """The access rules of a broker; only `connect` may block."""
-
-    async def connect(self, client: ClientIdentity) -> bool:
-        """Return True if the client is authenticated and may connect. Raise KhoError if this cannot be decided now."""
-
-    def publish(self, client: ClientIdentity, topic: str) -> bool:
-        """Return True if a connected client may publish on the topic."""
-
-    def subscribe(self, client: ClientIdentity, topic_filter: str) -> bool:
-        """Return True if a connected client may subscribe to the filter."""
-
-    def receive(self, client: ClientIdentity, topic: str) -> bool:
-        """Return True if a connected client may receive direct messages on the topic."""
-
-
 class FleetAccessRules:
-    """Rules that limit a device to its own two topics, and the backend to the devices' topics and their presence."""
+    """Rules that limit a device to its own two topics, and the backend to the devices' topics and their presence.
+
+    Only `connect` may wait. It raises KhoError if it cannot decide now.
+    """
 
     def __init__(self, backend_token: str, authenticate: Callable[[ClientIdentity], Awaitable[bool]]) -> None:
         self._token = backend_token.encode("utf-8")

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from infra.local.broker.connection import BrokerConnection
-from infra.local.broker.counters import BrokerCounters
-from infra.local.broker.direct_message import (
-    ClientNotConnected,
-    DeliveryUnconfirmed,
-    DirectMessageNotAllowed,
-    DirectMessageTooLarge,
-    InvalidDirectMessage,
-)
+from infra.local.broker.data_plane_errors import DataPlaneError
 from infra.local.broker.limits import Limits, fits
 from infra.local.broker.messages import BrokerMessage
 from infra.local.broker.outbox import Flusher
@@ -28,12 +20,28 @@ from infra.local.mqtt.topics import is_topic
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from infra.local.broker.authorization import AccessRules, ClientIdentity
+    from infra.local.broker.authorization import ClientIdentity, FleetAccessRules
     from infra.local.broker.connect import ConnectTerms
-    from infra.local.broker.subscriptions import Subscriber
     from infra.local.mqtt.packets import Connect, SubscriptionRequest, Will
 
 SYSTEM: Final = "$aws"
+
+
+@dataclass(slots=True)
+class BrokerCounters:
+    """Messages and packets since the start."""
+
+    received: int = 0
+    sent: int = 0
+    dropped_slow: int = 0
+    """Messages dropped because the client did not read fast enough."""
+    dropped_rate: int = 0
+    """Messages dropped because the client exceeded its publish rate."""
+    expired: int = 0
+    refused: int = 0
+    """Connections, messages and subscriptions denied by the access rules."""
+    malformed: int = 0
+    """Connections ended because of malformed or forbidden packets."""
 
 
 class Broker:
@@ -41,7 +49,7 @@ class Broker:
 
     def __init__(
         self,
-        access: AccessRules,
+        access: FleetAccessRules,
         limits: Limits,
         loop: asyncio.AbstractEventLoop,
         clock: Callable[[], float] | None = None,
@@ -56,7 +64,7 @@ class Broker:
         self.presence = PresenceTracker(
             lambda topic, payload: self.publish(BrokerMessage(topic, payload, sender=SYSTEM))
         )
-        self._subscriptions = Subscriptions()
+        self.subscribers = Subscriptions()
         self._sessions: dict[str, BrokerSession] = {}
         self._connections: dict[str, BrokerConnection] = {}
         self._open_connections: set[BrokerConnection] = set()
@@ -82,10 +90,6 @@ class Broker:
         """Unregister a connection."""
         self._open_connections.discard(connection)
         self._unauthenticated.discard(connection)
-
-    def new_client_id(self) -> str:
-        """Return a client id for a client without one."""
-        return f"assigned-{secrets.token_hex(8)}"
 
     async def may_connect(self, client: ClientIdentity, will: Will | None) -> bool:
         """Return True if a client may connect with this will."""
@@ -134,9 +138,7 @@ class Broker:
         will = connection.will
         if will and reason is not DisconnectReason.SERVER_INITIATED_DISCONNECT:
             self.publish(
-                BrokerMessage(
-                    will.topic, will.payload, will.qos, will.retain, will.properties, sender=session.client_id
-                )
+                BrokerMessage(will.topic, will.payload, will.qos, will.retain, will.properties, session.client_id)
             )
 
     def publish(self, message: BrokerMessage) -> bool:
@@ -151,7 +153,7 @@ class Broker:
                 message.expires_at = self.clock() + seconds
         if message.retain:
             self._retain(message)
-        matches = self._subscriptions.match(message.topic)
+        matches = self.subscribers.match(message.topic)
         for subscriber, request in matches:
             subscriber.receive(message, request)
         return bool(matches)
@@ -159,22 +161,14 @@ class Broker:
     def subscribe(self, session: BrokerSession, request: SubscriptionRequest) -> None:
         """Add a client's subscription."""
         session.subscriptions[request.topic_filter] = request
-        self._subscriptions.add(session, request)
+        self.subscribers.add(session, request)
 
     def unsubscribe(self, session: BrokerSession, topic_filter: str) -> bool:
         """Remove a client's subscription. Return False if there was none."""
         if session.subscriptions.pop(topic_filter, None) is None:
             return False
-        self._subscriptions.remove(session, topic_filter)
+        self.subscribers.remove(session, topic_filter)
         return True
-
-    def add_listener(self, subscriber: Subscriber, request: SubscriptionRequest) -> None:
-        """Add a listener of this process."""
-        self._subscriptions.add(subscriber, request)
-
-    def remove_listener(self, subscriber: Subscriber, topic_filter: str) -> None:
-        """Remove a listener of this process."""
-        self._subscriptions.remove(subscriber, topic_filter)
 
     def send_retained(self, session: BrokerSession, request: SubscriptionRequest) -> None:
         """Send the message retained on the filter's own topic. As in IoT Core, filters with wildcards get none."""
@@ -194,13 +188,13 @@ class Broker:
         try:
             await asyncio.wait_for(confirmation, seconds)
         except TimeoutError:
-            raise DeliveryUnconfirmed(f"No acknowledgement within {seconds:g} s") from None
+            raise DataPlaneError("GatewayTimeoutException", f"No acknowledgement within {seconds:g} s") from None
 
     def end_connection(self, client_id: str, *, clean_session: bool = False, prevent_will: bool = False) -> None:
         """Disconnect a client, as DeleteConnection does."""
         connection, session = self._connections.get(client_id), self._sessions.get(client_id)
         if session is None:
-            raise ClientNotConnected("There is no such client")
+            raise DataPlaneError("ResourceNotFoundException", "There is no such client")
         if clean_session:
             session.expiry_seconds = 0
         if connection is None:
@@ -224,11 +218,6 @@ class Broker:
         """Return the message retained on a topic."""
         return self._retained.get(topic)
 
-    @property
-    def connected(self) -> int:
-        """The number of connected clients."""
-        return len(self._connections)
-
     def close(self) -> None:
         """End all connections."""
         for connection in list(self._open_connections):
@@ -236,18 +225,21 @@ class Broker:
 
     def _direct_session(self, client_id: str, message: BrokerMessage) -> BrokerSession:
         if not is_topic(message.topic) or message.topic.startswith("$") or not fits(self.limits, message.topic):
-            raise InvalidDirectMessage("The topic is not valid")
+            raise DataPlaneError("InvalidRequestException", "The topic is not valid")
         if not client_id or client_id.startswith("$") or len(client_id) > self.limits.client_id_bytes:
-            raise InvalidDirectMessage("The client id is not valid")
+            raise DataPlaneError("InvalidRequestException", "The client id is not valid")
         if len(message.payload) > self.limits.payload_bytes:
-            raise DirectMessageTooLarge("The payload exceeds the maximum size allowed")
+            raise DataPlaneError("RequestEntityTooLargeException", "The payload exceeds the maximum size allowed")
         connection, session = self._connections.get(client_id), self._sessions.get(client_id)
         if session is None:
-            raise ClientNotConnected("The target client ID is not connected")
+            raise DataPlaneError("ResourceNotFoundException", "The target client ID is not connected")
         if connection is None:
-            raise ClientNotConnected("The target client ID is not connected, but it has an active persistent session")
+            raise DataPlaneError(
+                "ResourceNotFoundException",
+                "The target client ID is not connected, but it has an active persistent session",
+            )
         if not self.access.receive(connection.client, message.topic):
-            raise DirectMessageNotAllowed("The receiver may not receive on the topic")
+            raise DataPlaneError("ForbiddenException", "The receiver may not receive on the topic")
         return session
 
     def _retain(self, message: BrokerMessage) -> None:
@@ -258,7 +250,7 @@ class Broker:
 
     def _delete_session(self, session: BrokerSession) -> None:
         for topic_filter in session.subscriptions:
-            self._subscriptions.remove(session, topic_filter)
+            self.subscribers.remove(session, topic_filter)
         session.subscriptions.clear()
         if session.expiry_timer:
             session.expiry_timer.cancel()

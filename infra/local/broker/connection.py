@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from typing import TYPE_CHECKING, Final
 
 from infra.local.broker.authorization import ClientIdentity
@@ -169,7 +170,7 @@ class BrokerConnection(asyncio.Protocol):
         self.level = connect.level
         limits = self._broker.limits
         peer = self.transport.get_extra_info("peername") or ("", 0)
-        client_id = connect.client_id or self._broker.new_client_id()
+        client_id = connect.client_id or f"assigned-{secrets.token_hex(8)}"
         self.client = ClientIdentity(client_id, connect.user_name, connect.password, peer[0])
         reason = connect_error(connect, limits)
         try:

@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, unquote
 
 from infra.local.broker.broker import SYSTEM
-from infra.local.broker.direct_message import (
-    ClientBusy,
-    ClientNotConnected,
-    DeliveryUnconfirmed,
-    DirectMessageError,
-    DirectMessageNotAllowed,
-    DirectMessageTooLarge,
-    InvalidDirectMessage,
-)
+from infra.local.broker.data_plane_errors import DataPlaneError
 from infra.local.broker.limits import fits
 from infra.local.broker.messages import BrokerMessage
 from infra.local.mqtt.properties import Properties
@@ -38,14 +30,6 @@ if TYPE_CHECKING:
 _MAX_BODY_BYTES: Final = 256 * 1024
 _CONFIRM_SECONDS: Final = (1, 5, 15)
 _PAGE_SIZE: Final = 20
-_STATUS: Final[dict[type[DirectMessageError], tuple[int, str]]] = {
-    InvalidDirectMessage: (400, "InvalidRequestException"),
-    DirectMessageNotAllowed: (403, "ForbiddenException"),
-    ClientNotConnected: (404, "ResourceNotFoundException"),
-    DirectMessageTooLarge: (413, "RequestEntityTooLargeException"),
-    ClientBusy: (429, "ThrottlingException"),
-    DeliveryUnconfirmed: (504, "GatewayTimeoutException"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +46,7 @@ class _Request:
         """Return an integer query parameter."""
         text = self.query.get(name, str(default))
         if not text.isdecimal() or not least <= int(text) <= most:
-            raise InvalidDirectMessage(f"{name} must be between {least} and {most}")
+            raise DataPlaneError("InvalidRequestException", f"{name} must be between {least} and {most}")
         return int(text)
 
     def properties(self) -> Properties | None:
@@ -73,7 +57,7 @@ class _Request:
             message_expiry=self.number("messageExpiry", 0, 0, 2**32 - 1) if "messageExpiry" in self.query else None,
         )
         if properties.response_topic is not None and not is_topic(properties.response_topic):
-            raise InvalidDirectMessage("The response topic is not valid")
+            raise DataPlaneError("InvalidRequestException", "The response topic is not valid")
         match self.headers.get("x-amz-mqtt5-payload-format-indicator"):
             case "UTF8_DATA":
                 properties.payload_format = True
@@ -88,7 +72,9 @@ class _Request:
                     items = json.loads(items)
                 properties.user_properties = [(name, str(value)) for each in items for name, value in each.items()]
         except (binascii.Error, ValueError, TypeError, AttributeError):
-            raise InvalidDirectMessage("User properties or correlation data are not encoded correctly") from None
+            raise DataPlaneError(
+                "InvalidRequestException", "User properties or correlation data are not encoded correctly"
+            ) from None
         return properties if properties != Properties() else None
 
 
@@ -103,13 +89,10 @@ class DataPlaneApp:
         """Handle one request."""
         if scope["type"] != "http":
             return
-        body = b""
-        more = True
-        while more:
+        body, more = b"", True
+        while more and len(body) <= _MAX_BODY_BYTES:
             message = await receive()
             body, more = body + message.get("body", b""), message.get("more_body", False)
-            if len(body) > _MAX_BODY_BYTES:
-                break
         status, kind, response = await self._respond(scope, body)
         content = compact(response).encode("utf-8")
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
@@ -126,9 +109,8 @@ class DataPlaneApp:
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
         try:
             return 200, "", await self._dispatch(scope["method"], parts[1:], _Request(query, headers, body))
-        except DirectMessageError as error:
-            status, kind = _STATUS[type(error)]
-            return status, kind, {"message": str(error), "traceId": secrets.token_hex(16)}
+        except DataPlaneError as error:
+            return error.status, error.name, {"message": str(error), "traceId": secrets.token_hex(16)}
 
     async def _dispatch(self, method: str, parts: list[str], request: _Request) -> dict[str, Any]:
         match method, parts:
@@ -146,12 +128,11 @@ class DataPlaneApp:
                 return self._publish(topic, request)
             case "GET", ["retainedMessage", topic]:
                 return self._get_retained(topic)
-        raise ClientNotConnected("The local data plane does not support this operation")
+        raise DataPlaneError("ResourceNotFoundException", "The local data plane does not support this operation")
 
     async def _send_direct_message(self, client_id: str, request: _Request) -> dict[str, Any]:
-        message = BrokerMessage(
-            request.query.get("topic", ""), request.body, properties=request.properties(), sender=SYSTEM
-        )
+        topic = request.query.get("topic", "")
+        message = BrokerMessage(topic, request.body, properties=request.properties(), sender=SYSTEM)
         if request.flag("confirmation"):
             seconds = request.number("timeout", *_CONFIRM_SECONDS)
             await self._broker.confirm_direct(client_id, message, seconds)
@@ -162,7 +143,7 @@ class DataPlaneApp:
     def _get_connection(self, client_id: str, request: _Request) -> dict[str, Any]:
         record = self._broker.presence_record(client_id)
         if record is None:
-            raise ClientNotConnected("There is no such client")
+            raise DataPlaneError("ResourceNotFoundException", "There is no such client")
         response: dict[str, Any] = {
             "clientId": record.client_id,
             "connected": record.connected,
@@ -175,24 +156,18 @@ class DataPlaneApp:
         else:
             response["connectedSince"] = record.connected_at
         if request.flag("includeSocketInformation"):
-            (response["sourceIp"], response["sourcePort"]), (response["targetIp"], response["targetPort"]) = (
-                record.peer,
-                record.local,
-            )
+            response |= dict(zip(("sourceIp", "sourcePort"), record.peer, strict=True))
+            response |= dict(zip(("targetIp", "targetPort"), record.local, strict=True))
         return response
 
     def _list_subscriptions(self, client_id: str, request: _Request) -> dict[str, Any]:
         subscriptions = self._broker.subscriptions(client_id)
         if subscriptions is None:
-            raise ClientNotConnected("There is no such client")
-        size, start = (
-            request.number("maxResults", 1, _PAGE_SIZE, 200),
-            request.number("nextToken", 0, 0, len(subscriptions)),
-        )
-        page = subscriptions[start : start + size]
-        response: dict[str, Any] = {
-            "subscriptions": [{"topicFilter": each.topic_filter, "qos": each.qos} for each in page]
-        }
+            raise DataPlaneError("ResourceNotFoundException", "There is no such client")
+        size = request.number("maxResults", 1, _PAGE_SIZE, 200)
+        start = request.number("nextToken", 0, 0, len(subscriptions))
+        page = [{"topicFilter": each.topic_filter, "qos": each.qos} for each in subscriptions[start : start + size]]
+        response: dict[str, Any] = {"subscriptions": page}
         if start + size < len(subscriptions):
             response["nextToken"] = str(start + size)
         return response
@@ -200,9 +175,9 @@ class DataPlaneApp:
     def _publish(self, topic: str, request: _Request) -> dict[str, Any]:
         limits = self._broker.limits
         if not is_topic(topic) or topic.startswith("$") or not fits(limits, topic):
-            raise InvalidDirectMessage("The topic is not valid")
+            raise DataPlaneError("InvalidRequestException", "The topic is not valid")
         if len(request.body) > limits.payload_bytes:
-            raise DirectMessageTooLarge("The payload exceeds the maximum size allowed")
+            raise DataPlaneError("RequestEntityTooLargeException", "The payload exceeds the maximum size allowed")
         qos, retain = request.number("qos", 0, 0, 1), request.flag("retain")
         self._broker.publish(BrokerMessage(topic, request.body, qos, retain, request.properties(), SYSTEM))
         return {"message": "OK", "traceId": secrets.token_hex(16)}
@@ -210,5 +185,5 @@ class DataPlaneApp:
     def _get_retained(self, topic: str) -> dict[str, Any]:
         message = self._broker.retained(topic)
         if message is None:
-            raise ClientNotConnected("There is no retained message on this topic")
+            raise DataPlaneError("ResourceNotFoundException", "There is no retained message on this topic")
         return {"topic": topic, "payload": base64.b64encode(message.payload).decode("ascii"), "qos": message.qos}

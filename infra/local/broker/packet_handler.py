@@ -2,44 +2,47 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from infra.local.broker.limits import fits
 from infra.local.broker.messages import BrokerMessage
 from infra.local.broker.presence import DisconnectReason
-from infra.local.broker.rate_limiter import TokenBucket
 from infra.local.mqtt import packets
 from infra.local.mqtt.reason_codes import SUBACK_3_FAILURE, MalformedPacket, ReasonCode
 
 if TYPE_CHECKING:
-    from infra.local.broker.authorization import ClientIdentity
     from infra.local.broker.broker import Broker
-    from infra.local.broker.sessions import BrokerSession
+    from infra.local.broker.connection import BrokerConnection
 
 _MAX_CACHED_TOPICS: Final = 32
 
 
-class ClientChannel(Protocol):
-    """The connection, as the packet handler needs it."""
+class TokenBucket:
+    """A token bucket that holds one second's worth of tokens; a rate of None disables the limit."""
 
-    client: ClientIdentity
-    session: BrokerSession
-    level: int
+    __slots__ = ("_per_second", "_tokens", "_updated_at")
 
-    def send(self, packet: packets.Packet) -> None:
-        """Send a packet."""
+    def __init__(self, per_second: int | None, now: float) -> None:
+        self._per_second = per_second
+        self._tokens = float(per_second or 0)
+        self._updated_at = now
 
-    def end(self, code: ReasonCode, reason: DisconnectReason) -> None:
-        """End the connection from this side."""
-
-    def close(self, *, with_will: bool) -> None:
-        """End the connection after the client's DISCONNECT."""
+    def take(self, now: float) -> bool:
+        """Take a token. Return False if none is left."""
+        if self._per_second is None:
+            return True
+        self._tokens = min(self._per_second, self._tokens + (now - self._updated_at) * self._per_second)
+        self._updated_at = now
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
 
 
 class PacketHandler:
     """The handler of one client's packets after its CONNECT."""
 
-    def __init__(self, broker: Broker, connection: ClientChannel, now: float) -> None:
+    def __init__(self, broker: Broker, connection: BrokerConnection, now: float) -> None:
         self._broker = broker
         self._limits = broker.limits
         self._connection = connection

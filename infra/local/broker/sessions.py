@@ -6,14 +6,14 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from infra.local.broker.direct_message import ClientBusy, DeliveryUnconfirmed
+from infra.local.broker.data_plane_errors import DataPlaneError
 from infra.local.mqtt.packets import MQTT_3
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
-    from infra.local.broker.counters import BrokerCounters
+    from infra.local.broker.broker import BrokerCounters
     from infra.local.broker.limits import Limits
     from infra.local.broker.messages import BrokerMessage
     from infra.local.broker.outbox import Outbox
@@ -74,7 +74,9 @@ class BrokerSession:
             if in_flight.confirmation:
                 del self._unacknowledged[packet_id]
                 if not in_flight.confirmation.done():
-                    in_flight.confirmation.set_exception(DeliveryUnconfirmed("The connection was lost"))
+                    in_flight.confirmation.set_exception(
+                        DataPlaneError("GatewayTimeoutException", "The connection was lost")
+                    )
 
     def receive(self, message: BrokerMessage, request: SubscriptionRequest) -> None:
         """Handle a message that matches a subscription."""
@@ -98,13 +100,13 @@ class BrokerSession:
     def send_direct(self, message: BrokerMessage) -> None:
         """Send at QoS 0 without a subscription."""
         if self.link is None or not self._send(self.link, message):
-            raise ClientBusy("The target client does not read its messages fast enough")
+            raise DataPlaneError("ThrottlingException", "The target client does not read its messages fast enough")
 
     def confirm_direct(self, message: BrokerMessage) -> asyncio.Future[None]:
         """Send at QoS 1 without a subscription. The future completes with the client's acknowledgement."""
         link = self.link
         if link is None or link.outbox.full or self._free_window(link) <= 0:
-            raise ClientBusy("The target client does not read its messages fast enough")
+            raise DataPlaneError("ThrottlingException", "The target client does not read its messages fast enough")
         confirmation: asyncio.Future[None] = self._loop.create_future()
         self._send_numbered(link, message, confirmation)
         return confirmation

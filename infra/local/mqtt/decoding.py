@@ -113,16 +113,11 @@ def _connack(reader: PacketReader, level: int) -> packets.Connack:
 
 
 def _puback(reader: PacketReader, level: int) -> packets.Puback:
-    packet_id = reader.integer(2)
-    if level == packets.MQTT_3 or not reader.remaining:
-        return packets.Puback(packet_id)
-    reason = reader.integer(1)
-    return packets.Puback(packet_id, reason, props.decode(reader, Kind.PUBACK) if reader.remaining else None)
+    return packets.Puback(reader.integer(2), *_reason(reader, Kind.PUBACK, level))
 
 
 def _subscribe(reader: PacketReader, level: int) -> packets.Subscribe:
-    packet_id = _packet_id(reader)
-    properties = _properties(reader, Kind.SUBSCRIBE, level)
+    packet_id, properties = _head(reader, Kind.SUBSCRIBE, level)
     requests = []
     while reader.remaining:
         topic_filter, options = _filter(reader), reader.integer(1)
@@ -144,14 +139,12 @@ def _subscribe(reader: PacketReader, level: int) -> packets.Subscribe:
 
 
 def _suback(reader: PacketReader, level: int) -> packets.Suback:
-    packet_id = _packet_id(reader)
-    properties = _properties(reader, Kind.SUBACK, level)
+    packet_id, properties = _head(reader, Kind.SUBACK, level)
     return packets.Suback(packet_id, list(reader.rest()), properties)
 
 
 def _unsubscribe(reader: PacketReader, level: int) -> packets.Unsubscribe:
-    packet_id = _packet_id(reader)
-    properties = _properties(reader, Kind.UNSUBSCRIBE, level)
+    packet_id, properties = _head(reader, Kind.UNSUBSCRIBE, level)
     filters = []
     while reader.remaining:
         filters.append(_filter(reader))
@@ -161,27 +154,31 @@ def _unsubscribe(reader: PacketReader, level: int) -> packets.Unsubscribe:
 
 
 def _unsuback(reader: PacketReader, level: int) -> packets.Unsuback:
-    packet_id = _packet_id(reader)
-    properties = _properties(reader, Kind.UNSUBACK, level)
+    packet_id, properties = _head(reader, Kind.UNSUBACK, level)
     return packets.Unsuback(packet_id, list(reader.rest()), properties)
 
 
 def _disconnect(reader: PacketReader, level: int) -> packets.Disconnect:
+    return packets.Disconnect(*_reason(reader, Kind.DISCONNECT, level))
+
+
+def _reason(reader: PacketReader, kind: Kind, level: int) -> tuple[int, Properties | None]:
+    """Read a reason code and properties, which may be absent."""
     if level == packets.MQTT_3 or not reader.remaining:
-        return packets.Disconnect()
-    reason = reader.integer(1)
-    return packets.Disconnect(reason, props.decode(reader, Kind.DISCONNECT) if reader.remaining else None)
+        return 0, None
+    return reader.integer(1), props.decode(reader, kind) if reader.remaining else None
 
 
 def _properties(reader: PacketReader, kind: Kind, level: int) -> Properties | None:
     return props.decode(reader, kind) if level == packets.MQTT_5 else None
 
 
-def _packet_id(reader: PacketReader) -> int:
+def _head(reader: PacketReader, kind: Kind, level: int) -> tuple[int, Properties | None]:
+    """Read the packet identifier and the properties."""
     packet_id = reader.integer(2)
     if not packet_id:
         raise MalformedPacket("a packet identifier is 0")
-    return packet_id
+    return packet_id, _properties(reader, kind, level)
 
 
 def _filter(reader: PacketReader) -> str:

@@ -80,11 +80,8 @@ def _connect(value: packets.Connect) -> bytes:
 
 
 def _options(request: packets.SubscriptionRequest) -> bytes:
-    no_local, as_published = (
-        request.no_local * packets.NO_LOCAL,
-        request.retain_as_published * packets.RETAIN_AS_PUBLISHED,
-    )
-    return bytes((request.qos | no_local | as_published | request.retain_handling << 4,))
+    flags = request.no_local * packets.NO_LOCAL | request.retain_as_published * packets.RETAIN_AS_PUBLISHED
+    return bytes((request.qos | flags | request.retain_handling << 4,))
 
 
 def _reason(reason: int, properties: Properties | None, level: int) -> bytes:

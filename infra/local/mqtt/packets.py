@@ -21,9 +21,6 @@ class Kind(IntEnum):
     CONNACK = 2
     PUBLISH = 3
     PUBACK = 4
-    PUBREC = 5
-    PUBREL = 6
-    PUBCOMP = 7
     SUBSCRIBE = 8
     SUBACK = 9
     UNSUBSCRIBE = 10
@@ -31,7 +28,6 @@ class Kind(IntEnum):
     PINGREQ = 12
     PINGRESP = 13
     DISCONNECT = 14
-    AUTH = 15
 
 
 RESERVED_FLAGS: Final = {Kind.SUBSCRIBE: 2, Kind.UNSUBSCRIBE: 2}

@@ -6,7 +6,6 @@ from typing import Final
 
 from infra.local.mqtt.reason_codes import MalformedPacket
 
-MAX_VARIABLE: Final = 268_435_455
 _MAX_LENGTH: Final = 65_535
 
 

@@ -2,109 +2,94 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, get_type_hints
 
 from infra.local.mqtt.packets import Kind
-from infra.local.mqtt.primitives import binary, text, variable
+from infra.local.mqtt.primitives import PacketReader, binary, text, variable
 from infra.local.mqtt.reason_codes import MalformedPacket, ReasonCode
 
 if TYPE_CHECKING:
-    from infra.local.mqtt.primitives import PacketReader
+    from collections.abc import Callable
+
+
+class _Form(NamedTuple):
+    """The encoding of a value."""
+
+    decode: Callable[[PacketReader], Any]
+    encode: Callable[[Any], bytes]
+
+
+def _decode_flag(reader: PacketReader) -> bool:
+    value = reader.integer(1)
+    if value > 1:
+        raise MalformedPacket("a flag is neither 0 nor 1", ReasonCode.PROTOCOL_ERROR)
+    return bool(value)
+
+
+_FLAG: Final = _Form(_decode_flag, lambda value: bytes((value,)))
+_TWO: Final = _Form(lambda reader: reader.integer(2), lambda value: int.to_bytes(value, 2, "big"))
+_FOUR: Final = _Form(lambda reader: reader.integer(4), lambda value: int.to_bytes(value, 4, "big"))
+_VARIABLE: Final = _Form(PacketReader.variable, variable)
+_TEXT: Final = _Form(PacketReader.text, text)
+_BINARY: Final = _Form(PacketReader.binary, binary)
+_PAIR: Final = _Form(lambda reader: (reader.text(), reader.text()), lambda pair: text(pair[0]) + text(pair[1]))
+
+_MESSAGE: Final = (Kind.PUBLISH, Kind.WILL)
+_ANSWERS: Final = (Kind.CONNACK, Kind.PUBACK, Kind.SUBACK, Kind.UNSUBACK, Kind.DISCONNECT)
+_ANY: Final = (*_MESSAGE, *_ANSWERS, Kind.CONNECT, Kind.SUBSCRIBE, Kind.UNSUBSCRIBE)
+_BOTH: Final = (Kind.CONNECT, Kind.CONNACK)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wire:
+    """A property on the wire: its identifier, its form, and the packets that may have it."""
+
+    identifier: int
+    form: _Form
+    kinds: tuple[Kind, ...]
+    positive: bool = False
 
 
 @dataclass(slots=True)
 class Properties:
     """The properties of one packet; absent ones are None."""
 
-    payload_format: bool | None = None
-    message_expiry: int | None = None
-    content_type: str | None = None
-    response_topic: str | None = None
-    correlation_data: bytes | None = None
-    subscription_identifier: int | None = None
-    session_expiry: int | None = None
-    assigned_client_id: str | None = None
-    server_keepalive: int | None = None
-    authentication_method: str | None = None
-    authentication_data: bytes | None = None
-    request_problem_information: bool | None = None
-    will_delay: int | None = None
-    request_response_information: bool | None = None
-    response_information: str | None = None
-    server_reference: str | None = None
-    reason_string: str | None = None
-    receive_maximum: int | None = None
-    topic_alias_maximum: int | None = None
-    topic_alias: int | None = None
-    maximum_qos: bool | None = None
-    retain_available: bool | None = None
-    user_properties: list[tuple[str, str]] = field(default_factory=list)
-    maximum_packet_size: int | None = None
-    wildcard_available: bool | None = None
-    identifier_available: bool | None = None
-    shared_available: bool | None = None
+    payload_format: Annotated[bool | None, _Wire(0x01, _FLAG, _MESSAGE)] = None
+    message_expiry: Annotated[int | None, _Wire(0x02, _FOUR, _MESSAGE)] = None
+    content_type: Annotated[str | None, _Wire(0x03, _TEXT, _MESSAGE)] = None
+    response_topic: Annotated[str | None, _Wire(0x08, _TEXT, _MESSAGE)] = None
+    correlation_data: Annotated[bytes | None, _Wire(0x09, _BINARY, _MESSAGE)] = None
+    subscription_identifier: Annotated[
+        int | None, _Wire(0x0B, _VARIABLE, (Kind.PUBLISH, Kind.SUBSCRIBE), positive=True)
+    ] = None
+    session_expiry: Annotated[int | None, _Wire(0x11, _FOUR, (*_BOTH, Kind.DISCONNECT))] = None
+    assigned_client_id: Annotated[str | None, _Wire(0x12, _TEXT, (Kind.CONNACK,))] = None
+    server_keepalive: Annotated[int | None, _Wire(0x13, _TWO, (Kind.CONNACK,))] = None
+    authentication_method: Annotated[str | None, _Wire(0x15, _TEXT, _BOTH)] = None
+    authentication_data: Annotated[bytes | None, _Wire(0x16, _BINARY, _BOTH)] = None
+    request_problem_information: Annotated[bool | None, _Wire(0x17, _FLAG, (Kind.CONNECT,))] = None
+    will_delay: Annotated[int | None, _Wire(0x18, _FOUR, (Kind.WILL,))] = None
+    request_response_information: Annotated[bool | None, _Wire(0x19, _FLAG, (Kind.CONNECT,))] = None
+    response_information: Annotated[str | None, _Wire(0x1A, _TEXT, (Kind.CONNACK,))] = None
+    server_reference: Annotated[str | None, _Wire(0x1C, _TEXT, (Kind.CONNACK, Kind.DISCONNECT))] = None
+    reason_string: Annotated[str | None, _Wire(0x1F, _TEXT, _ANSWERS)] = None
+    receive_maximum: Annotated[int | None, _Wire(0x21, _TWO, _BOTH, positive=True)] = None
+    topic_alias_maximum: Annotated[int | None, _Wire(0x22, _TWO, _BOTH)] = None
+    topic_alias: Annotated[int | None, _Wire(0x23, _TWO, (Kind.PUBLISH,))] = None
+    maximum_qos: Annotated[bool | None, _Wire(0x24, _FLAG, (Kind.CONNACK,))] = None
+    retain_available: Annotated[bool | None, _Wire(0x25, _FLAG, (Kind.CONNACK,))] = None
+    user_properties: Annotated[list[tuple[str, str]], _Wire(0x26, _PAIR, _ANY)] = field(default_factory=list)
+    maximum_packet_size: Annotated[int | None, _Wire(0x27, _FOUR, _BOTH, positive=True)] = None
+    wildcard_available: Annotated[bool | None, _Wire(0x28, _FLAG, (Kind.CONNACK,))] = None
+    identifier_available: Annotated[bool | None, _Wire(0x29, _FLAG, (Kind.CONNACK,))] = None
+    shared_available: Annotated[bool | None, _Wire(0x2A, _FLAG, (Kind.CONNACK,))] = None
 
 
-class _Form(Enum):
-    FLAG = 1
-    TWO = 2
-    FOUR = 4
-    VARIABLE = 5
-    TEXT = 6
-    BINARY = 7
-    PAIR = 8
-
-
-@dataclass(frozen=True, slots=True)
-class _Definition:
-    identifier: int
-    name: str
-    form: _Form
-    kinds: frozenset[Kind]
-    positive: bool = False
-
-
-def _define(identifier: int, name: str, form: _Form, *kinds: Kind, positive: bool = False) -> _Definition:
-    return _Definition(identifier, name, form, frozenset(kinds), positive)
-
-
-_MESSAGE: Final = (Kind.PUBLISH, Kind.WILL)
-_ANSWERS: Final = (Kind.CONNACK, Kind.PUBACK, Kind.SUBACK, Kind.UNSUBACK, Kind.DISCONNECT)
-_ANY: Final = (*_MESSAGE, *_ANSWERS, Kind.CONNECT, Kind.SUBSCRIBE, Kind.UNSUBSCRIBE)
-_BOTH: Final = (Kind.CONNECT, Kind.CONNACK)
-_DEFINITIONS: Final = (
-    _define(0x01, "payload_format", _Form.FLAG, *_MESSAGE),
-    _define(0x02, "message_expiry", _Form.FOUR, *_MESSAGE),
-    _define(0x03, "content_type", _Form.TEXT, *_MESSAGE),
-    _define(0x08, "response_topic", _Form.TEXT, *_MESSAGE),
-    _define(0x09, "correlation_data", _Form.BINARY, *_MESSAGE),
-    _define(0x0B, "subscription_identifier", _Form.VARIABLE, Kind.PUBLISH, Kind.SUBSCRIBE, positive=True),
-    _define(0x11, "session_expiry", _Form.FOUR, *_BOTH, Kind.DISCONNECT),
-    _define(0x12, "assigned_client_id", _Form.TEXT, Kind.CONNACK),
-    _define(0x13, "server_keepalive", _Form.TWO, Kind.CONNACK),
-    _define(0x15, "authentication_method", _Form.TEXT, *_BOTH),
-    _define(0x16, "authentication_data", _Form.BINARY, *_BOTH),
-    _define(0x17, "request_problem_information", _Form.FLAG, Kind.CONNECT),
-    _define(0x18, "will_delay", _Form.FOUR, Kind.WILL),
-    _define(0x19, "request_response_information", _Form.FLAG, Kind.CONNECT),
-    _define(0x1A, "response_information", _Form.TEXT, Kind.CONNACK),
-    _define(0x1C, "server_reference", _Form.TEXT, Kind.CONNACK, Kind.DISCONNECT),
-    _define(0x1F, "reason_string", _Form.TEXT, *_ANSWERS),
-    _define(0x21, "receive_maximum", _Form.TWO, *_BOTH, positive=True),
-    _define(0x22, "topic_alias_maximum", _Form.TWO, *_BOTH),
-    _define(0x23, "topic_alias", _Form.TWO, Kind.PUBLISH),
-    _define(0x24, "maximum_qos", _Form.FLAG, Kind.CONNACK),
-    _define(0x25, "retain_available", _Form.FLAG, Kind.CONNACK),
-    _define(0x26, "user_properties", _Form.PAIR, *_ANY),
-    _define(0x27, "maximum_packet_size", _Form.FOUR, *_BOTH, positive=True),
-    _define(0x28, "wildcard_available", _Form.FLAG, Kind.CONNACK),
-    _define(0x29, "identifier_available", _Form.FLAG, Kind.CONNACK),
-    _define(0x2A, "shared_available", _Form.FLAG, Kind.CONNACK),
-)
-_BY_IDENTIFIER: Final = {definition.identifier: definition for definition in _DEFINITIONS}
-assert {definition.name for definition in _DEFINITIONS} == {each.name for each in fields(Properties)}
+_WIRE: Final[dict[str, _Wire]] = {
+    name: hint.__metadata__[0] for name, hint in get_type_hints(Properties, include_extras=True).items()
+}
+_BY_IDENTIFIER: Final = {wire.identifier: (name, wire) for name, wire in _WIRE.items()}
 
 
 def decode(reader: PacketReader, kind: Kind) -> Properties | None:
@@ -115,20 +100,20 @@ def decode(reader: PacketReader, kind: Kind) -> Properties | None:
     part = reader.part(size)
     properties = Properties()
     while part.remaining:
-        definition = _BY_IDENTIFIER.get(part.variable())
-        if definition is None:
+        name, wire = _BY_IDENTIFIER.get(part.variable(), ("", None))
+        if wire is None:
             raise MalformedPacket("a property is unknown")
-        if kind not in definition.kinds:
-            raise MalformedPacket(f"{definition.name} is not allowed in {kind.name}", ReasonCode.PROTOCOL_ERROR)
-        value = _decode_value(part, definition.form)
-        if definition.form is _Form.PAIR:
+        if kind not in wire.kinds:
+            raise MalformedPacket(f"{name} is not allowed in {kind.name}", ReasonCode.PROTOCOL_ERROR)
+        value = wire.form.decode(part)
+        if wire.form is _PAIR:
             properties.user_properties.append(value)
             continue
-        if getattr(properties, definition.name) is not None:
-            raise MalformedPacket(f"{definition.name} is repeated", ReasonCode.PROTOCOL_ERROR)
-        if definition.positive and not value:
-            raise MalformedPacket(f"{definition.name} is 0", ReasonCode.PROTOCOL_ERROR)
-        setattr(properties, definition.name, value)
+        if getattr(properties, name) is not None:
+            raise MalformedPacket(f"{name} is repeated", ReasonCode.PROTOCOL_ERROR)
+        if wire.positive and not value:
+            raise MalformedPacket(f"{name} is 0", ReasonCode.PROTOCOL_ERROR)
+        setattr(properties, name, value)
     return properties
 
 
@@ -137,46 +122,9 @@ def encode(properties: Properties | None) -> bytes:
     if properties is None:
         return b"\0"
     parts = bytearray()
-    for definition in _DEFINITIONS:
-        value = getattr(properties, definition.name)
-        if definition.form is _Form.PAIR:
-            for name, pair_value in value:
-                parts.append(definition.identifier)
-                parts += text(name) + text(pair_value)
-        elif value is not None:
-            parts.append(definition.identifier)
-            parts += _encode_value(value, definition.form)
+    for name, wire in _WIRE.items():
+        value = getattr(properties, name)
+        for each in value if wire.form is _PAIR else () if value is None else (value,):
+            parts.append(wire.identifier)
+            parts += wire.form.encode(each)
     return variable(len(parts)) + parts
-
-
-def _decode_value(reader: PacketReader, form: _Form) -> Any:
-    match form:
-        case _Form.FLAG:
-            value = reader.integer(1)
-            if value > 1:
-                raise MalformedPacket("a flag is neither 0 nor 1", ReasonCode.PROTOCOL_ERROR)
-            return bool(value)
-        case _Form.TWO | _Form.FOUR:
-            return reader.integer(form.value)
-        case _Form.VARIABLE:
-            return reader.variable()
-        case _Form.TEXT:
-            return reader.text()
-        case _Form.BINARY:
-            return reader.binary()
-        case _Form.PAIR:
-            return reader.text(), reader.text()
-
-
-def _encode_value(value: Any, form: _Form) -> bytes:
-    match form:
-        case _Form.FLAG:
-            return bytes((value,))
-        case _Form.TWO | _Form.FOUR:
-            return int.to_bytes(value, form.value, "big")
-        case _Form.VARIABLE:
-            return variable(value)
-        case _Form.TEXT:
-            return text(value)
-        case _:
-            return binary(value)

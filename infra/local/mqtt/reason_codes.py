@@ -10,7 +10,6 @@ class ReasonCode(IntEnum):
     """MQTT 5 reason codes that this broker sends or receives."""
 
     SUCCESS = 0x00
-    GRANTED_QOS_1 = 0x01
     DISCONNECT_WITH_WILL = 0x04
     NO_MATCHING_SUBSCRIBERS = 0x10
     NO_SUBSCRIPTION_EXISTED = 0x11
@@ -27,7 +26,6 @@ class ReasonCode(IntEnum):
     SESSION_TAKEN_OVER = 0x8E
     TOPIC_FILTER_INVALID = 0x8F
     TOPIC_NAME_INVALID = 0x90
-    RECEIVE_MAXIMUM_EXCEEDED = 0x93
     TOPIC_ALIAS_INVALID = 0x94
     PACKET_TOO_LARGE = 0x95
     QUOTA_EXCEEDED = 0x97

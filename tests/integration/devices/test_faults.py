@@ -13,7 +13,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -125,7 +125,7 @@ def test_backend_connection_lost_during_a_call(home: DeviceBackend) -> None:
         assert isinstance(line, MqttTransport)
         ids = [connection.client_id for connection in line._connections]
         for client_id in ids:
-            home.core.broker.end_connection(client_id)
+            home.core.broker.call(methodcaller("end_connection", client_id))
 
         def heard_again() -> bool:
             return any(
@@ -149,7 +149,7 @@ def test_lost_subscription_is_renewed(home: DeviceBackend, monkeypatch: pytest.M
         broker = home.core.broker
         for connection in line._connections:
             session = broker.broker._sessions[connection.client_id]
-            broker._call(partial(broker.broker.unsubscribe, session, f"devices/{one.id}/up"))
+            broker.call(methodcaller("unsubscribe", session, f"devices/{one.id}/up"))
         assert one.text(ECHO, text="heard") == "heard"
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.local.broker.authorization import ClientIdentity, FleetAccessRules
-from infra.local.broker.rate_limiter import TokenBucket
+from infra.local.broker.packet_handler import TokenBucket
 from infra.local.broker.subscriptions import Subscriptions
 from infra.local.mqtt.packets import SubscriptionRequest
 from infra.local.mqtt.topics import matches

@@ -28,6 +28,7 @@ from tests.helpers.mqtt_client import (
     disconnect_reason,
     next_lifecycle_event,
     running_broker,
+    send_direct_message,
 )
 from tests.helpers.wait import CEILING_SECONDS, until
 
@@ -39,7 +40,7 @@ def test_second_connection_takes_over_the_client_id(served: EmbeddedBroker) -> N
             assert disconnect_reason(first) == ReasonCode.SESSION_TAKEN_OVER
             assert next_lifecycle_event(events, "disconnected")["disconnectReason"] == "DUPLICATE_CLIENTID"
             next_lifecycle_event(events, "connected")
-            served.broker.send_direct_message("lamp", DOWN, b"for the second")
+            send_direct_message(served.broker, "lamp", DOWN, b"for the second")
             assert second.expect(Publish).payload == b"for the second"
 
 

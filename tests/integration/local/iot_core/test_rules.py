@@ -14,7 +14,7 @@ from infra.local.mqtt.packets import Publish
 from infra.local.rules.dispatcher import RuleDispatcher
 from infra.local.template import FunctionDefinition, RuleTrigger
 from tests.helpers import rule_functions
-from tests.helpers.mqtt_client import DOWN, EmbeddedBroker, client
+from tests.helpers.mqtt_client import DOWN, EmbeddedBroker, client, send_direct_message
 from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def test_lifecycle_event_is_retried_after_a_crash(core: EmbeddedIotCore, served:
 def test_direct_messages_do_not_trigger_rules(core: EmbeddedIotCore, served: EmbeddedBroker) -> None:
     feeder = feed(core, "SELECT * FROM 'devices/#'", "record")
     with client(served, "lamp") as lamp:
-        core.broker.send_direct_message("lamp", DOWN, b'{"a": 1}')
+        send_direct_message(core.broker, "lamp", DOWN, b'{"a": 1}')
         assert lamp.expect(Publish).payload == b'{"a": 1}'
         lamp.publish("devices/lamp/up", json.dumps({"b": 2}).encode())
         assert rule_functions.taken.get(timeout=CEILING_SECONDS) == {"b": 2}

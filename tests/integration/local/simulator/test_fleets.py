@@ -12,7 +12,7 @@ from infra.local.simulator.device import DeviceModel
 from infra.local.simulator.fleet import Fleet
 from infra.local.simulator.quirks import FIRMWARE, Quirk
 from tests.helpers.clock import Clock
-from tests.helpers.mqtt_client import EmbeddedBroker, running_broker
+from tests.helpers.mqtt_client import EmbeddedBroker, running_broker, send_direct_message
 from tests.helpers.size import sized
 from tests.helpers.wait import CEILING_SECONDS, until
 
@@ -38,7 +38,7 @@ def test_garbage_flood_does_not_affect_other_devices() -> None:
             payload = json.dumps({"type": "mcp", "payload": request}).encode()
             before = counts.dropped_rate
             for _ in range(50):
-                served.broker.send_direct_message("well", "devices/well/down", payload)
+                send_direct_message(served.broker, "well", "devices/well/down", payload)
                 assert b'"id":1' in heard.get(timeout=CEILING_SECONDS).payload
             until(lambda: counts.dropped_rate > before)
             assert flood.connected == 1
@@ -57,7 +57,7 @@ def test_many_devices_answer_their_own_calls(served: EmbeddedBroker) -> None:
             call = {"name": "self.test.echo", "arguments": {"text": device_id}}
             request = {"jsonrpc": "2.0", "method": "tools/call", "params": call, "id": number}
             payload = json.dumps({"type": "mcp", "payload": request}).encode()
-            served.broker.send_direct_message(device_id, f"devices/{device_id}/down", payload)
+            send_direct_message(served.broker, device_id, f"devices/{device_id}/down", payload)
         answers = {}
         for _ in ids:
             message = replies.get(timeout=CEILING_SECONDS)

@@ -102,7 +102,7 @@ def test_device_reconnects(talk: Any, served: EmbeddedBroker) -> None:
         it.ask("initialize", 9)
         assert it.reply()["id"] == 9
         assert it.device.firmware.runs == []
-        served.broker.end_connection("sim")
+        served.broker.call(lambda broker: broker.end_connection("sim"))
         until(lambda: it.device.counters.connections == 3 and it.device.connected)
 
 
