@@ -1,7 +1,5 @@
 """The time formats: ISO 8601 in UTC with milliseconds for APIs, milliseconds since 1970 for devices."""
 
-from __future__ import annotations
-
 import time
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """Settings from the environment, validated before the first request."""
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Web search behind one interface; DuckDuckGo through `ddgs`."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, Final, Protocol

@@ -1,7 +1,5 @@
 """agent-data/create_document: create a document in the tree."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """agent-data/delete_document: delete a document softly, now or at a given time."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """agent-data/document_history: the audit log of a document: who changed it, when and how."""
 
-from __future__ import annotations
-
 from agent_data import document_queries
 from api.deployment import lambda_function, table
 from api.handler import Caller, method

@@ -1,7 +1,5 @@
 """agent-data/get_document: one document at its current or an earlier revision."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """agent-data/list_children: the children of a document, in order."""
 
-from __future__ import annotations
-
 from agent_data import document_queries
 from api.deployment import lambda_function, table
 from api.handler import Caller, method

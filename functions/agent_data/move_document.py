@@ -1,7 +1,5 @@
 """agent-data/move_document: move a document, with everything below it, in the tree."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

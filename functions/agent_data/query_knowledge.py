@@ -1,7 +1,5 @@
 """agent-data/query_knowledge: answer a question from the documents, and from the web if allowed."""
 
-from __future__ import annotations
-
 from typing import Annotated, Final, Literal
 
 from pydantic import Field

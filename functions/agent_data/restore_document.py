@@ -1,7 +1,5 @@
 """agent-data/restore_document: restore a deleted document, or cancel its scheduled deletion."""
 
-from __future__ import annotations
-
 from agent_data import DocumentWriteParams, unit_of_work
 from api.deployment import EMBEDDING_MODEL, SEARCH_INDEX, lambda_function, table
 from api.handler import Caller, method

@@ -1,7 +1,5 @@
 """agent-data/update_document: change a document's content, metadata or display flag."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """OpenAPI descriptions of the endpoints that are not methods, and the schemas that all share."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 _ID: Final = {"type": ["string", "number", "null"]}

@@ -1,7 +1,5 @@
 """POST /actions: agent-data's envelope; `action` is a method of agent-data, `payload` its parameters."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from typing import Annotated
 

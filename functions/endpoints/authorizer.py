@@ -5,8 +5,6 @@ if an authorizer refuses, an HTTP API answers 403 with a body of its own. The ga
 a minute, but not its failures.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from api.deployment import CREDENTIALS, lambda_function

@@ -1,7 +1,5 @@
 """GET /health: the health check, with the names of all servers."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 
 from api.deployment import lambda_function

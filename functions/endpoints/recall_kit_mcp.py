@@ -1,7 +1,5 @@
 """POST /mcp/recall-kit: MCP like `/mcp` without credentials, with recall-kit's tools and prompts alone."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """GET /servers and /servers/{server_name}/capabilities: the servers and what they can do."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 
 from api.deployment import lambda_function

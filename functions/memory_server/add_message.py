@@ -1,7 +1,5 @@
 """memory-server/memory/add_message: append one message to a conversation."""
 
-from __future__ import annotations
-
 from api.deployment import lambda_function, table
 from api.handler import Caller, method
 from memory_server import ConversationParams, conversations

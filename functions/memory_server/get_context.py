@@ -1,7 +1,5 @@
 """memory-server/memory/get_context: the most recent messages, as context for a model."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """memory-server/memory/get_old_messages: the messages to summarize: all but the recent ones."""
 
-from __future__ import annotations
-
 from api.deployment import lambda_function, table
 from api.handler import Caller, method
 from memory_server import MessagePageParams, conversations

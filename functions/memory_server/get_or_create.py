@@ -1,7 +1,5 @@
 """memory-server/memory/get_or_create: get an existing conversation or create a new one."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from api.deployment import lambda_function, table

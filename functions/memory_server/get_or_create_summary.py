@@ -1,7 +1,5 @@
 """memory-server/memory/get_or_create_summary: the summary of a conversation, or "" if it has none yet."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

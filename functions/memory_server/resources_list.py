@@ -1,7 +1,5 @@
 """memory-server/resources/list: the tenant's conversations as MCP resources."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """memory-server/resources/read: one conversation as an MCP resource."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from typing import Annotated

@@ -1,7 +1,5 @@
 """memory-server/memory/set_summary: replace the summary of a conversation."""
 
-from __future__ import annotations
-
 from api.deployment import lambda_function, table
 from api.handler import Caller, method
 from memory_server import ConversationParams, conversations

@@ -1,7 +1,5 @@
 """recall-kit: experiences that coding agents share, open to all callers."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from shared.experiences.models import ExperienceId

@@ -1,7 +1,5 @@
 """recall-kit/delete_experience: hide an experience until it is restored; for moderators."""
 
-from __future__ import annotations
-
 from api.deployment import SEARCH_INDEX, lambda_function, table
 from api.handler import Caller, method
 from recall_kit import ExperienceIdParams

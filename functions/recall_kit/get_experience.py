@@ -1,7 +1,5 @@
 """recall-kit/get_experience: one experience, by its id."""
 
-from __future__ import annotations
-
 from api.deployment import lambda_function, table
 from api.handler import Caller, method
 from recall_kit import ExperienceIdParams

@@ -1,7 +1,5 @@
 """recall-kit/query_experiences: find experiences by keywords or meaning, ranked by relevance, use and age."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Annotated, ClassVar, Final
 

@@ -1,7 +1,5 @@
 """recall-kit/restore_experience: restore a deleted experience; for moderators."""
 
-from __future__ import annotations
-
 from api.deployment import EMBEDDING_MODEL, SEARCH_INDEX, lambda_function, table
 from api.handler import Caller, method
 from recall_kit import ExperienceIdParams

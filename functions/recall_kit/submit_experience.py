@@ -1,7 +1,5 @@
 """recall-kit/submit_experience: publish a solved problem, searchable immediately."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 

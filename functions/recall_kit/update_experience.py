@@ -1,7 +1,5 @@
 """recall-kit/update_experience: change the report of an experience; for moderators."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Annotated, ClassVar
 

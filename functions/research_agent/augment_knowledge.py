@@ -1,7 +1,5 @@
 """research-agent/augment_knowledge: add a text, such as research from elsewhere, to a collection."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Annotated
 

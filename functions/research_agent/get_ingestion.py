@@ -1,7 +1,5 @@
 """research-agent/get_ingestion: report the progress of a long ingestion, and its failures."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

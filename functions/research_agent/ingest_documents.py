@@ -1,7 +1,5 @@
 """research-agent/ingest_documents: add documents or folders to a collection."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Annotated, Final
 

@@ -1,7 +1,5 @@
 """research-agent/manage_collections: create, list, delete and describe collections."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Sequence
 from typing import Annotated

@@ -1,7 +1,5 @@
 """research-agent/manage_projects: manage projects and their linked collections."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

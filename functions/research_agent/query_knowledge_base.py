@@ -1,7 +1,5 @@
 """research-agent/query_knowledge_base: search the knowledge base by meaning and by words, re-ranked."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

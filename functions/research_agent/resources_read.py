@@ -1,7 +1,5 @@
 """research-agent/resources/read: read collections, their documents and the query history as MCP resources."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Annotated
 from urllib.parse import unquote

@@ -1,7 +1,5 @@
 """tool-server: tools for chatbots."""
 
-from __future__ import annotations
-
 from shared.tools import tools
 
 MCP_TOOLS = list(tools().values())

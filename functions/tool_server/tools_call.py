@@ -1,7 +1,5 @@
 """tool-server/tools/call: run one tool."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 

@@ -1,7 +1,5 @@
 """tool-server/tools/list: list the available tools."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Count the experiences that queries have returned, exactly once despite repeated stream records."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from api.deployment import INDEX_RECOVERY_SECONDS, SEARCH_INDEX, TableStream, change, lambda_function, table

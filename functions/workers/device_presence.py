@@ -3,8 +3,6 @@
 Events may be repeated and out of order; outdated ones are ignored.
 """
 
-from __future__ import annotations
-
 import time
 from typing import Any, Final
 

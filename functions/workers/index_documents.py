@@ -1,7 +1,5 @@
 """Index changed documents of agent-data that were not indexed with their write, and remove deleted ones."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Index changed experiences that were not indexed with their write."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response

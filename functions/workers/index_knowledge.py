@@ -4,8 +4,6 @@ Deleting a collection writes a purge item. Its insertion deletes what the collec
 TTL deletes what a late writer has added since.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

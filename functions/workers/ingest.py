@@ -4,8 +4,6 @@ A work item starts each job. If a worker ends early, by a time limit or a crash,
 the documents ingested before unchanged.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any, Final

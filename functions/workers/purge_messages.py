@@ -4,8 +4,6 @@ Each clearing and deletion of a conversation adds a purge item. Its INSERT recor
 REMOVE record, when the TTL expires, deletes items that a concurrent writer has added since.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

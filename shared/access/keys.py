@@ -7,8 +7,6 @@ A key is looked up before the tenant is known: this is the one table whose keys 
 few and their verification is cached, so one partition holds them all and can be read as a list.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 PARTITION: Final = "keys"

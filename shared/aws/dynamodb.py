@@ -1,7 +1,5 @@
 """DynamoDB's HTTP protocol: the operations that `shared.dynamodb` uses, with the interface of boto3's client."""
 
-from __future__ import annotations
-
 import base64
 import json
 import random

@@ -1,7 +1,5 @@
 """Secrets of other services: from the environment with `kho serve`, from Secrets Manager when deployed."""
 
-from __future__ import annotations
-
 import json
 import os
 from functools import cache

@@ -1,7 +1,5 @@
 """Language models behind one interface: Amazon Bedrock, or any server with OpenAI's API."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """A model on any server with OpenAI's chat completions API, such as Ollama."""
 
-from __future__ import annotations
-
 import json
 import math
 import socket

@@ -11,8 +11,6 @@ A generation is the time between two clearings. Clearing starts a new one: from 
 visible, however many there are, including those that concurrent writers still add.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 HEADER: Final = "conversation"

@@ -1,7 +1,5 @@
 """Results that several methods of memory-server share."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

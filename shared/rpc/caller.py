@@ -1,9 +1,7 @@
 """The caller: subject, roles and tenant."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, Self, get_args
 
 from shared.rpc.errors import NotAllowed, NotSignedIn
 
@@ -47,7 +45,7 @@ class Caller:
         }
 
     @classmethod
-    def from_record(cls, record: dict[str, Any]) -> Caller:
+    def from_record(cls, record: dict[str, Any]) -> Self:
         """Return the caller that an endpoint sent."""
         roles = frozenset(role for role in ROLES if role in record["roles"])
         return cls(record["sub"], roles, record["tenant_id"], tuple(record.get("labels", ())))

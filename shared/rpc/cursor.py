@@ -1,7 +1,5 @@
 """Pagination of lists: the parameters of a page, and opaque cursors."""
 
-from __future__ import annotations
-
 import base64
 import json
 from typing import Annotated, Any, Final

@@ -1,9 +1,7 @@
 """Results of methods that read MCP resources."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import Field
 
@@ -27,6 +25,6 @@ class ResourceContents:
     next_cursor: str | None = None
 
     @classmethod
-    def json(cls, uri: str, text: str, next_cursor: str | None) -> ResourceContents:
+    def json(cls, uri: str, text: str, next_cursor: str | None) -> Self:
         """Return the contents of the resource at `uri`, whose JSON is `text`."""
         return cls([ResourceText(uri, "application/json", text)], next_cursor)

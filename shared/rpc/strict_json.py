@@ -1,7 +1,5 @@
 """Strict JSON for every endpoint."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """duckduckgo_search: search the web."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Annotated, Final
 
