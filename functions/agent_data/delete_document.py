@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from agent_data import DocumentWriteParams, unit_of_work
-from api.deployment import EMBEDDING_MODEL, SEARCH_INDEX, lambda_function, table
+from api.deployment import EMBEDDING_INDEX, lambda_function, table
 from api.handler import Caller, method
 from shared.documents import deletion
 from shared.documents.models import WriteResult
@@ -26,8 +26,7 @@ class DeleteDocument(DocumentWriteParams):
 
 @lambda_function(
     table("Documents", "BatchGetItem", "GetItem", "PutItem", "Query", "UpdateItem"),
-    SEARCH_INDEX,
-    EMBEDDING_MODEL,
+    EMBEDDING_INDEX,
     memory=1024,
 )
 @method(

@@ -4,15 +4,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from api.deployment import (
-    EMBEDDING_MODEL,
-    LANGUAGE_MODEL,
-    RERANKING_MODEL,
-    SEARCH_INDEX,
-    WEB_SEARCH,
-    lambda_function,
-    table,
-)
+from api.deployment import EMBEDDING_INDEX, LANGUAGE_MODEL, RERANKING_MODEL, WEB_SEARCH, lambda_function, table
 from api.handler import Caller, Params, method
 from shared.knowledge.answering.models import AnswerRequest, Format, GeneratedAnswer
 from shared.knowledge.answering.pipeline import AnswerPipeline
@@ -82,8 +74,7 @@ class QueryKnowledge(Params):
 
 @lambda_function(
     table("Documents", "BatchGetItem"),
-    SEARCH_INDEX,
-    EMBEDDING_MODEL,
+    EMBEDDING_INDEX,
     RERANKING_MODEL,
     LANGUAGE_MODEL,
     WEB_SEARCH,

@@ -1,7 +1,7 @@
 """agent-data/restore_document: restore a deleted document, or cancel its scheduled deletion."""
 
 from agent_data import DocumentWriteParams, unit_of_work
-from api.deployment import EMBEDDING_MODEL, SEARCH_INDEX, lambda_function, table
+from api.deployment import EMBEDDING_INDEX, lambda_function, table
 from api.handler import Caller, method
 from shared.documents import deletion
 from shared.documents.models import WriteResult
@@ -18,8 +18,7 @@ class RestoreDocument(DocumentWriteParams):
 
 @lambda_function(
     table("Documents", "BatchGetItem", "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
-    SEARCH_INDEX,
-    EMBEDDING_MODEL,
+    EMBEDDING_INDEX,
     memory=1024,
 )
 @method(

@@ -91,7 +91,9 @@ class Deployment(NamedTuple):
 CREDENTIALS: Final = Dependency(("CredentialVerification",), ("AccessLayer",))
 """Verification of API keys and tokens."""
 SEARCH_INDEX: Final = Dependency(("QdrantKeyAccess",), ("KnowledgeLayer",))
-EMBEDDING_MODEL: Final = Dependency(("EmbeddingModelAccess",))
+"""The search index, for functions that embed no text."""
+EMBEDDING_INDEX: Final = Dependency((*SEARCH_INDEX.policies, "EmbeddingModelAccess"), SEARCH_INDEX.layers)
+"""The search index, and the model that embeds texts and queries for it."""
 RERANKING_MODEL: Final = Dependency(("RerankingModelAccess",))
 LANGUAGE_MODEL: Final = Dependency(("LanguageModelAccess", "LanguageModelKeyAccess"))
 DEVICE_MESSAGES: Final = Dependency(
@@ -114,6 +116,11 @@ def change(*events: EventName, **keys: Any) -> dict[str, Any]:
     """Build a stream's filter: kinds of change (all without any), and the keys of changed items or their prefixes."""
     kinds = {"eventName": list(events)} if events else {}
     return kinds | {"dynamodb": {"Keys": {name: {"S": [pattern]} for name, pattern in keys.items()}}}
+
+
+def mcp_routes(path: str) -> dict[str, str]:
+    """Return an MCP endpoint's routes. GET and DELETE exist to be refused: the SDK would leave the client hanging."""
+    return {"Message": f"POST {path}", "Stream": f"GET {path}", "EndOfSession": f"DELETE {path}"}
 
 
 def lambda_function(  # noqa: PLR0913 - each is a fact of the function

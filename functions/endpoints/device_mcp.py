@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp.server.context import ServerMiddleware
 from mcp_types import CallToolRequestParams, PaginatedRequestParams
 
-from api.deployment import CREDENTIALS, MCP_SDK, lambda_function
+from api.deployment import CREDENTIALS, MCP_SDK, lambda_function, mcp_routes
 from api.mcp_errors import is_handshake, protocol_error, tool_error
 from api.mcp_server import build_server, request_context
 from api.mcp_transport import McpTransport
@@ -41,12 +41,7 @@ _KINDS: Final = ("text", "image")
     memory=1024,
     timeout=28,
     invokes=(GET, LIST, CALL),
-    # GET and DELETE are routed so that they are refused: the SDK would leave the client hanging.
-    routes={
-        "Message": "POST /mcp/devices/{device_id}",
-        "Stream": "GET /mcp/devices/{device_id}",
-        "EndOfSession": "DELETE /mcp/devices/{device_id}",
-    },
+    routes=mcp_routes("/mcp/devices/{device_id}"),
 )
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     """Answer one MCP message."""

@@ -18,7 +18,7 @@ from mcp_types.jsonrpc import jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from api.authentication import caller_from_headers, require_authenticated
-from api.deployment import CREDENTIALS, MCP_SDK, lambda_function
+from api.deployment import CREDENTIALS, MCP_SDK, lambda_function, mcp_routes
 from api.error_formats import http_body, jsonrpc_error
 from api.http_events import HttpRequest, HttpResponse, fits_event, respond
 from api.mcp_server import server_for_catalog
@@ -46,15 +46,7 @@ _ONLY_POST: Final = {
 }
 
 
-@lambda_function(
-    CREDENTIALS,
-    MCP_SDK,
-    memory=1024,
-    timeout=28,
-    invokes=("*",),
-    # GET and DELETE are routed so that they are refused: the SDK would leave the client hanging.
-    routes={"Message": "POST /mcp", "Stream": "GET /mcp", "EndOfSession": "DELETE /mcp"},
-)
+@lambda_function(CREDENTIALS, MCP_SDK, memory=1024, timeout=28, invokes=("*",), routes=mcp_routes("/mcp"))
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     """Answer one MCP message."""
     return handle_message(event, _transport())

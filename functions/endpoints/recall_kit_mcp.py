@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from api.deployment import CREDENTIALS, MCP_SDK, lambda_function
+from api.deployment import CREDENTIALS, MCP_SDK, lambda_function, mcp_routes
 from api.error_formats import RECALL_KIT
 from api.mcp_server import server_for_catalog
 from api.mcp_transport import McpTransport
@@ -21,12 +21,7 @@ from shared.rpc.mcp_catalog import mcp_catalog
         "recall-kit/submit_experience",
         "recall-kit/get_experience",
     ),
-    # GET and DELETE are routed so that they are refused: the SDK would leave the client hanging.
-    routes={
-        "Message": "POST /mcp/recall-kit",
-        "Stream": "GET /mcp/recall-kit",
-        "EndOfSession": "DELETE /mcp/recall-kit",
-    },
+    routes=mcp_routes("/mcp/recall-kit"),
 )
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     """Answer one MCP message."""

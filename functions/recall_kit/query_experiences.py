@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import AfterValidator, Field
 
-from api.deployment import EMBEDDING_MODEL, SEARCH_INDEX, lambda_function, table
+from api.deployment import EMBEDDING_INDEX, lambda_function, table
 from api.handler import Caller, method
 from shared.experiences.models import NOT_BLANK, not_blank
 from shared.experiences.query_counts import QueryCounts
@@ -60,7 +60,7 @@ class ExperiencePage:
     offset: int
 
 
-@lambda_function(table("Experiences", "BatchGetItem", "PutItem"), SEARCH_INDEX, EMBEDDING_MODEL, memory=1769)
+@lambda_function(table("Experiences", "BatchGetItem", "PutItem"), EMBEDDING_INDEX, memory=1769)
 @method(
     "recall-kit/query_experiences",
     role="reader",

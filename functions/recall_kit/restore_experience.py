@@ -1,6 +1,6 @@
 """recall-kit/restore_experience: restore a deleted experience; for moderators."""
 
-from api.deployment import EMBEDDING_MODEL, SEARCH_INDEX, lambda_function, table
+from api.deployment import EMBEDDING_INDEX, lambda_function, table
 from api.handler import Caller, method
 from recall_kit import ExperienceIdParams
 from shared.experiences.repository import experience_repository
@@ -9,12 +9,7 @@ from shared.rpc.errors import NotFound, Unavailable
 from shared.services.experience_index import index_immediately
 
 
-@lambda_function(
-    table("Experiences", "BatchGetItem", "PutItem", "UpdateItem"),
-    SEARCH_INDEX,
-    EMBEDDING_MODEL,
-    memory=1769,
-)
+@lambda_function(table("Experiences", "BatchGetItem", "PutItem", "UpdateItem"), EMBEDDING_INDEX, memory=1769)
 @method(
     "recall-kit/restore_experience",
     role="admin",

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from api.deployment import EMBEDDING_MODEL, SEARCH_INDEX, SECRET_SCANNER, lambda_function, table
+from api.deployment import EMBEDDING_INDEX, SECRET_SCANNER, lambda_function, table
 from api.handler import Caller, method
 from shared.config import config
 from shared.experiences.models import ContextText, ExperienceReport, Keywords, Text, Title
@@ -59,8 +59,7 @@ class SubmissionResult:
 
 @lambda_function(
     table("Experiences", "BatchGetItem", "PutItem", "UpdateItem"),
-    SEARCH_INDEX,
-    EMBEDDING_MODEL,
+    EMBEDDING_INDEX,
     SECRET_SCANNER,
     memory=1769,
 )

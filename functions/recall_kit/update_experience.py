@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from api.deployment import EMBEDDING_MODEL, SEARCH_INDEX, SECRET_SCANNER, lambda_function, table
+from api.deployment import EMBEDDING_INDEX, SECRET_SCANNER, lambda_function, table
 from api.handler import Caller, method
 from shared.experiences.models import ContextText, ExperienceId, ExperienceReport, Keywords, Text, Title
 from shared.experiences.repository import experience_repository
@@ -42,8 +42,7 @@ class UpdateExperience(RequiredParams):
 
 @lambda_function(
     table("Experiences", "BatchGetItem", "PutItem", "UpdateItem"),
-    SEARCH_INDEX,
-    EMBEDDING_MODEL,
+    EMBEDDING_INDEX,
     SECRET_SCANNER,
     memory=1769,
 )

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from api.deployment import EMBEDDING_MODEL, SEARCH_INDEX, lambda_function, table
+from api.deployment import EMBEDDING_INDEX, lambda_function, table
 from api.handler import Caller, Params, method
 from research_agent import collections, documents, jobs
 from shared.knowledge.errors import document_too_large, unreadable
@@ -30,8 +30,7 @@ class AugmentKnowledge(Params):
 
 @lambda_function(
     table("Knowledge", "BatchGetItem", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
-    SEARCH_INDEX,
-    EMBEDDING_MODEL,
+    EMBEDDING_INDEX,
     memory=1769,
 )
 @method(

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from api.deployment import EMBEDDING_MODEL, RERANKING_MODEL, SEARCH_INDEX, lambda_function, table
+from api.deployment import EMBEDDING_INDEX, RERANKING_MODEL, lambda_function, table
 from api.handler import Caller, Params, method
 from research_agent import collections, documents, knowledge_table, projects
 from shared.knowledge.errors import nothing_linked
@@ -40,8 +40,7 @@ class QueryKnowledgeBase(Params):
 
 @lambda_function(
     table("Knowledge", "BatchGetItem", "GetItem", "PutItem", "Query"),
-    SEARCH_INDEX,
-    EMBEDDING_MODEL,
+    EMBEDDING_INDEX,
     RERANKING_MODEL,
     memory=1769,
 )

@@ -3,17 +3,8 @@
 import math
 from typing import Any
 
-from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
-
-from api.deployment import (
-    EMBEDDING_MODEL,
-    INDEX_RECOVERY_SECONDS,
-    SEARCH_INDEX,
-    TableStream,
-    change,
-    lambda_function,
-    table,
-)
+from api.deployment import EMBEDDING_INDEX, INDEX_RECOVERY_SECONDS, TableStream, change, lambda_function, table
+from api.stream_records import stream_worker
 from shared.config import config
 from shared.documents import keys
 from shared.documents.deletion import schedule_deletion_event
@@ -21,13 +12,10 @@ from shared.dynamodb import Table
 from shared.services.document_index import refresh_document
 from shared.telemetry import correlation_id_from, observe
 
-_processor = BatchProcessor(event_type=EventType.DynamoDBStreams, raise_on_entire_batch_failure=False)
-
 
 @lambda_function(
     table("Documents", "GetItem", "PutItem", "Query"),
-    SEARCH_INDEX,
-    EMBEDDING_MODEL,
+    EMBEDDING_INDEX,
     memory=1769,
     timeout=900,
     stream=TableStream(
@@ -41,12 +29,9 @@ _processor = BatchProcessor(event_type=EventType.DynamoDBStreams, raise_on_entir
         parallelization=4,
     ),
 )
-def handler(event: dict[str, Any], context: Any) -> Any:
-    """Index each document in the stream's records. The stream retries while the index is unavailable."""
-    return process_partial_response(event=event, record_handler=_index, processor=_processor, context=context)
-
-
-def _index(record: Any) -> None:
+@stream_worker
+def handler(record: Any) -> None:
+    """Index the document of a stream record. The stream retries while the index is unavailable."""
     tenant_id, document_id = keys.document_of(record.dynamodb.keys["pk"])
     with observe("workers/index_documents", correlation_id_from(record.event_id), budget=math.inf):
         if not config().has_index:

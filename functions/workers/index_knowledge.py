@@ -7,17 +7,8 @@ TTL deletes what a late writer has added since.
 import math
 from typing import Any
 
-from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
-
-from api.deployment import (
-    EMBEDDING_MODEL,
-    INDEX_RECOVERY_SECONDS,
-    SEARCH_INDEX,
-    TableStream,
-    change,
-    lambda_function,
-    table,
-)
+from api.deployment import EMBEDDING_INDEX, INDEX_RECOVERY_SECONDS, TableStream, change, lambda_function, table
+from api.stream_records import stream_worker
 from shared.config import config
 from shared.dynamodb import Table, Write
 from shared.knowledge import keys
@@ -26,13 +17,10 @@ from shared.knowledge.documents import CollectionDocuments
 from shared.knowledge.index import knowledge_index
 from shared.telemetry import correlation_id_from, observe
 
-_processor = BatchProcessor(event_type=EventType.DynamoDBStreams, raise_on_entire_batch_failure=False)
-
 
 @lambda_function(
     table("Knowledge", "BatchWriteItem", "DeleteItem", "GetItem", "Query", "UpdateItem"),
-    SEARCH_INDEX,
-    EMBEDDING_MODEL,
+    EMBEDDING_INDEX,
     memory=1769,
     timeout=900,
     stream=TableStream(
@@ -46,12 +34,9 @@ _processor = BatchProcessor(event_type=EventType.DynamoDBStreams, raise_on_entir
         parallelization=4,
     ),
 )
-def handler(event: dict[str, Any], context: Any) -> Any:
-    """Process the stream's work items. The stream retries while the index is unavailable."""
-    return process_partial_response(event=event, record_handler=_apply_record, processor=_processor, context=context)
-
-
-def _apply_record(record: Any) -> None:
+@stream_worker
+def handler(record: Any) -> None:
+    """Process the work item of a stream record. The stream retries while the index is unavailable."""
     pk, sk = record.dynamodb.keys["pk"], record.dynamodb.keys["sk"]
     tenant_id = pk.removesuffix(keys.work(""))
     with observe("workers/index_knowledge", correlation_id_from(record.event_id), budget=math.inf):

@@ -8,9 +8,8 @@ import math
 from dataclasses import replace
 from typing import Any, Final
 
-from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
-
-from api.deployment import EMBEDDING_MODEL, SEARCH_INDEX, TableStream, change, lambda_function, table
+from api.deployment import EMBEDDING_INDEX, TableStream, change, lambda_function, table
+from api.stream_records import stream_worker
 from shared.config import config
 from shared.dynamodb import Table
 from shared.knowledge import keys
@@ -27,13 +26,11 @@ from shared.telemetry import correlation_id_from, observe
 
 _TURN_SECONDS: Final = 600.0
 """Leaves time for the document in progress when the time is over."""
-_processor = BatchProcessor(event_type=EventType.DynamoDBStreams, raise_on_entire_batch_failure=False)
 
 
 @lambda_function(
     table("Knowledge", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
-    SEARCH_INDEX,
-    EMBEDDING_MODEL,
+    EMBEDDING_INDEX,
     memory=1769,
     timeout=900,
     stream=TableStream(
@@ -43,12 +40,9 @@ _processor = BatchProcessor(event_type=EventType.DynamoDBStreams, raise_on_entir
         max_age=3600,
     ),
 )
-def handler(event: dict[str, Any], context: Any) -> Any:
-    """Run each job in the stream's records. The stream retries what a store refuses temporarily."""
-    return process_partial_response(event=event, record_handler=_ingest, processor=_processor, context=context)
-
-
-def _ingest(record: Any) -> None:
+@stream_worker
+def handler(record: Any) -> None:
+    """Run the job of a stream record. The stream retries what a store refuses temporarily."""
     tenant_id = record.dynamodb.keys["pk"].removesuffix(keys.work(""))
     job_id = record.dynamodb.keys["sk"].removeprefix(keys.INGEST).partition("#")[0]
     table = Table(config().knowledge_table)

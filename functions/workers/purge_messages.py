@@ -7,16 +7,13 @@ REMOVE record, when the TTL expires, deletes items that a concurrent writer has 
 import math
 from typing import Any
 
-from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
-
 from api.deployment import TableStream, change, lambda_function, table
+from api.stream_records import stream_worker
 from shared.config import config
 from shared.dynamodb import Table
 from shared.memory import keys
 from shared.memory.conversations import Conversations
 from shared.telemetry import correlation_id_from, observe
-
-_processor = BatchProcessor(event_type=EventType.DynamoDBStreams, raise_on_entire_batch_failure=False)
 
 
 @lambda_function(
@@ -30,12 +27,9 @@ _processor = BatchProcessor(event_type=EventType.DynamoDBStreams, raise_on_entir
         event="Purges",
     ),
 )
-def handler(event: dict[str, Any], context: Any) -> Any:
-    """Purge every generation in a batch of stream records. Failed records are delivered again."""
-    return process_partial_response(event=event, record_handler=_purge, processor=_processor, context=context)
-
-
-def _purge(record: Any) -> None:
+@stream_worker
+def handler(record: Any) -> None:
+    """Purge the generation of a stream record."""
     tenant_id = record.dynamodb.keys["pk"].removesuffix(keys.purges(""))
     generation = record.dynamodb.keys["sk"].removeprefix(keys.PURGE)
     with observe("workers/purge_messages", correlation_id_from(record.event_id), budget=math.inf):
