@@ -1,7 +1,9 @@
 """OpenAPI descriptions of the endpoints that are not methods, and the schemas that all share."""
 
+from collections.abc import Collection
 from typing import Any, Final
 
+_TEXT: Final = {"type": "string"}
 _ID: Final = {"type": ["string", "number", "null"]}
 
 
@@ -12,6 +14,11 @@ def json_response(description: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 def json_content(schema: dict[str, Any]) -> dict[str, Any]:
     return {"application/json": {"schema": schema}}
+
+
+def reference(schema: str) -> dict[str, Any]:
+    """Return a reference to one of `SCHEMAS`."""
+    return {"$ref": f"#/components/schemas/{schema}"}
 
 
 def inline_definitions(schema: dict[str, Any]) -> dict[str, Any]:
@@ -29,196 +36,106 @@ def inline_definitions(schema: dict[str, Any]) -> dict[str, Any]:
     return inlined
 
 
-_CAPABILITIES: Final = {
-    "type": "object",
-    "properties": {name: {"type": "array", "items": {"type": "object"}} for name in ("tools", "resources", "prompts")},
-    "required": ["tools", "resources", "prompts"],
-}
+def _object(properties: dict[str, Any], *, optional: Collection[str] = (), **keywords: Any) -> dict[str, Any]:
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "properties": properties, "required": required, **keywords}
 
-_ANSWER: Final = {"type": "object", "properties": {"jsonrpc": {"const": "2.0"}}, "required": ["jsonrpc"]}
+
+def _closed(properties: dict[str, Any], *, optional: Collection[str] = ()) -> dict[str, Any]:
+    return _object(properties, optional=optional, additionalProperties=False)
+
+
+def _array(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+_JSONRPC: Final = {"jsonrpc": {"const": "2.0"}}
+_PARAMS: Final = {"type": ["object", "array"]}
+_CAPABILITIES: Final = _object({name: _array({"type": "object"}) for name in ("tools", "resources", "prompts")})
+_ERROR: Final = {"code": _TEXT, "message": _TEXT, "details": {"type": ["object", "array"]}}
 
 SCHEMAS: Final = {
-    "Message": {
-        "type": "object",
-        "properties": {
-            "jsonrpc": {"const": "2.0"},
-            "id": {"type": ["string", "integer"]},
-            "method": {"type": "string"},
-            "params": {"type": "object"},
-        },
-        "required": ["jsonrpc", "method"],
-    },
-    "Failure": {
-        "type": "object",
-        "properties": {
-            "error": {
-                "type": "object",
-                "properties": {
-                    "code": {"type": "string"},
-                    "message": {"type": "string"},
-                    "details": {"type": ["object", "array"]},
-                    "guidance": {"type": "string"},
-                },
-                "required": ["code", "message", "details", "guidance"],
-            }
-        },
-        "required": ["error"],
-    },
-    "RecallKitFailure": {
-        "type": "object",
-        "properties": {
+    "Message": _object(
+        _JSONRPC | {"id": {"type": ["string", "integer"]}, "method": _TEXT, "params": {"type": "object"}},
+        optional=("id", "params"),
+    ),
+    "Failure": _object({"error": _object(_ERROR | {"guidance": _TEXT})}),
+    "RecallKitFailure": _closed(
+        {
             "success": {"const": False},
-            "error": {
-                "type": "object",
-                "properties": {
-                    "code": {"type": "string"},
-                    "message": {"type": "string"},
-                    "validation_errors": {
-                        "type": "array",
-                        "items": {
-                            "type": "object",
-                            "properties": {"field": {"type": "string"}, "message": {"type": "string"}},
-                            "required": ["field", "message"],
-                        },
-                    },
+            "error": _closed(
+                {
+                    "code": _TEXT,
+                    "message": _TEXT,
+                    "validation_errors": _array(_object({"field": _TEXT, "message": _TEXT})),
                     "details": {"type": "object"},
                 },
-                "required": ["code", "message"],
-                "additionalProperties": False,
-            },
-        },
-        "required": ["success", "error"],
-        "additionalProperties": False,
-    },
-    "ActionFailure": {
-        "type": "object",
-        "properties": {
-            "error": {
-                "type": "object",
-                "properties": {
-                    "code": {"type": "string"},
-                    "message": {"type": "string"},
-                    "details": {"type": ["object", "array"]},
-                },
-                "required": ["code", "message", "details"],
-                "additionalProperties": False,
-            },
-            "request_id": {"type": "string"},
-        },
-        "required": ["error"],
-    },
-    "Request": {
-        "type": "object",
-        "properties": {
-            "jsonrpc": {"const": "2.0"},
-            "method": {"type": "string"},
-            "params": {"type": ["object", "array"]},
-            "id": _ID,
-        },
-        "required": ["jsonrpc", "method"],
-    },
-    "Response": {
-        "type": "object",
-        "properties": {
-            "jsonrpc": {"const": "2.0"},
+                optional=("validation_errors", "details"),
+            ),
+        }
+    ),
+    "ActionFailure": _object({"error": _closed(_ERROR), "request_id": _TEXT}, optional=("request_id",)),
+    "Request": _object(_JSONRPC | {"method": _TEXT, "params": _PARAMS, "id": _ID}, optional=("params", "id")),
+    "Response": _object(
+        _JSONRPC
+        | {
             "result": {},
-            "error": {
-                "type": "object",
-                "properties": {"code": {"type": "integer"}, "message": {"type": "string"}, "data": {"type": "object"}},
-                "required": ["code", "message", "data"],
-            },
+            "error": _object({"code": {"type": "integer"}, "message": _TEXT, "data": {"type": "object"}}),
             "id": _ID,
         },
-        "required": ["jsonrpc", "id"],
-        "oneOf": [{"required": ["result"]}, {"required": ["error"]}],
-    },
+        optional=("result", "error"),
+        oneOf=[{"required": ["result"]}, {"required": ["error"]}],
+    ),
 }
 
-_NAMED_SERVER: Final = {"name": "server_name", "in": "path", "required": True, "schema": {"type": "string"}}
-
-_MCP_ANSWERS: Final = {
-    "200": json_response("The answer; a stream of events if there are notifications before it.", _ANSWER),
+_MCP_ANSWER: Final = _object(_JSONRPC)
+_MCP_MESSAGE: Final = {"required": True, "content": json_content(reference("Message"))}
+_MCP_RESPONSES: Final = {
+    "200": json_response("The answer; a stream of events if there are notifications before it.", _MCP_ANSWER),
     "202": {"description": "Notifications have no answer."},
-    "400": json_response("Not an MCP message.", _ANSWER),
-    "401": json_response("Not signed in.", {"$ref": "#/components/schemas/Failure"}),
-    "403": json_response("Foreign origin or host name.", {"$ref": "#/components/schemas/Failure"}),
+    "400": json_response("Not an MCP message.", _MCP_ANSWER),
+    "401": json_response("Not signed in.", reference("Failure")),
+    "403": json_response("Foreign origin or host name.", reference("Failure")),
     "406": json_response("The client accepts neither JSON nor events.", {"type": "object"}),
-    "413": json_response("Too large.", {"$ref": "#/components/schemas/Failure"}),
+    "413": json_response("Too large.", reference("Failure")),
 }
-_MCP_MESSAGE: Final = {"required": True, "content": json_content({"$ref": "#/components/schemas/Message"})}
+
+
+def _get(operation: str, summary: str, responses: dict[str, Any], **keywords: Any) -> dict[str, Any]:
+    return {"get": {"operationId": operation, "summary": summary, "security": [], **keywords, "responses": responses}}
+
 
 INFO_PATHS: Final = {
-    "/health": {
-        "get": {
-            "operationId": "health",
-            "summary": "Report that the system is healthy, and list its servers.",
-            "security": [],
-            "responses": {
-                "200": json_response(
-                    "Healthy.",
-                    {
-                        "type": "object",
-                        "properties": {
-                            "status": {"const": "healthy"},
-                            "servers": {"type": "array", "items": {"type": "string"}},
-                        },
-                        "required": ["status", "servers"],
-                    },
-                )
-            },
-        }
-    },
-    "/servers": {
-        "get": {
-            "operationId": "servers",
-            "summary": "List every server and its capabilities.",
-            "security": [],
-            "responses": {
-                "200": json_response(
-                    "The servers.",
-                    {
-                        "type": "object",
-                        "properties": {
-                            "servers": {
-                                "type": "array",
-                                "items": {
-                                    "type": "object",
-                                    "properties": {"name": {"type": "string"}, "capabilities": _CAPABILITIES},
-                                    "required": ["name", "capabilities"],
-                                },
-                            }
-                        },
-                        "required": ["servers"],
-                    },
-                )
-            },
-        }
-    },
-    "/servers/{server_name}/capabilities": {
-        "get": {
-            "operationId": "capabilities",
-            "summary": "List one server's capabilities.",
-            "security": [],
-            "parameters": [_NAMED_SERVER],
-            "responses": {
-                "200": json_response(
-                    "Its capabilities.",
-                    {
-                        "type": "object",
-                        "properties": {"server_name": {"type": "string"}, "capabilities": _CAPABILITIES},
-                        "required": ["server_name", "capabilities"],
-                    },
-                ),
-                "404": json_response("Unknown server.", {"$ref": "#/components/schemas/Failure"}),
-            },
-        }
-    },
+    "/health": _get(
+        "health",
+        "Report that the system is healthy, and list its servers.",
+        {"200": json_response("Healthy.", _object({"status": {"const": "healthy"}, "servers": _array(_TEXT)}))},
+    ),
+    "/servers": _get(
+        "servers",
+        "List every server and its capabilities.",
+        {
+            "200": json_response(
+                "The servers.",
+                _object({"servers": _array(_object({"name": _TEXT, "capabilities": _CAPABILITIES}))}),
+            )
+        },
+    ),
+    "/servers/{server_name}/capabilities": _get(
+        "capabilities",
+        "List one server's capabilities.",
+        {
+            "200": json_response("Its capabilities.", _object({"server_name": _TEXT, "capabilities": _CAPABILITIES})),
+            "404": json_response("Unknown server.", reference("Failure")),
+        },
+        parameters=[{"name": "server_name", "in": "path", "required": True, "schema": _TEXT}],
+    ),
     "/mcp": {
         "post": {
             "operationId": "mcp",
             "summary": "MCP over Streamable HTTP, one message a request: 2026-07-28, 2025-11-25, 2025-06-18.",
             "requestBody": _MCP_MESSAGE,
-            "responses": _MCP_ANSWERS,
+            "responses": _MCP_RESPONSES,
         }
     },
     "/mcp/recall-kit": {
@@ -227,31 +144,21 @@ INFO_PATHS: Final = {
             "summary": "The same without credentials, with recall-kit's tools alone.",
             "security": [],
             "requestBody": _MCP_MESSAGE,
-            "responses": _MCP_ANSWERS,
+            "responses": _MCP_RESPONSES,
         }
     },
     **{
-        f"/.well-known/oauth-protected-resource{path}": {
-            "get": {
-                "operationId": f"resource_metadata{path.replace('/', '_')}",
-                "summary": "Protected resource metadata: where MCP clients get credentials (RFC 9728).",
-                "security": [],
-                "responses": {
-                    "200": json_response(
-                        "The metadata, with the authorization servers.", {"type": "object", "required": ["resource"]}
-                    ),
-                    "404": json_response("Nothing needs credentials here.", {"$ref": "#/components/schemas/Failure"}),
-                },
-            }
-        }
+        f"/.well-known/oauth-protected-resource{path}": _get(
+            f"resource_metadata{path.replace('/', '_')}",
+            "Protected resource metadata: where MCP clients get credentials (RFC 9728).",
+            {
+                "200": json_response(
+                    "The metadata, with the authorization servers.", {"type": "object", "required": ["resource"]}
+                ),
+                "404": json_response("Nothing needs credentials here.", reference("Failure")),
+            },
+        )
         for path in ("", "/mcp")
     },
-    "/openapi.json": {
-        "get": {
-            "operationId": "openapi",
-            "summary": "This document.",
-            "security": [],
-            "responses": {"200": json_response("OpenAPI 3.1.", {"type": "object"})},
-        }
-    },
+    "/openapi.json": _get("openapi", "This document.", {"200": json_response("OpenAPI 3.1.", {"type": "object"})}),
 }

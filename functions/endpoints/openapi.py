@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from api import error_formats
 from api.deployment import lambda_function
 from api.http_events import HttpRequest, HttpResponse, endpoint
-from api.openapi_schemas import INFO_PATHS, SCHEMAS, inline_definitions, json_content, json_response
+from api.openapi_schemas import INFO_PATHS, SCHEMAS, inline_definitions, json_content, json_response, reference
 from endpoints import actions
 from shared.rpc import errors
 from shared.rpc.catalogue import catalogue
@@ -97,7 +97,7 @@ def _envelope(entry: MethodEntry) -> dict[str, Any]:
 
 
 def _jsonrpc() -> dict[str, Any]:
-    request, response = {"$ref": "#/components/schemas/Request"}, {"$ref": "#/components/schemas/Response"}
+    request, response = reference("Request"), reference("Response")
     return {
         "operationId": "jsonrpc",
         "summary": "JSON-RPC 2.0: single, batch and notifications; `method` is `{server}/{method}`.",
@@ -120,8 +120,7 @@ def _jsonrpc() -> dict[str, Any]:
 def _failures(named: list[str], schema: str) -> dict[str, Any]:
     """Return the responses to the errors of any call and to the errors `named`."""
     kinds = [kind for kind in errors.KhoError.__subclasses__() if kind.__name__ in named or kind in _ANY_METHOD]
-    failure = {"$ref": f"#/components/schemas/{schema}"}
     return {
-        str(int(status)): json_response(status.phrase, failure)
+        str(int(status)): json_response(status.phrase, reference(schema))
         for status in sorted(map(error_formats.status_of, kinds))
     }
