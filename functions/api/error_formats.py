@@ -37,6 +37,7 @@ _CATEGORIES: dict[str, dict[str, int]] = {
 }
 """Servers that number errors by category: the first word of the error code."""
 
+AGENT_DATA = "agent-data"
 RECALL_KIT = "recall-kit"
 """The server whose errors have the same format at every endpoint; others' errors have the endpoint's format."""
 _RECALL_KIT_CODES: dict[type[KhoError], str] = {errors.Unavailable: "DATABASE_ERROR", errors.OutOfTime: "TIMEOUT"}
@@ -53,25 +54,12 @@ def status_of(kind: type[KhoError]) -> HTTPStatus:
     return _TABLE[kind][0]
 
 
-def http_status(error: KhoError) -> HTTPStatus:
-    """Return the HTTP status of `error`."""
-    return status_of(type(error))
-
-
-def http_body(error: KhoError) -> dict[str, Any]:
-    """Return the HTTP body of `error`."""
-    return {
-        "error": {
-            "code": error.code,
-            "message": error.message,
-            "details": error.details,
-            "guidance": error.guidance,
-        }
-    }
-
-
-def agent_data_body(error: KhoError, request_id: str | None) -> dict[str, Any]:
-    """Return the HTTP body of `error` in agent-data's format."""
+def http_body(error: KhoError, server: str = "", request_id: str | None = None) -> dict[str, Any]:
+    """Return the HTTP body of `error` in the format of `server`. That of agent-data echoes the request's id."""
+    if server == RECALL_KIT:
+        return recall_kit_body(error)
+    if server != AGENT_DATA:
+        return {"error": error.facts()}
     body = {"error": {"code": error.code, "message": error.message, "details": error.details}}
     return body if request_id is None else body | {"request_id": request_id}
 

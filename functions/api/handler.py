@@ -10,15 +10,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from api.authentication import caller_from_authorizer, caller_from_headers
-from api.error_formats import RECALL_KIT
-from api.http_events import (
-    HttpRequest,
-    HttpResponse,
-    agent_data_error_response,
-    error_response,
-    recall_kit_error_response,
-    respond,
-)
+from api.http_events import HttpRequest, HttpResponse, respond
 from shared.rpc.caller import Caller
 from shared.rpc.errors import KhoError, TooLarge
 from shared.rpc.invoke import MAX_EVENT_BYTES, FunctionAnswer, FunctionCall
@@ -34,8 +26,6 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-_FAILURES = {"agent-data": agent_data_error_response, RECALL_KIT: recall_kit_error_response}
-
 
 class Handler(Generic[P, R]):
     """The Lambda handler of one method."""
@@ -47,8 +37,7 @@ class Handler(Generic[P, R]):
     def __call__(self, event: dict[str, Any], _context: Any) -> Any:
         """Answer the gateway's event or another endpoint's call."""
         if "requestContext" in event:
-            failure = _FAILURES.get(self.method.name.partition("/")[0], error_response)
-            return respond(self.method.name, event, self._answer_http, failure)
+            return respond(self.method.name, event, self._answer_http, server=self.method.name.partition("/")[0])
         return self._answer_call(cast("FunctionCall", event))
 
     def _answer_http(self, request: HttpRequest) -> HttpResponse:

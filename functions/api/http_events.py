@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-from api import error_formats
+from api.error_formats import AGENT_DATA, http_body, http_headers, status_of
 from shared.rpc.errors import InvalidRequest, KhoError, ParseError, TooLarge
 from shared.rpc.invoke import MAX_EVENT_BYTES
 from shared.rpc.strict_json import compact, is_encodable, parse
@@ -79,12 +79,6 @@ class HttpResponse:
     body: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
-    @classmethod
-    def error(cls, error: KhoError, body: dict[str, Any] | None = None) -> HttpResponse:
-        """Return the response to `error`, with `body` instead of the usual one if given."""
-        body = error_formats.http_body(error) if body is None else body
-        return cls(error_formats.http_status(error), compact(body), error_formats.http_headers(error))
-
     def to_event(self, correlation_id: str) -> dict[str, Any]:
         """Return the response as the gateway's event. Raise TooLarge if it does not fit."""
         body = self.body or ""
@@ -111,44 +105,28 @@ def fits_event(body: str) -> bool:
     return len(body) * _MAX_ESCAPED_BYTES < MAX_ANSWER_BYTES or event_bytes(body) <= MAX_ANSWER_BYTES
 
 
-def error_response(_request: HttpRequest, error: KhoError) -> HttpResponse:
-    """Return the response to `error` in the usual format."""
-    return HttpResponse.error(error)
-
-
-def agent_data_error_response(request: HttpRequest, error: KhoError) -> HttpResponse:
-    """Return the response to `error` in agent-data's format."""
-    return HttpResponse.error(error, error_formats.agent_data_body(error, request.request_id()))
-
-
-def recall_kit_error_response(_request: HttpRequest, error: KhoError) -> HttpResponse:
-    """Return the response to `error` in recall-kit's format."""
-    return HttpResponse.error(error, error_formats.recall_kit_body(error))
-
-
 def respond(
-    name: str,
-    event: Mapping[str, Any],
-    answer: Callable[[HttpRequest], HttpResponse],
-    failure: Callable[[HttpRequest, KhoError], HttpResponse] = error_response,
+    name: str, event: Mapping[str, Any], answer: Callable[[HttpRequest], HttpResponse], server: str = ""
 ) -> dict[str, Any]:
-    """Answer the gateway's `event`, observed as `name`; `failure` formats errors."""
+    """Answer the gateway's `event`, observed as `name`, with errors in the format of `server`."""
     request = HttpRequest.from_event(event)
     try:
         with observe(name, request.correlation_id):
             return answer(request).to_event(request.correlation_id)
     except KhoError as error:
-        return failure(request, error).to_event(request.correlation_id)
+        body = http_body(error, server, request.request_id() if server == AGENT_DATA else None)
+        response = HttpResponse(status_of(type(error)), compact(body), http_headers(error))
+        return response.to_event(request.correlation_id)
 
 
 def endpoint(
-    name: str, failure: Callable[[HttpRequest, KhoError], HttpResponse] = error_response
+    name: str, server: str = ""
 ) -> Callable[[Callable[[HttpRequest], HttpResponse]], Callable[[dict[str, Any], Any], dict[str, Any]]]:
     """Make a function from requests to responses the Lambda handler of the endpoint `name`."""
 
     def decorate(answer: Callable[[HttpRequest], HttpResponse]) -> Callable[[dict[str, Any], Any], dict[str, Any]]:
         def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
-            return respond(f"endpoints/{name}", event, answer, failure)
+            return respond(f"endpoints/{name}", event, answer, server)
 
         return handler
 

@@ -43,12 +43,7 @@ def tool_error(error: KhoError) -> dict[str, Any]:
     """Return `error` as a tool's result, for the model to read and act on."""
     return {
         "content": [{"type": "text", "text": f"{error.code}: {error.message} {error.guidance}".strip()}],
-        "structuredContent": {
-            "code": error.code,
-            "message": error.message,
-            "details": error.details,
-            "guidance": error.guidance,
-        },
+        "structuredContent": error.facts(),
         "isError": True,
     }
 

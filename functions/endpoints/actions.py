@@ -7,7 +7,8 @@ from pydantic import Field
 
 from api.authentication import caller_from_headers, require_authenticated
 from api.deployment import CREDENTIALS, lambda_function
-from api.http_events import HttpRequest, HttpResponse, agent_data_error_response, endpoint
+from api.error_formats import AGENT_DATA
+from api.http_events import HttpRequest, HttpResponse, endpoint
 from shared.config import config
 from shared.rpc.caller import LOCAL, TENANT_ID, Caller
 from shared.rpc.catalogue import catalogue
@@ -15,8 +16,6 @@ from shared.rpc.errors import FieldProblem, InvalidParams, NotAllowed, UnknownMe
 from shared.rpc.invoke import invoke
 from shared.rpc.method import OpenObject, Params, RequestId, read
 from shared.rpc.strict_json import compact, parse
-
-SERVER = "agent-data"
 
 
 class Principal(Params):
@@ -36,8 +35,10 @@ class ActionEnvelope(Params):
     payload: OpenObject
 
 
-@lambda_function(CREDENTIALS, memory=1024, timeout=28, invokes=(f"{SERVER}/*",), routes={"Actions": "POST /actions"})
-@endpoint("actions", agent_data_error_response)
+@lambda_function(
+    CREDENTIALS, memory=1024, timeout=28, invokes=(f"{AGENT_DATA}/*",), routes={"Actions": "POST /actions"}
+)
+@endpoint("actions", server=AGENT_DATA)
 def handler(request: HttpRequest) -> HttpResponse:
     """Answer one action with its result and the request's id."""
     authenticated = caller_from_headers(request.headers)
@@ -45,7 +46,7 @@ def handler(request: HttpRequest) -> HttpResponse:
     request.require_json()
     envelope = read(ActionEnvelope, parse(request.body))
     caller = _acting_caller(authenticated, envelope.principal)
-    entry = catalogue().methods.get(f"{SERVER}/{envelope.action}")
+    entry = catalogue().methods.get(f"{AGENT_DATA}/{envelope.action}")
     if entry is None:
         raise UnknownMethod(f"Unknown action: {envelope.action}", details={"action": envelope.action})
     if "request_id" in envelope.payload:

@@ -18,7 +18,7 @@ from shared.rpc.strict_json import compact
 if TYPE_CHECKING:
     from shared.rpc.catalogue import MethodEntry
 
-_FAILURES: Final = {actions.SERVER: "ActionFailure", error_formats.RECALL_KIT: "RecallKitFailure"}
+_FAILURES: Final = {error_formats.AGENT_DATA: "ActionFailure", error_formats.RECALL_KIT: "RecallKitFailure"}
 _ANY_METHOD: Final = (
     errors.ParseError,
     errors.InvalidRequest,
@@ -73,7 +73,7 @@ def _method(entry: MethodEntry) -> dict[str, Any]:
 
 
 def _actions() -> dict[str, Any]:
-    entries = [entry for entry in catalogue().methods.values() if entry.server == actions.SERVER]
+    entries = [entry for entry in catalogue().methods.values() if entry.server == error_formats.AGENT_DATA]
     return {
         "operationId": "actions",
         "summary": "The methods of agent-data in its envelope.",

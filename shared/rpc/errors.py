@@ -1,35 +1,8 @@
-"""The errors of the contract; each endpoint has its own format for them.
-
-KhoError
-├── ParseError           the bytes are not valid JSON
-├── InvalidRequest       the envelope is not what the endpoint takes
-├── UnknownMethod
-├── InvalidParams        one {field, message} each in details
-├── NotSignedIn
-├── NotAllowed
-├── NotFound             does not exist or belongs to another tenant: the same answer
-├── Conflict             `code` says which
-├── TooLarge
-├── TooManyRequests
-├── ToolFailed
-├── Unavailable          a store or model does not answer
-├── OutOfTime
-└── Internal             a correlation id, nothing else
-"""
+"""The errors of the contract; each endpoint has its own format for them."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar, TypedDict
-
-
-class ErrorRecord(TypedDict):
-    """An error as a function sends it to an endpoint."""
-
-    kind: str
-    code: str
-    message: str
-    details: Any
-    guidance: str
 
 
 class FieldProblem(TypedDict):
@@ -56,28 +29,20 @@ class KhoError(Exception):
         self.code = code or type(self).code
         super().__init__(self.message)
 
-    def record(self) -> ErrorRecord:
-        """Return the error as a function sends it to an endpoint."""
-        return ErrorRecord(
-            kind=type(self).__name__,
-            code=self.code,
-            message=self.message,
-            details=self.details,
-            guidance=self.guidance,
-        )
+    def facts(self) -> dict[str, Any]:
+        """Return code, message, details and guidance."""
+        return {"code": self.code, "message": self.message, "details": self.details, "guidance": self.guidance}
 
-    @classmethod
-    def from_record(cls, record: ErrorRecord) -> KhoError:
+    def record(self) -> dict[str, Any]:
+        """Return the error as a function sends it to an endpoint."""
+        return {"kind": type(self).__name__, **self.facts()}
+
+    @staticmethod
+    def from_record(record: dict[str, Any]) -> KhoError:
         """Return the error that a function sent."""
         kind = _KINDS[record["kind"]]
         error = kind.__new__(kind)
-        KhoError.__init__(
-            error,
-            record["message"],
-            details=record["details"],
-            guidance=record["guidance"],
-            code=record["code"],
-        )
+        KhoError.__init__(error, **{name: value for name, value in record.items() if name != "kind"})
         return error
 
 
@@ -106,7 +71,7 @@ class UnknownMethod(KhoError):
 
 
 class InvalidParams(KhoError):
-    """Parameters are missing, unknown, of a wrong type or out of bounds."""
+    """Parameters are missing, unknown, of a wrong type or out of bounds: one {field, message} each in details."""
 
     code = "INVALID_PARAMS"
     summary = "Invalid params"
@@ -142,7 +107,7 @@ class NotFound(KhoError):
 
 
 class Conflict(KhoError):
-    """The current state does not allow this."""
+    """The current state does not allow this; `code` says why."""
 
     code = "CONFLICT"
     summary = "Conflict"

@@ -14,7 +14,6 @@ from shared.rpc.strict_json import compact, require_text
 
 if TYPE_CHECKING:
     from shared.rpc.caller import Caller
-    from shared.rpc.errors import ErrorRecord
 
 MAX_EVENT_BYTES: Final = 6 * 1024 * 1024
 """Lambda's limit of a request and of a response."""
@@ -38,7 +37,7 @@ class FunctionAnswer(TypedDict):
 
     result: NotRequired[Any]
     text: NotRequired[str]
-    error: NotRequired[ErrorRecord]
+    error: NotRequired[dict[str, Any]]
 
 
 class FunctionTransport(Protocol):
