@@ -2,7 +2,6 @@
 
 import os
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal, TypeVar, get_args
 from urllib.parse import SplitResult, urlsplit
@@ -21,48 +20,49 @@ class ConfigurationError(Exception):
     """A setting has an invalid value."""
 
 
-@dataclass(frozen=True, slots=True)
 class Config:
     """The operator's settings."""
 
-    auth: Auth
-    memory_table: str
-    documents_table: str
-    knowledge_table: str
-    devices_table: str
-    experiences_table: str
-    access_table: str
-    mqtt_url: str
-    mqtt_token: str
-    mqtt_keepalive: int
-    iot_endpoint: str
-    data_plane_url: str
-    vision_url: str
-    audio_server: str
-    audio_port: int
-    oidc_issuer: str
-    oidc_audience: str
-    oidc_jwks_url: str
-    oidc_tenant_claim: str
-    oidc_roles_claim: str
-    function_prefix: str
-    keep_recent_messages: int
-    summarize_threshold: int
-    compress_after_summary: bool
-    auto_summary: bool
-    anonymous_submissions_a_minute: int
-    model_provider: ModelProvider
-    model: str
-    model_url: str
-    embedder: EmbedderKind
-    embedding_model: str
-    reranker: RerankerKind
-    rerank_model: str
-    qdrant_url: str
-    qdrant_collection: str
-    qdrant_folder: str
-    search_proxy: str
-    search_ca: str
+    def __init__(self) -> None:
+        # Credentials are required unless `kho serve` turns them off: a missing setting must not open a deployment.
+        self.auth: Auth = _choice("KHO_AUTH", get_args(Auth), "required")
+        self.memory_table = os.environ.get("KHO_MEMORY_TABLE", "")
+        self.documents_table = os.environ.get("KHO_DOCUMENTS_TABLE", "")
+        self.knowledge_table = os.environ.get("KHO_KNOWLEDGE_TABLE", "")
+        self.devices_table = os.environ.get("KHO_DEVICES_TABLE", "")
+        self.experiences_table = os.environ.get("KHO_EXPERIENCES_TABLE", "")
+        self.access_table = os.environ.get("KHO_ACCESS_TABLE", "")
+        self.mqtt_url = os.environ.get("KHO_MQTT_URL", "")
+        self.mqtt_token = os.environ.get("KHO_MQTT_TOKEN", "")
+        self.mqtt_keepalive = _integer("KHO_MQTT_KEEPALIVE", 240, at_least=1)
+        self.iot_endpoint = os.environ.get("KHO_IOT_ENDPOINT", "")
+        self.data_plane_url = os.environ.get("AWS_ENDPOINT_URL_IOT_DATA_PLANE", "")
+        self.vision_url = _http_url("KHO_VISION_URL")
+        self.audio_server = os.environ.get("KHO_AUDIO_SERVER", "")
+        self.audio_port = _integer("KHO_AUDIO_PORT", 8884, at_least=1)
+        self.oidc_issuer = _url("KHO_OIDC_ISSUER")
+        self.oidc_audience = _required_with("KHO_OIDC_ISSUER", "KHO_OIDC_AUDIENCE")
+        self.oidc_jwks_url = _url("KHO_OIDC_JWKS_URL")
+        self.oidc_tenant_claim = os.environ.get("KHO_OIDC_TENANT_CLAIM") or "tenant_id"
+        self.oidc_roles_claim = os.environ.get("KHO_OIDC_ROLES_CLAIM") or "roles"
+        self.function_prefix = os.environ.get("KHO_FUNCTION_PREFIX", "")
+        self.keep_recent_messages = _integer("KEEP_RECENT_MESSAGES", 6, at_least=1)
+        self.summarize_threshold = _integer("SUMMARIZE_THRESHOLD", 10, at_least=1)
+        self.compress_after_summary = _boolean("COMPRESS_AFTER_SUMMARY", default=True)
+        self.auto_summary = _boolean("AUTO_SUMMARY", default=False)
+        self.anonymous_submissions_a_minute = _integer("KHO_ANONYMOUS_SUBMISSIONS_A_MINUTE", 300, at_least=0)
+        self.model_provider: ModelProvider = _choice("KHO_MODEL_PROVIDER", get_args(ModelProvider), "none")
+        self.model = os.environ.get("KHO_MODEL", "")
+        self.model_url = os.environ.get("KHO_MODEL_URL", "")
+        self.embedder: EmbedderKind = _choice("KHO_EMBEDDER", get_args(EmbedderKind), "embedded")
+        self.embedding_model = os.environ.get("KHO_EMBEDDING_MODEL", "")
+        self.reranker: RerankerKind = _choice("KHO_RERANKER", get_args(RerankerKind), "late-interaction")
+        self.rerank_model = os.environ.get("KHO_RERANK_MODEL", "")
+        self.qdrant_url = _url("KHO_QDRANT_URL")
+        self.qdrant_collection = os.environ.get("KHO_QDRANT_COLLECTION") or "kho"
+        self.qdrant_folder = os.environ.get("KHO_QDRANT_FOLDER", "")
+        self.search_proxy = os.environ.get("KHO_SEARCH_PROXY", "")
+        self.search_ca = os.environ.get("KHO_SEARCH_CA", "")
 
     @property
     def has_index(self) -> bool:
@@ -73,47 +73,7 @@ class Config:
 @cache
 def config() -> Config:
     """Return the settings of this process."""
-    return Config(
-        # Credentials are required unless `kho serve` turns them off: a missing setting must not open a deployment.
-        auth=_choice("KHO_AUTH", get_args(Auth), "required"),
-        memory_table=os.environ.get("KHO_MEMORY_TABLE", ""),
-        documents_table=os.environ.get("KHO_DOCUMENTS_TABLE", ""),
-        knowledge_table=os.environ.get("KHO_KNOWLEDGE_TABLE", ""),
-        devices_table=os.environ.get("KHO_DEVICES_TABLE", ""),
-        experiences_table=os.environ.get("KHO_EXPERIENCES_TABLE", ""),
-        access_table=os.environ.get("KHO_ACCESS_TABLE", ""),
-        mqtt_url=os.environ.get("KHO_MQTT_URL", ""),
-        mqtt_token=os.environ.get("KHO_MQTT_TOKEN", ""),
-        mqtt_keepalive=_integer("KHO_MQTT_KEEPALIVE", 240, at_least=1),
-        iot_endpoint=os.environ.get("KHO_IOT_ENDPOINT", ""),
-        data_plane_url=os.environ.get("AWS_ENDPOINT_URL_IOT_DATA_PLANE", ""),
-        vision_url=_http_url("KHO_VISION_URL"),
-        audio_server=os.environ.get("KHO_AUDIO_SERVER", ""),
-        audio_port=_integer("KHO_AUDIO_PORT", 8884, at_least=1),
-        oidc_issuer=_url("KHO_OIDC_ISSUER"),
-        oidc_audience=_required_with("KHO_OIDC_ISSUER", "KHO_OIDC_AUDIENCE"),
-        oidc_jwks_url=_url("KHO_OIDC_JWKS_URL"),
-        oidc_tenant_claim=os.environ.get("KHO_OIDC_TENANT_CLAIM") or "tenant_id",
-        oidc_roles_claim=os.environ.get("KHO_OIDC_ROLES_CLAIM") or "roles",
-        function_prefix=os.environ.get("KHO_FUNCTION_PREFIX", ""),
-        keep_recent_messages=_integer("KEEP_RECENT_MESSAGES", 6, at_least=1),
-        summarize_threshold=_integer("SUMMARIZE_THRESHOLD", 10, at_least=1),
-        compress_after_summary=_boolean("COMPRESS_AFTER_SUMMARY", default=True),
-        auto_summary=_boolean("AUTO_SUMMARY", default=False),
-        anonymous_submissions_a_minute=_integer("KHO_ANONYMOUS_SUBMISSIONS_A_MINUTE", 300, at_least=0),
-        model_provider=_choice("KHO_MODEL_PROVIDER", get_args(ModelProvider), "none"),
-        model=os.environ.get("KHO_MODEL", ""),
-        model_url=os.environ.get("KHO_MODEL_URL", ""),
-        embedder=_choice("KHO_EMBEDDER", get_args(EmbedderKind), "embedded"),
-        embedding_model=os.environ.get("KHO_EMBEDDING_MODEL", ""),
-        reranker=_choice("KHO_RERANKER", get_args(RerankerKind), "late-interaction"),
-        rerank_model=os.environ.get("KHO_RERANK_MODEL", ""),
-        qdrant_url=_url("KHO_QDRANT_URL"),
-        qdrant_collection=os.environ.get("KHO_QDRANT_COLLECTION") or "kho",
-        qdrant_folder=os.environ.get("KHO_QDRANT_FOLDER", ""),
-        search_proxy=os.environ.get("KHO_SEARCH_PROXY", ""),
-        search_ca=os.environ.get("KHO_SEARCH_CA", ""),
-    )
+    return Config()
 
 
 def is_safe_url(url: str) -> bool:

@@ -30,9 +30,9 @@ R = TypeVar("R")
 class Handler(Generic[P, R]):
     """The Lambda handler of one method."""
 
-    def __init__(self, definition: Method[P, R], example: dict[str, Any] | None = None) -> None:
+    def __init__(self, definition: Method[P, R], example: dict[str, Any]) -> None:
         self.method = definition
-        self.example = example or {}
+        self.example = example
 
     def __call__(self, event: dict[str, Any], _context: Any) -> Any:
         """Answer the gateway's event or another endpoint's call."""
@@ -78,8 +78,7 @@ def method(  # noqa: PLR0913 - each is a fact of the method
     """
 
     def decorate(run: Callable[[P, Caller], R]) -> Handler[P, R]:
-        names = [error.__name__ for error in errors]
-        return Handler(Method.of(name, role, names, run, anonymous=anonymous, tool=tool), example)
+        return Handler(Method(run, name, role, errors, anonymous=anonymous, tool=tool), example or {})
 
     return decorate
 

@@ -160,7 +160,7 @@ def _entry(function: str, method: Method[Any, Any]) -> dict[str, Any]:
         "role": method.role,
         "params": _params_schema(method),
         "result": inline_definitions(method.result.json_schema(mode="serialization", schema_generator=_Untitled)),
-        "errors": list(method.errors),
+        "errors": [error.__name__ for error in method.errors],
         **({"anonymous": True} if method.anonymous else {}),
     }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, TypeVar, get_type_hints
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
@@ -12,9 +11,10 @@ from shared.rpc.errors import FieldProblem, InvalidParams
 from shared.rpc.strict_json import encodable, require_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from shared.rpc.caller import Caller, Role
+    from shared.rpc.errors import KhoError
     from shared.rpc.mcp_catalog import McpTool
 
 
@@ -54,48 +54,31 @@ P = TypeVar("P", bound=Params)
 R = TypeVar("R")
 
 
-@dataclass(frozen=True)
 class Method(Generic[P, R]):
     """One method of the contract: its function, models, role and errors."""
 
-    name: str
-    summary: str
-    role: Role
-    params: type[P]
-    run: Callable[[P, Caller], R]
-    result: TypeAdapter[R] = field(repr=False)
-    errors: tuple[str, ...] = ()
-    anonymous: bool = False
-    tool: McpTool | None = None
-
-    @classmethod
-    def of(  # noqa: PLR0913 - each is a fact of the method
-        cls,
+    def __init__(  # noqa: PLR0913 - each is a fact of the method
+        self,
+        run: Callable[[P, Caller], R],
         name: str,
         role: Role,
-        errors: Sequence[str],
-        run: Callable[[P, Caller], R],
+        errors: tuple[type[KhoError], ...],
         *,
-        anonymous: bool = False,
-        tool: McpTool | None = None,
-    ) -> Method[P, R]:
-        """Return the method of `run`, whose annotations name the parameters and the result."""
+        anonymous: bool,
+        tool: McpTool | None,
+    ) -> None:
+        self.run, self.name, self.role, self.errors = run, name, role, errors
+        self.anonymous, self.tool = anonymous, tool
+        self.summary = (inspect.getdoc(inspect.getmodule(run)) or "").partition(": ")[2].strip()
         hints = get_type_hints(run, include_extras=True)
-        params = hints[next(iter(inspect.signature(run).parameters))]
-        module = inspect.getmodule(run)
-        _, _, summary = (inspect.getdoc(module) or "").partition(": ")
-        result = TypeAdapter(hints["return"])
-        return cls(name, summary.strip(), role, params, run, result, tuple(errors), anonymous, tool)
+        self.params: type[P] = hints[next(iter(inspect.signature(run).parameters))]
+        self.result: TypeAdapter[R] = TypeAdapter(hints["return"])
 
     def answer(self, raw: Any, caller: Caller) -> R:
         """Check the role, read the parameters and run the method."""
         if not self.anonymous:
             caller.require(self.role)
-        return self.run(self.read(raw), caller)
-
-    def read(self, raw: Any) -> P:
-        """Return the typed parameters. Raise InvalidParams with each wrong field."""
-        return read(self.params, raw)
+        return self.run(read(self.params, raw), caller)
 
     def as_json(self, result: R) -> str:
         """Return the result as JSON without null fields."""

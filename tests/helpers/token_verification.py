@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shared.access.tokens import TokenVerifier
-from shared.config import config
 from shared.rpc.errors import NotSignedIn
 from tests.helpers.identity_provider import AUDIENCE, IdentityProvider
+from tests.helpers.settings import changed_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ def token_verifier(
     """Return the verifier of a deployment that trusts this provider."""
     clock = clock or ShiftedClock()
     trusted: dict[str, Any] = {"oidc_issuer": provider.issuer, "oidc_audience": AUDIENCE, **changes}
-    return TokenVerifier(dataclasses.replace(config(), **trusted), clock)
+    return TokenVerifier(changed_settings(**trusted), clock)
 
 
 def verification_error(tokens: TokenVerifier, text: str) -> str:

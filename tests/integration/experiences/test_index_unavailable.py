@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from shared.config import config
 from shared.services import experience_index
 from shared.services.experience_index import refresh_counts
 from tests.helpers.experience_client import call_method, call_successfully, submit_experience
 from tests.helpers.query_counts import stream_event, unavailable_index
+from tests.helpers.settings import changed_settings
 from workers import index_experiences
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def test_stream_completes_a_submission_that_crashed_before_comparison(
 
 
 def test_without_index_queries_are_empty_and_data_is_kept(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    nowhere = replace(config(), qdrant_url="", qdrant_folder="")
+    nowhere = changed_settings(qdrant_url="", qdrant_folder="")
     monkeypatch.setattr(experience_index, "_search_index", MATCHER)
     monkeypatch.setattr("shared.services.experience_index.config", lambda: nowhere)
     assert (

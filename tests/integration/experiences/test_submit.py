@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
 import pytest
 
-from shared.config import config
 from shared.knowledge.embedding.e5 import E5
 from shared.knowledge.exhaustive_search import ExhaustiveSearch
 from shared.rpc.caller import ANONYMOUS, LOCAL, Caller
 from shared.services import experience_index
 from tests.helpers.experience_client import call_method, call_successfully, submit_experience
+from tests.helpers.settings import changed_settings
 
 if TYPE_CHECKING:
     from shared.knowledge.store import VectorStore
@@ -166,7 +165,7 @@ def test_secret_is_rejected_and_reported_by_field_and_kind(store: str, caplog: p
 def test_submission_rate_limit_depends_on_role(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(time=lambda: 4_000_000_000.0)
     monkeypatch.setattr("shared.experiences.submission_limit.time", clock)
-    few = replace(config(), anonymous_submissions_a_minute=3)
+    few = changed_settings(anonymous_submissions_a_minute=3)
     monkeypatch.setattr("recall_kit.submit_experience.config", lambda: few)
     reader = Caller("reading", frozenset({"reader"}), "acme")
     writer = Caller("writing", frozenset({"writer"}), "acme")

@@ -12,6 +12,7 @@ import pytest
 from infra.local.streams import matches_filter
 from infra.local.template import load
 from shared.rpc.catalogue import catalogue
+from shared.rpc.method import read
 from tests.events import FOLDER, TENANT, event
 from tests.rie.functions import deployed_functions
 
@@ -52,7 +53,7 @@ def test_http_event_uses_the_functions_route(function: str) -> None:
 @pytest.mark.parametrize("function", sorted(METHODS))
 def test_http_event_has_valid_params(function: str) -> None:
     handler = importlib.import_module(function.replace("-", ".")).handler
-    handler.method.read(json.loads(of(function)["body"]))
+    read(handler.method.params, json.loads(of(function)["body"]))
 
 
 @pytest.mark.parametrize("function", BY_TRIGGER["stream"])
