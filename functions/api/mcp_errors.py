@@ -9,7 +9,7 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from api.error_formats import jsonrpc_error, recall_kit_body
-from shared.rpc.errors import NotFound
+from shared.rpc.errors import Conflict, NotFound, OutOfTime, ToolFailed, Unavailable
 from shared.rpc.strict_json import compact
 
 if TYPE_CHECKING:
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _RESERVED: Final = range(-32099, -31999)
 """Codes that JSON-RPC leaves to implementations, and that MCP reserves since 2026-07-28."""
+
+_DEVICE_SERVER: Final = "device-server"
+_DEVICE_FAILURES: Final = (Conflict, OutOfTime, ToolFailed, Unavailable)
 
 
 def is_handshake(revision: str) -> bool:
@@ -37,6 +40,16 @@ def protocol_error(error: KhoError, server: str, revision: str) -> MCPError:
         elif code in _RESERVED:
             code = INTERNAL_ERROR
     return MCPError(code, formatted["message"], data)
+
+
+def tool_failure(error: KhoError, server: str, revision: str) -> dict[str, Any]:
+    """Return the result of a tool that failed. Raise a protocol error where the revision's clients expect one.
+
+    A device's failure is a result in every revision, for the model to read and act on.
+    """
+    if is_handshake(revision) and not (server == _DEVICE_SERVER and isinstance(error, _DEVICE_FAILURES)):
+        raise protocol_error(error, server, revision) from None
+    return tool_error(error)
 
 
 def tool_error(error: KhoError) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from api.error_formats import RECALL_KIT
 from api.http_events import MAX_ANSWER_BYTES, event_bytes
-from api.mcp_errors import is_handshake, protocol_error, recall_kit_error, tool_error
+from api.mcp_errors import recall_kit_error, tool_failure
 from shared.rpc.catalogue import catalogue
 from shared.rpc.errors import FieldProblem, InvalidParams, KhoError
 from shared.rpc.strict_json import compact, encodable
@@ -54,23 +54,26 @@ class McpTools:
         except KhoError as error:
             if entry.server == RECALL_KIT:
                 return recall_kit_error(error)
-            if is_handshake(revision):
-                raise protocol_error(error, entry.server, revision) from None
-            return tool_error(error)
+            return tool_failure(error, entry.server, revision)
 
 
 def _run(
     tool: McpToolEntry, entry: MethodEntry, arguments: dict[str, Any], context: McpRequestContext
 ) -> dict[str, Any]:
-    params = {"name": tool.name, "arguments": arguments} if tool.by_name else arguments
+    params = {"name": tool.name, "arguments": arguments} if tool.by_name else _with_defaults(tool, arguments)
     answer = context.invoke(entry, params, to_read=True)
     result: dict[str, Any] = answer["result"]
-    if tool.by_name:
+    if tool.by_name or tool.returns_content:
         return result
     text = answer["text"] if "text" in answer else compact(result)
     if len(text) > _SURELY_SMALL and not _fit_together(result, text):
         text = _ONLY_STRUCTURED
     return {"content": [{"type": "text", "text": text}], "structuredContent": result}
+
+
+def _with_defaults(tool: McpToolEntry, arguments: dict[str, Any]) -> dict[str, Any]:
+    omitted = {name: default for name, default in tool.defaults.items() if arguments.get(name) is None}
+    return arguments | omitted
 
 
 def _fit_together(result: dict[str, Any], text: str) -> bool:

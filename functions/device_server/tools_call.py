@@ -9,7 +9,7 @@ from pydantic import Field
 from api.deployment import DEVICE_MESSAGES, lambda_function, table
 from api.handler import Caller, method
 from device_server import DeviceParams, recent_device
-from shared.devices.device_client import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
+from shared.devices.call_limits import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
 from shared.devices.mqtt.client_factory import device_client
 from shared.devices.tool_result import DeviceToolResult
 from shared.rpc.errors import Conflict, NotFound, OutOfTime, TooLarge, ToolFailed, TooManyRequests, Unavailable
@@ -41,6 +41,8 @@ class CallDeviceTool(DeviceParams):
         "arrives in time, the error says whether it may have run. device_tools_list lists the tools.",
         name="device_tools_call",
         open_world=True,
+        defaults={"timeout_ms": MAX_TIMEOUT_MS},
+        returns_content=True,
     ),
 )
 def handler(params: CallDeviceTool, caller: Caller) -> DeviceToolResult:

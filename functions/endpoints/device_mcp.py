@@ -9,13 +9,13 @@ from mcp.server.context import ServerMiddleware
 from mcp_types import CallToolRequestParams, PaginatedRequestParams
 
 from api.deployment import CREDENTIALS, MCP_SDK, lambda_function, mcp_routes
-from api.mcp_errors import is_handshake, protocol_error, tool_error
+from api.mcp_errors import protocol_error, tool_failure
 from api.mcp_server import build_server, request_context
 from api.mcp_transport import McpTransport
 from endpoints.mcp import handle_message
+from shared.devices.call_limits import MAX_TIMEOUT_MS
 from shared.rpc.catalogue import catalogue
 from shared.rpc.errors import KhoError
-from shared.rpc.strict_json import compact
 
 if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -32,7 +32,6 @@ _INSTRUCTIONS: Final = (
     "whether it may have been done: find that out before you call again."
 )
 _PAGE: Final = 1000
-_KINDS: Final = ("text", "image")
 
 
 @lambda_function(
@@ -92,19 +91,12 @@ def _describe(tool: dict[str, Any]) -> dict[str, Any]:
 
 
 def _call_tool(params: CallToolRequestParams, context: McpRequestContext, revision: str) -> dict[str, Any]:
-    """Call the device's tool; the revision decides how an error is reported."""
+    """Call the device's tool; its failure is a result in every revision."""
+    call = {"name": params.name, "arguments": params.arguments or {}, "timeout_ms": MAX_TIMEOUT_MS}
     try:
-        result = _invoke_method(CALL, {"name": params.name, "arguments": params.arguments or {}}, context)
+        return _invoke_method(CALL, call, context)
     except KhoError as error:
-        if is_handshake(revision):
-            raise protocol_error(error, SERVER, revision) from None
-        return tool_error(error)
-    return {"content": [_content(part) for part in result["content"]], "isError": result["isError"]}
-
-
-def _content(part: dict[str, Any]) -> dict[str, Any]:
-    """Return MCP content; content of other kinds is passed on as text."""
-    return part if part["type"] in _KINDS else {"type": "text", "text": compact(part)}
+        return tool_failure(error, SERVER, revision)
 
 
 def _invoke_method(method: str, params: dict[str, Any], context: McpRequestContext) -> dict[str, Any]:

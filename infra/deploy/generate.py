@@ -122,6 +122,8 @@ def _tool(method: Method[Any, Any]) -> dict[str, Any]:
             "annotations": mcp_catalog.tool_annotations(tool.effect, open_world=tool.open_world),
         },
         "method": method.name,
+        **({"defaults": tool.defaults} if tool.defaults else {}),
+        **({"returns_content": True} if tool.returns_content else {}),
     }
 
 

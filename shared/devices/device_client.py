@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from shared.devices.tool_catalogue import DeviceTool, ToolCatalogue
     from shared.dynamodb import Table
 
-DEFAULT_TIMEOUT_MS: Final = 10_000
-MAX_TIMEOUT_MS: Final = 25_000
 _STATE_SECONDS: Final = 10.0
 _CATALOGUE_SECONDS: Final = 60.0
 """Cache times; a catalogue belongs to one name and version, so it hardly changes."""
@@ -78,7 +76,7 @@ class DeviceClient:
         self, device: RegisteredDevice, *, with_user_tools: bool = False
     ) -> tuple[ToolCatalogue, list[DeviceTool]]:
         """Return the device's tools, from the stored catalogue if there is one, else from the device."""
-        deadline = time.monotonic() + _LISTING_SECONDS
+        deadline = self.rpc.clock() + _LISTING_SECONDS
         catalogue = self._last_catalogue(device)
         if catalogue is None or (with_user_tools and not catalogue.with_user_tools):
             ready = self._ready_device(device, deadline)
@@ -89,7 +87,7 @@ class DeviceClient:
 
     def call(self, device: RegisteredDevice, name: str, arguments: dict[str, Any], timeout_ms: int) -> DeviceToolResult:
         """Call a tool at most once and return its result."""
-        deadline = time.monotonic() + timeout_ms / 1000
+        deadline = self.rpc.clock() + timeout_ms / 1000
         ready, tool, arguments = self._prepare_call(device, name, arguments, deadline)
         params = {"name": tool.name if tool else name, "arguments": arguments}
         watch = self._presence_watch(device, ready.state.presence, now_ms())
@@ -117,7 +115,7 @@ class DeviceClient:
         while True:
             if self._has_session(device, sessions.read(), hello):
                 return
-            left = deadline - time.monotonic()
+            left = deadline - self.rpc.clock()
             if left <= 0:
                 raise errors.not_ready(device.id)
             if sessions.claim(claimant, left + 1):

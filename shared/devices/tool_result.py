@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+from shared.rpc.strict_json import compact
+
+_IMAGE_TYPE: Final = re.compile(r"image/[\w.+-]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +36,15 @@ def tool_result(result: Any) -> DeviceToolResult:
 def _part(part: Any) -> dict[str, Any]:
     if not isinstance(part, dict) or not isinstance(part.get("type"), str):
         raise InvalidToolResult
-    if part["type"] == "image":
-        return _image(part)
-    if part["type"] == "text" and not isinstance(part.get("text"), str):
-        raise InvalidToolResult
-    return part
+    match part["type"]:
+        case "text" if isinstance(part.get("text"), str):
+            return {"type": "text", "text": part["text"]}
+        case "text":
+            raise InvalidToolResult
+        case "image":
+            return _image(part)
+    # Clients reject content of an unknown type, or with other fields than its type has.
+    return {"type": "text", "text": compact(part)}
 
 
 def _image(part: dict[str, Any]) -> dict[str, Any]:
@@ -45,6 +55,10 @@ def _image(part: dict[str, Any]) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise InvalidToolResult from None
     data, mime_type = (image.get("data"), image.get("mimeType")) if isinstance(image, dict) else (None, None)
-    if not isinstance(data, str) or not isinstance(mime_type, str):
+    if not isinstance(data, str) or not isinstance(mime_type, str) or not _IMAGE_TYPE.fullmatch(mime_type):
         raise InvalidToolResult
+    try:
+        base64.b64decode(data, validate=True)
+    except ValueError:
+        raise InvalidToolResult from None
     return {"type": "image", "data": data, "mimeType": mime_type}

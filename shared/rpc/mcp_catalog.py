@@ -37,6 +37,10 @@ class McpTool:
     open_world: bool = False
     text: Callable[[Any], str] | None = None
     """Renders a result for the model, if not as JSON."""
+    defaults: dict[str, Any] = field(default_factory=dict)
+    """Defaults of parameters, if models have others than the method."""
+    returns_content: bool = False
+    """True if the method's result is MCP content and `isError`, which is passed on as it is."""
 
 
 def tool_annotations(effect: Effect, *, open_world: bool) -> dict[str, bool]:
@@ -105,6 +109,8 @@ class McpToolEntry:
     anonymous: bool = False
     by_name: bool = False
     """True if the method runs several tools and takes the tool's name as a parameter."""
+    defaults: dict[str, Any] = field(default_factory=dict)
+    returns_content: bool = False
 
     @property
     def name(self) -> str:
@@ -141,13 +147,30 @@ def catalog_from_json(record: dict[str, Any]) -> McpCatalog:
     )
 
 
-def _tool_entry(described: dict[str, Any], method: str, *, by_name: bool = False) -> McpToolEntry:
+def _tool_entry(
+    described: dict[str, Any],
+    method: str,
+    *,
+    by_name: bool = False,
+    defaults: dict[str, Any] | None = None,
+    returns_content: bool = False,
+) -> McpToolEntry:
     """Complete a tool with what the catalogue of methods knows of its method."""
     from shared.rpc.catalogue import catalogue
 
     entry = catalogue().methods[method]
-    schemas = {} if by_name else {"inputSchema": entry.params, "outputSchema": entry.result}
-    return McpToolEntry(described | schemas, method, entry.role, entry.anonymous, by_name)
+    schemas = {} if by_name else {"inputSchema": _with_defaults(entry.params, defaults or {})}
+    if not (by_name or returns_content):
+        schemas["outputSchema"] = entry.result
+    return McpToolEntry(
+        described | schemas, method, entry.role, entry.anonymous, by_name, defaults or {}, returns_content
+    )
+
+
+def _with_defaults(schema: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object with other defaults of some of its properties."""
+    properties = {name: schema["properties"][name] | {"default": value} for name, value in defaults.items()}
+    return schema | {"properties": schema["properties"] | properties} if defaults else schema
 
 
 @cache

@@ -120,7 +120,7 @@ def _fastmcp() -> Callable[[dict[str, Any]], dict[str, Any]]:
                 title=told["title"],
                 description=told["description"],
                 parameters=told["inputSchema"],
-                output_schema=told["outputSchema"],
+                output_schema=told.get("outputSchema"),
                 annotations=told["annotations"],
             )
         )

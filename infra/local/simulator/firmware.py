@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from infra.local.simulator.quirks import Quirk
-from infra.local.simulator.tools import CameraImage, SimulatedToolError, page
+from infra.local.simulator.tools import CameraImage, RawResult, SimulatedToolError, page
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -94,8 +94,8 @@ class Firmware:
             value = call.tool.run(self.state, call.arguments)
         except SimulatedToolError as error:
             return self.error(call.request_id, _FAILED, str(error))
-        result = json.dumps({"content": [self._content(value)], "isError": False}, separators=(",", ":"))
-        return _result(call.request_id, result)
+        result = value.result if isinstance(value, RawResult) else {"content": [self._content(value)], "isError": False}
+        return _result(call.request_id, json.dumps(result, separators=(",", ":")))
 
     def error(self, request_id: Any, code: int, message: str) -> FirmwareReply:
         """Return an error reply."""

@@ -29,6 +29,13 @@ class CameraImage:
 
 
 @dataclass(frozen=True, slots=True)
+class RawResult:
+    """A whole result, as firmware of its own may send it."""
+
+    result: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class ToolArgument:
     """One argument of a tool."""
 
@@ -50,7 +57,7 @@ class SimulatedTool:
 
     name: str
     description: str
-    run: Callable[[State, dict[str, Value]], Value | CameraImage | dict[str, Any]]
+    run: Callable[[State, dict[str, Value]], Value | CameraImage | RawResult | dict[str, Any]]
     arguments: tuple[ToolArgument, ...] = ()
     user_only: bool = False
     seconds: Callable[[dict[str, Value]], float] = field(default=lambda _: 0.0)

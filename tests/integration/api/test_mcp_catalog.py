@@ -59,7 +59,9 @@ def test_tools_have_schemas_and_descriptions(ask: Callable[..., Any], revision: 
     for tool in listed:
         assert tool["title"]
         assert len(tool["description"]) <= 400
-        assert tool["inputSchema"]["type"] == tool["outputSchema"]["type"] == "object"
+        assert tool["inputSchema"]["type"] == "object"
+        # A device's result is MCP content, which is passed on as it is.
+        assert tool["name"] == "device_tools_call" or tool["outputSchema"]["type"] == "object"
         assert "$ref" not in json.dumps(tool)
         assert len(tool["annotations"]) == 4
 

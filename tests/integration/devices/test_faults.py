@@ -21,7 +21,7 @@ import pytest
 from infra.local.simulator.device import DeviceModel
 from infra.local.simulator.fleet import Fleet
 from infra.local.simulator.quirks import Quirk
-from shared.devices.device_client import MAX_TIMEOUT_MS
+from shared.devices.call_limits import MAX_TIMEOUT_MS
 from shared.devices.mqtt.transport import MqttTransport
 from shared.devices.registry import registry
 from shared.devices.sessions import DevicePresence
