@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _HANDSHAKE_SECONDS: Final = 12.0
 _MIN_HELLO_INTERVAL_SECONDS: Final = 0.2
+_OWN_ADDRESS: Final = "127.0.0.1"
+_DISCARD_PORT: Final = 9
 _dropped: Final = DroppedMessages()
 
 
@@ -56,7 +58,8 @@ def handler(event: dict[str, Any], _context: Any) -> None:
             case protocol.Hello():
                 _answer_hello(device, message, _received_at(event))
             case protocol.DeviceNotification():
-                Notifications(devices_table(), device.tenant_id, device.id).add(message, _received_at(event))
+                notifications = Notifications(devices_table(), device.tenant_id, device.id)
+                notifications.add(message, _received_at(event), _sequence(event))
             case protocol.InvalidMessage():
                 _dropped.record(message.kind, device.id)
         _dropped.count()
@@ -73,11 +76,17 @@ def _received_at(event: dict[str, Any]) -> int:
     return at if isinstance(at, int) else now_ms()
 
 
+def _sequence(event: dict[str, Any]) -> int:
+    """Return the message's place in its millisecond, which the local broker tells and IoT Core does not."""
+    sequence = event.get("sequence")
+    return sequence if isinstance(sequence, int) else 0
+
+
 def _answer_hello(device: RegisteredDevice, hello: protocol.Hello, at: int) -> None:
     """Answer a hello immediately with a new session id, so that the device does not wait, then start the session."""
     session_id, deadline = secrets.token_hex(16), time.monotonic() + _HANDSHAKE_SECONDS
     try:
-        device_client().rpc.notify(device, protocol.hello(session_id, hello.transport, _audio_channel()), deadline)
+        _open_audio_channel(device, hello, session_id, deadline)
         if not hello.mcp:
             return
         if SessionStore(devices_table(), device.tenant_id, device.id).accept_hello(_MIN_HELLO_INTERVAL_SECONDS):
@@ -88,10 +97,20 @@ def _answer_hello(device: RegisteredDevice, hello: protocol.Hello, at: int) -> N
         logger.warning("session not started", extra={"device_id": device.id, "outcome": error.code})
 
 
-def _audio_channel() -> dict[str, Any] | None:
-    """Return the audio server's address with a new key, or None if no audio server is configured."""
-    settings = config()
-    if not settings.audio_server:
-        return None
-    key, nonce = secrets.token_hex(16), secrets.token_hex(16)
-    return {"server": settings.audio_server, "port": settings.audio_port, "key": key, "nonce": nonce}
+def _open_audio_channel(device: RegisteredDevice, hello: protocol.Hello, session_id: str, deadline: float) -> None:
+    """Answer the hello with the audio server's address.
+
+    Firmware is silent for ten seconds if there is no address. Without an audio server it gets its own, and a goodbye.
+    """
+    settings, rpc = config(), device_client().rpc
+    is_open = bool(settings.audio_server)
+    channel = {
+        "server": settings.audio_server if is_open else _OWN_ADDRESS,
+        "port": settings.audio_port if is_open else _DISCARD_PORT,
+        "key": secrets.token_hex(16),
+        "nonce": secrets.token_hex(16),
+    }
+    is_expected = is_open or hello.transport == "udp"
+    rpc.notify(device, protocol.hello(session_id, hello.transport, channel if is_expected else None), deadline)
+    if is_expected and not is_open:
+        rpc.notify(device, protocol.goodbye(session_id), deadline)

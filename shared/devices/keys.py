@@ -6,7 +6,7 @@
     {tenant}#device#{device}   presence                      connection state, and the time of its last change
     {tenant}#device#{device}   session                       its session, and the claim of a handshake in progress
     {tenant}#device#{device}   catalogue#{version}#{part}    a part of the tools of one name and firmware version
-    {tenant}#device#{device}   notification#{time}#{random}  a notification, kept for a week
+    {tenant}#device#{device}   notification#{time}#{place}   a notification, kept for a week
 
 A connecting device is identified by its id alone, which leads to its tenant. Neither tenant names nor device ids
 contain '#'.
@@ -44,6 +44,6 @@ def catalogue(name: str, version: str) -> str:
     return f"{_CATALOGUE}{hashlib.sha256(f'{len(name)}#{name}#{version}'.encode()).hexdigest()}#"
 
 
-def notification(at: str, random: str) -> str:
-    """Return the sort key of a notification."""
-    return f"{NOTIFICATION}{at}#{random}"
+def notification(at: str, place: str) -> str:
+    """Return the sort key of a notification: its time, and what orders and tells apart those of one millisecond."""
+    return f"{NOTIFICATION}{at}#{place}"

@@ -43,13 +43,16 @@ class Notifications:
         self._table = table
         self._partition = keys.device(tenant_id, device_id)
 
-    def add(self, notification: DeviceNotification, at_ms: int) -> None:
-        """Store a notification with its time of arrival. Storing a redelivered one again has no effect."""
+    def add(self, notification: DeviceNotification, at_ms: int, sequence: int = 0) -> None:
+        """Store a notification with its time of arrival and its place in that millisecond.
+
+        Storing a redelivered one again has no effect.
+        """
         params = compact(notification.params)
         digest = hashlib.sha256(compact([notification.method, params]).encode("utf-8")).hexdigest()[:16]
         item = {
             "pk": self._partition,
-            "sk": keys.notification(f"{at_ms:013d}", digest),
+            "sk": keys.notification(f"{at_ms:013d}", f"{sequence:06d}-{digest}"),
             "method": notification.method,
             # Stored as text: DynamoDB does not accept every JSON number.
             "params": params,

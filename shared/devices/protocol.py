@@ -90,6 +90,11 @@ def hello(session_id: str, transport: str, udp: dict[str, Any] | None) -> bytes:
     return compact(reply | ({"udp": udp} if udp else {})).encode("utf-8")
 
 
+def goodbye(session_id: str) -> bytes:
+    """Return the message that closes a device's audio channel."""
+    return compact({"type": "goodbye", "session_id": session_id}).encode("utf-8")
+
+
 def parse_message(raw: bytes) -> DeviceMessage:
     """Parse a device's message."""
     if len(raw) > MAX_MESSAGE_BYTES:

@@ -49,8 +49,14 @@ class RuleDispatcher:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _handler(self, rule: IotRule, function: str) -> Callable[[BrokerMessage], None]:
+        last_at, sequence = 0, 0
+
         def enqueue(published: BrokerMessage) -> None:
-            message = IncomingMessage(published.topic, published.payload, now_ms())
+            nonlocal last_at, sequence
+            at = now_ms()
+            sequence = sequence + 1 if at == last_at else 0
+            last_at = at
+            message = IncomingMessage(published.topic, published.payload, at, sequence)
             if self._stopping.is_set():
                 return
             if self._slots.acquire(blocking=False):

@@ -41,6 +41,8 @@ class IncomingMessage:
     topic: str
     payload: bytes
     timestamp: int
+    sequence: int = 0
+    """The number of messages that the broker received before it in the same millisecond."""
 
     @cached_property
     def document(self) -> Any:
@@ -70,6 +72,7 @@ class IotRule:
     selects_all: bool
     columns: dict[str, Column]
     condition: Condition | None
+    selects_timestamp: bool = False
 
     def event(self, message: IncomingMessage) -> dict[str, Any] | None:
         """Return the event for the rule's function, or None if the message does not match."""
@@ -78,6 +81,9 @@ class IotRule:
         if self.selects_all and not isinstance(message.document, dict):
             return None
         fields = message.document if self.selects_all else {}
+        if self.selects_timestamp:
+            # Functions run in any order. IoT Core tells them the millisecond alone.
+            fields = fields | {"sequence": message.sequence}
         return fields | {name: column(message) for name, column in self.columns.items()}
 
 
@@ -92,6 +98,7 @@ def parse_rule(sql: str) -> IotRule:
         selects_all="*" in columns,
         columns=dict(_parse_column(column, rule["filter"]) for column in columns if column != "*"),
         condition=_parse_condition(rule["condition"], negated=bool(rule["not"])) if rule["condition"] else None,
+        selects_timestamp=any(column.lower().startswith("timestamp()") for column in columns),
     )
 
 

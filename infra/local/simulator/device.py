@@ -83,6 +83,7 @@ class SimulatedDevice:
         self.firmware = Firmware(self.model.board, self.model.version, self.model.create_tools(), self.quirks)
         self.counters = DeviceCounters()
         self.session_id = ""
+        self.audio_open = False
         self._loop = asyncio.get_running_loop()
         self._publish_topic = f"devices/{self.device_id}/up"
         self._client: MqttClient | None = None
@@ -204,6 +205,8 @@ class SimulatedDevice:
             self.counters.dropped += 1
         elif message.get("type") == "hello":
             self._handle_hello(message)
+        elif message.get("type") == "goodbye":
+            self._handle_goodbye(message)
         elif message.get("type") == "mcp":
             self._handle_rpc(message.get("payload"))
         else:
@@ -217,8 +220,13 @@ class SimulatedDevice:
             return
         self.counters.hellos_accepted += 1
         self.session_id = session_id
+        self.audio_open = True
         self._blocked_until = 0.0
         self._send_blocked()
+
+    def _handle_goodbye(self, message: dict[str, Any]) -> None:
+        if message.get("session_id") in (None, self.session_id):
+            self.audio_open = False
 
     def _handle_rpc(self, payload: Any) -> None:
         action = self.firmware.handle(payload)

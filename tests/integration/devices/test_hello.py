@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from infra.local.simulator.quirks import Quirk
+from shared.config import config
 from tests.helpers.device_backend import DeviceBackend, DeviceUnderTest, running_device_backend
 from tests.helpers.wait import CEILING_SECONDS, until
 from workers import device_inbox, device_presence
@@ -105,3 +106,30 @@ def test_reconnected_device_is_initialized_again(
         one.drop()
         device_presence.handler(connected.get(timeout=CEILING_SECONDS), None)
         assert session_of(one) != before
+
+
+def test_hello_without_an_audio_server_frees_the_device(home: DeviceBackend) -> None:
+    """Firmware that finds no audio server in the answer is silent for ten seconds."""
+    with pytest.MonkeyPatch.context() as settings:
+        settings.delenv("KHO_AUDIO_SERVER")
+        config.cache_clear()
+        with home.device(Quirk.HELLO) as one:
+            deliver_first_message(one)
+            assert one.text("self.test.echo", text="x") == "x"
+            hello, goodbye = one.down[:2]
+            assert (hello["type"], hello["udp"]["server"]) == ("hello", "127.0.0.1")
+            assert goodbye == {"type": "goodbye", "session_id": hello["session_id"]}
+            assert (one.simulated.counters.hellos_accepted, one.simulated.audio_open) == (1, False)
+    config.cache_clear()
+
+
+def test_hello_of_another_transport_opens_no_channel(home: DeviceBackend) -> None:
+    with pytest.MonkeyPatch.context() as settings, home.device() as one:
+        settings.delenv("KHO_AUDIO_SERVER")
+        config.cache_clear()
+        until(lambda: one.simulated.connected)
+        payload = b'{"type":"hello","features":{},"transport":"websocket"}'
+        device_inbox.handler({"payload": base64.b64encode(payload).decode("ascii"), "device_id": one.id}, None)
+        until(lambda: one.down)
+        assert one.down == [{"type": "hello", "transport": "websocket", "session_id": one.down[0]["session_id"]}]
+    config.cache_clear()

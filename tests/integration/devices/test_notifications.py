@@ -67,6 +67,13 @@ def test_repeated_delivery_is_deduplicated(stored: Notifications) -> None:
     assert sorted(listed_numbers(stored)) == [1, 1, 2]
 
 
+def test_notifications_of_one_millisecond_keep_their_order(stored: Notifications) -> None:
+    now = int(time.time() * 1000)
+    for number in (3, 0, 4, 1, 2):
+        stored.add(DeviceNotification("notifications/state_changed", {"number": number}), now, number)
+    assert listed_numbers(stored) == listed_numbers(stored, 2) == [4, 3, 2, 1, 0]
+
+
 def test_notifications_expire_after_a_week(stored: Notifications) -> None:
     now = int(time.time() * 1000)
     store_notification(stored, 1, now - 7 * DAY_MS - 1000)

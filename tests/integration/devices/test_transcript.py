@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from infra.local.simulator.quirks import Quirk
+from shared.clock import now_ms
 from shared.devices.handshake import capabilities
 from tests.helpers.device_backend import DeviceBackend, DeviceUnderTest, reset_settings, running_device_backend
 from tests.helpers.wait import until
@@ -185,6 +186,23 @@ def test_hello_is_answered_and_starts_a_session(home: DeviceBackend, monkeypatch
         fresh = [(each["session_id"], each["udp"]["key"], each["udp"]["nonce"]) for each in (hello, again)]
         assert len(set(sum(fresh, ()))) == 6
         until(lambda: begun_by(again["session_id"]))
+
+
+def test_notifications_are_listed_in_the_order_of_their_receipt(
+    home: DeviceBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = now_ms()
+    monkeypatch.setattr("infra.local.rules.dispatcher.now_ms", lambda: at)
+    with home.device() as one:
+        ready(one)
+
+        def notify() -> None:
+            for number in range(50):
+                one.simulated.notify("notifications/state_changed", number=number)
+
+        one.fleet.do(notify)
+        until(lambda: len(one.notifications()) == 50)
+        assert [each.params for each in one.notifications()] == [{"number": number} for number in reversed(range(50))]
 
 
 def test_reconnected_device_has_new_session_and_cached_tools(home: DeviceBackend) -> None:
