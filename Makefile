@@ -4,9 +4,6 @@ BIN := .venv/bin
 # Without bytecode, each of the many processes would compile the packages again: half a second for boto3 alone.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Some shells and images forbid Python to store bytecode. Then each of the many processes compiles every import again.
-export PYTHONDONTWRITEBYTECODE :=
-
 .PHONY: run test check conformance mosquitto rie stress deploy-local bench bench-smoke setup generate clean
 
 setup:
