@@ -11,19 +11,17 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import boto3
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from infra.local.stream_maintenance import index_and_trim
+from shared.aws.dynamodb import DynamoDBHttpClient
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from types_boto3_dynamodb import DynamoDBClient
+    from collections.abc import Iterable, Iterator
 
     from infra.local.template import TableDefinition
 
@@ -31,6 +29,7 @@ _DYNOXIDE: Final = Path(sys.prefix) / "share" / "dynoxide" / "node_modules" / "@
 DURABLE: Final = _DYNOXIDE.exists()
 _START_SECONDS: Final = 60
 _START_ATTEMPTS: Final = 5
+_READ_SECONDS: Final = 30
 _RESTART_SECONDS: Final = 0.2
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -102,31 +101,37 @@ class Engine:
 
     def _await_answer(self) -> None:
         deadline = time.monotonic() + _START_SECONDS
-        client = connect(self.url)
-        while time.monotonic() < deadline:
-            if self._process.poll() is not None:
-                raise EngineFailed(f"the store ended as it started, with code {self._process.returncode}")
-            try:
-                client.list_tables(Limit=1)
-            except (BotoCoreError, ClientError):
-                time.sleep(0.02)
-            else:
-                return
+        with connect(self.url) as client:
+            while time.monotonic() < deadline:
+                if self._process.poll() is not None:
+                    raise EngineFailed(f"the store ended as it started, with code {self._process.returncode}")
+                try:
+                    client.list_tables(Limit=1)
+                except (BotoCoreError, ClientError):
+                    time.sleep(0.02)
+                else:
+                    return
         raise EngineFailed(f"the store did not answer within {_START_SECONDS} s")
 
 
-def connect(url: str) -> DynamoDBClient:
-    """Return a client of the engine at `url`."""
-    settings = Config(retries={"total_max_attempts": 1}, connect_timeout=1, read_timeout=30, proxies={})
-    return boto3.client("dynamodb", endpoint_url=url, config=settings)
+@contextmanager
+def connect(url: str) -> Iterator[DynamoDBHttpClient]:
+    """Yield a client of the engine at `url`."""
+    with closing(DynamoDBHttpClient(url, attempts=1, read_seconds=_READ_SECONDS)) as client:
+        yield client
 
 
-def create_tables(client: DynamoDBClient, tables: Iterable[TableDefinition]) -> None:
-    """Create the template's tables that do not exist yet."""
-    existing = {name for page in client.get_paginator("list_tables").paginate() for name in page["TableNames"]}
-    for table in tables:
-        if table.name not in existing:
-            client.create_table(TableName=table.name, **table.creation)
+def create_tables(url: str, tables: Iterable[TableDefinition]) -> None:
+    """Create the template's tables that do not exist yet in the store at `url`."""
+    with connect(url) as client:
+        page = client.list_tables()
+        existing = set(page["TableNames"])
+        while "LastEvaluatedTableName" in page:
+            page = client.list_tables(ExclusiveStartTableName=page["LastEvaluatedTableName"])
+            existing.update(page["TableNames"])
+        for table in tables:
+            if table.name not in existing:
+                client.create_table(TableName=table.name, **table.creation)
 
 
 def _dynoxide(host: str, port: int, file: Path) -> list[str]:

@@ -15,7 +15,7 @@ import uvicorn
 
 from infra.local.access_log import AccessLog
 from infra.local.data_folder import ServerInfo, write_server_info
-from infra.local.dynamodb import connect, create_tables
+from infra.local.dynamodb import create_tables
 from infra.local.functions import Functions
 from infra.local.gateway import Gateway
 from infra.local.iot_core import configure_functions
@@ -47,7 +47,7 @@ def run(  # noqa: PLR0913 - each is a part of the machine
 ) -> None:
     """Serve until SIGINT or SIGTERM. Graceful shutdown: finish the requests, then close every service."""
     with ExitStack() as stack:
-        create_tables(connect(store_url), template.tables)
+        create_tables(store_url, template.tables)
         functions = Functions(template.functions)
         stack.callback(functions.close)
         invoke.use_transport(functions)

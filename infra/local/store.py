@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from infra.local.dynamodb import DURABLE, Engine, EngineFailed, connect, create_tables
+from infra.local.dynamodb import DURABLE, Engine, EngineFailed, create_tables
 from infra.local.environment import point_at_store, prepare
 from infra.local.template import load
 
@@ -34,7 +34,7 @@ def open_store(stack: ExitStack, data: Path, *, auth: Auth, url: str = "") -> tu
             )
         url = start_engine(stack, data)
     point_at_store(url)
-    create_tables(connect(url), template.tables)
+    create_tables(url, template.tables)
     return template, url
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from infra.local.template import TableDefinition
+    from shared.aws.dynamodb import DynamoDBHttpClient
 
 _INTERVAL_SECONDS: Final = 60.0
 _MAX_LOAD: Final = 50
@@ -27,7 +28,7 @@ class TtlSweeper(threading.Thread):
     def __init__(self, url: str, tables: Sequence[TableDefinition]) -> None:
         super().__init__(name="expiry", daemon=True)
         self._tables = [table for table in tables if table.expiry_attribute]
-        self._client = connect(url)
+        self._url = url
         self._stopping = threading.Event()
 
     def stop(self) -> None:
@@ -40,29 +41,32 @@ class TtlSweeper(threading.Thread):
         while not self._stopping.wait(pause):
             started = time.monotonic()
             try:
-                for table in self._tables:
-                    self.sweep(table)
+                with connect(self._url) as client:
+                    for table in self._tables:
+                        self.sweep(client, table)
             except (BotoCoreError, ClientError) as error:
                 logger.warning("expiry", extra={"failure": type(error).__name__})
             pause = max(_INTERVAL_SECONDS, _MAX_LOAD * (time.monotonic() - started))
 
-    def sweep(self, table: TableDefinition) -> None:
+    def sweep(self, client: DynamoDBHttpClient, table: TableDefinition) -> None:
         """Delete the expired items of one table."""
-        condition: Any = {
+        condition: dict[str, Any] = {
             "ExpressionAttributeNames": {"#expiry": table.expiry_attribute},
             "ExpressionAttributeValues": {":now": {"N": str(int(time.time()))}},
         }
-        pages = self._client.get_paginator("scan").paginate(
-            TableName=table.name, FilterExpression="#expiry < :now", **condition
-        )
-        for page in pages:
+        start: dict[str, Any] = {}
+        while True:
+            page = client.scan(TableName=table.name, FilterExpression="#expiry < :now", **condition, **start)
             for item in page["Items"]:
                 if self._stopping.is_set():
                     return
                 key = {name["AttributeName"]: item[name["AttributeName"]] for name in table.creation["KeySchema"]}
                 try:
-                    self._client.delete_item(
-                        TableName=table.name, Key=key, ConditionExpression="#expiry < :now", **condition
-                    )
-                except self._client.exceptions.ConditionalCheckFailedException:
-                    continue  # its expiry was extended meanwhile
+                    client.delete_item(TableName=table.name, Key=key, ConditionExpression="#expiry < :now", **condition)
+                except ClientError as error:
+                    if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
+                        raise
+                    # Its expiry was extended meanwhile.
+            if "LastEvaluatedKey" not in page:
+                return
+            start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}

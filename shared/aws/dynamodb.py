@@ -1,4 +1,4 @@
-"""DynamoDB's HTTP protocol: the operations that `shared.dynamodb` uses, with the interface of boto3's client."""
+"""DynamoDB's HTTP protocol: the operations that Kho uses, with the interface of boto3's client."""
 
 import base64
 import json
@@ -28,14 +28,15 @@ _TRANSIENT: Final = {
 
 
 class DynamoDBHttpClient:
-    """Client of DynamoDB in this process's region or at `url`; transient failures are retried twice."""
+    """Client of DynamoDB in this process's region or at `url`; transient failures are retried twice by default."""
 
     _API = "DynamoDB_20120810"
 
-    def __init__(self, url: str = "") -> None:
+    def __init__(self, url: str = "", *, attempts: int = _ATTEMPTS, read_seconds: float = 0) -> None:
         # Three attempts of three seconds, begun within shared.telemetry's budget, fit into a request's time.
+        self._attempts = attempts
         self._service = SignedServiceClient(
-            "dynamodb", connect_seconds=_CONNECT_SECONDS, read_seconds=_READ_SECONDS, url=url
+            "dynamodb", connect_seconds=_CONNECT_SECONDS, read_seconds=read_seconds or _READ_SECONDS, url=url
         )
 
     def call(self, operation: str, /, **request: Any) -> Any:
@@ -49,20 +50,20 @@ class DynamoDBHttpClient:
             "x-amz-target": f"{self._API}.{operation}",
             "accept-encoding": "identity",
         }
-        for attempt in range(1, _ATTEMPTS + 1):
+        for attempt in range(1, self._attempts + 1):
             try:
                 status, response_headers, raw = self._service.post("/", body, headers)
                 _verify_checksum(raw, response_headers.get("x-amz-crc32"))
                 answer = self._parse_response(raw) if raw else {}
             except (ConnectionFailed, ValueError) as error:
-                if attempt == _ATTEMPTS:
+                if attempt == self._attempts:
                     raise EndpointConnectionError(endpoint_url=self._service.url, error=error) from None
             else:
                 if status < 300:
                     return answer
                 failure = _failure(status, answer, operation)
                 transient = status >= 500 or failure.response["Error"]["Code"] in _TRANSIENT
-                if attempt == _ATTEMPTS or not transient:
+                if attempt == self._attempts or not transient:
                     raise failure
             time.sleep(random.uniform(0, 0.05 * 2**attempt))  # noqa: S311 - jitter, no secret
         raise AssertionError("every attempt returns or raises")
@@ -83,6 +84,9 @@ class DynamoDBHttpClient:
     batch_get_item = partialmethod(call, "BatchGetItem")
     batch_write_item = partialmethod(call, "BatchWriteItem")
     transact_write_items = partialmethod(call, "TransactWriteItems")
+    list_tables = partialmethod(call, "ListTables")
+    describe_table = partialmethod(call, "DescribeTable")
+    create_table = partialmethod(call, "CreateTable")
 
 
 class DynamoDBStreamsHttpClient(DynamoDBHttpClient):

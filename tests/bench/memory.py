@@ -17,7 +17,6 @@ import boto3
 from botocore.exceptions import ClientError
 
 from infra.local.data_folder import read_server_info
-from infra.local.dynamodb import connect
 from infra.local.environment import point_at_store, prepare
 from infra.local.template import load
 from shared.config import config
@@ -28,6 +27,7 @@ from shared.memory.message_history import MessageHistory
 from tests.bench import tables as bench
 from tests.bench.consumed_capacity import consumed_capacity
 from tests.bench.size import sized
+from tests.helpers.dynamodb import boto3_client
 from tests.helpers.kho_server import KhoServer
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class LangChainHistory:
         )
         from langchain_core.messages import HumanMessage  # type: ignore[import-not-found]
 
-        connect(os.environ["AWS_ENDPOINT_URL_DYNAMODB"]).create_table(
+        boto3_client(os.environ["AWS_ENDPOINT_URL_DYNAMODB"]).create_table(
             TableName=self.TABLE,
             AttributeDefinitions=[{"AttributeName": "SessionId", "AttributeType": "S"}],
             KeySchema=[{"AttributeName": "SessionId", "KeyType": "HASH"}],

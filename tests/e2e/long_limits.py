@@ -7,7 +7,8 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 from unittest.mock import patch
 
-from infra.cli import main
+from infra.cli import serve
+from infra.cli.main import app
 from infra.local.environment import prepare
 from tests.helpers.limits import LIMITS, LONG_SECONDS
 
@@ -29,5 +30,5 @@ def _prepare_and_raise_limits(template: Template, **options: Any) -> None:
 
 
 if __name__ == "__main__":
-    with patch.object(main, "prepare", _prepare_and_raise_limits):
-        main.app()
+    with patch.object(serve, "prepare", _prepare_and_raise_limits):
+        app()

@@ -12,12 +12,12 @@ import pytest
 import urllib3
 
 from infra.local.data_folder import read_server_info
-from infra.local.dynamodb import connect
 from infra.local.environment import point_at_store, prepare
 from infra.local.template import load
 from shared import dynamodb
 from shared.config import config
 from tests.helpers.document_agent import assert_consistent_tree, stored_items
+from tests.helpers.dynamodb import boto3_client
 from tests.helpers.kho_server import KhoServer
 from tests.helpers.size import sized
 from tests.helpers.wait import until
@@ -210,7 +210,7 @@ def _store_of(server: KhoServer) -> Iterator[DynamoDBClient]:
     point_at_store(running["store_url"])
     config.cache_clear()
     dynamodb.override_client(None)
-    yield connect(running["store_url"])
+    yield boto3_client(running["store_url"])
     dynamodb.override_client(None)
 
 

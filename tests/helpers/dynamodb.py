@@ -7,13 +7,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infra.local.dynamodb import Engine, connect, create_tables
+import boto3
+from botocore.config import Config
+
+from infra.local.dynamodb import Engine, create_tables
 from infra.local.environment import point_at_store, prepare
 from infra.local.template import load
 from shared import dynamodb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from types_boto3_dynamodb import DynamoDBClient
 
 
 @contextmanager
@@ -25,8 +30,13 @@ def running_store() -> Iterator[str]:
         engine = Engine(Path(folder) / "dynamodb.sqlite", Path(folder) / "store.log")
         try:
             point_at_store(engine.url)
-            create_tables(connect(engine.url), template.tables)
+            create_tables(engine.url, template.tables)
             yield engine.url
         finally:
             dynamodb.override_client(None)
             engine.close()
+
+
+def boto3_client(url: str) -> DynamoDBClient:
+    """Return boto3's client of the store at `url`."""
+    return boto3.client("dynamodb", endpoint_url=url, config=Config(retries={"total_max_attempts": 1}, proxies={}))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from infra.local.dynamodb import connect
 from shared.experiences.repository import experiences_table
 from shared.rpc.errors import Unavailable
+from tests.helpers.dynamodb import boto3_client
 from tests.helpers.experience_client import call_successfully
 from workers import count_queries
 
 
 def pending_counts(store: str) -> list[dict[str, Any]]:
     """Return the keys of recorded query results that are not counted yet."""
-    pages = connect(store).get_paginator("scan").paginate(TableName=experiences_table().name, ConsistentRead=True)
+    pages = boto3_client(store).get_paginator("scan").paginate(TableName=experiences_table().name, ConsistentRead=True)
     items = [item for page in pages for item in page["Items"] if item["pk"]["S"].startswith("served#")]
     return [{"pk": item["pk"], "sk": item["sk"]} for item in items]
 

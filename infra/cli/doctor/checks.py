@@ -23,13 +23,12 @@ _PROMPT: Final = "Answer with the one word: here"
 
 def check_tables(report: CheckReport) -> None:
     """Check that each table of the template exists and has its stream."""
-    import boto3
+    from shared.dynamodb import client
 
-    client = boto3.client("dynamodb")
     for definition in load().tables:
         name = table_name(definition)
         with report.guard(name, "Deploy again, or start 'kho serve' once: both create the tables."):
-            table = client.describe_table(TableName=name)["Table"]
+            table = client().describe_table(TableName=name)["Table"]
             has_stream = table.get("StreamSpecification", {}).get("StreamEnabled", False)
             if table["TableStatus"] != "ACTIVE":
                 report.wrong(name, f"The table is {table['TableStatus']}.", "Wait, and check again.")

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.text import Text
 
-from infra.cli.doctor import deployment, machine
+from infra.cli.doctor import machine
 from infra.cli.doctor.report import CheckReport
 from infra.cli.target import DEFAULT_TARGET, DataTarget
 
@@ -34,8 +34,12 @@ def doctor(
     """
     console = Console(highlight=False)
     report = CheckReport(lambda result: None if as_json else _show(console, result))
-    check = deployment.check if target.stack else machine.check
-    check(target, report)
+    if target.stack:
+        from infra.cli.doctor import deployment  # imports boto3, which takes as long as all else
+
+        deployment.check(target, report)
+    else:
+        machine.check(target, report)
     if as_json:
         results = [each.to_json() for each in report.results]
         print(json.dumps({"healthy": report.healthy, "findings": results}, indent=1))

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from infra.local.data_folder import read_server_info
-from infra.local.dynamodb import connect
 from infra.local.environment import prepare
 from infra.local.template import FILE, load
 from shared.rpc.catalogue import MethodEntry, catalogue
+from tests.helpers.dynamodb import boto3_client
 from tests.helpers.kho_server import KhoServer
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def stored(server: KhoServer) -> Callable[[], list[str]]:
     prepare(load(), auth="open")
     running = read_server_info(server.data)
     assert running
-    client = connect(running["store_url"])
+    client = boto3_client(running["store_url"])
     scans = client.get_paginator("scan")
     tables = client.list_tables()["TableNames"]
 

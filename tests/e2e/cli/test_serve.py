@@ -213,9 +213,9 @@ def test_sixteen_concurrent_clients(server: KhoServer) -> None:
 
 def test_stream_purges_a_cleared_conversation(tmp_path: Path) -> None:
     from infra.local.data_folder import read_server_info
-    from infra.local.dynamodb import connect
     from infra.local.environment import prepare
     from infra.local.template import load
+    from tests.helpers.dynamodb import boto3_client
 
     prepare(load(), auth="open")
     with KhoServer(tmp_path / "data", production_limits=True) as server:
@@ -224,7 +224,7 @@ def test_stream_purges_a_cleared_conversation(tmp_path: Path) -> None:
         server.call("memory-server/memory/delete", conversation_id="purged")
         running = read_server_info(server.data)
         assert running
-        client = connect(running["store_url"])
+        client = boto3_client(running["store_url"])
 
         def is_purged() -> bool:
             items = client.scan(TableName="kho-MemoryTable")["Items"]

@@ -59,12 +59,12 @@ def partitions(data: Path) -> set[str]:
     prepare(load(), auth="open")
     engine = Engine(data / "dynamodb.sqlite", data / "store.log")
     try:
-        client = connect(engine.url)
-        return {
-            item["pk"]["S"].partition("#")[0]
-            for table in load().tables
-            for item in client.scan(TableName=table.name)["Items"]
-        }
+        with connect(engine.url) as client:
+            return {
+                item["pk"]["S"].partition("#")[0]
+                for table in load().tables
+                for item in client.scan(TableName=table.name)["Items"]
+            }
     finally:
         engine.close()
 

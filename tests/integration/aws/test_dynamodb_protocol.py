@@ -19,13 +19,13 @@ from botocore.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.local.dynamodb import connect
 from shared import dynamodb
 from shared.aws import attribute_values, signed_client
 from shared.aws.dynamodb import DynamoDBHttpClient
 from shared.config import config
 from shared.dynamodb import ConditionFailed, Keys, Table, Write
 from shared.rpc.errors import Unavailable
+from tests.helpers.dynamodb import boto3_client
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -86,7 +86,7 @@ def test_signature_equals_botocore(body: bytes, path: str, target: str, token: s
 
 @pytest.mark.parametrize("whose", ["functions", "operators"])
 def test_all_store_operations(whose: str, in_lambda: None, tenant: str, store: str) -> None:
-    dynamodb.override_client(connect(store) if whose == "operators" else None)
+    dynamodb.override_client(boto3_client(store) if whose == "operators" else None)
     table = Table(config().memory_table)
     assert isinstance(dynamodb.client(), DynamoDBHttpClient) is (whose == "functions")
     key = {"pk": tenant, "sk": "a"}

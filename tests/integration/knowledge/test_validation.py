@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from infra.agent.backend import BackendError
-from infra.cli import main
+from infra.cli import serve
 from shared.knowledge import file_source
 from shared.rpc.caller import ROLES, Caller
 from shared.rpc.errors import KhoError
@@ -80,7 +80,7 @@ def test_too_long_path_is_not_found(ask: Asking) -> None:
 def test_slow_pdf_is_a_failed_document(tenant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "slow.pdf").write_bytes(make_pdf(text_stream(b"No PDF is read in no time.")))
     monkeypatch.setattr(file_source, "_reader", [])
-    main._allow_reading([tmp_path], pdf_seconds=0)
+    serve._allow_reading([tmp_path], pdf_seconds=0)
     handler = importlib.import_module("research_agent.ingest_documents").handler
     caller = Caller("tester", frozenset(ROLES), tenant)
     params = {"path": str(tmp_path / "slow.pdf"), "collection": "notes"}

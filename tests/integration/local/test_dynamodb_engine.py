@@ -18,7 +18,8 @@ def test_engine_listens_only_on_a_random_loopback_address(tmp_path: Path) -> Non
     engine = Engine(tmp_path / "dynamodb.sqlite", tmp_path / "store.log")
     other = Engine(tmp_path / "other.sqlite", tmp_path / "store.log")
     try:
-        connect(engine.url).list_tables()
+        with connect(engine.url) as client:
+            client.list_tables()
         address = urlsplit(engine.url)
         assert address.hostname != urlsplit(other.url).hostname
         assert str(address.hostname).startswith("127.")

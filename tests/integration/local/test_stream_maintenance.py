@@ -11,9 +11,10 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from infra.local.dynamodb import Engine, connect, create_tables
+from infra.local.dynamodb import Engine, create_tables
 from infra.local.stream_maintenance import index_and_trim
 from infra.local.template import load
+from tests.helpers.dynamodb import boto3_client
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +31,8 @@ class Store:
     def __init__(self, folder: Path, tables: list[TableDefinition]) -> None:
         self._file = folder / "dynamodb.sqlite"
         self._engine = Engine(self._file, folder / "store.log")
-        self._client: Any = connect(self._engine.url)
-        create_tables(self._client, tables)
+        self._client: Any = boto3_client(self._engine.url)
+        create_tables(self._engine.url, tables)
         settings = Config(parameter_validation=False)
         self._streams: Any = boto3.client("dynamodbstreams", endpoint_url=self._engine.url, config=settings)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from infra.local.dynamodb import connect
 from infra.local.template import load
 from infra.local.ttl import TtlSweeper
 from shared.config import config
@@ -16,6 +17,7 @@ def test_only_expired_items_are_deleted(tenant: str, store: str) -> None:
     for name, expiry in (("past", {"expires_at": now - 10}), ("future", {"expires_at": now + 1000}), ("none", {})):
         table.write(Write("Put", {"pk": tenant, "sk": name, **expiry}))
     definition = next(each for each in load().tables if each.name == table.name)
-    TtlSweeper(store, [definition]).sweep(definition)
+    with connect(store) as client:
+        TtlSweeper(store, [definition]).sweep(client, definition)
     remaining = [item["sk"] for page in table.query(tenant, Keys.after(" ")) for item in page]
     assert remaining == ["future", "none"]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from infra.local.dynamodb import connect
 from infra.local.template import load
 from shared.config import config
 from shared.dynamodb import Table, Write
@@ -19,6 +18,7 @@ from shared.memory import keys
 from shared.memory.conversations import Conversations
 from shared.memory.message_history import MessageHistory
 from shared.rpc.errors import InvalidParams, NotFound
+from tests.helpers.dynamodb import boto3_client
 from tests.helpers.size import sized
 from tests.helpers.wait import CEILING_SECONDS
 
@@ -35,7 +35,7 @@ def conversations(tenant: str) -> Conversations:
 
 def items_of(tenant: str, url: str) -> list[dict[str, Any]]:
     """Return every item of a tenant as stored in the table."""
-    pages = connect(url).get_paginator("scan").paginate(TableName=config().memory_table)
+    pages = boto3_client(url).get_paginator("scan").paginate(TableName=config().memory_table)
     return [item for page in pages for item in page["Items"] if item["pk"]["S"].startswith(f"{tenant}#")]
 
 

@@ -1,0 +1,186 @@
+"""`kho serve`: everything on this machine."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import socket
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from infra.cli.devices.broker import host_and_port
+from infra.cli.target import exit_with_error
+from infra.local.broker.limits import Limits
+from infra.local.data_folder import DataFolderError, lock_folder
+from infra.local.dynamodb import DURABLE, connect
+from infra.local.environment import point_at_store, prepare
+from infra.local.sockets import listen
+from infra.local.store import StoreUnavailable, start_engine
+from infra.local.template import load
+from shared.config import Auth  # noqa: TC001 - cyclopts reads it
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_MQTT_PORT: Final = 1883
+_CONNECT_SECONDS: Final = 5
+_PDF_SECONDS: Final = 10
+"""The time limit for extracting a PDF within a request, which then also waits for the embedding."""
+_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
+
+
+def serve(  # noqa: PLR0913 - one argument an option
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8001,
+    mqtt_port: int | None = None,
+    mqtt_rate: int = 100,
+    mqtt_url: str = "",
+    mqtt_token: str = "",
+    data: Path = Path(".kho"),
+    auth: Auth = "open",
+    aws_endpoint: str = "",
+    qdrant_url: str = "",
+    root: tuple[Path, ...] = (),
+) -> None:
+    """Serve template.yaml on this machine, with every service embedded.
+
+    Parameters
+    ----------
+    host
+        The address to listen on; an address other than loopback requires --auth required.
+    port
+        The HTTP port; 0 chooses a free one.
+    mqtt_port
+        The port of the devices' MQTT broker; 0 chooses a free one; default: 1883, or a free one if that is taken.
+    mqtt_rate
+        The maximum number of messages a second that a connection may publish, as with IoT Core; 0: unlimited.
+    mqtt_url
+        An external broker such as mqtt://127.0.0.1:1883, with its own authentication; default: the embedded broker.
+    mqtt_token
+        The external broker's password of the user 'kho', if it requires one.
+    data
+        The folder of all data.
+    auth
+        open: every caller is the tenant 'local'. required: callers need a key, see 'kho keys create'.
+    aws_endpoint
+        A DynamoDB endpoint; default: the embedded store.
+    qdrant_url
+        A Qdrant server, with its key in KHO_QDRANT_KEY; default: the embedded engine.
+    root
+        A folder whose files ingestions may read, if the address is a loopback one; default: the working folder.
+    """
+    if auth == "open" and host not in _LOOPBACK:
+        exit_with_error(
+            f"{host} is not a loopback address: use --auth required, and create keys with 'kho keys create'."
+        )
+    template = load()
+    data = data.resolve()
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(lock_folder(data))
+        except DataFolderError as error:
+            exit_with_error(f"{error}. Choose another folder with --data.")
+        listener = _listen(host, port, "--port (KHO_PORT)")
+        stack.callback(listener.close)
+        mqtt_listener = None if mqtt_url else _listen_for_devices(host, mqtt_port)
+        if mqtt_listener:
+            stack.callback(mqtt_listener.close)
+        else:
+            _check_broker(mqtt_url)
+        if qdrant_url:
+            os.environ["KHO_QDRANT_URL"] = qdrant_url
+        prepare(
+            template,
+            auth=auth,
+            log_file=data / "kho.log",
+            passages=data / "passages",
+            own_account=bool(aws_endpoint),
+        )
+        try:
+            store_url = _check_endpoint(aws_endpoint) if aws_endpoint else start_engine(stack, data)
+        except StoreUnavailable as error:
+            exit_with_error(str(error))
+        point_at_store(store_url)
+
+        from infra.local import iot_core  # imported here: they read their settings at import
+        from infra.local import serve as machine
+        from shared.config import ConfigurationError, config
+        from shared.language_model import language_model
+
+        try:
+            config()
+            language_model()
+        except ConfigurationError as error:
+            exit_with_error(str(error))
+        if host in _LOOPBACK:
+            _allow_reading(root or (Path(),))
+        authorizing = auth == "required"
+        limits = Limits(publishes_per_second=mqtt_rate or None)
+        machine.run(
+            template,
+            listener,
+            iot_core.run_embedded(mqtt_listener, limits, authorizing=authorizing)
+            if mqtt_listener
+            else iot_core.use_external(mqtt_url, mqtt_token),
+            data,
+            store_url,
+            authorizing=authorizing,
+            durable=bool(aws_endpoint) or DURABLE,
+        )
+
+
+def _listen(host: str, port: int, option: str) -> socket.socket:
+    try:
+        return listen(host, port)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            exit_with_error(f"Port {port} is taken. Stop the process that uses it, or choose another with {option}.")
+        exit_with_error(f"Cannot listen on {host}, port {port}: {error.strerror}.")
+    except OverflowError:
+        exit_with_error(f"{port} is not a port: {option} takes 0 to 65535.")
+
+
+def _listen_for_devices(host: str, port: int | None) -> socket.socket:
+    if port is not None:
+        return _listen(host, port, "--mqtt-port (KHO_MQTT_PORT)")
+    try:
+        return listen(host, _MQTT_PORT)
+    except OSError:  # the default port is taken, for example by another broker on this machine
+        return _listen(host, 0, "--mqtt-port (KHO_MQTT_PORT)")
+
+
+def _allow_reading(roots: Sequence[Path], *, pdf_seconds: int = _PDF_SECONDS) -> None:
+    """Allow ingestions to read this machine's files under `roots`. All callers are on this machine."""
+    from infra.agent.files.reader import FileReader
+    from infra.agent.files.roots import Roots
+    from shared.knowledge import file_source
+
+    file_source.use_reader(FileReader(Roots(roots), pdf_seconds))
+
+
+def _check_broker(url: str) -> None:
+    host, port = host_and_port(url, ("mqtt", "mqtts"))
+    try:
+        socket.create_connection((host, port), timeout=_CONNECT_SECONDS).close()
+    except OSError as error:
+        exit_with_error(
+            f"No broker answers at {url} ({error.strerror or 'no answer'}). Correct --mqtt-url, or omit it."
+        )
+
+
+def _check_endpoint(endpoint: str) -> str:
+    try:
+        if not re.match(r"https?://[^/]", endpoint):
+            raise ValueError("no URL of HTTP")
+        with connect(endpoint) as client:
+            client.list_tables(Limit=1)
+    except (ValueError, BotoCoreError, ClientError) as error:
+        exit_with_error(
+            f"No DynamoDB answers at {endpoint} ({type(error).__name__}). Correct --aws-endpoint, or omit it."
+        )
+    return endpoint
