@@ -42,7 +42,7 @@ class WriteParams(Params):
 
     request_id: RequestId | None = None
 
-    def request(self, action: str, caller: Caller) -> WriteRequest:
+    def write_request(self, action: str, caller: Caller) -> WriteRequest:
         """Return the identity of this write, for the audit log and for idempotency."""
         payload = self.model_dump(exclude={"request_id"}, exclude_unset=True)
         return WriteRequest(

@@ -68,6 +68,6 @@ def handler(params: CreateDocument, caller: Caller) -> WriteResult:
         created_at=params.created_at,
     )
     work = unit_of_work(caller)
-    result = commands.create(work, params.request("create_document", caller), new)
+    result = commands.create(work, params.write_request("create_document", caller), new)
     index_immediately(work)
     return result

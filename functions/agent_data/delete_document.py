@@ -45,6 +45,6 @@ def handler(params: DeleteDocument, caller: Caller) -> WriteResult:
     """Delete the document. Its history stays, and it can be restored."""
     requested = deletion.Deletion(params.delete_at, params.reason, params.deleted_by, params.recursive)
     work = unit_of_work(caller)
-    result = deletion.delete(work, params.request("delete_document", caller), params.document_id, requested)
+    result = deletion.delete(work, params.write_request("delete_document", caller), params.document_id, requested)
     index_immediately(work)
     return result

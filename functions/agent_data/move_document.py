@@ -48,4 +48,4 @@ def handler(params: MoveDocument, caller: Caller) -> WriteResult:
     """Move the document. Concurrent moves cannot form a cycle."""
     target = SiblingPosition(params.position.before, params.position.ordering)
     command = relocation.Move(params.document_id, params.new_parent_id, target)
-    return relocation.move(unit_of_work(caller), params.request("move_document", caller), command)
+    return relocation.move(unit_of_work(caller), params.write_request("move_document", caller), command)

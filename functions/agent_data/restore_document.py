@@ -36,7 +36,7 @@ class RestoreDocument(DocumentWriteParams):
 def handler(params: RestoreDocument, caller: Caller) -> WriteResult:
     """Restore the document to its position."""
     work = unit_of_work(caller)
-    request = params.request("restore_document", caller)
+    request = params.write_request("restore_document", caller)
     result = deletion.restore(work, request, params.document_id, recursive=params.recursive)
     index_immediately(work)
     return result

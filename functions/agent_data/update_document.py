@@ -63,7 +63,7 @@ def handler(params: UpdateDocument, caller: Caller) -> WriteResult:
         mask=params.update_mask,
     )
     work = unit_of_work(caller)
-    request = params.request("update_document", caller)
+    request = params.write_request("update_document", caller)
     result = commands.update(work, request, params.document_id, patch, params.last_known_revision)
     index_immediately(work)
     return result

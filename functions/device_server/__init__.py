@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 DeviceId = Annotated[str, Field(min_length=1, max_length=128, examples=["esp32-7c9ebd"])]
 
 _CACHE_SECONDS: Final = 10.0
-_recent_devices: Final[TtlCache[tuple[str, str], RegisteredDevice]] = TtlCache(_CACHE_SECONDS)
+_cached_devices: Final[TtlCache[tuple[str, str], RegisteredDevice]] = TtlCache(_CACHE_SECONDS)
 
 
 class DeviceParams(Params):
@@ -31,7 +31,7 @@ def require_device(caller: Caller, device_id: str) -> RegisteredDevice:
     return registry().require(caller.tenant_id, device_id)
 
 
-def recent_device(caller: Caller, device_id: str) -> RegisteredDevice:
+def cached_device(caller: Caller, device_id: str) -> RegisteredDevice:
     """Return the device of this id from a short-lived cache, so that a call does not wait for the table."""
     key = caller.tenant_id, device_id
-    return _recent_devices.get(key) or _recent_devices.put(key, require_device(caller, device_id))
+    return _cached_devices.get(key) or _cached_devices.put(key, require_device(caller, device_id))

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from api.deployment import DEVICE_MESSAGES, lambda_function, table
 from api.handler import Caller, method
-from device_server import DeviceParams, recent_device
+from device_server import DeviceParams, cached_device
 from shared.devices.call_limits import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
 from shared.devices.mqtt.client_factory import device_client
 from shared.devices.tool_result import DeviceToolResult
@@ -47,5 +47,5 @@ class CallDeviceTool(DeviceParams):
 )
 def handler(params: CallDeviceTool, caller: Caller) -> DeviceToolResult:
     """Call a device's tool."""
-    device = recent_device(caller, params.device_id)
+    device = cached_device(caller, params.device_id)
     return device_client().call(device, params.name, params.arguments, params.timeout_ms)
