@@ -13,9 +13,9 @@ from api.mcp_errors import protocol_error, tool_failure
 from api.mcp_server import build_server, request_context
 from api.mcp_transport import McpTransport
 from endpoints.mcp import handle_message
-from shared.devices.call_limits import MAX_TIMEOUT_MS
 from shared.rpc.catalogue import catalogue
 from shared.rpc.errors import KhoError
+from shared.rpc.mcp_catalog import mcp_catalog
 
 if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -92,11 +92,17 @@ def _describe(tool: dict[str, Any]) -> dict[str, Any]:
 
 def _call_tool(params: CallToolRequestParams, context: McpRequestContext, revision: str) -> dict[str, Any]:
     """Call the device's tool; its failure is a result in every revision."""
-    call = {"name": params.name, "arguments": params.arguments or {}, "timeout_ms": MAX_TIMEOUT_MS}
+    call = {"name": params.name, "arguments": params.arguments or {}}
     try:
-        return _invoke_method(CALL, call, context)
+        return _invoke_method(CALL, _call_defaults() | call, context)
     except KhoError as error:
         return tool_failure(error, SERVER, revision)
+
+
+@cache
+def _call_defaults() -> dict[str, Any]:
+    """Return the parameters that `device_tools_call` has by default at `/mcp`."""
+    return next(each.defaults for each in mcp_catalog().tools if each.method == CALL)
 
 
 def _invoke_method(method: str, params: dict[str, Any], context: McpRequestContext) -> dict[str, Any]:
