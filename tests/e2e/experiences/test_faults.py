@@ -14,11 +14,15 @@ from tests.helpers.kho_server import KhoServer
 from tests.helpers.mcp_events import MODERN
 from tests.helpers.qdrant_server import running_qdrant
 from tests.helpers.recall_kit_endpoints import REQUIRED, Ask, call_http, call_jsonrpc, call_mcp
+from tests.helpers.size import sized
 from tests.helpers.wait import until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
+
+QUERIES = sized(120, full=300)
+AT_ONCE = 16
 
 
 @pytest.fixture
@@ -33,7 +37,10 @@ def counts(server: KhoServer, ids: Iterable[str]) -> dict[str, int]:
     return {id_: ask("get_experience", id=id_)["data"]["query_count"] for id_ in ids}
 
 
-def test_query_counts_are_exact_after_concurrent_submissions_and_a_crash(own: KhoServer) -> None:
+@pytest.mark.stress
+def test_query_counts_are_exact_after_concurrent_submissions_and_a_crash(
+    own: KhoServer, record_property: Callable[[str, object], None]
+) -> None:
     """Every answer given is counted, even if the server is killed while it counts."""
     ask = call_http(own)
     ids = [ask("submit_experience", **REQUIRED | {"title": f"Quasar build fails {n}"})["data"]["id"] for n in range(12)]
@@ -52,13 +59,15 @@ def test_query_counts_are_exact_after_concurrent_submissions_and_a_crash(own: Kh
         assert id_ in experiences
         return experiences
 
-    with ThreadPoolExecutor(16) as pool:
-        answers = list(pool.map(work, range(300)))
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        answers = list(pool.map(work, range(QUERIES)))
     own.kill()
     own.start()
     expected = {id_: sum(answer.count(id_) for answer in answers) for id_ in [*ids, *submitted]}
-    assert sum(expected.values()) > 1000
+    assert sum(expected.values()) > 10 * QUERIES // 3
     until(lambda: counts(own, expected) == expected)
+    record_property("load", f"{QUERIES} queries with {len(submitted)} submissions, {AT_ONCE} at once, then `kill -9`")
+    record_property("outcome", f"all {sum(expected.values())} results counted")
 
 
 def test_unresponsive_store_is_a_database_error_at_each_endpoint(tmp_path: Path) -> None:
