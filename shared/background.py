@@ -1,14 +1,10 @@
 """Background threads of a request, which waits for them with a time-out."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
-from typing import TYPE_CHECKING, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import TypeVar
 
 Result = TypeVar("Result")
 

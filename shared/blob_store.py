@@ -1,16 +1,10 @@
 """Large texts in DynamoDB: compressed, and cut into parts that fit an item."""
 
-from __future__ import annotations
-
 import zlib
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
-from shared.dynamodb import Keys, Write
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from shared.dynamodb import Table
+from shared.dynamodb import Keys, Table, Write
 
 _PART_BYTES: Final = 380 * 1024
 

@@ -1,7 +1,5 @@
 """Logs and metrics of one call, cold starts included, under one correlation id from the endpoint to the store."""
 
-from __future__ import annotations
-
 import logging
 import math
 import os
@@ -9,19 +7,17 @@ import re
 import secrets
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from logging.handlers import RotatingFileHandler
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 from shared.rpc.errors import Internal, KhoError, OutOfTime, Unavailable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _CORRELATION_ID: Final = re.compile(r"[A-Za-z0-9._=:-]{8,128}")
 

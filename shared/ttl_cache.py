@@ -1,14 +1,10 @@
 """TTL cache: entries expire after a fixed time."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Generic, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
+from typing import Generic, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")

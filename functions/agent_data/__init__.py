@@ -1,10 +1,8 @@
 """agent-data: a tree of documents that agents share."""
 
-from __future__ import annotations
-
 import hashlib
 import json
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from shared.config import config
 from shared.documents.idempotency import WriteRequest
@@ -12,13 +10,10 @@ from shared.documents.models import DocumentId
 from shared.documents.queries import DocumentQueries
 from shared.documents.unit_of_work import UnitOfWork
 from shared.dynamodb import Table
+from shared.rpc.caller import Caller
 from shared.rpc.mcp_catalog import McpResource
 from shared.rpc.method import Params, RequestId
 from shared.telemetry import current_correlation_id
-
-if TYPE_CHECKING:
-    from shared.rpc.caller import Caller
-
 
 MCP_RESOURCES: Final = [
     McpResource(

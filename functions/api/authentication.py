@@ -1,16 +1,12 @@
 """Authentication: the caller from the gateway's authorizer or from the request's own headers."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from shared.config import config
 from shared.rpc.caller import ANONYMOUS, LOCAL, Caller
 from shared.rpc.errors import NotSignedIn
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def caller_from_authorizer(authorizer: Mapping[str, Any] | None) -> Caller:

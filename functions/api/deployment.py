@@ -6,26 +6,21 @@ anonymous callers verifies credentials itself. The types are named tuples, which
 of dataclasses.
 """
 
-from __future__ import annotations
+from collections.abc import Callable
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Literal
-
-    TableName = Literal["Access", "Devices", "Documents", "Experiences", "Knowledge", "Memory"]
-    Action = Literal[
-        "BatchGetItem",
-        "BatchWriteItem",
-        "ConditionCheckItem",
-        "DeleteItem",
-        "GetItem",
-        "PutItem",
-        "Query",
-        "UpdateItem",
-    ]
-    EventName = Literal["INSERT", "MODIFY", "REMOVE"]
+TableName = Literal["Access", "Devices", "Documents", "Experiences", "Knowledge", "Memory"]
+Action = Literal[
+    "BatchGetItem",
+    "BatchWriteItem",
+    "ConditionCheckItem",
+    "DeleteItem",
+    "GetItem",
+    "PutItem",
+    "Query",
+    "UpdateItem",
+]
+EventName = Literal["INSERT", "MODIFY", "REMOVE"]
 
 H = TypeVar("H", bound="Callable[..., Any]")
 

@@ -1,14 +1,10 @@
 """Error formats: HTTP status, JSON-RPC code and body of each error, by endpoint and server."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shared.rpc import errors
-
-if TYPE_CHECKING:
-    from shared.rpc.errors import KhoError
+from shared.rpc.errors import KhoError
 
 _TABLE: dict[type[KhoError], tuple[HTTPStatus, int]] = {
     errors.ParseError: (HTTPStatus.BAD_REQUEST, -32700),

@@ -1,21 +1,17 @@
 """HTTP requests and responses in the gateway's event format (payload 2.0)."""
 
-from __future__ import annotations
-
 import base64
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Self
 
 from api.error_formats import AGENT_DATA, http_body, http_headers, status_of
 from shared.rpc.errors import InvalidRequest, KhoError, ParseError, TooLarge
 from shared.rpc.invoke import MAX_EVENT_BYTES
 from shared.rpc.strict_json import compact, is_encodable, parse
 from shared.telemetry import correlation_id_from, observe
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 MAX_ANSWER_BYTES: Final = MAX_EVENT_BYTES - 4096
 """The limit of a response body; the rest is for status and headers."""
@@ -37,7 +33,7 @@ class HttpRequest:
     correlation_id: str
 
     @classmethod
-    def from_event(cls, event: Mapping[str, Any]) -> HttpRequest:
+    def from_event(cls, event: Mapping[str, Any]) -> Self:
         """Read the gateway's event, payload format 2.0."""
         headers = event.get("headers") or {}
         body = event.get("body") or ""

@@ -1,19 +1,14 @@
 """Errors in MCP's format, by revision of the protocol."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from api.error_formats import jsonrpc_error, recall_kit_body
-from shared.rpc.errors import Conflict, NotFound, OutOfTime, ToolFailed, Unavailable
+from shared.rpc.errors import Conflict, KhoError, NotFound, OutOfTime, ToolFailed, Unavailable
 from shared.rpc.strict_json import compact
-
-if TYPE_CHECKING:
-    from shared.rpc.errors import KhoError
 
 _RESERVED: Final = range(-32099, -31999)
 """Codes that JSON-RPC leaves to implementations, and that MCP reserves since 2026-07-28."""

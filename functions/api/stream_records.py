@@ -1,13 +1,9 @@
 """Records of DynamoDB streams, which a worker processes one by one."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def stream_worker(process: Callable[[Any], None]) -> Callable[[dict[str, Any], Any], Any]:

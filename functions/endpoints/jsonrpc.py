@@ -1,36 +1,22 @@
 """POST /jsonrpc: JSON-RPC 2.0: single calls, batches and notifications; `method` is `{server}/{method}`."""
 
-from __future__ import annotations
-
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Self
 
 from api.authentication import caller_from_headers, require_authenticated
 from api.deployment import CREDENTIALS, lambda_function
 from api.error_formats import RECALL_KIT, jsonrpc_error, recall_kit_body
 from api.http_events import MAX_ANSWER_BYTES, HttpRequest, HttpResponse, endpoint, event_bytes
-from shared.rpc.catalogue import catalogue
-from shared.rpc.errors import (
-    FieldProblem,
-    InvalidParams,
-    InvalidRequest,
-    KhoError,
-    ParseError,
-    TooLarge,
-    UnknownMethod,
-)
+from shared.rpc.caller import Caller
+from shared.rpc.catalogue import MethodEntry, catalogue
+from shared.rpc.errors import FieldProblem, InvalidParams, InvalidRequest, KhoError, ParseError, TooLarge, UnknownMethod
 from shared.rpc.invoke import FunctionCall, send, unwrap
 from shared.rpc.strict_json import compact, is_encodable, parse
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from shared.rpc.caller import Caller
-    from shared.rpc.catalogue import MethodEntry
 
 MAX_BATCH: Final = 50
 _NOTIFICATION: Final = object()
@@ -46,7 +32,7 @@ class _RequestObject:
     params: list[Any] | dict[str, Any]
 
     @classmethod
-    def of(cls, item: Any) -> _RequestObject:
+    def of(cls, item: Any) -> Self:
         problem = _problem(item)
         if problem:
             raise InvalidRequest(details={"reason": problem})

@@ -4,14 +4,13 @@ The official SDK implements the protocol. This endpoint first checks what the SD
 exception's text: Host and Origin, credentials, and that the body is one message.
 """
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from mcp_types.jsonrpc import jsonrpc_message_adapter
@@ -25,14 +24,10 @@ from api.mcp_server import server_for_catalog
 from api.mcp_transport import McpRequestContext, McpTransport
 from endpoints.resource_metadata import challenge
 from shared.config import config
+from shared.rpc.caller import Caller
 from shared.rpc.errors import InvalidParams, InvalidRequest, KhoError, NotAllowed, NotSignedIn, ParseError, TooLarge
 from shared.rpc.mcp_catalog import mcp_catalog
 from shared.rpc.strict_json import compact, is_encodable, parse, require_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from shared.rpc.caller import Caller
 
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _LARGE: Final = 64 * 1024

@@ -1,10 +1,8 @@
 """GET /openapi.json: every HTTP endpoint, generated from the catalogue's parameter and result models."""
 
-from __future__ import annotations
-
 from functools import cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from api import error_formats
 from api.deployment import lambda_function
@@ -12,11 +10,8 @@ from api.http_events import HttpRequest, HttpResponse, endpoint
 from api.openapi_schemas import INFO_PATHS, SCHEMAS, inline_definitions, json_content, json_response, reference
 from endpoints import actions
 from shared.rpc import errors
-from shared.rpc.catalogue import catalogue
+from shared.rpc.catalogue import MethodEntry, catalogue
 from shared.rpc.strict_json import compact
-
-if TYPE_CHECKING:
-    from shared.rpc.catalogue import MethodEntry
 
 _FAILURES: Final = {error_formats.AGENT_DATA: "ActionFailure", error_formats.RECALL_KIT: "RecallKitFailure"}
 _ANY_METHOD: Final = (

@@ -1,19 +1,15 @@
 """GET /.well-known/oauth-protected-resource: where MCP clients get credentials for `/mcp` (RFC 9728)."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Mapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from api.deployment import lambda_function
 from api.http_events import HttpRequest, HttpResponse, endpoint
 from shared.config import config
 from shared.rpc.errors import NotFound
 from shared.rpc.strict_json import compact
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
 MCP: Final = "/mcp"

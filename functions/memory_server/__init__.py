@@ -1,19 +1,15 @@
 """memory-server: the conversations of a chatbot, with their messages and summaries."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from shared.config import config
 from shared.dynamodb import Table
 from shared.memory.conversations import Conversations
 from shared.memory.models import ConversationId
+from shared.rpc.caller import Caller
 from shared.rpc.cursor import Cursor, Limit
 from shared.rpc.mcp_catalog import McpPrompt, McpPromptArgument, McpResource
 from shared.rpc.method import Params
-
-if TYPE_CHECKING:
-    from shared.rpc.caller import Caller
 
 URI: Final = "memory://conversation/"
 

@@ -1,8 +1,6 @@
 """research-agent: a knowledge base of documents."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from shared.config import config
 from shared.dynamodb import Table
@@ -10,12 +8,10 @@ from shared.knowledge.collections import CollectionStore
 from shared.knowledge.documents import CollectionDocuments
 from shared.knowledge.index import knowledge_index
 from shared.knowledge.ingestion_jobs import IngestionJobs
+from shared.knowledge.models import Collection
 from shared.knowledge.projects import ProjectStore
+from shared.rpc.caller import Caller
 from shared.rpc.mcp_catalog import McpPrompt, McpPromptArgument, McpResource
-
-if TYPE_CHECKING:
-    from shared.knowledge.models import Collection
-    from shared.rpc.caller import Caller
 
 COLLECTIONS_URI: Final = "knowledge://collections"
 QUERIES_URI: Final = "knowledge://queries"

@@ -1,13 +1,11 @@
 """Consumer of device messages that are not replies: answer hellos, store notifications, count and drop the rest."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import secrets
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from api.deployment import DEVICE_MESSAGES, IotRule, lambda_function, table
 from shared.clock import now_ms
@@ -17,13 +15,10 @@ from shared.devices.device_client import DeviceHello
 from shared.devices.dropped_messages import DroppedMessages
 from shared.devices.mqtt.client_factory import device_client
 from shared.devices.notifications import Notifications
-from shared.devices.registry import devices_table, registry
+from shared.devices.registry import RegisteredDevice, devices_table, registry
 from shared.devices.sessions import SessionStore
 from shared.rpc.errors import KhoError
 from shared.telemetry import correlation_id_from, logger, observe
-
-if TYPE_CHECKING:
-    from shared.devices.registry import RegisteredDevice
 
 _HANDSHAKE_SECONDS: Final = 12.0
 _MIN_HELLO_INTERVAL_SECONDS: Final = 0.2

@@ -1,7 +1,5 @@
 """API keys: created and shown once, stored as a hash, verified and revoked."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import re
@@ -9,20 +7,15 @@ import secrets
 import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from shared.access import keys
-from shared.access.models import Identity
+from shared.access.models import Clock, Identity
 from shared.clock import iso_time
-from shared.dynamodb import ConditionFailed, Keys, Write
-from shared.rpc.caller import Caller
+from shared.dynamodb import ConditionFailed, Item, Keys, Table, Write
+from shared.rpc.caller import Caller, Role
 from shared.rpc.errors import NotFound, NotSignedIn
 from shared.telemetry import logger
-
-if TYPE_CHECKING:
-    from shared.access.models import Clock
-    from shared.dynamodb import Item, Table
-    from shared.rpc.caller import Role
 
 PREFIX: Final = "kho_"
 _ID: Final = re.compile(r"[0-9a-f]{16}", re.ASCII)

@@ -1,23 +1,19 @@
 """JWKS client: the public keys that an identity provider publishes for verifying its tokens."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import urllib3
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet, import_key
 
+from shared.access.models import Clock
 from shared.config import is_safe_url
 from shared.rpc.errors import Unavailable
 from shared.telemetry import logger
-
-if TYPE_CHECKING:
-    from shared.access.models import Clock
 
 _KEY_TYPES: Final = ("RSA", "EC")
 _FRESH_SECONDS: Final = 600

@@ -1,13 +1,9 @@
 """The identity that credentials prove."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from shared.rpc.caller import Caller
+from shared.rpc.caller import Caller
 
 Clock = Callable[[], float]
 """Returns the seconds since 1970."""

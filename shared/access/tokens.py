@@ -1,29 +1,22 @@
 """Tokens of an identity provider: JWTs of one issuer and audience, signed with one of its published keys."""
 
-from __future__ import annotations
-
 import re
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from joserfc import jwt
 from joserfc.errors import ExpiredTokenError, InvalidKeyIdError, JoseError
+from joserfc.jwk import KeySet
 from joserfc.jws import JWSRegistry
 
 from shared.access.jwks import JwksClient
-from shared.access.models import Identity
+from shared.access.models import Clock, Identity
+from shared.config import Config
 from shared.rpc.caller import ROLES, TENANT_ID, Caller
 from shared.rpc.errors import NotSignedIn
 from shared.rpc.strict_json import is_encodable
 from shared.telemetry import logger
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from joserfc.jwk import KeySet
-
-    from shared.access.models import Clock
-    from shared.config import Config
 
 _ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
 """Asymmetric signatures alone: with a shared secret its reader could sign, with 'none' anyone could."""

@@ -1,12 +1,8 @@
 """Conversion between DynamoDB's attribute values and plain Python values."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Any
 
 
 def marshal(item: Mapping[str, Any]) -> dict[str, Any]:

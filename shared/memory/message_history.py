@@ -1,20 +1,14 @@
 """Reads of a conversation: its recent, old or all messages, and its summary."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from shared.clock import now
-from shared.dynamodb import Keys, Write
+from shared.dynamodb import Item, Keys, Write
 from shared.memory import keys
+from shared.memory.conversations import Conversations
 from shared.memory.models import ChatMessage, ConversationSummary, MessagePage, OldMessages
 from shared.rpc import cursor as cursors
 from shared.rpc.response_size import SizeBudget, take_page
-
-if TYPE_CHECKING:
-    from shared.dynamodb import Item
-    from shared.memory.conversations import Conversations
 
 
 class MessageHistory:

@@ -1,21 +1,15 @@
 """Summarization of old messages by a language model, if AUTO_SUMMARY is on."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from shared.dynamodb import ConditionFailed
-from shared.memory.models import MAX_CONTENT_BYTES
+from shared.language_model import LanguageModel
+from shared.memory.message_history import MessageHistory
+from shared.memory.models import MAX_CONTENT_BYTES, ChatMessage, Language
 from shared.rpc.errors import Unavailable
 from shared.rpc.strict_json import is_encodable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from shared.language_model import LanguageModel
-    from shared.memory.message_history import MessageHistory
-    from shared.memory.models import ChatMessage, Language
 
 _MAX_PROMPT_BYTES: Final = 100_000
 _MAX_TOKENS: Final = 1_000

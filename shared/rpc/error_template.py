@@ -1,12 +1,9 @@
 """Templates of errors, filled with the details of one case."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from shared.rpc.errors import KhoError
+from shared.rpc.errors import KhoError
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,8 @@
 """Pages that fit in a function's response."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, Final, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
