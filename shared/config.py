@@ -4,7 +4,7 @@ import os
 import re
 from functools import cache
 from typing import Literal, TypeVar, get_args
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 Auth = Literal["open", "required"]
 ModelProvider = Literal["none", "bedrock", "openai"]
@@ -80,13 +80,10 @@ def is_safe_url(url: str) -> bool:
     """Return True for HTTPS and for loopback addresses, whose origin can be trusted."""
     try:
         parts = urlsplit(url)
-        return bool(parts.hostname) and (parts.scheme == "https" or _is_loopback(parts))
+        is_loopback = parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1")
+        return is_loopback or (parts.scheme == "https" and bool(parts.hostname))
     except ValueError:
         return False
-
-
-def _is_loopback(parts: SplitResult) -> bool:
-    return parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1")
 
 
 def _url(name: str) -> str:

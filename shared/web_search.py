@@ -1,8 +1,8 @@
-"""Web search behind one interface; DuckDuckGo through `ddgs`."""
+"""Web search: DuckDuckGo through `ddgs`."""
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 from shared.config import config
@@ -22,13 +22,6 @@ class WebResult:
     title: str
     content: str
     link: str
-
-
-class WebSearch(Protocol):
-    """A web search engine."""
-
-    def search(self, query: str, count: int, *, seconds: float = math.inf) -> list[WebResult]:
-        """Return at most `count` pages within `seconds`, best first, or raise `ToolFailed`."""
 
 
 class DuckDuckGo:
@@ -77,7 +70,7 @@ class DuckDuckGo:
             raise _failed("DuckDuckGo returned an empty page.") from None
 
 
-def web_search() -> WebSearch:
+def web_search() -> DuckDuckGo:
     """Return the configured web search."""
     settings = config()
     return DuckDuckGo(settings.search_proxy, settings.search_ca, max_seconds=BUDGET_SECONDS)

@@ -26,12 +26,6 @@ MCP_RESOURCES: Final = [
 ]
 
 
-class DocumentParams(Params):
-    """Parameters that name a document."""
-
-    document_id: DocumentId
-
-
 class WriteParams(Params):
     """Parameters of a write. A repetition with the same `request_id` changes nothing."""
 

@@ -4,18 +4,19 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agent_data import DocumentParams, document_queries
+from agent_data import document_queries
 from api.deployment import lambda_function, table
-from api.handler import Caller, method
-from shared.documents.models import Document
+from api.handler import Caller, Params, method
+from shared.documents.models import Document, DocumentId
 from shared.rpc.errors import NotFound
 from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.method import WHOLE
 
 
-class GetDocument(DocumentParams):
+class GetDocument(Params):
     """The document, and the revision if not the current one."""
 
+    document_id: DocumentId
     revision: Annotated[int, Field(ge=1, le=999_999_999_999), WHOLE] | None = None
 
 

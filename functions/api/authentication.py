@@ -23,6 +23,13 @@ def caller_from_authorizer(authorizer: Mapping[str, Any] | None) -> Caller:
     return Caller.from_record({"sub": authorizer["sub"], "roles": roles, "tenant_id": authorizer["tenant_id"]})
 
 
+def authenticated_caller(headers: Mapping[str, str]) -> Caller:
+    """Verify the Authorization header like `caller_from_headers`. Raise NotSignedIn if there is none."""
+    caller = caller_from_headers(headers)
+    require_authenticated(caller)
+    return caller
+
+
 def require_authenticated(caller: Caller) -> None:
     """Raise NotSignedIn for an anonymous caller."""
     if caller == ANONYMOUS:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from api.authentication import caller_from_headers, require_authenticated
+from api.authentication import authenticated_caller
 from api.deployment import CREDENTIALS, lambda_function
 from api.error_formats import AGENT_DATA
 from api.http_events import HttpRequest, HttpResponse, endpoint
@@ -41,8 +41,7 @@ class ActionEnvelope(Params):
 @endpoint("actions", server=AGENT_DATA)
 def handler(request: HttpRequest) -> HttpResponse:
     """Answer one action with its result and the request's id."""
-    authenticated = caller_from_headers(request.headers)
-    require_authenticated(authenticated)
+    authenticated = authenticated_caller(request.headers)
     request.require_json()
     envelope = read(ActionEnvelope, parse(request.body))
     caller = _acting_caller(authenticated, envelope.principal)

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from mcp_types.jsonrpc import jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from api.authentication import caller_from_headers, require_authenticated
+from api.authentication import authenticated_caller, caller_from_headers
 from api.deployment import CREDENTIALS, MCP_SDK, lambda_function, mcp_routes
 from api.error_formats import http_body, jsonrpc_error
 from api.http_events import HttpRequest, HttpResponse, fits_event, respond
@@ -49,7 +49,7 @@ def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
 
 def handle_message(event: dict[str, Any], transport: McpTransport, *, open_to_all: bool = False) -> dict[str, Any]:
     """Answer the gateway's event through `transport`."""
-    admit = caller_from_headers if open_to_all else _authenticated_caller
+    admit = caller_from_headers if open_to_all else authenticated_caller
     return respond("endpoints/mcp", event, partial(_answer, event=event, transport=transport, admit=admit))
 
 
@@ -120,12 +120,6 @@ def _refuse_foreign_pages(headers: Mapping[str, str]) -> None:
     except ValueError:
         pass  # not a URL
     raise NotAllowed("Pages of this origin are not served.", guidance="Call from a program, or from a page here.")
-
-
-def _authenticated_caller(headers: Mapping[str, str]) -> Caller:
-    caller = caller_from_headers(headers)
-    require_authenticated(caller)
-    return caller
 
 
 def _require_one_message(message: Any) -> None:

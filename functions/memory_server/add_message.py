@@ -3,8 +3,7 @@
 from api.deployment import lambda_function, table
 from api.handler import Caller, method
 from memory_server import ConversationParams, conversations
-from shared.memory.models import Content, Role
-from shared.memory.responses import ConversationResult
+from shared.memory.models import Content, ConversationResult, Role
 from shared.rpc.mcp_catalog import McpTool
 
 

@@ -10,8 +10,7 @@ from memory_server import ConversationParams, conversations
 from shared.config import config
 from shared.language_model import language_model
 from shared.memory.message_history import MessageHistory
-from shared.memory.models import Content, Language, Role
-from shared.memory.responses import SummaryResult
+from shared.memory.models import Content, Language, Role, SummaryResult
 from shared.memory.summarization import summarize
 from shared.rpc.errors import NotFound, Unavailable
 from shared.rpc.mcp_catalog import McpTool

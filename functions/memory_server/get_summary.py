@@ -4,7 +4,7 @@ from api.deployment import lambda_function, table
 from api.handler import Caller, method
 from memory_server import ConversationParams, conversations
 from shared.memory.message_history import MessageHistory
-from shared.memory.responses import SummaryResult
+from shared.memory.models import SummaryResult
 from shared.rpc.errors import NotFound
 from shared.rpc.mcp_catalog import McpTool
 

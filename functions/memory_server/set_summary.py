@@ -4,8 +4,7 @@ from api.deployment import lambda_function, table
 from api.handler import Caller, method
 from memory_server import ConversationParams, conversations
 from shared.memory.message_history import MessageHistory
-from shared.memory.models import SummaryText
-from shared.memory.responses import ConversationResult
+from shared.memory.models import ConversationResult, SummaryText
 from shared.rpc.errors import NotFound
 from shared.rpc.mcp_catalog import McpTool
 

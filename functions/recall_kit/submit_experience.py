@@ -38,14 +38,7 @@ class Submission(RequiredParams):
 
     def report(self) -> ExperienceReport:
         """Return the submitted report."""
-        return ExperienceReport(
-            title=self.title,
-            problem_description=self.problem_description,
-            solution=self.solution,
-            keywords=self.keywords or [],
-            root_cause=self.root_cause,
-            context=self.context,
-        )
+        return ExperienceReport(**dict(self) | {"keywords": self.keywords or []})
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from shared.dynamodb import ConditionFailed, Keys, Table, Write, optimistic_retr
 from shared.memory import keys
 from shared.rpc import cursor as cursors
 from shared.rpc.errors import NotFound, Unavailable
-from shared.rpc.strict_json import is_encodable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,9 +94,7 @@ class Conversations:
 
     def list_ids(self, limit: int, cursor: str | None, prefix: str = "") -> tuple[list[str], str | None]:
         """Return the conversation ids that begin with `prefix`, in order, and a cursor if more follow."""
-        after = cursors.decode(cursor, str)[0] if cursor else " "
-        if not _is_key(after):
-            raise cursors.stale()
+        after = cursors.decode_sort_key(cursor) if cursor else " "
         wanted = Keys.beginning(prefix) if prefix and not cursor else Keys.after(after)
         pages = self.table.query(keys.conversations(self.tenant_id), wanted, limit=limit + 1)
         listed = (item["sk"] for page in pages for item in page)
@@ -122,8 +119,7 @@ class Conversations:
 
     def purge(self, generation: str) -> None:
         """Delete every item of a past generation."""
-        partition = keys.messages(self.tenant_id, generation)
-        self.table.delete_range(partition, Keys.after(" "))
+        self.table.delete_range(keys.messages(self.tenant_id, generation), Keys.after(" "))
 
     def _next_number(self, conversation_id: str) -> ConversationHeader:
         """Take the number of the next message. Create the conversation if it does not exist."""
@@ -184,7 +180,3 @@ class Conversations:
 
 def _new_generation() -> str:
     return secrets.token_hex(16)
-
-
-def _is_key(text: str) -> bool:
-    return is_encodable(text) and 0 < len(text.encode("utf-8")) <= 1024

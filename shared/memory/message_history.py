@@ -37,7 +37,7 @@ class MessageHistory:
         """Return the messages before the last `keep_recent`, optionally without those that the summary covers."""
         summary = self.summary() if leave_out_summarized else None
         recent = self._last(keep_recent)
-        boundary = keys.number(recent[0]["sk"]) if recent else 1
+        boundary = _first_number(recent)
         first = max(self._start(cursor), summary.covers + 1 if summary else 1)
         messages, next_cursor = self._read(first, boundary - 1, limit, SizeBudget())
         before = self._table.count(self._partition, Keys.between(keys.message(0), keys.message(boundary - 1)))
@@ -72,8 +72,9 @@ class MessageHistory:
         )
         self._table.write(put_if_absent)
 
-    def oldest(self, before: int, max_bytes: int) -> tuple[list[ChatMessage], int]:
-        """Return the oldest messages before number `before` that fit in `max_bytes`, and the number of the last one."""
+    def oldest(self, keep_recent: int, max_bytes: int) -> tuple[list[ChatMessage], int]:
+        """Return the messages before the last `keep_recent` that fit in `max_bytes`, and the number of the last one."""
+        before = _first_number(self._last(keep_recent))
         chosen: list[ChatMessage] = []
         last, left = 0, max_bytes
         for page in self._table.query(self._partition, Keys.between(keys.message(0), keys.message(before - 1))):
@@ -84,11 +85,6 @@ class MessageHistory:
                 chosen.append(_message(item))
                 last = keys.number(item["sk"])
         return chosen, last
-
-    def recent_boundary(self, keep_recent: int) -> int:
-        """Return the number of the first of the last `keep_recent` messages."""
-        recent = self._last(keep_recent)
-        return keys.number(recent[0]["sk"]) if recent else 1
 
     def _last(self, count: int) -> list[Item]:
         pages = self._table.query(self._partition, Keys.beginning(keys.MESSAGE), descending=True, limit=count)
@@ -115,6 +111,10 @@ class MessageHistory:
         )
         next_cursor = None if rest is None else cursors.encode(self.generation, keys.number(rest["sk"]))
         return [_message(item) for item in items], next_cursor
+
+
+def _first_number(items: list[Item]) -> int:
+    return keys.number(items[0]["sk"]) if items else 1
 
 
 def _message(item: Item) -> ChatMessage:

@@ -61,3 +61,18 @@ class ConversationSummary:
     def as_object(self) -> dict[str, Any]:
         """Return the summary as it appears in a resource."""
         return {"text": self.text, "updated_at": self.updated_at}
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationResult:
+    """A confirmation with the id of the conversation."""
+
+    status: Literal["success", "cleared", "deleted"]
+    conversation_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryResult:
+    """The summary of a conversation, empty if there is none."""
+
+    summary: str

@@ -18,7 +18,7 @@ _LANGUAGES: Final[dict[Language, str]] = {"vi": "Vietnamese", "en": "English"}
 
 def summarize(history: MessageHistory, model: LanguageModel, language: Language, keep_recent: int) -> str:
     """Make, store and return a summary of the old messages, up to the size of a prompt."""
-    old, covers = history.oldest(history.recent_boundary(keep_recent), _MAX_PROMPT_BYTES)
+    old, covers = history.oldest(keep_recent, _MAX_PROMPT_BYTES)
     if not old:
         return ""
     text = model.complete(_system(language), _prompt(old), max_tokens=_MAX_TOKENS).text.strip()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from functools import cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, NotRequired, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, Final, NotRequired, TypedDict
 
 from shared.config import config
 from shared.rpc.errors import Internal, KhoError, OutOfTime, TooLarge, TooManyRequests, Unavailable
@@ -40,17 +41,15 @@ class FunctionAnswer(TypedDict):
     error: NotRequired[dict[str, Any]]
 
 
-class FunctionTransport(Protocol):
-    """Sends a call's JSON to a function and returns the answer's JSON."""
-
-    def __call__(self, function: str, payload: bytes) -> bytes:
-        """Raise TimeoutError after TIME_LIMIT, FunctionCrashed if the function made no answer."""
-
-
 class FunctionCrashed(Exception):
     """The function ended without an answer of its own."""
 
 
+FunctionTransport = Callable[[str, bytes], bytes]
+"""Sends a call's JSON to the function of a name, and returns the answer's JSON.
+
+It raises TimeoutError after TIME_LIMIT, FunctionCrashed if the function made no answer.
+"""
 _transport: list[FunctionTransport] = []
 
 

@@ -56,7 +56,10 @@ class ServerTool(Generic[A]):
 
     def _input_schema(self) -> dict[str, Any]:
         schema = self.arguments.model_json_schema()
-        fields = {name: _without_title(field) for name, field in schema["properties"].items()}
+        fields = {
+            name: {key: value for key, value in field.items() if key != "title"}
+            for name, field in schema["properties"].items()
+        }
         return {"type": "object", "properties": fields, "required": schema.get("required", [])}
 
     def call(self, arguments: dict[str, Any]) -> ToolOutcome:
@@ -84,7 +87,3 @@ def tool(name: str) -> ServerTool[Any]:
         raise NotFound(
             f"Unknown tool: {encodable(name)}", details={"name": name}, guidance=f"tools/list names the tools: {names}."
         ) from None
-
-
-def _without_title(field: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in field.items() if key != "title"}

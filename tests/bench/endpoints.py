@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from api.handler import Caller, method
 from endpoints import jsonrpc
 from memory_server.add_message import AddMessageParams
-from shared.memory.responses import ConversationResult
+from shared.memory.models import ConversationResult
 from shared.rpc import invoke
 from shared.rpc.catalogue import MethodEntry, catalogue
 from tests.bench import tables as bench

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from shared.knowledge.index import PassageIndex
     from shared.knowledge.passages import SearchHit
     from shared.language_model import Completion, LanguageModel
-    from shared.web_search import WebResult, WebSearch
+    from shared.web_search import DuckDuckGo, WebResult
 
 _MIN_HITS: Final = 20
 _EXTRA_HITS: Final = 5
@@ -52,7 +52,7 @@ class AnswerPipeline:
     index: Callable[[], PassageIndex]
     drop_stale: Callable[[str, Sequence[SearchHit]], list[SearchHit]]
     model: Callable[[], LanguageModel | None]
-    web: Callable[[], WebSearch]
+    web: Callable[[], DuckDuckGo]
 
     def answer(self, request: AnswerRequest, budget: TimeBudget) -> GeneratedAnswer:
         """Answer a question. Without relevant sources the answer is empty."""
