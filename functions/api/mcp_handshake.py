@@ -4,31 +4,25 @@ The SDK's transport for these revisions starts nine tasks and five streams a req
 stateless server never has. Notifications of a running tool are collected and sent before the answer.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import anyio
 from mcp.server.connection import Connection
+from mcp.server.lowlevel.server import Server
 from mcp.server.runner import serve_one
+from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError, NoBackChannelError
 from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from mcp.shared.message import ServerMessageMetadata
 from mcp.shared.transport_context import TransportContext
-from mcp_types import DEFAULT_NEGOTIATED_VERSION
+from mcp_types import DEFAULT_NEGOTIATED_VERSION, ProgressToken, RequestId
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.requests import Request
+from starlette.types import Scope, Send
 
 from shared.rpc.strict_json import compact
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mcp.server.lowlevel.server import Server
-    from mcp.shared.dispatcher import CallOptions
-    from mcp_types import ProgressToken, RequestId
-    from starlette.types import Scope, Send
 
 _REVISION: Final = "mcp-protocol-version"
 _JSON: Final = ("application/json", "application/*", "*/*")

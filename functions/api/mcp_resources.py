@@ -1,30 +1,25 @@
 """MCP resources, the prompts about them, and completion of their ids."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import quote, unquote
 
-from mcp_types import PromptReference
+from mcp_types import (
+    CompleteRequestParams,
+    GetPromptRequestParams,
+    PaginatedRequestParams,
+    PromptReference,
+    ReadResourceRequestParams,
+)
 
 from api.mcp_errors import protocol_error
 from api.mcp_tools import require_first_page
+from api.mcp_transport import McpRequestContext
 from shared.rpc import cursor as cursors
 from shared.rpc.catalogue import catalogue
 from shared.rpc.errors import FieldProblem, InvalidParams, KhoError, NotFound
+from shared.rpc.mcp_catalog import McpPrompt, McpResource
 from shared.rpc.strict_json import compact, encodable
-
-if TYPE_CHECKING:
-    from mcp_types import (
-        CompleteRequestParams,
-        GetPromptRequestParams,
-        PaginatedRequestParams,
-        ReadResourceRequestParams,
-    )
-
-    from api.mcp_transport import McpRequestContext
-    from shared.rpc.mcp_catalog import McpPrompt, McpResource
 
 MAX_COMPLETIONS: Final = 100
 _VARIABLE: Final = re.compile(r"\{(\w+)\}")

@@ -1,11 +1,10 @@
 """The MCP server of Kho: tools, resources, prompts and completions of an MCP catalog."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final, get_args
+from collections.abc import Callable, Collection
+from typing import Any, Final, get_args
 
 from mcp.server.caching import CacheableMethod, CacheHint
-from mcp.server.context import ServerMiddleware
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
@@ -15,28 +14,21 @@ from mcp_types import (
     PaginatedRequestParams,
     ReadResourceRequestParams,
 )
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from api.mcp_errors import protocol_error
 from api.mcp_resources import McpResources
 from api.mcp_tools import McpTools
+from api.mcp_transport import McpRequestContext
+from shared.rpc.caller import Role
 from shared.rpc.errors import InvalidParams, KhoError
+from shared.rpc.mcp_catalog import McpCatalog
 from shared.rpc.method import field_problems
 from shared.telemetry import internal_errors
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-    from pydantic import BaseModel
-
-    from api.mcp_transport import McpRequestContext
-    from shared.rpc.caller import Role
-    from shared.rpc.mcp_catalog import McpCatalog
-
-    Answer = Callable[[Any, McpRequestContext, str], dict[str, Any]]
-    RequestHandler = tuple[str, type[BaseModel], Answer]
-    Context = ServerRequestContext[Any, Any]
+Answer = Callable[[Any, McpRequestContext, str], dict[str, Any]]
+RequestHandler = tuple[str, type[BaseModel], Answer]
+Context = ServerRequestContext[Any, Any]
 
 VERSION: Final = "0.1.0"
 _INSTRUCTIONS: Final = (

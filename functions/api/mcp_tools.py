@@ -1,22 +1,17 @@
 """MCP tools: the list that a caller's role allows, and their calls."""
 
-from __future__ import annotations
+from typing import Any, Final
 
-from typing import TYPE_CHECKING, Any, Final
+from mcp_types import CallToolRequestParams, PaginatedRequestParams
 
 from api.error_formats import RECALL_KIT
 from api.http_events import MAX_ANSWER_BYTES, event_bytes
 from api.mcp_errors import recall_kit_error, tool_failure
-from shared.rpc.catalogue import catalogue
+from api.mcp_transport import McpRequestContext
+from shared.rpc.catalogue import MethodEntry, catalogue
 from shared.rpc.errors import FieldProblem, InvalidParams, KhoError
+from shared.rpc.mcp_catalog import McpToolEntry
 from shared.rpc.strict_json import compact, encodable
-
-if TYPE_CHECKING:
-    from mcp_types import CallToolRequestParams, PaginatedRequestParams
-
-    from api.mcp_transport import McpRequestContext
-    from shared.rpc.catalogue import MethodEntry
-    from shared.rpc.mcp_catalog import McpToolEntry
 
 _ENVELOPE_BYTES: Final = 4096
 _SURELY_SMALL: Final = 256 * 1024

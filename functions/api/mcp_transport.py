@@ -1,31 +1,23 @@
 """MCP's Streamable HTTP transport under Mangum, stateless: the gateway's event in, the SDK's answer out."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import Empty, LifoQueue
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from mangum import Mangum
+from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.types import Receive, Scope, Send
 
 from api.http_events import MAX_ANSWER_BYTES
 from api.mcp_handshake import serve_handshake_message, uses_handshake_revision
-from shared.rpc.invoke import call_function
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mangum.types import LambdaContext
-    from mcp.server.lowlevel.server import Server
-    from starlette.types import Receive, Scope, Send
-
-    from shared.rpc.caller import Caller
-    from shared.rpc.catalogue import MethodEntry
-    from shared.rpc.errors import KhoError
-    from shared.rpc.invoke import FunctionAnswer
+from shared.rpc.caller import Caller
+from shared.rpc.catalogue import MethodEntry
+from shared.rpc.errors import KhoError
+from shared.rpc.invoke import FunctionAnswer, call_function
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +91,7 @@ class _SessionWorker:
     def answer(self, event: dict[str, Any], message: dict[str, Any], context: McpRequestContext) -> dict[str, Any]:
         self._message, self._context = message, context
         with self._current_loop():
-            return self._mangum(event, cast("LambdaContext", None))
+            return self._mangum(event, cast("Any", None))
 
     def close(self) -> None:
         self._closing.set()

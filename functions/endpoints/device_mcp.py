@@ -1,27 +1,19 @@
 """POST /mcp/devices/{device_id}: MCP like `/mcp`, with the tools of one device."""
 
-from __future__ import annotations
-
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from mcp.server.context import ServerMiddleware
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp_types import CallToolRequestParams, PaginatedRequestParams
 
 from api.deployment import CREDENTIALS, MCP_SDK, lambda_function, mcp_routes
 from api.mcp_errors import protocol_error, tool_failure
-from api.mcp_server import build_server, request_context
-from api.mcp_transport import McpTransport
+from api.mcp_server import RequestHandler, build_server, request_context
+from api.mcp_transport import McpRequestContext, McpTransport
 from endpoints.mcp import handle_message
 from shared.rpc.catalogue import catalogue
 from shared.rpc.errors import KhoError
 from shared.rpc.mcp_catalog import mcp_catalog
-
-if TYPE_CHECKING:
-    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-
-    from api.mcp_server import RequestHandler
-    from api.mcp_transport import McpRequestContext
 
 SERVER: Final = "device-server"
 GET: Final = f"{SERVER}/devices/get"

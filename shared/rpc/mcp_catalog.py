@@ -7,7 +7,7 @@ A tool is a method with an `McpTool`; a server's package declares resources and 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -135,10 +135,12 @@ class McpCatalog:
         )
 
 
-def catalog_from_json(record: dict[str, Any]) -> McpCatalog:
-    """Return the catalog that `kho generate` wrote."""
+@cache
+def mcp_catalog() -> McpCatalog:
+    """Return the generated catalog."""
+    record = json.loads(FILE.read_text(encoding="utf-8"))
     return McpCatalog(
-        [_tool_entry(**each) for each in record["tools"]],
+        [_tool_entry(each) for each in record["tools"]],
         [McpResource(**each) for each in record["resources"]],
         [
             McpPrompt(**each | {"arguments": [McpPromptArgument(**argument) for argument in each["arguments"]]})
@@ -147,33 +149,19 @@ def catalog_from_json(record: dict[str, Any]) -> McpCatalog:
     )
 
 
-def _tool_entry(
-    described: dict[str, Any],
-    method: str,
-    *,
-    by_name: bool = False,
-    defaults: dict[str, Any] | None = None,
-    returns_content: bool = False,
-) -> McpToolEntry:
+def _tool_entry(record: dict[str, Any]) -> McpToolEntry:
     """Complete a tool with what the catalogue of methods knows of its method."""
     from shared.rpc.catalogue import catalogue
 
-    entry = catalogue().methods[method]
-    schemas = {} if by_name else {"inputSchema": _with_defaults(entry.params, defaults or {})}
-    if not (by_name or returns_content):
-        schemas["outputSchema"] = entry.result
-    return McpToolEntry(
-        described | schemas, method, entry.role, entry.anonymous, by_name, defaults or {}, returns_content
-    )
+    method = catalogue().methods[record["method"]]
+    entry = McpToolEntry(**record, role=method.role, anonymous=method.anonymous)
+    schemas = {} if entry.by_name else {"inputSchema": _with_defaults(method.params, entry.defaults)}
+    if not (entry.by_name or entry.returns_content):
+        schemas["outputSchema"] = method.result
+    return replace(entry, described=entry.described | schemas)
 
 
 def _with_defaults(schema: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of an object with other defaults of some of its properties."""
     properties = {name: schema["properties"][name] | {"default": value} for name, value in defaults.items()}
     return schema | {"properties": schema["properties"] | properties} if defaults else schema
-
-
-@cache
-def mcp_catalog() -> McpCatalog:
-    """Return the generated catalog."""
-    return catalog_from_json(json.loads(FILE.read_text(encoding="utf-8")))
