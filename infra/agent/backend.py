@@ -8,13 +8,16 @@ import os
 import secrets
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from infra.local.data_folder import DataFolderError, DataFolderInUse, server_or_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from shared.rpc.caller import Caller
     from shared.rpc.errors import KhoError
@@ -24,6 +27,7 @@ SERVER: Final = "research-agent"
 _CONFIGURATION: Final = -32001
 _COLLECTION: Final = -32002
 _SYSTEM: Final = -32000
+_DAY: Final = 86_400
 _WORKERS: Final = ("workers-ingest", "workers-index_knowledge")
 
 
@@ -69,14 +73,35 @@ class Backend(Protocol):
         """Return the result as plain JSON values, or raise `BackendError`."""
 
 
+@Parameter(name="*")
 @dataclass(frozen=True, slots=True)
-class BackendConfig:
-    """The chosen backend: a deployed one at `endpoint`, else the data folder `data`."""
+class BackendTarget:
+    """The knowledge base of a command, and the output's format.
 
-    data: Path
+    Parameters
+    ----------
+    data
+        This machine's data folder. If 'kho serve' runs on it, that server is used.
+    endpoint
+        A deployed Kho. Its key is in KHO_KEY or in the keyring (service 'kho', user: the endpoint).
+    timeout
+        Seconds to wait for a response.
+    as_json
+        Print JSON.
+    """
+
+    data: Path = Path(".kho")
     endpoint: str = ""
-    key: str = ""
-    timeout: float = 60.0
+    timeout: Annotated[float, Parameter(validator=Number(gt=0, lte=_DAY))] = 60.0
+    as_json: Annotated[bool, Parameter(name="--json", negative=())] = False
+
+    @property
+    def data_folder(self) -> Path:
+        """The data folder's whole path."""
+        return self.data.expanduser().resolve()
+
+
+DEFAULT_TARGET: Final = BackendTarget()
 
 
 def method_description(method: str) -> Method[Any, Any]:
@@ -94,23 +119,24 @@ def to_markdown(method: str, result: Any) -> str:
 
 
 @contextmanager
-def open_backend(config: BackendConfig) -> Iterator[Backend]:
+def open_backend(target: BackendTarget) -> Iterator[Backend]:
     """Open the chosen backend. If `kho serve` runs on the data folder, use that server."""
-    if config.endpoint:
-        yield RemoteBackend(config.endpoint, config.key, config.timeout)
+    key = api_key_for(target.endpoint)
+    if target.endpoint:
+        yield RemoteBackend(target.endpoint, key, target.timeout)
         return
-    data = config.data.expanduser().resolve()
+    data = target.data_folder
     with ExitStack() as stack:
         try:
-            running = server_or_lock(data, stack, wait_seconds=config.timeout)
+            running = server_or_lock(data, stack, wait_seconds=target.timeout)
         except DataFolderInUse as error:
-            message = f"{error}, and has been for {config.timeout:g} s."
+            message = f"{error}, and has been for {target.timeout:g} s."
             guidance = "Try again when it has ended, or keep 'kho serve' running: it serves many commands concurrently."
             raise BackendError.configuration(message, guidance) from None
         except DataFolderError as error:
             raise unusable_folder(error) from None
         if running:
-            yield RemoteBackend(running["address"], config.key, config.timeout)
+            yield RemoteBackend(running["address"], key, target.timeout)
         else:
             yield _open_embedded(data, stack)
 

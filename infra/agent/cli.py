@@ -18,17 +18,8 @@ from cyclopts import App, CycloptsError, Parameter
 from cyclopts.config import Env
 
 from infra.agent import console
-from infra.agent.backend import BackendError, deletion_unconfirmed
-from infra.agent.runner import (
-    DEFAULT_TARGET,
-    BackendTarget,
-    backend_or_exit,
-    exit_on_error,
-    exit_with_error,
-    run,
-    show_result,
-    usage_error,
-)
+from infra.agent.backend import DEFAULT_TARGET, BackendError, BackendTarget, deletion_unconfirmed
+from infra.agent.runner import backend_or_exit, exit_on_error, exit_with_error, run, show_result, usage_error
 
 app: Final = App(
     name="research-agent",
@@ -98,7 +89,7 @@ def mcp(*, root: _Roots = (), debug: bool = False, target: BackendTarget = DEFAU
     from infra.agent.managed_server import ManagedServerBackend
 
     roots = Roots(root or (Path(),))
-    backend = ManagedServerBackend(target.config(), roots.folders)
+    backend = ManagedServerBackend(target, roots.folders)
     stdio_server.run(backend, FileReader(roots), timeout=target.timeout, debug=debug)
 
 

@@ -128,12 +128,9 @@ def progress_bar(*, quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
 def _table(columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
     table = Table(*(column.replace("_", " ") for column in columns))
     for row in rows:
-        table.add_row(*(_text(_cell(row[column])) for column in columns))
+        values = [row[column] for column in columns]
+        table.add_row(*(_text(", ".join(each) if isinstance(each, list) else str(each)) for each in values))
     out.print(table)
-
-
-def _cell(value: Any) -> str:
-    return ", ".join(value) if isinstance(value, list) else str(value)
 
 
 def _text(text: str, style: str = "") -> Text:

@@ -39,14 +39,11 @@ async def elicit_confirmation(ctx: Context, question: str) -> bool | InputRequir
             input_requests={_CONFIRMATION: ElicitRequest(method="elicitation/create", params=form)},
         )
     answer = responses[_CONFIRMATION]
-    return isinstance(answer, ElicitResult) and answer.action == "accept" and _is_accepted(answer.content)
+    accepted = isinstance(answer, ElicitResult) and answer.action == "accept" and answer.content
+    return bool(accepted and accepted.get(_CONFIRMATION) is True)
 
 
 def is_modern(ctx: Context | None) -> bool:
     """Return whether the client's protocol revision reserves JSON-RPC's error codes and elicits input by results."""
     request = ctx.request_context if ctx else None
     return bool(request and request.protocol_version in MODERN_PROTOCOL_VERSIONS)
-
-
-def _is_accepted(content: dict[str, Any] | None) -> bool:
-    return bool(content and content.get(_CONFIRMATION) is True)

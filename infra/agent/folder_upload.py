@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from infra.agent.backend import BackendError, read_pages
+from shared.knowledge.errors import unreadable
 from shared.knowledge.file_source import InvalidFile
 from shared.knowledge.folder_sync import FolderSync
+from shared.knowledge.ingest_response import summarize_tally
 from shared.knowledge.models import DocumentFailure, IngestionTally
 from shared.rpc.errors import KhoError, OutOfTime
 
@@ -44,16 +46,6 @@ class _RemoteDocument:
     indexed: bool
 
 
-@dataclass(slots=True)
-class _Batch:
-    documents: list[NewKnowledgeDocument] = field(default_factory=list)
-    size: int = 0
-
-    def add(self, new: NewKnowledgeDocument) -> None:
-        self.documents.append(new)
-        self.size += len(new.text.encode("utf-8"))
-
-
 class FolderUpload:
     """The synchronisation of a backend's collection with one path. It can be cancelled between files and repeated."""
 
@@ -74,7 +66,8 @@ class FolderUpload:
         if listing.absent and not missing:
             raise BackendError.from_kho_error(listing.absent)
         if not listing.is_folder and target.tally.failed:
-            raise _unreadable(target.tally.failed[0])
+            failure = target.tally.failed[0]
+            raise BackendError.from_kho_error(unreadable(failure.path, failure.reason))
         return target.result()
 
 
@@ -89,7 +82,8 @@ class _RemoteCollection:
         self._pool = pool
         self._stored = self._list_documents()
         self._invalid: list[str] = []
-        self._batch = _Batch()
+        self._batch: list[NewKnowledgeDocument] = []
+        self._batch_bytes = 0
         self._in_progress: deque[Future[dict[str, Any]]] = deque()
 
     def find(self, path: str) -> _RemoteDocument | None:
@@ -113,13 +107,14 @@ class _RemoteCollection:
 
     def add(self, new: NewKnowledgeDocument) -> None:
         """Put a document into the batch, which is sent when it is full."""
-        if self._batch.documents and self._batch.size + len(new.text) > _BATCH_BYTES:
+        if self._batch and self._batch_bytes + len(new.text) > _BATCH_BYTES:
             self._send()
-        self._batch.add(new)
+        self._batch.append(new)
+        self._batch_bytes += len(new.text.encode("utf-8"))
 
     def remove(self, paths: Sequence[str]) -> None:
         """Finish all batches, then remove documents whose files are missing or invalid."""
-        if self._batch.documents:
+        if self._batch:
             self._send()
         for each in self._in_progress:
             self._count(each.result())
@@ -129,8 +124,6 @@ class _RemoteCollection:
 
     def result(self) -> dict[str, Any]:
         """Return the tally as the result of ingest_documents."""
-        from shared.knowledge.ingest_response import summarize_tally
-
         counts = {name: getattr(self.tally, name) for name in _COUNTS}
         failed = [{"path": each.path, "reason": each.reason} for each in self.tally.failed]
         message = summarize_tally(self.tally)
@@ -147,10 +140,10 @@ class _RemoteCollection:
 
     def _send(self) -> None:
         """Send the batch in the background: files are read while the backend embeds earlier ones."""
-        batch, self._batch = self._batch, _Batch()
+        documents = [{"path": each.path, "content": each.text, "hash": each.hash} for each in self._batch]
+        self._batch, self._batch_bytes = [], 0
         if len(self._in_progress) == _CONCURRENT_BATCHES:
             self._count(self._in_progress.popleft().result())
-        documents = [{"path": each.path, "content": each.text, "hash": each.hash} for each in batch.documents]
         params = {"documents": documents, "tree": self._tree}
         self._in_progress.append(self._pool.submit(self._ingest, params))
 
@@ -183,9 +176,3 @@ def await_ingestion(backend: Backend, response: dict[str, Any]) -> dict[str, Any
             fields = ("collection", "message", *_COUNTS, "failed")
             return {"status": "success"} | {name: job[name] for name in fields}
         time.sleep(_POLL_SECONDS)
-
-
-def _unreadable(failure: DocumentFailure) -> BackendError:
-    from shared.knowledge.errors import unreadable
-
-    return BackendError.from_kho_error(unreadable(failure.path, failure.reason))

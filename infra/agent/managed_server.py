@@ -15,14 +15,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from infra.agent.backend import BackendError, RemoteBackend, unusable_folder
+from infra.agent.backend import BackendError, RemoteBackend, api_key_for, unusable_folder
 from infra.local.data_folder import DataFolderError, DataFolderInUse, read_server_info
 from infra.local.dynamodb import end_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from infra.agent.backend import BackendConfig
+    from infra.agent.backend import BackendTarget
 
 _START_SECONDS: Final = 60
 _POLL_SECONDS: Final = 0.1
@@ -31,9 +31,10 @@ _POLL_SECONDS: Final = 0.1
 class ManagedServerBackend:
     """A backend that calls the server now running on the data folder, and starts one if there is none."""
 
-    def __init__(self, config: BackendConfig, roots: Sequence[Path]) -> None:
-        self._config = config
-        self._data = config.data.expanduser().resolve()
+    def __init__(self, target: BackendTarget, roots: Sequence[Path]) -> None:
+        self._target = target
+        self._key = api_key_for(target.endpoint)
+        self._data = target.data_folder
         self._roots = roots
         self._starting = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -43,8 +44,8 @@ class ManagedServerBackend:
         """Return the result as plain JSON values, or raise `BackendError`. Calls fail after `close`."""
         if self._closed.is_set():
             raise _closed_error()
-        address = self._config.endpoint or self._address()
-        return RemoteBackend(address, self._config.key, self._config.timeout).call(method, params)
+        address = self._target.endpoint or self._address()
+        return RemoteBackend(address, self._key, self._target.timeout).call(method, params)
 
     def close(self) -> None:
         """End the server that this session started. Pending calls start no other."""

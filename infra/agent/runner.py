@@ -4,57 +4,21 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
-
-from cyclopts import Parameter
-from cyclopts.validators import Number
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from infra.agent import console
-from infra.agent.backend import BackendConfig, BackendError, api_key_for, open_backend
+from infra.agent.backend import BackendError, open_backend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from cyclopts import CycloptsError
 
-    from infra.agent.backend import Backend
+    from infra.agent.backend import Backend, BackendTarget
 
 _EXIT_CODES: Final = {-32001: 3, -32002: 4, -32003: 5, -32004: 6, -32602: 2}
 _PARTIAL_FAILURE: Final = 7
 _USAGE: Final = -32602
-_DAY: Final = 86_400
-
-
-@Parameter(name="*")
-@dataclass(frozen=True, slots=True)
-class BackendTarget:
-    """The knowledge base of a command, and the output's format.
-
-    Parameters
-    ----------
-    data
-        This machine's data folder. If 'kho serve' runs on it, that server is used.
-    endpoint
-        A deployed Kho. Its key is in KHO_KEY or in the keyring (service 'kho', user: the endpoint).
-    timeout
-        Seconds to wait for a response.
-    as_json
-        Print JSON.
-    """
-
-    data: Path = Path(".kho")
-    endpoint: str = ""
-    timeout: Annotated[float, Parameter(validator=Number(gt=0, lte=_DAY))] = 60.0
-    as_json: Annotated[bool, Parameter(name="--json", negative=())] = False
-
-    def config(self) -> BackendConfig:
-        """Return the backend's configuration, with the key."""
-        return BackendConfig(self.data, self.endpoint, api_key_for(self.endpoint), self.timeout)
-
-
-DEFAULT_TARGET: Final = BackendTarget()
 
 
 def run(method: str, params: dict[str, Any], target: BackendTarget, show: Callable[[dict[str, Any]], None]) -> None:
@@ -77,7 +41,7 @@ def show_result(result: dict[str, Any], target: BackendTarget, show: Callable[[d
 @contextmanager
 def backend_or_exit(target: BackendTarget) -> Iterator[Backend]:
     """Open the backend. An error ends the command."""
-    with exit_on_error(target), open_backend(target.config()) as backend:
+    with exit_on_error(target), open_backend(target) as backend:
         yield backend
 
 

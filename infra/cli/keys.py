@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -13,18 +12,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
-from infra.cli.target import DEFAULT_TARGET, DataTarget, exit_with_error, open_stores
+from infra.cli.target import DEFAULT_TARGET, AsJson, DataTarget, exit_with_error, open_stores, require_tenant_id
 from infra.cli.text_table import format_table
-from shared.rpc.caller import TENANT_ID, Role
+from shared.access.api_keys import ApiKeys
+from shared.config import config
+from shared.dynamodb import Table
+from shared.rpc.caller import Role  # noqa: TC001 - cyclopts reads it
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shared.access.api_keys import ApiKey, ApiKeys
+    from shared.access.api_keys import ApiKey
 
 keys: Final = App(name="keys", help="API keys. A caller with a key belongs to its tenant and has its role.")
-
-_AsJson = Annotated[bool, Parameter(name="--json", negative=())]
 
 
 @keys.command
@@ -35,7 +35,7 @@ def create(  # noqa: PLR0913 - one argument an option
     name: str = "",
     expires_in_days: Annotated[int | None, Parameter(validator=Number(gte=1, lte=36_500))] = None,
     target: DataTarget = DEFAULT_TARGET,
-    as_json: _AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """Create a key. It is shown only once; the store keeps only its hash.
 
@@ -52,8 +52,7 @@ def create(  # noqa: PLR0913 - one argument an option
     as_json
         Print JSON.
     """
-    if not re.fullmatch(TENANT_ID, tenant):
-        exit_with_error(f"'{tenant}' cannot be a tenant: 1 to 128 letters, digits and . _ @ : - inside.")
+    require_tenant_id(tenant)
     if name and (len(name) > 128 or not name.isprintable()):
         exit_with_error("A name is at most 128 printable characters.")
     with _open_keys(target) as store:
@@ -69,7 +68,7 @@ def create(  # noqa: PLR0913 - one argument an option
 
 
 @keys.command(name="list")
-def list_(*, tenant: str | None = None, target: DataTarget = DEFAULT_TARGET, as_json: _AsJson = False) -> None:
+def list_(*, tenant: str | None = None, target: DataTarget = DEFAULT_TARGET, as_json: AsJson = False) -> None:
     """List keys, without their secrets.
 
     Parameters
@@ -89,7 +88,7 @@ def list_(*, tenant: str | None = None, target: DataTarget = DEFAULT_TARGET, as_
 
 
 @keys.command
-def revoke(key_id: str, /, *, target: DataTarget = DEFAULT_TARGET, as_json: _AsJson = False) -> None:
+def revoke(key_id: str, /, *, target: DataTarget = DEFAULT_TARGET, as_json: AsJson = False) -> None:
     """Revoke a key. It is rejected within a minute.
 
     Parameters
@@ -111,8 +110,4 @@ def _record(key: ApiKey) -> dict[str, Any]:
 @contextmanager
 def _open_keys(target: DataTarget) -> Iterator[ApiKeys]:
     with open_stores(target):
-        from shared.access.api_keys import ApiKeys  # reads its settings as it is imported
-        from shared.config import config
-        from shared.dynamodb import Table
-
         yield ApiKeys(Table(config().access_table))

@@ -7,6 +7,10 @@ from typing import Final
 from cyclopts import App
 
 from infra.cli.target import DEFAULT_TARGET, DataTarget, exit_with_error, open_stores
+from shared.config import ConfigurationError, config
+from shared.knowledge.exhaustive_search import open_exhaustive_search
+from shared.knowledge.index import knowledge_index
+from shared.services.experience_index import COLLECTION
 
 qdrant: Final = App(name="qdrant", help="The Qdrant cluster of passages and experiences.")
 
@@ -18,11 +22,6 @@ def prepare(*, target: DataTarget = DEFAULT_TARGET) -> None:
     Functions create them as well. This command checks address, key and model beforehand.
     """
     with open_stores(target):
-        from shared.config import ConfigurationError, config
-        from shared.knowledge.exhaustive_search import open_exhaustive_search
-        from shared.knowledge.index import knowledge_index
-        from shared.services.experience_index import COLLECTION
-
         if not config().qdrant_url:
             exit_with_error("No Qdrant cluster is configured: deploy with QdrantUrl, or set KHO_QDRANT_URL.")
         try:

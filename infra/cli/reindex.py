@@ -9,19 +9,31 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
+from rich.console import Console
 from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from infra.cli.target import DEFAULT_TARGET, DataTarget, exit_with_error, open_stores
+from infra.cli.target import DEFAULT_TARGET, AsJson, DataTarget, exit_with_error, open_stores
+from shared.config import ConfigurationError, config
+from shared.documents import keys as document_keys
+from shared.dynamodb import Table
+from shared.experiences import keys as experience_keys
+from shared.knowledge import exhaustive_search
+from shared.knowledge import keys as knowledge_keys
+from shared.knowledge.collections import CollectionStore
+from shared.knowledge.documents import CollectionDocuments
+from shared.knowledge.index import knowledge_index, scope_of
+from shared.knowledge.passages import DocumentRef
+from shared.knowledge.space import current_space
+from shared.services import document_index, experience_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from shared.dynamodb import Table
     from shared.knowledge.index import PassageIndex
     from shared.knowledge.models import Collection
     from shared.knowledge.store import Scope
 
-_Flag = Annotated[bool, Parameter(negative=())]
 _EXPERIENCES: Final = "experiences"
 _PARTS: Final = ("indexed", "unchanged", "removed")
 
@@ -32,7 +44,7 @@ def reindex(
     collection: str = "",
     force: Annotated[bool, Parameter(name="--anew", negative=())] = False,
     target: DataTarget = DEFAULT_TARGET,
-    as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Bring the index up to date with DynamoDB: index missing documents and remove deleted ones.
 
@@ -50,14 +62,10 @@ def reindex(
         Print JSON.
     """
     with open_stores(target) as running:
-        from shared.config import ConfigurationError, config
-
         if not config().has_index:
             exit_with_error("No index is configured: deploy with QdrantUrl, or set KHO_QDRANT_URL.")
         if running and not config().qdrant_url:
             exit_with_error("The running 'kho serve' has locked the index: stop it first, and restart it afterwards.")
-        from shared.knowledge.index import knowledge_index
-
         try:
             index = knowledge_index()
         except ConfigurationError as error:
@@ -97,9 +105,6 @@ class _Reindexer:
 
     def run(self) -> Counter[str]:
         """Rebuild the index with a progress bar. Return the numbers of indexed, unchanged and removed documents."""
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         orphans = self.index.documents(self.tenant)
         with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
@@ -115,21 +120,14 @@ class _Reindexer:
 
     def _collections(self) -> Iterator[tuple[str, list[_IndexTask]]]:
         """Yield each collection's tasks. The caller runs them before it requests the next collection."""
-        from shared.config import config
-        from shared.dynamodb import Table
-        from shared.knowledge import keys
-        from shared.knowledge.collections import CollectionStore
-        from shared.knowledge.space import current_space
-        from shared.services.document_index import COLLECTION
-
-        if self.collection in ("", COLLECTION):
-            self.rebuilt.add(COLLECTION)
-            yield COLLECTION, list(self._documents())
+        if self.collection in ("", document_index.COLLECTION):
+            self.rebuilt.add(document_index.COLLECTION)
+            yield document_index.COLLECTION, list(self._documents())
         if self.collection in ("", _EXPERIENCES) and not self.tenant:
             yield from self._experiences()
         table = Table(config().knowledge_table)
-        for pk, name in list(table.keys(keys.collections(self.tenant))):
-            tenant_id = pk.removesuffix(keys.collections(""))
+        for pk, name in list(table.keys(knowledge_keys.collections(self.tenant))):
+            tenant_id = pk.removesuffix(knowledge_keys.collections(""))
             collection = CollectionStore(table, tenant_id).find(name)
             if collection is None or self.tenant not in ("", tenant_id) or self.collection not in ("", name):
                 continue
@@ -138,42 +136,23 @@ class _Reindexer:
             CollectionStore(table, tenant_id).record_space(collection, current_space())
 
     def _experiences(self) -> Iterator[tuple[str, list[_IndexTask]]]:
-        from shared.config import config
-        from shared.dynamodb import Table
-        from shared.experiences import keys
-        from shared.knowledge.exhaustive_search import open_exhaustive_search, scope_of
-        from shared.services.experience_index import COLLECTION, index_experience
-
-        ids = [id_ for _, id_ in Table(config().experiences_table).keys(keys.CONTENT)]
+        index = partial(experience_index.index_experience, force=self.force)
+        scope = partial(exhaustive_search.scope_of, experience_index.COLLECTION)
+        ids = [id_ for _, id_ in Table(config().experiences_table).keys(experience_keys.CONTENT)]
         if ids:
-            yield (
-                _EXPERIENCES,
-                [
-                    _IndexTask(scope_of(COLLECTION, id_), partial(index_experience, id_, force=self.force))
-                    for id_ in ids
-                ],
-            )
-            open_exhaustive_search(COLLECTION).close()
+            yield _EXPERIENCES, [_IndexTask(scope(id_), partial(index, id_)) for id_ in ids]
+            exhaustive_search.open_exhaustive_search(experience_index.COLLECTION).close()
 
     def _documents(self) -> Iterator[_IndexTask]:
-        from shared.config import config
-        from shared.documents import keys
-        from shared.dynamodb import Table
-        from shared.knowledge.index import scope_of
-        from shared.knowledge.passages import DocumentRef
-        from shared.services.document_index import COLLECTION, refresh_document
-
-        for pk, _ in Table(config().documents_table).keys(keys.document(self.tenant, ""), keys.DOCUMENT):
-            tenant_id, document_id = keys.document_of(pk)
+        refresh = partial(document_index.refresh_document, force=self.force)
+        prefix = document_keys.document(self.tenant, "")
+        for pk, _ in Table(config().documents_table).keys(prefix, document_keys.DOCUMENT):
+            tenant_id, document_id = document_keys.document_of(pk)
             if self.tenant in ("", tenant_id):
-                scope = scope_of(DocumentRef(tenant_id, COLLECTION, document_id))
-                yield _IndexTask(scope, partial(refresh_document, tenant_id, document_id, force=self.force))
+                scope = scope_of(DocumentRef(tenant_id, document_index.COLLECTION, document_id))
+                yield _IndexTask(scope, partial(refresh, tenant_id, document_id))
 
     def _collection_documents(self, table: Table, tenant_id: str, collection: Collection) -> Iterator[_IndexTask]:
-        from shared.knowledge.documents import CollectionDocuments
-        from shared.knowledge.index import scope_of
-        from shared.knowledge.passages import DocumentRef
-
         documents = CollectionDocuments(table, tenant_id, collection, self.index)
         for path in documents.paths():
             scope = scope_of(DocumentRef(tenant_id, collection.id, path))

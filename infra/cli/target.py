@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 from cyclopts import Parameter
 
 from infra.local.data_folder import DataFolderError, server_or_lock
 from infra.local.store import StoreUnavailable, open_store
 from shared import dynamodb
+from shared.rpc.caller import TENANT_ID
 from shared.rpc.errors import KhoError
 from shared.telemetry import logger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from types_boto3_dynamodb import DynamoDBClient
-
     from infra.local.data_folder import ServerInfo
     from infra.local.template import TableDefinition
 
+AsJson = Annotated[bool, Parameter(name="--json", negative=())]
 _ANY_FUNCTION: Final = "endpoints-health"
 
 
@@ -83,6 +84,12 @@ def table_name(definition: TableDefinition) -> str:
     return name
 
 
+def require_tenant_id(tenant_id: str) -> None:
+    """End the command if this cannot be a tenant's name."""
+    if not re.fullmatch(TENANT_ID, tenant_id):
+        exit_with_error(f"'{tenant_id}' cannot be a tenant: 1 to 128 letters, digits and . _ @ : - inside.")
+
+
 def exit_with_error(message: str) -> NoReturn:
     """End the command with an error message."""
     sys.exit(f"kho: {message}")
@@ -91,6 +98,7 @@ def exit_with_error(message: str) -> NoReturn:
 def _apply_stack_settings(stack: str) -> None:
     """Use the environment variables of the stack's functions."""
     import boto3
+    from botocore.config import Config
 
     if boto3.Session().get_credentials() is None:
         exit_with_error("No AWS credentials were found. Sign in first, as for the AWS command line.")
@@ -105,16 +113,9 @@ def _apply_stack_settings(stack: str) -> None:
     os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"
     # The stack's log level is for its functions. Log lines would mix with the command's output.
     logger.setLevel(logging.CRITICAL)
-    dynamodb.override_client(_operator_client())
-
-
-def _operator_client() -> DynamoDBClient:
-    """Return a client with the operator's credentials, profile and proxy."""
-    import boto3
-    from botocore.config import Config
-
     settings = Config(connect_timeout=2, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 3})
-    return boto3.client("dynamodb", config=settings)
+    # This client has the operator's credentials, profile and proxy.
+    dynamodb.override_client(boto3.client("dynamodb", config=settings))
 
 
 def _open_local(target: DataTarget, stack: ExitStack) -> ServerInfo | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 import sys
 from decimal import Decimal
 from functools import partial
@@ -13,14 +12,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import App, Parameter
 
-from infra.cli.target import DEFAULT_TARGET, DataTarget, exit_with_error, open_stores, table_name
+from infra.cli.target import DEFAULT_TARGET, DataTarget, exit_with_error, open_stores, require_tenant_id, table_name
 from infra.local.template import load
-from shared.rpc.caller import TENANT_ID
+from shared.access import keys as access_keys
+from shared.access.api_keys import ApiKeys
+from shared.blob_store import BlobStore
+from shared.config import config
+from shared.devices import keys as device_keys
+from shared.documents import keys as document_keys
+from shared.documents.queries import DocumentQueries
+from shared.dynamodb import Keys, Table
+from shared.knowledge import keys as knowledge_keys
+from shared.knowledge.collections import CollectionStore
+from shared.memory import keys as memory_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from shared.dynamodb import Item, Table
 
 tenant: Final = App(name="tenant", help="Export or erase all data of a tenant.")
 
@@ -39,7 +46,7 @@ def export(tenant_id: str, /, *, to: Path, target: DataTarget = DEFAULT_TARGET) 
     to
         The folder of the files; it is created if necessary.
     """
-    _require_tenant(tenant_id)
+    require_tenant_id(tenant_id)
     with open_stores(target):
         try:
             to.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -68,11 +75,10 @@ def erase(
     yes
         Skip the confirmation.
     """
-    _require_tenant(tenant_id)
+    require_tenant_id(tenant_id)
     if not yes and not _confirm(tenant_id):
         exit_with_error("Nothing was removed. Repeat the tenant's name when asked, or use --yes.")
     with open_stores(target) as running:
-        from shared.config import config
         from shared.knowledge.index import knowledge_index
 
         if running and not config().qdrant_url:
@@ -88,11 +94,6 @@ def erase(
         print("Removed keys remain valid for up to a minute: repeat this command then.")
 
 
-def _require_tenant(tenant_id: str) -> None:
-    if not re.fullmatch(TENANT_ID, tenant_id):
-        exit_with_error(f"'{tenant_id}' cannot be a tenant: 1 to 128 letters, digits and . _ @ : - inside.")
-
-
 def _confirm(tenant_id: str) -> bool:
     if not sys.stdin.isatty():
         return False
@@ -100,8 +101,6 @@ def _confirm(tenant_id: str) -> bool:
 
 
 def _tables() -> Iterator[Table]:
-    from shared.dynamodb import Table
-
     for definition in load().tables:
         if definition.logical not in _NOT_BY_TENANT:
             yield Table(table_name(definition))
@@ -116,19 +115,14 @@ def _items(tenant_id: str) -> Iterator[dict[str, Any]]:
 
 def _documents(tenant_id: str) -> Iterator[dict[str, Any]]:
     """Yield each revision of each document."""
-    from shared.config import config
-    from shared.documents import keys
-    from shared.documents.queries import DocumentQueries
-    from shared.dynamodb import Table
-
     table = Table(config().documents_table)
     queries = DocumentQueries(table, tenant_id)
-    for page in table.scan(keys.document(tenant_id, "")):
+    for page in table.scan(document_keys.document(tenant_id, "")):
         for item in page:
-            if item["sk"].startswith(keys.CONTENT):
+            if item["sk"].startswith(document_keys.CONTENT):
                 yield {
-                    "document_id": keys.document_of(item["pk"])[1],
-                    "revision": int(item["sk"].removeprefix(keys.CONTENT)),
+                    "document_id": document_keys.document_of(item["pk"])[1],
+                    "revision": int(item["sk"].removeprefix(document_keys.CONTENT)),
                     "content": {"mime_type": item["mime_type"], "body": queries.text(item)},
                     "metadata": json.loads(item["metadata"]),
                     "is_human_readable": item["is_human_readable"],
@@ -137,31 +131,22 @@ def _documents(tenant_id: str) -> Iterator[dict[str, Any]]:
 
 def _conversations(tenant_id: str) -> Iterator[dict[str, Any]]:
     """Yield each conversation with its messages and its summary."""
-    from shared.config import config
-    from shared.dynamodb import Keys, Table
-    from shared.memory import keys
-
     table = Table(config().memory_table)
-    for page in table.scan(keys.conversation(tenant_id, "")):
+    for page in table.scan(memory_keys.conversation(tenant_id, "")):
         for header in page:
-            conversation_id = header["pk"].removeprefix(keys.conversation(tenant_id, ""))
-            partition = keys.messages(tenant_id, header["generation"])
+            conversation_id = header["pk"].removeprefix(memory_keys.conversation(tenant_id, ""))
+            partition = memory_keys.messages(tenant_id, header["generation"])
             items = [item for part in table.query(partition, Keys.after(" ")) for item in part]
-            yield {"conversation_id": conversation_id, "said": [_without_key(item) for item in items]}
+            messages = [{name: value for name, value in item.items() if name != "pk"} for item in items]
+            yield {"conversation_id": conversation_id, "said": messages}
 
 
 def _knowledge(tenant_id: str) -> Iterator[dict[str, Any]]:
     """Yield each document of each collection, with its text."""
-    from shared.blob_store import BlobStore
-    from shared.config import config
-    from shared.dynamodb import Keys, Table
-    from shared.knowledge import keys
-    from shared.knowledge.collections import CollectionStore
-
     table = Table(config().knowledge_table)
     for collection in CollectionStore(table, tenant_id).list_all():
-        texts = BlobStore(table, partial(keys.text, tenant_id, collection.id), keys.PART_DIGITS)
-        for page in table.query(keys.documents(tenant_id, collection.id), Keys.after(" ")):
+        texts = BlobStore(table, partial(knowledge_keys.text, tenant_id, collection.id), knowledge_keys.PART_DIGITS)
+        for page in table.query(knowledge_keys.documents(tenant_id, collection.id), Keys.after(" ")):
             for item in page:
                 if not item.get("gone"):
                     text = texts.read(item["sk"], item["text"])
@@ -169,25 +154,19 @@ def _knowledge(tenant_id: str) -> Iterator[dict[str, Any]]:
 
 
 def _erase_keys(tenant_id: str) -> int:
-    from shared.access import keys
-    from shared.access.api_keys import ApiKeys
-    from shared.config import config
-    from shared.dynamodb import Table
-
     table = Table(config().access_table)
     key_ids = [key.id for key in ApiKeys(table).list_keys(tenant_id)]
-    table.delete_all((keys.PARTITION, key_id) for key_id in key_ids)
+    table.delete_all((access_keys.PARTITION, key_id) for key_id in key_ids)
     return len(key_ids)
 
 
 def _erase_items(table: Table, tenant_id: str) -> int:
     """Delete the tenant's items, and the index items of its devices. Return the number of the tenant's items."""
-    from shared.devices import keys as devices
-
     removed = 0
     for page in table.scan(f"{tenant_id}#"):
         items = [(item["pk"], item["sk"]) for item in page]
-        owners = [(devices.owner(sk), devices.OWNER) for pk, sk in items if pk == devices.devices(tenant_id)]
+        devices = [sk for pk, sk in items if pk == device_keys.devices(tenant_id)]
+        owners = [(device_keys.owner(device_id), device_keys.OWNER) for device_id in devices]
         table.delete_all(owners + items)
         removed += len(items)
     return removed
@@ -200,10 +179,6 @@ def _write(file: Path, records: Iterator[dict[str, Any]]) -> int:
             lines.write(json.dumps(record, ensure_ascii=False, default=_to_json) + "\n")
             count += 1
     return count
-
-
-def _without_key(item: Item) -> Item:
-    return {name: value for name, value in item.items() if name != "pk"}
 
 
 def _to_json(value: Any) -> Any:

@@ -73,7 +73,7 @@ def catalogue() -> dict[str, Any]:
         servers.append(
             {
                 "name": _named(package),
-                "summary": _summary(package),
+                "summary": (inspect.getdoc(package) or "").partition(": ")[2],
                 "tools": package.TOOLS if hasattr(package, "TOOLS") else _tools_of(package),
                 **{kind: getattr(package, kind.upper(), []) for kind in ("resources", "prompts")},
             }
@@ -211,7 +211,3 @@ def _parameters(text: str) -> list[str]:
 
 def _json(made: dict[str, Any]) -> str:
     return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
-
-
-def _summary(module: ModuleType) -> str:
-    return (inspect.getdoc(module) or "").partition(": ")[2]

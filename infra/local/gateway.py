@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import json
+import queue
 import re
 import secrets
+import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,18 +20,18 @@ from typing import TYPE_CHECKING, Any, Final
 from shared.rpc.invoke import MAX_EVENT_BYTES, FunctionCrashed
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, MutableMapping
+    from collections.abc import Callable
+
+    from starlette.types import Receive, Scope, Send
 
     from infra.local.functions import Functions
     from infra.local.template import Route, Template
 
-    Scope = MutableMapping[str, Any]
-    Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-    Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-    AccessLog = Callable[[str, str, int, float], None]
+    LogAccess = Callable[[str, str, int, float], None]
 
 MAX_BODY_BYTES: Final = 10 * 1024 * 1024
 _LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "[::1]", "")
+_MAX_WAITING_LINES: Final = 1000
 _TEXT: Final = re.compile(r"text/|application/(json|javascript|xml)|application/[^;]+\+(json|xml)")
 
 
@@ -51,7 +55,7 @@ class Gateway:
     """An ASGI application that behaves as the deployed HTTP API does."""
 
     def __init__(
-        self, template: Template, functions: Functions, *, authorizing: bool, access_log: AccessLog, threads: int = 512
+        self, template: Template, functions: Functions, *, authorizing: bool, access_log: LogAccess, threads: int = 512
     ) -> None:
         self._routes = [(_pattern(route.path), route) for route in template.routes]
         self._authorizer = template.authorizer
@@ -91,7 +95,8 @@ class Gateway:
         for raw_name, raw_value in scope["headers"]:
             name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
             headers[name] = f"{headers[name]},{value}" if name in headers else value
-        if not self._authorizing and _host(headers) not in _LOOPBACK_NAMES:
+        host = re.sub(r":\d*$", "", headers.get("host", "")).lower()
+        if not self._authorizing and host not in _LOOPBACK_NAMES:
             # DNS rebinding: without keys, a web page whose host name resolves to this machine must not be served.
             return _GatewayResponse.own(HTTPStatus.FORBIDDEN, "Forbidden")
         route, parameters = self._route(scope["method"], scope["path"])
@@ -139,12 +144,35 @@ class Gateway:
         return None, {}
 
 
+class AccessLog(threading.Thread):
+    """The access log on the terminal. It never delays a request.
+
+    A thread writes lines as fast as the terminal takes them. Lines are dropped when its queue is full.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(name="terminal", daemon=True)
+        self._lines: queue.Queue[str] = queue.Queue(_MAX_WAITING_LINES)
+
+    def access(self, method: str, path: str, status: int, seconds: float) -> None:
+        """Log one request."""
+        escaped = path.encode("unicode_escape").decode("ascii")
+        with contextlib.suppress(queue.Full):
+            self._lines.put_nowait(f"{time.strftime('%H:%M:%S')} {method} {escaped} {status} {seconds * 1000:.0f} ms\n")
+
+    def run(self) -> None:
+        """Write lines until the output is closed."""
+        while True:
+            line = self._lines.get()
+            try:
+                sys.stdout.write(line)
+                sys.stdout.flush()
+            except (OSError, ValueError):
+                return
+
+
 def _pattern(path: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(path)))
-
-
-def _host(headers: dict[str, str]) -> str:
-    return re.sub(r":\d*$", "", headers.get("host", "")).lower()
 
 
 async def _read(receive: Receive) -> bytes | None:

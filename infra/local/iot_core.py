@@ -7,15 +7,14 @@ import os
 import secrets
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import uvicorn
 
 from infra.local.broker.authorization import FleetAccessRules
 from infra.local.broker.data_plane import DataPlaneApp
 from infra.local.broker.local_broker import LocalBroker
-from infra.local.file_limits import raise_open_files
-from infra.local.sockets import address_of, listen
+from infra.local.sockets import address_of, listen, raise_open_files
 from shared.config import config
 from shared.devices.registry import registry
 from shared.rpc.errors import NotSignedIn
@@ -27,14 +26,7 @@ if TYPE_CHECKING:
     from infra.local.broker.authorization import ClientIdentity
     from infra.local.broker.broker import Broker
     from infra.local.broker.limits import Limits
-    from infra.local.broker.messages import BrokerMessage
-
-
-class MessageSource(Protocol):
-    """A broker, as the rules need it."""
-
-    def listen(self, topic_filter: str, handler: Callable[[BrokerMessage], None]) -> Callable[[], None]:
-        """Call `handler` with each matching message until the returned function is called."""
+    from infra.local.external_broker import ExternalBroker
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +43,7 @@ class BrokerAddress:
 class LocalIotCore(BrokerAddress):
     """A broker that rules can listen to."""
 
-    broker: MessageSource
+    broker: LocalBroker | ExternalBroker
 
 
 @dataclass(frozen=True, slots=True)

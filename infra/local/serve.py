@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from infra.local.access_log import AccessLog
 from infra.local.data_folder import ServerInfo, write_server_info
 from infra.local.dynamodb import create_tables
 from infra.local.functions import Functions
-from infra.local.gateway import Gateway
+from infra.local.gateway import AccessLog, Gateway
 from infra.local.iot_core import configure_functions
 from infra.local.rules.dispatcher import RuleDispatcher
 from infra.local.sockets import address_of

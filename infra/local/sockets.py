@@ -1,4 +1,4 @@
-"""Listening sockets, bound before anything else is started."""
+"""Listening sockets, bound before anything else is started, and the number of open ones."""
 
 from __future__ import annotations
 
@@ -25,3 +25,15 @@ def address_of(listener: socket.socket, scheme: str = "http") -> str:
     """Return the URL of the listener."""
     host, port = listener.getsockname()[:2]
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def raise_open_files() -> None:
+    """Raise the limit of open files to 65,536 or the system's hard limit. Each device's connection is one file."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -106,7 +106,8 @@ class StreamReader(threading.Thread):
     def _advance_shard(self, shard: str, positions: dict[str, str]) -> bool:
         response = self._client.get_records(ShardIterator=self._iterators[shard], Limit=_MAX_RECORDS)
         records = response["Records"]
-        matching = [record for record in records if self._passes(record)]
+        filters = self._trigger.filters or [{}]
+        matching = [record for record in records if any(matches_filter(pattern, record) for pattern in filters)]
         for first in range(0, len(matching), self._trigger.batch_size):
             batch = matching[first : first + self._trigger.batch_size]
             if self._stopping.is_set() or not self._deliver(batch):
@@ -167,10 +168,6 @@ class StreamReader(threading.Thread):
         except (FunctionCrashed, TimeoutError):
             return None
         return {failure["itemIdentifier"] for failure in result["batchItemFailures"]}
-
-    def _passes(self, record: dict[str, Any]) -> bool:
-        filters = self._trigger.filters
-        return not filters or any(matches_filter(pattern, record) for pattern in filters)
 
 
 def matches_filter(pattern: dict[str, Any], value: Any) -> bool:

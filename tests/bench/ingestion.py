@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from infra.agent.backend import BackendConfig, open_backend
+from infra.agent.backend import BackendTarget, open_backend
 from infra.agent.files.reader import FileReader
 from infra.agent.files.roots import Roots
 from infra.agent.folder_upload import FolderUpload
@@ -54,7 +54,7 @@ def tables() -> list[BenchTable]:
     pages = _pages(sets)
     with (
         tempfile.TemporaryDirectory(prefix="kho-bench-") as folder,
-        open_backend(BackendConfig(Path(folder) / "data")) as backend,
+        open_backend(BackendTarget(Path(folder) / "data")) as backend,
     ):
         logger.setLevel(logging.ERROR)
         kho, first = Kho(backend, Path(folder)), Txtai(by_kho, hybrid=True)

@@ -72,16 +72,7 @@ def _main() -> None:
         sys.exit(_TOO_LARGE)
     except RecursionError:
         sys.exit("is nested too deeply")
-    except (
-        PyPdfError,
-        ValueError,
-        KeyError,
-        TypeError,
-        IndexError,
-        AttributeError,
-        ArithmeticError,
-        NotImplementedError,
-    ):
+    except (PyPdfError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, NotImplementedError):
         # pypdf raises different exceptions for different defects.
         sys.exit("is not a PDF that can be read")
 

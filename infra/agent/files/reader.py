@@ -2,55 +2,74 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import platform
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from infra.agent.files.content import read
 from infra.agent.files.errors import FileMissing, OutsideRoots, UnreadableFile
 from infra.agent.files.folder_scan import read_failure, scan
-from infra.agent.files.pdf import MAX_SECONDS
+from infra.agent.files.pdf import MAX_SECONDS, text_of
+from infra.agent.files.roots import read_bytes
 from shared.knowledge.errors import no_document, path_forbidden, unreadable
 from shared.knowledge.models import NewKnowledgeDocument
+from shared.knowledge.splitting import format_of
 from shared.rpc.strict_json import encodable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from infra.agent.files.content import FileContent
     from infra.agent.files.folder_scan import Scan
     from infra.agent.files.roots import RootedPath, Roots
     from shared.knowledge.models import DocumentFailure
     from shared.rpc.errors import KhoError
 
 
+MAX_TEXT_BYTES: Final = 4 << 20
+_MAX_PDF_BYTES: Final = 32 << 20
+
+
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """One file that was read. Its text is extracted on demand."""
+    """A snapshot of one file. Its text is extracted on demand, that of a PDF within `seconds`."""
 
-    file: FileContent
+    path: str
+    content: bytes
+    hash: str
     tree: str
     seconds: int
 
-    @property
-    def path(self) -> str:
-        """The path of its document."""
-        return self.file.name
-
-    @property
-    def hash(self) -> str:
-        """The hash of its content."""
-        return self.file.hash
+    def text(self) -> str:
+        """Return the text. The pages of a PDF are separated by form feeds."""
+        if format_of(self.path) == "pages":
+            return text_of(self.content, self.seconds)
+        if self.content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            return _decode(self.content, "utf-16")
+        if b"\0" in self.content[:8192]:
+            raise UnreadableFile("is not text")
+        return _decode(self.content, "utf-8-sig")
 
     def document(self) -> NewKnowledgeDocument | DocumentFailure:
         """Extract the text, or return the reason why that fails."""
         try:
-            return NewKnowledgeDocument(
-                self.file.name, self.file.text(self.seconds), hash=self.file.hash, tree=self.tree
-            )
+            return NewKnowledgeDocument(self.path, self.text(), hash=self.hash, tree=self.tree)
         except UnreadableFile as error:
-            return read_failure(self.file.name, error)
+            return read_failure(self.path, error)
+
+
+def read(location: RootedPath, tree: str = "", seconds: int = MAX_SECONDS) -> ReadFile:
+    """Read a file. Raise `UnreadableFile` if it is too large or not a regular file."""
+    is_pdf = format_of(location.name) == "pages"
+    content = read_bytes(location, _MAX_PDF_BYTES if is_pdf else MAX_TEXT_BYTES)
+    return ReadFile(location.name, content, hashlib.sha256(content).hexdigest(), tree, seconds)
+
+
+def _decode(content: bytes, encoding: str) -> str:
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError:
+        raise UnreadableFile("is not UTF-8 text") from None
 
 
 class FileSelection:
@@ -69,7 +88,7 @@ class FileSelection:
         yield from self._scan.failures
         for path in self._scan.files:
             try:
-                yield ReadFile(read(path), self.tree, self._seconds)
+                yield read(path, self.tree, self._seconds)
             except UnreadableFile as error:
                 yield read_failure(path.name, error)
 

@@ -13,10 +13,8 @@ from cyclopts.validators import Number
 
 from infra.cli.devices.client import DEFAULT_TARGET, DeviceTarget, has_broker, open_client
 from infra.cli.devices.watch import DeviceWatcher, list_devices
-from infra.cli.target import exit_with_error
+from infra.cli.target import AsJson, exit_with_error
 from infra.cli.text_table import format_table
-
-AsJson = Annotated[bool, Parameter(name="--json", negative=())]
 
 _POLL_SECONDS: Final = 1.0
 _COLUMNS: Final = ("device_id", "name", "downlink", "connected", "changed_at", "board", "firmware")
@@ -65,8 +63,9 @@ def call(
         Print JSON.
     """
     values = dict(_argument(each) for each in arguments)
+    params = {"device_id": device_id, "name": tool, "arguments": values, "timeout_ms": timeout_ms}
     with open_client(target) as client:
-        result = client("tools/call", device_id=device_id, name=tool, arguments=values, timeout_ms=timeout_ms)
+        result = client.call("tools/call", params)
     if as_json:
         print(json.dumps(result))
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
+from typing import TYPE_CHECKING, Final
 
 from cyclopts import Parameter
 
@@ -46,47 +46,25 @@ class DeviceTarget:
 DEFAULT_TARGET: Final = DeviceTarget()
 
 
-class DeviceServerClient(Protocol):
-    """A function that calls a method of device-server."""
-
-    def __call__(self, method: str, **params: Any) -> Any:
-        """Return the result as plain JSON values. An error exits the command."""
-
-
 @contextmanager
-def open_client(target: DeviceTarget) -> Iterator[DeviceServerClient]:
-    """Open a client of the target's device-server."""
-    if target.endpoint:
-        try:
-            backend = RemoteBackend(target.endpoint, api_key_for(target.endpoint), _TIMEOUT_SECONDS, _SERVER)
-        except BackendError as error:
-            _exit(error)
-        yield _client(backend)
-        return
-    with open_stores(DataTarget(target.data)):
-        yield _client(_embedded_backend(target))
+def open_client(target: DeviceTarget) -> Iterator[Backend]:
+    """Open a client of the target's device-server. An error of a call ends the command."""
+    try:
+        if target.endpoint:
+            yield RemoteBackend(target.endpoint, api_key_for(target.endpoint), _TIMEOUT_SECONDS, _SERVER)
+        else:
+            with open_stores(DataTarget(target.data)):
+                yield _embedded_backend(target)
+    except BackendError as error:
+        details = error.data.get("details")
+        problems = [f"{each['field']}: {each['message']}" for each in details] if isinstance(details, list) else []
+        message = f"{error.message}: {', '.join(problems)}." if problems else error.message
+        exit_with_error(f"{message} {error.data.get('guidance', '')}".rstrip())
 
 
 def has_broker(target: DeviceTarget) -> bool:
     """Return True if the target has a broker for devices."""
     return bool(target.endpoint) or running_server(target.data) is not None
-
-
-def _client(backend: Backend) -> DeviceServerClient:
-    def call(method: str, **params: Any) -> Any:
-        try:
-            return backend.call(method, params)
-        except BackendError as error:
-            _exit(error)
-
-    return call
-
-
-def _exit(error: BackendError) -> NoReturn:
-    details = error.data.get("details")
-    problems = [f"{each['field']}: {each['message']}" for each in details] if isinstance(details, list) else []
-    message = f"{error.message}: {', '.join(problems)}." if problems else error.message
-    exit_with_error(f"{message} {error.data.get('guidance', '')}".rstrip())
 
 
 def _embedded_backend(target: DeviceTarget) -> EmbeddedBackend:

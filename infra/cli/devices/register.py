@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Final
@@ -11,16 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 from cyclopts import Parameter
 
 from infra.cli.devices import broker
-from infra.cli.target import DEFAULT_TARGET, DataTarget, exit_with_error, open_stores
+from infra.cli.target import DEFAULT_TARGET, AsJson, DataTarget, exit_with_error, open_stores, require_tenant_id
 from shared.devices import ids
-from shared.rpc.caller import LOCAL, TENANT_ID
+from shared.rpc.caller import LOCAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from shared.devices.registry import DeviceRegistry, Downlink
-
-AsJson = Annotated[bool, Parameter(name="--json", negative=())]
 
 _KEEPALIVE_SECONDS: Final = 240
 
@@ -50,8 +47,7 @@ def register(  # noqa: PLR0913 - one argument per option
     as_json
         Print JSON.
     """
-    if not re.fullmatch(TENANT_ID, tenant):
-        exit_with_error(f"'{tenant}' cannot be a tenant: 1 to 128 letters, digits and . _ @ : - inside.")
+    require_tenant_id(tenant)
     if not ids.may_be_registered(device_id):
         exit_with_error(f"'{device_id}' cannot be a device: an id is 1 to 128 letters, digits and : _ - .")
     if len(name) > 128 or not name.isprintable():

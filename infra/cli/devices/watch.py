@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -13,7 +14,7 @@ from shared.clock import now
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from infra.cli.devices.client import DeviceServerClient
+    from infra.agent.backend import Backend
 
 _PAGE_SIZE: Final = 100
 
@@ -56,7 +57,7 @@ class _DeviceState:
 class DeviceWatcher:
     """A poller that reports the differences between two polls."""
 
-    def __init__(self, client: DeviceServerClient, device_id: str = "") -> None:
+    def __init__(self, client: Backend, device_id: str = "") -> None:
         self._client = client
         self._device_id = device_id
         self._states: dict[str, _DeviceState] = {}
@@ -70,7 +71,7 @@ class DeviceWatcher:
 
     def _devices(self) -> list[dict[str, Any]]:
         if self._device_id:
-            return [self._client("devices/get", device_id=self._device_id)]
+            return [self._client.call("devices/get", {"device_id": self._device_id})]
         return list_devices(self._client)
 
     def _changes(self, device: dict[str, Any]) -> Iterator[DeviceEvent]:
@@ -94,15 +95,14 @@ class DeviceWatcher:
 
     def _new_notifications(self, device_id: str, newest: dict[str, Any] | None) -> list[dict[str, Any]]:
         """Return the notifications newer than `newest`, newest first; on the first poll only the newest one."""
-        page = self._client("notifications/list", device_id=device_id, limit=_PAGE_SIZE if newest else 1)[
-            "notifications"
-        ]
+        params = {"device_id": device_id, "limit": _PAGE_SIZE if newest else 1}
+        page = self._client.call("notifications/list", params)["notifications"]
         return list(takewhile(lambda each: each != newest and (newest is None or each["at"] >= newest["at"]), page))
 
 
-def list_devices(client: DeviceServerClient) -> list[dict[str, Any]]:
+def list_devices(client: Backend) -> list[dict[str, Any]]:
     """Return all devices, page by page."""
-    pages = read_pages(lambda params: client("devices/list", **params), {"limit": 1000})
+    pages = read_pages(partial(client.call, "devices/list"), {"limit": 1000})
     return [device for page in pages for device in page["devices"]]
 
 

@@ -6,7 +6,6 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from infra.local.broker.connection import BrokerConnection
 from infra.local.broker.data_plane_errors import DataPlaneError
 from infra.local.broker.limits import Limits, fits
 from infra.local.broker.messages import BrokerMessage
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     from infra.local.broker.authorization import ClientIdentity, FleetAccessRules
     from infra.local.broker.connect import ConnectTerms
+    from infra.local.broker.connection import BrokerConnection
     from infra.local.mqtt.packets import Connect, SubscriptionRequest, Will
 
 SYSTEM: Final = "$aws"
@@ -70,10 +70,6 @@ class Broker:
         self._open_connections: set[BrokerConnection] = set()
         self._unauthenticated: set[BrokerConnection] = set()
         self._retained: dict[str, BrokerMessage] = {}
-
-    def accept(self) -> BrokerConnection:
-        """Return the protocol of a new connection."""
-        return BrokerConnection(self)
 
     def register(self, connection: BrokerConnection) -> bool:
         """Register a connection. Return False if there are too many."""

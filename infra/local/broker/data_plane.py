@@ -19,13 +19,9 @@ from infra.local.mqtt.topics import is_topic
 from shared.rpc.strict_json import compact
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, MutableMapping
+    from starlette.types import Receive, Scope, Send
 
     from infra.local.broker.broker import Broker
-
-    Scope = MutableMapping[str, Any]
-    Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-    Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _MAX_BODY_BYTES: Final = 256 * 1024
 _CONFIRM_SECONDS: Final = (1, 5, 15)

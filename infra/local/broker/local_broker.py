@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from infra.local.broker.broker import Broker
+from infra.local.broker.connection import BrokerConnection
 from infra.local.broker.limits import Limits
 from infra.local.mqtt.packets import SubscriptionRequest
 
@@ -78,7 +79,7 @@ class LocalBroker:
         return lambda: self.call(lambda broker: broker.subscribers.remove(listener, topic_filter))
 
     async def _listen(self, broker: Broker) -> None:
-        self._server = await self._loop.create_server(broker.accept, sock=self._socket, backlog=1024)
+        self._server = await self._loop.create_server(lambda: BrokerConnection(broker), sock=self._socket, backlog=1024)
 
     async def _end(self, broker: Broker) -> None:
         assert self._server

@@ -55,13 +55,11 @@ class MqttClient(asyncio.Protocol):
 
     def publish(self, topic: str, payload: bytes) -> None:
         """Send a message at QoS 0. Without a connection it is lost, as with a real device."""
-        if self._transport:
-            self._transport.write(publish(Publish(topic, payload), MQTT_3))
+        self.send(publish(Publish(topic, payload), MQTT_3))
 
     def subscribe(self, topic_filter: str) -> None:
         """Subscribe to a filter."""
-        if self._transport:
-            self._transport.write(encode(Subscribe(1, [SubscriptionRequest(topic_filter)]), MQTT_3))
+        self.send(encode(Subscribe(1, [SubscriptionRequest(topic_filter)]), MQTT_3))
 
     def send(self, data: bytes) -> None:
         """Send raw bytes."""

@@ -112,10 +112,6 @@ def _connack(reader: PacketReader, level: int) -> packets.Connack:
     return packets.Connack(reason, bool(flags), _properties(reader, Kind.CONNACK, level))
 
 
-def _puback(reader: PacketReader, level: int) -> packets.Puback:
-    return packets.Puback(reader.integer(2), *_reason(reader, Kind.PUBACK, level))
-
-
 def _subscribe(reader: PacketReader, level: int) -> packets.Subscribe:
     packet_id, properties = _head(reader, Kind.SUBSCRIBE, level)
     requests = []
@@ -158,10 +154,6 @@ def _unsuback(reader: PacketReader, level: int) -> packets.Unsuback:
     return packets.Unsuback(packet_id, list(reader.rest()), properties)
 
 
-def _disconnect(reader: PacketReader, level: int) -> packets.Disconnect:
-    return packets.Disconnect(*_reason(reader, Kind.DISCONNECT, level))
-
-
 def _reason(reader: PacketReader, kind: Kind, level: int) -> tuple[int, Properties | None]:
     """Read a reason code and properties, which may be absent."""
     if level == packets.MQTT_3 or not reader.remaining:
@@ -191,12 +183,12 @@ def _filter(reader: PacketReader) -> str:
 _DECODERS: Final[dict[int, Callable[[PacketReader, int], packets.Packet]]] = {
     Kind.CONNECT: _connect,
     Kind.CONNACK: _connack,
-    Kind.PUBACK: _puback,
+    Kind.PUBACK: lambda reader, level: packets.Puback(reader.integer(2), *_reason(reader, Kind.PUBACK, level)),
     Kind.SUBSCRIBE: _subscribe,
     Kind.SUBACK: _suback,
     Kind.UNSUBSCRIBE: _unsubscribe,
     Kind.UNSUBACK: _unsuback,
     Kind.PINGREQ: lambda _reader, _level: packets.Pingreq(),
     Kind.PINGRESP: lambda _reader, _level: packets.Pingresp(),
-    Kind.DISCONNECT: _disconnect,
+    Kind.DISCONNECT: lambda reader, level: packets.Disconnect(*_reason(reader, Kind.DISCONNECT, level)),
 }

@@ -15,9 +15,10 @@ from shared.telemetry import logger
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from infra.local.broker.local_broker import LocalBroker
     from infra.local.broker.messages import BrokerMessage
+    from infra.local.external_broker import ExternalBroker
     from infra.local.functions import Functions
-    from infra.local.iot_core import MessageSource
     from infra.local.template import RuleTrigger
 
 _MAX_QUEUED: Final = 10_000
@@ -30,7 +31,9 @@ _RETRY_SECONDS: Final = 1.0
 class RuleDispatcher:
     """Invokes functions as IoT Core does: asynchronously, unordered, and with retries if they crash."""
 
-    def __init__(self, triggers: Sequence[RuleTrigger], broker: MessageSource, functions: Functions) -> None:
+    def __init__(
+        self, triggers: Sequence[RuleTrigger], broker: LocalBroker | ExternalBroker, functions: Functions
+    ) -> None:
         self.dropped = 0
         self._functions = functions
         self._slots = threading.BoundedSemaphore(_MAX_QUEUED)

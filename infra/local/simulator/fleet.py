@@ -6,9 +6,9 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from infra.local.file_limits import raise_open_files
 from infra.local.mqtt.client import ConnectRefused
 from infra.local.simulator.device import DeviceModel, SimulatedDevice
+from infra.local.sockets import raise_open_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence

@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from infra.agent.files.content import read
 from infra.agent.files.errors import FileMissing, OutsideRoots, UnreadableFile
 from infra.agent.files.folder_scan import scan
-from infra.agent.files.reader import FileReader
+from infra.agent.files.reader import FileReader, read
 from infra.agent.files.roots import Roots
 from shared.knowledge.file_source import InvalidFile
 from shared.knowledge.models import DocumentFailure, NewKnowledgeDocument

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infra.agent.files.content import MAX_TEXT_BYTES, read
 from infra.agent.files.errors import UnreadableFile
 from infra.agent.files.folder_scan import scan
-from infra.agent.files.reader import FileReader, ReadFile
+from infra.agent.files.reader import MAX_TEXT_BYTES, FileReader, ReadFile, read
 from infra.agent.files.roots import Roots
 from shared.knowledge.file_source import InvalidFile
 from shared.knowledge.splitting import split
@@ -26,7 +25,7 @@ _SECONDS = 600
 def test_a_pdf_is_read_page_by_page(tmp_path: Path) -> None:
     (tmp_path / "x.pdf").write_bytes(make_pdf(text_stream(b"first page"), text_stream(b"second page"), compressed=True))
     (place,) = scan(Roots([tmp_path]), "x.pdf", recursive=False).files
-    chunks = split(place.name, read(place).text(_SECONDS)).chunks
+    chunks = split(place.name, read(place, seconds=_SECONDS).text()).chunks
     assert [(chunk.heading_path, chunk.text) for chunk in chunks] == [
         (("Page 1",), "first page"),
         (("Page 2",), "second page"),
@@ -47,7 +46,7 @@ def test_unreadable_pdf_reports_the_reason(tmp_path: Path, content: bytes, said:
     (tmp_path / "x.pdf").write_bytes(content)
     (place,) = scan(Roots([tmp_path]), "x.pdf", recursive=False).files
     with pytest.raises(UnreadableFile, match=said):
-        read(place).text(_SECONDS)
+        read(place, seconds=_SECONDS).text()
 
 
 def test_pdf_bomb_times_out(tmp_path: Path) -> None:
@@ -62,7 +61,7 @@ def test_pdf_bomb_times_out(tmp_path: Path) -> None:
     assert len(bomb) < MAX_TEXT_BYTES
     (place,) = scan(Roots([tmp_path]), "x.pdf", recursive=False).files
     with pytest.raises(UnreadableFile) as refusal:
-        read(place).text(_SECONDS)
+        read(place, seconds=_SECONDS).text()
     assert "takes longer" not in str(refusal.value)  # the size limit ends it, not the time limit
 
 
