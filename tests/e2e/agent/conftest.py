@@ -19,7 +19,7 @@ BRAKES = "# Xe đạp\n\nCách chỉnh phanh xe đạp cho khỏi kêu.\n"
 CODE = '# Tools\n\n```python\ndef sharpen(knife):\n    """Sharpen a knife on a whetstone."""\n    return knife\n```\n'
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder that the editor has open."""
     folder = tmp_path_factory.mktemp("research") / "work"
@@ -29,20 +29,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def data(folder: Path) -> Path:
     """Return the data folder that all tests here share."""
     return folder.parent / "data"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def session(folder: Path, data: Path) -> Iterator[Editor]:
     """Yield an editor in an MCP revision that begins with a handshake."""
     with editor(folder, data) as running:
         yield running
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def notes(session: Editor) -> str:
     """Return a collection that contains the documents."""
     session.result("manage_collections", action="create", collection_name="notes")
