@@ -107,13 +107,6 @@ class QdrantServer:
             names = [each.name for each in self._client.get_collections().collections]
             return sum(self._client.count(name, models.Filter(must=must)).count for name in names)
 
-    def lose_everything(self) -> None:
-        """Delete everything, as in a new cluster."""
-        with self._lock:
-            for each in self._client.get_collections().collections:
-                self._client.delete_collection(each.name)
-            self.indexed.clear()
-
     def _answer(self, method: str, path: str, body: dict[str, Any]) -> tuple[int, Any]:
         if path == "/":
             return 200, {"title": "qdrant", "version": self._version}

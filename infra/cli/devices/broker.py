@@ -52,17 +52,18 @@ def firmware_endpoint(url: str) -> str:
 
 def disconnect(target: DataTarget, device_id: str) -> None:
     """Close the device's connection and deactivate its certificates."""
-    import boto3
-
     if target.stack:
         _deactivate_certificates(device_id)
         endpoint = os.environ.get("KHO_IOT_ENDPOINT")
-        plane = boto3.client("iot-data", endpoint_url=f"https://{endpoint}" if endpoint else None)
+        url = f"https://{endpoint}" if endpoint else None
     else:
         server = running_server(target.data)
         if server is None or not server["data_plane_url"]:
             return
-        plane = boto3.client("iot-data", endpoint_url=server["data_plane_url"])
+        url = server["data_plane_url"]
+    import boto3  # takes longer than the rest of the command
+
+    plane = boto3.client("iot-data", endpoint_url=url)
     try:
         plane.delete_connection(clientId=device_id)
     except plane.exceptions.ResourceNotFoundException:  # it is not connected

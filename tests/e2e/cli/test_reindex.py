@@ -64,19 +64,24 @@ ALL = ({"a", "b"}, {"a.md", "b.md"})
 READY = "The collections 'kho' and 'kho-experiences' are ready.\n"
 
 
-def test_lost_embedded_index_is_rebuilt(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    with KhoServer(data) as server:
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a data folder with documents. No server runs on it, so no worker indexes them meanwhile."""
+    folder: Path = tmp_path_factory.mktemp("reindex") / "data"
+    with KhoServer(folder) as server:
         write(server)
         assert search_all(server) == ALL
-        output = kho("reindex", "--data", str(data))
-        assert (output.returncode, "stop it first" in output.stderr) == (1, True)
+    return folder
+
+
+def test_lost_embedded_index_is_rebuilt(data: Path) -> None:
     shutil.rmtree(data / "passages")
     assert run_reindex(data) == {"indexed": 4, "unchanged": 1, "removed": 0}
-    assert run_reindex(data) == {"indexed": 0, "unchanged": 5, "removed": 0}, "what is done is not done again"
     assert run_reindex(data, "--anew", "--collection", "notes") == {"indexed": 2, "unchanged": 0, "removed": 0}
     with KhoServer(data) as server:
         assert search_all(server) == ALL
+        output = kho("reindex", "--data", str(data))
+        assert (output.returncode, "stop it first" in output.stderr) == (1, True)
 
 
 @pytest.fixture
@@ -85,14 +90,8 @@ def qdrant() -> Iterator[QdrantServer]:
         yield running
 
 
-def test_empty_cluster_is_refilled_and_orphans_are_removed(tmp_path: Path, qdrant: QdrantServer) -> None:
+def test_empty_cluster_is_refilled_and_orphans_are_removed(data: Path, tmp_path: Path, qdrant: QdrantServer) -> None:
     environment = {"KHO_QDRANT_URL": qdrant.url}
-    data = tmp_path / "data"
-    with KhoServer(data, environment=environment) as server:
-        write(server)
-        assert search_all(server) == ALL
-    # Without a server, no worker fills it meanwhile.
-    qdrant.lose_everything()
     prepared = kho("qdrant", "prepare", "--data", str(data), environment=environment)
     assert (prepared.returncode, prepared.stdout) == (0, READY), prepared.stderr
     for name in ("kho", "kho-experiences"):
@@ -100,7 +99,8 @@ def test_empty_cluster_is_refilled_and_orphans_are_removed(tmp_path: Path, qdran
     assert qdrant.count(tenant="local") == 0
     qdrant_only = run_reindex(data, "--collection", "agent-data", environment=environment)
     assert qdrant_only == {"indexed": 2, "unchanged": 1, "removed": 0}
-    assert run_reindex(data, environment=environment) == {"indexed": 2, "unchanged": 3, "removed": 0}
+    rest = run_reindex(data, environment=environment)
+    assert rest == {"indexed": 2, "unchanged": 3, "removed": 0}, "what is done is not done again"
     with KhoServer(data, environment=environment) as server:
         assert search_all(server) == ALL
     # Another data folder, which has none of this data.
