@@ -1,8 +1,9 @@
 """The client of devices: handshakes, tool catalogues and tool calls.
 
 A session starts when a device connects, when it says hello, or with the first call: `initialize`, then every page of
-`tools/list` unless a catalogue of this name and firmware version is stored. One function at a time performs the
-handshake. A call validates its arguments, sends one request, and waits for its own reply.
+`tools/list`. One function at a time performs the handshake. A catalogue belongs to the session in which it was read:
+firmware can be rebuilt under the same version. A call validates its arguments, sends one request, and waits for its own
+reply.
 """
 
 from __future__ import annotations
@@ -10,18 +11,22 @@ from __future__ import annotations
 import secrets
 import time
 from contextlib import suppress
+from contextvars import Context
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from shared.background import run_with_timeout
 from shared.clock import now_ms
 from shared.devices import errors
 from shared.devices.argument_validation import validate_arguments
+from shared.devices.firmware_tools import REBOOT, UPGRADE, is_failed_upgrade, restarts_device
 from shared.devices.handshake import identify, list_tools
 from shared.devices.protocol import METHOD_NOT_FOUND
 from shared.devices.sessions import DeviceSession, SessionStore
-from shared.devices.tool_catalogue import CatalogueStore
+from shared.devices.tool_catalogue import CatalogueStore, unlisted_tool
 from shared.devices.tool_result import DeviceToolResult, InvalidToolResult, tool_result
-from shared.rpc.errors import Conflict, KhoError, OutOfTime, ToolFailed
+from shared.rpc.errors import InvalidParams, KhoError, OutOfTime, ToolFailed
 from shared.telemetry import count, seconds_left
 from shared.ttl_cache import TtlCache
 
@@ -36,7 +41,11 @@ if TYPE_CHECKING:
 
 _STATE_SECONDS: Final = 10.0
 _CATALOGUE_SECONDS: Final = 60.0
-"""Cache times; a catalogue belongs to one name and version, so it hardly changes."""
+"""Cache times; a catalogue belongs to one session, so it hardly changes."""
+_ANSWER_SECONDS: Final = 10.0
+"""The time of the last reply is stored at most this often."""
+_RECORD_SECONDS: Final = 1.0
+"""The longest that a caller waits for that."""
 _REFRESH_INTERVAL_SECONDS: Final = 10.0
 """An unknown tool name causes the list to be read again, at most this often."""
 _LISTING_SECONDS: Final = 10.0
@@ -54,6 +63,14 @@ class ReadyDevice:
     catalogue: ToolCatalogue | None
 
 
+class ConnectionEnded(Exception):
+    """The device's connection ended after a request was sent, so that no reply can come."""
+
+    def __init__(self, error: KhoError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
 @dataclass(frozen=True, slots=True)
 class DeviceHello:
     """A hello: the session id that it was answered with, and its arrival in milliseconds since 1970."""
@@ -69,15 +86,17 @@ class DeviceClient:
         self.rpc = rpc
         self._table = table
         self._capabilities = capabilities
-        self._devices: TtlCache[tuple[str, str], ReadyDevice] = TtlCache(_STATE_SECONDS)
-        self._catalogues: TtlCache[tuple[str, str, str, str], ToolCatalogue] = TtlCache(_CATALOGUE_SECONDS)
+        clock = rpc.clock
+        self._devices: TtlCache[tuple[str, str], ReadyDevice] = TtlCache(_STATE_SECONDS, clock=clock)
+        self._catalogues: TtlCache[tuple[str, str, str], ToolCatalogue] = TtlCache(_CATALOGUE_SECONDS, clock=clock)
+        self._answered: TtlCache[tuple[str, str], bool] = TtlCache(_ANSWER_SECONDS, clock=clock)
 
     def tools(
         self, device: RegisteredDevice, *, with_user_tools: bool = False
     ) -> tuple[ToolCatalogue, list[DeviceTool]]:
-        """Return the device's tools, from the stored catalogue if there is one, else from the device."""
+        """Return the device's tools, from the catalogue of its session if there is one, else from the device."""
         deadline = self.rpc.clock() + _LISTING_SECONDS
-        catalogue = self._last_catalogue(device)
+        catalogue = self._stored_catalogue(device)
         if catalogue is None or (with_user_tools and not catalogue.with_user_tools):
             ready = self._ready_device(device, deadline)
             catalogue = ready.catalogue
@@ -89,21 +108,32 @@ class DeviceClient:
         """Call a tool at most once and return its result."""
         deadline = self.rpc.clock() + timeout_ms / 1000
         ready, tool, arguments = self._prepare_call(device, name, arguments, deadline)
-        params = {"name": tool.name if tool else name, "arguments": arguments}
+        called = tool.name if tool else name
+        params = {"name": called, "arguments": arguments}
         watch = self._presence_watch(device, ready.state.presence, now_ms())
         try:
             result = self.rpc.request(device, ready.session.id, "tools/call", params, deadline=deadline, watch=watch)
-            return tool_result(result)
         except TimeoutError:
             count(device_timeouts=1)
             raise errors.no_reply(device.id, waited_ms=timeout_ms) from None
-        except InvalidToolResult:
-            raise errors.unreadable(device.id) from None
+        except ConnectionEnded as ended:
+            if restarts_device(called):
+                return self._restart_result(device, called, ready.session, deadline)
+            raise ended.error from None
         except ToolFailed as failure:
+            self._record_answer(device)
             if tool and _is_unknown_tool(failure):
                 with suppress(KhoError):  # the device's own error is the answer, even if the refresh fails
                     self._refresh_catalogue(device, ready, deadline, with_user_tools=tool.user_only)
             raise
+        self._record_answer(device)
+        try:
+            answer = tool_result(result)
+        except InvalidToolResult:
+            raise errors.unreadable(device.id) from None
+        if is_failed_upgrade(called, answer.content):
+            raise errors.update_failed(device.id)
+        return answer
 
     def start_session(self, device: RegisteredDevice, deadline: float, hello: DeviceHello | None = None) -> None:
         """Start a session, unless one exists on the device's current connection and is not older than the hello.
@@ -128,9 +158,9 @@ class DeviceClient:
             return
         try:
             session_id = hello.session_id if hello else secrets.token_hex(16)
-            session = self._initialize(device, state.presence, session_id, deadline)
+            session = self._initialize(device, state.presence, session_id, claimant, deadline)
             started = sessions.start(claimant, session)
-        except (TimeoutError, OutOfTime, Conflict):
+        except (TimeoutError, ConnectionEnded, OutOfTime):
             raise errors.not_ready(device.id) from None
         finally:
             if not started:
@@ -141,16 +171,22 @@ class DeviceClient:
         self, device: RegisteredDevice, name: str, arguments: dict[str, Any], deadline: float
     ) -> tuple[ReadyDevice, DeviceTool | None, dict[str, Any]]:
         """Return the ready device, the tool if it is listed, and the validated arguments."""
-        ready = self._cached_device(device)
-        catalogue = ready.catalogue if ready else self._last_catalogue(device)
+        cached = self._cached_device(device)
+        tool = cached.catalogue.find(name) if cached and cached.catalogue else None
+        if cached and tool:
+            with suppress(InvalidParams, ToolFailed):
+                return cached, tool, validate_arguments(tool, arguments)
+        # Nothing is refused by a cached session: another function may have started a newer one.
+        self._forget_device(device)
+        catalogue = self._stored_catalogue(device)
         tool = catalogue.find(name) if catalogue else None
         if tool:
             arguments = validate_arguments(tool, arguments)  # before anything is sent, the handshake included
-        ready = ready or self._ready_device(device, deadline)
+        ready = self._ready_device(device, deadline)
         if tool is None or ready.catalogue is not catalogue:
             tool = self._resolve_tool(device, ready, name, deadline)
             # A device can have tools that it cannot list; the device itself validates their arguments.
-            arguments = validate_arguments(tool, arguments) if tool else arguments
+            arguments = validate_arguments(tool or unlisted_tool(name), arguments)
         return ready, tool, arguments
 
     def _resolve_tool(
@@ -183,18 +219,51 @@ class DeviceClient:
             raise errors.not_ready(device.id)
         return self._cache_device(device, state, state.session, self._find_catalogue(device, state.session))
 
-    def _last_catalogue(self, device: RegisteredDevice) -> ToolCatalogue | None:
-        """Return the catalogue of the device's last known name and version."""
-        ready = self._cached_device(device)
-        if ready:
-            return ready.catalogue
+    def _stored_catalogue(self, device: RegisteredDevice) -> ToolCatalogue | None:
+        """Return the catalogue of the device's session. Return None if it has none, or if a new session is due."""
         state = self._session_store(device).read()
-        if state.session is None:
+        if state.session is None or not state.ready:
+            self._forget_device(device)
             return None
-        catalogue = self._find_catalogue(device, state.session)
-        if state.ready and catalogue:
-            self._cache_device(device, state, state.session, catalogue)
-        return catalogue
+        return self._cache_device(device, state, state.session, self._find_catalogue(device, state.session)).catalogue
+
+    def _restart_result(
+        self, device: RegisteredDevice, name: str, before: DeviceSession, deadline: float
+    ) -> DeviceToolResult:
+        """Return the result of a call that restarted the device; of an update, with the firmware that then runs."""
+        session = self._next_session(device, before, deadline) if name == UPGRADE else None
+        if name == REBOOT:
+            text = "The device restarted."
+        elif session is None:
+            text = "The device restarted to run the new firmware; 'devices/get' shows it once the device is back."
+        elif session.version == before.version:
+            text = f"The device restarted; the version of its firmware is {session.version}, as before."
+        else:
+            text = f"The device restarted with firmware {session.version}; before, it was {before.version}."
+        return DeviceToolResult([{"type": "text", "text": text}])
+
+    def _next_session(self, device: RegisteredDevice, before: DeviceSession, deadline: float) -> DeviceSession | None:
+        """Wait for the session after `before`. Return None if the time is over."""
+        sessions = self._session_store(device)
+        while True:
+            session = sessions.read().session
+            if session and session.handshake != before.handshake:
+                return session
+            left = min(deadline - self.rpc.clock(), seconds_left()) - _MAX_POLL_SECONDS
+            if left <= 0:
+                return None
+            time.sleep(_MAX_POLL_SECONDS)
+
+    def _record_answer(self, device: RegisteredDevice) -> None:
+        """Record that the device answered, at any time of a request. A store that is slow delays no reply."""
+        key = device.tenant_id, device.id
+        if self._answered.get(key):
+            return
+        self._answered.put(key, value=True)
+        record = partial(self._session_store(device).record_answer, now_ms())
+        # The empty context takes the write out of the request, which may begin none after a long call.
+        with suppress(KhoError, TimeoutError):
+            run_with_timeout(_RECORD_SECONDS, partial(Context().run, record))
 
     def _has_session(self, device: RegisteredDevice, state: DeviceState, hello: DeviceHello | None) -> bool:
         session = state.session
@@ -210,21 +279,22 @@ class DeviceClient:
         return renamed
 
     def _initialize(
-        self, device: RegisteredDevice, presence: DevicePresence | None, session_id: str, deadline: float
+        self,
+        device: RegisteredDevice,
+        presence: DevicePresence | None,
+        session_id: str,
+        handshake: str,
+        deadline: float,
     ) -> DeviceSession:
         connection = presence.connection if presence and presence.connected else ""
         params = {"capabilities": self._capabilities}
         watch = self._presence_watch(device, presence, now_ms())
         result = self.rpc.request(device, session_id, "initialize", params, deadline=deadline, watch=watch)
         name, version = identify(result)
-        session = DeviceSession(session_id, name, version, now_ms(), connection)
-        catalogues = self._catalogue_store(device)
-        stored = catalogues.find(name, version)
-        if stored is None or not stored.complete:
-            # If the device cannot list its tools now, the session starts all the same; the first call reads the list.
-            with suppress(ToolFailed):
-                catalogues.put(list_tools(self.rpc, device, session, deadline))
-            self._catalogues.delete((device.tenant_id, device.id, name, version))
+        session = DeviceSession(session_id, name, version, now_ms(), connection, handshake)
+        # If the device cannot list its tools now, the session starts all the same; the first call reads the list.
+        with suppress(ToolFailed):
+            self._catalogue_store(device).put(list_tools(self.rpc, device, session, deadline))
         self._forget_device(device)
         return session
 
@@ -236,16 +306,17 @@ class DeviceClient:
             catalogue = list_tools(self.rpc, device, ready.session, deadline, with_user_tools=with_user_tools)
         except TimeoutError:
             raise errors.not_ready(device.id) from None
+        self._record_answer(device)
         self._catalogue_store(device).put(catalogue)
         if catalogue.tools:
-            self._catalogues.put((device.tenant_id, device.id, catalogue.name, catalogue.version), catalogue)
+            self._catalogues.put((device.tenant_id, device.id, catalogue.handshake), catalogue)
         self._cache_device(device, ready.state, ready.session, catalogue)
         return catalogue
 
     def _find_catalogue(self, device: RegisteredDevice, session: DeviceSession) -> ToolCatalogue | None:
-        key = (device.tenant_id, device.id, session.name, session.version)
+        key = (device.tenant_id, device.id, session.handshake)
         catalogue = self._catalogues.get(key)
-        if catalogue is None and (catalogue := self._catalogue_store(device).find(session.name, session.version)):
+        if catalogue is None and (catalogue := self._catalogue_store(device).find(session)):
             self._catalogues.put(key, catalogue)
         return catalogue
 
@@ -261,7 +332,8 @@ class DeviceClient:
             if presence is None or presence == before or presence.changed_at < sent_at:
                 return
             self._forget_device(device)
-            raise errors.replaced(device.id) if presence.connected else errors.connection_lost(device.id)
+            lost = errors.replaced if presence.connected else errors.connection_lost
+            raise ConnectionEnded(lost(device.id))
 
         return watch
 

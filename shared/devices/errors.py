@@ -67,6 +67,13 @@ device_error = ErrorTemplate(
     "The message is the device's own: it refused the call or it failed. 'tools/list' shows the tool's arguments.",
     ("code",),
 )
+update_failed = ErrorTemplate(
+    ToolFailed,
+    "UPDATE_FAILED",
+    "The device could not download or install the firmware; it runs the one of before.",
+    "The device must reach the URL, and be answered 200 with the image of an application and a Content-Length.",
+    _DETAILS,
+)
 tool_undescribed = ErrorTemplate(
     ToolFailed,
     "TOOL_UNDESCRIBED",

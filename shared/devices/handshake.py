@@ -59,6 +59,7 @@ def list_tools(
         problem=problem,
         with_user_tools=with_user_tools,
         read_at=time.time(),
+        handshake=session.handshake,
     )
 
 

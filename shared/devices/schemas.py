@@ -25,6 +25,8 @@ class DeviceView:
     board: str | None = None
     firmware: str | None = None
     session_id: str | None = None
+    last_answered_at: str | None = None
+    """A device that is connected and has not answered for long may hang: its network answers without it."""
 
 
 def device_state(device: RegisteredDevice) -> DeviceState:
@@ -47,4 +49,5 @@ def device_view(device: RegisteredDevice, state: DeviceState, *, connected: bool
         board=session.name if session else None,
         firmware=session.version if session else None,
         session_id=session.id if session else None,
+        last_answered_at=iso_time(state.answered_at / 1000) if state.answered_at else None,
     )

@@ -39,6 +39,8 @@ class DeviceSession:
     started_at: int
     connection: str
     """The connection on which the session started, if a lifecycle event had reported one."""
+    handshake: str = ""
+    """The unique id of the handshake that started it. A hello may change the session's id, but not this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class DeviceState:
 
     presence: DevicePresence | None
     session: DeviceSession | None
+    answered_at: int | None = None
+    """The time of the device's last reply, in milliseconds since 1970, to within some seconds."""
 
     @property
     def ready(self) -> bool:
@@ -120,7 +124,8 @@ class SessionStore:
     def start(self, claimant: str, session: DeviceSession) -> bool:
         """Store the session that `claimant` started. Return False if its claim was lost."""
         return self._update(
-            "SET session_id = :id, #name = :name, #version = :version, started_at = :at, #connection = :connection "
+            "SET session_id = :id, #name = :name, #version = :version, started_at = :at, #connection = :connection, "
+            "handshake = :claimant, answered_at = :at "
             "REMOVE handshake_by, handshake_until",
             "handshake_by = :claimant",
             {
@@ -137,6 +142,10 @@ class SessionStore:
     def rename(self, before: str, session_id: str) -> bool:
         """Change the session's id. Return False if its id is no longer `before`."""
         return self._update("SET session_id = :id", "session_id = :before", {":id": session_id, ":before": before})
+
+    def record_answer(self, at: int) -> None:
+        """Record the time of a reply."""
+        self._update("SET answered_at = :at", "attribute_not_exists(answered_at) OR answered_at < :at", {":at": at})
 
     def release_claim(self, claimant: str) -> None:
         """Release a claim after a failed handshake."""
@@ -167,10 +176,12 @@ def read_all(table: Table, tenant_id: str, device_ids: list[str]) -> dict[str, D
     by_partition = {keys.device(tenant_id, device_id): device_id for device_id in device_ids}
     stored = table.get_all((pk, sk) for pk in by_partition for sk in (keys.PRESENCE, keys.SESSION))
     items = {(by_partition[item["pk"]], item["sk"]): item for item in stored}
-    return {
-        each: DeviceState(_presence(items.get((each, keys.PRESENCE))), _session(items.get((each, keys.SESSION))))
-        for each in device_ids
-    }
+    return {each: _state(items.get((each, keys.PRESENCE)), items.get((each, keys.SESSION))) for each in device_ids}
+
+
+def _state(presence: Item | None, session: Item | None) -> DeviceState:
+    answered_at = session.get("answered_at") if session else None
+    return DeviceState(_presence(presence), _session(session), None if answered_at is None else int(answered_at))
 
 
 def _presence(item: Item | None) -> DevicePresence | None:
@@ -184,4 +195,11 @@ def _session(item: Item | None) -> DeviceSession | None:
     if item is None or "session_id" not in item:
         return None
     started_at = int(item["started_at"])
-    return DeviceSession(item["session_id"], item["name"], item["version"], started_at, item["connection"])
+    return DeviceSession(
+        item["session_id"],
+        item["name"],
+        item["version"],
+        started_at,
+        item["connection"],
+        item.get("handshake", ""),
+    )

@@ -12,18 +12,21 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from shared.devices import keys
+from shared.devices.firmware_tools import correct_schema
 from shared.dynamodb import Keys, Write
 from shared.rpc.strict_json import compact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from shared.devices.sessions import DeviceSession
     from shared.dynamodb import Item, Table
 
 _MAX_NAME: Final = 200
 _MAX_ALIAS: Final = 64
 _PART_BYTES: Final = 350_000
 _MAX_PARTS: Final = 10
+_STORED_FIELDS: Final = ("tools", "complete", "problem", "with_user_tools", "read_at", "handshake")
 _INVALID_ALIAS_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -41,7 +44,7 @@ class DeviceTool:
 
 @dataclass(frozen=True)
 class ToolCatalogue:
-    """The tools of a device of one name and firmware version."""
+    """The tools of a device in one session, with the name and firmware version that it reported."""
 
     name: str
     version: str
@@ -51,6 +54,8 @@ class ToolCatalogue:
     """The reason why the catalogue may be incomplete."""
     with_user_tools: bool = False
     read_at: float = 0.0
+    handshake: str = ""
+    """The handshake of the session in which the list was read."""
 
     @cached_property
     def aliases(self) -> dict[str, str]:
@@ -94,21 +99,26 @@ def parse_tool(description: Any) -> DeviceTool | None:
     return DeviceTool(
         name=name,
         description=text if isinstance(text, str) else "",
-        input_schema=schema if isinstance(schema, dict) else {"type": "object"},
+        input_schema=correct_schema(name, schema if isinstance(schema, dict) else {"type": "object"}),
         annotations=annotations if isinstance(annotations, dict) else {},
     )
 
 
+def unlisted_tool(name: str) -> DeviceTool:
+    """Return a tool of which only the name is known; the device itself validates its arguments."""
+    return DeviceTool(name, "", correct_schema(name, {"type": "object"}))
+
+
 class CatalogueStore:
-    """The catalogues of one device, one per name and firmware version."""
+    """The catalogues of one device, the latest of each name and firmware version."""
 
     def __init__(self, table: Table, tenant_id: str, device_id: str) -> None:
         self._table = table
         self._partition = keys.device(tenant_id, device_id)
 
-    def find(self, name: str, version: str) -> ToolCatalogue | None:
-        """Return the stored catalogue of this name and version."""
-        prefix = keys.catalogue(name, version)
+    def find(self, session: DeviceSession) -> ToolCatalogue | None:
+        """Return the catalogue that was read in this session. An older one may be of other firmware."""
+        prefix = keys.catalogue(session.name, session.version)
         parts = [item for page in self._table.query(self._partition, Keys.beginning(prefix)) for item in page]
         # A write may have been interrupted, or another one may be in progress.
         if not parts or len(parts) < parts[0]["parts"] or len({part["reading"] for part in parts}) > 1:
@@ -116,12 +126,13 @@ class CatalogueStore:
         data = b"".join(bytes(part["tools"]) for part in parts)
         stored = json.loads(zlib.decompress(data))
         tools = tuple(DeviceTool(**tool) for tool in stored.pop("tools"))
-        return ToolCatalogue(name, version, tools, **stored)
+        catalogue = ToolCatalogue(session.name, session.version, tools, **stored)
+        return catalogue if catalogue.handshake == session.handshake else None
 
     def put(self, catalogue: ToolCatalogue) -> None:
         """Replace the stored catalogue. An empty or oversized one is not stored."""
         fields = asdict(catalogue)
-        text = compact({name: fields[name] for name in ("tools", "complete", "problem", "with_user_tools", "read_at")})
+        text = compact({name: fields[name] for name in _STORED_FIELDS})
         data = zlib.compress(text.encode("utf-8"))
         chunks = [data[start : start + _PART_BYTES] for start in range(0, len(data), _PART_BYTES)]
         if not catalogue.tools or len(chunks) > _MAX_PARTS:

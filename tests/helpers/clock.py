@@ -15,6 +15,10 @@ class Clock:
     def __call__(self) -> float:
         return self.now
 
+    def milliseconds(self) -> int:
+        """Return the time in milliseconds."""
+        return int(self.now * 1000)
+
     def advance(self, seconds: float) -> None:
         """Advance the clock."""
         self.now += seconds

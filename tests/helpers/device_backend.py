@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
@@ -225,6 +226,20 @@ def _wait_until_heard(core: LocalIotCore) -> None:
 
         until(publish)
     stop()
+
+
+def timed_out(one: DeviceUnderTest, name: str, when: Callable[[], object], **arguments: Any) -> KhoError:
+    """Return the error of a call that times out as soon as `when` holds."""
+    exchange = one.home.talks.rpc
+    real = exchange.clock
+    with ThreadPoolExecutor(1) as caller:
+        call = caller.submit(one.call_error, name, **arguments)
+        try:
+            until(when)
+            exchange.clock = lambda: real() + TIMEOUT_MS / 1000
+            return call.result()
+        finally:
+            exchange.clock = real
 
 
 def close_line() -> None:

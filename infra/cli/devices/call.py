@@ -17,7 +17,7 @@ from infra.cli.target import AsJson, exit_with_error
 from infra.cli.text_table import format_table
 
 _POLL_SECONDS: Final = 1.0
-_COLUMNS: Final = ("device_id", "name", "downlink", "connected", "changed_at", "board", "firmware")
+_COLUMNS: Final = ("device_id", "name", "downlink", "connected", "changed_at", "last_answered_at", "board", "firmware")
 
 
 def list_(*, target: DeviceTarget = DEFAULT_TARGET, as_json: AsJson = False) -> None:

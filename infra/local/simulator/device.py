@@ -14,7 +14,7 @@ from infra.local.mqtt.packets import Connect
 from infra.local.simulator.firmware import Firmware, FirmwareCall, FirmwareReply
 from infra.local.simulator.garbage import garbage
 from infra.local.simulator.quirks import FIRMWARE, Quirk
-from infra.local.simulator.tools import big_tool, colliding_tools, standard_tools
+from infra.local.simulator.tools import DeviceRestart, big_tool, colliding_tools, standard_tools
 
 if TYPE_CHECKING:
     from infra.local.simulator.tools import SimulatedTool
@@ -82,6 +82,9 @@ class SimulatedDevice:
         self.quirks = set(self.model.quirks)
         self.firmware = Firmware(self.model.board, self.model.version, self.model.create_tools(), self.quirks)
         self.counters = DeviceCounters()
+        self.next_version = ""
+        """The version that an update installs; by default the one that follows."""
+        self.next_tools: list[SimulatedTool] | None = None
         self.session_id = ""
         self.audio_open = False
         self._loop = asyncio.get_running_loop()
@@ -150,6 +153,22 @@ class SimulatedDevice:
         """Send a notification."""
         self._send(json.dumps({"jsonrpc": "2.0", "method": method, "params": params}))
 
+    def install(self, version: str, tools: list[SimulatedTool] | None = None) -> None:
+        """Install firmware of this version, with these tools; by default with the same ones."""
+        self.firmware.version = version
+        if tools is not None:
+            self.firmware.tools = tools
+
+    def restart(self) -> None:
+        """Restart: disconnect, forget all calls, and connect again after the delay of a reconnect."""
+        self._forget()
+        if self._running:
+            self._running[0].cancel()
+            self._running = None
+        self.session_id, self.audio_open, self._blocked_until = "", False, 0.0
+        if self._client:
+            self._client.disconnect()
+
     def finish(self) -> None:
         """Finish the running call now, without waiting for the time that its tool takes."""
         if self._running:
@@ -190,10 +209,13 @@ class SimulatedDevice:
     def _on_lost(self, client: MqttClient) -> None:
         if client is not self._client:
             return
+        self._forget()
+        self._lost.set()
+
+    def _forget(self) -> None:
         self._queue.clear()
         self._held_back.clear()
         self._blocked.clear()
-        self._lost.set()
 
     def _on_message(self, _topic: str, payload: bytes) -> None:
         self.counters.received += 1
@@ -255,7 +277,13 @@ class SimulatedDevice:
 
     def _finish(self, call: FirmwareCall) -> None:
         self._running = None
-        reply = self.firmware.run(call).text
+        try:
+            reply = self.firmware.run(call).text
+        except DeviceRestart as restart:
+            if restart.upgraded:
+                self.install(self.next_version or _next_version(self.firmware.version), self.next_tools)
+            self.restart()
+            return
         if Quirk.NEVER not in self.quirks:
             self._reply(reply)
         self._run_queued()
@@ -313,3 +341,8 @@ class SimulatedDevice:
             return
         self.notify("notifications/state_changed", newState="idle", oldState="connecting")
         self._loop.call_later(1.0, self._notify_each_second, client)
+
+
+def _next_version(version: str) -> str:
+    first, _, last = version.rpartition(".")
+    return f"{first}.{int(last) + 1}"

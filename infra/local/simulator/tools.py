@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,6 +19,14 @@ _PAGE_MARGIN: Final = 30
 
 class SimulatedToolError(Exception):
     """A tool's own error."""
+
+
+class DeviceRestart(Exception):
+    """The tool restarts the device, so that it never replies; `upgraded` if it installed other firmware."""
+
+    def __init__(self, *, upgraded: bool = False) -> None:
+        super().__init__("the device restarts")
+        self.upgraded = upgraded
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +131,18 @@ def _fail(_: State, arguments: dict[str, Value]) -> Value:
     raise SimulatedToolError(str(arguments["message"]))
 
 
+def _reboot(_state: State, _arguments: dict[str, Value]) -> Value:
+    raise DeviceRestart
+
+
+def _upgrade(_: State, arguments: dict[str, Value]) -> Value:
+    """Restart with other firmware. Answer true where the download fails, as the firmware does."""
+    parts = urlsplit(str(arguments["url"]))
+    if parts.scheme in ("http", "https") and parts.hostname and not parts.hostname.endswith(".invalid"):
+        raise DeviceRestart(upgraded=True)
+    return True
+
+
 def _photo(size: int) -> Callable[[State, dict[str, Value]], CameraImage]:
     return lambda _state, _arguments: CameraImage("image/jpeg", "/9j/" + "A" * (size // 4 * 4))
 
@@ -177,12 +198,12 @@ def standard_tools(*, photo_bytes: int = 4_000) -> list[SimulatedTool]:
     ]
     relays = [_relay(number) for number in range(1, 52 - len(first))]
     user_only_tools = [
-        SimulatedTool("self.reboot", "Restart the device.", _set("self.reboot"), user_only=True),
+        SimulatedTool("self.reboot", "Restart the device.", _reboot, user_only=True),
         SimulatedTool(
             "self.upgrade_firmware",
             "Install the firmware that is found at the URL.",
-            _set("self.upgrade_firmware"),
-            (ToolArgument("url", "string"),),
+            _upgrade,
+            (ToolArgument("url", "string", default="The URL of the firmware binary file to download and install"),),
             user_only=True,
         ),
     ]

@@ -86,6 +86,7 @@ def test_registered_device_connects_is_called_and_revoked(guarded: KhoServer) ->
         [output] = json.loads(kho("list", "--json", *here))["devices"]
         assert output["connected"] is True
         assert output["board"] == "simulated-esp32"
+        assert output["last_answered_at"]
         assert "volume: 400" in refused("call", "lamp:1", "self.audio_speaker.set_volume", "volume=400", *here)
         [device] = fleet.devices
         assert [tool for tool, _ in device.firmware.runs] == [

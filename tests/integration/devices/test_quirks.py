@@ -17,11 +17,11 @@ from infra.local.simulator.tools import standard_tools
 from shared.devices.mqtt.client_factory import data_plane
 from shared.devices.protocol import LARGEST_ID
 from shared.rpc.errors import KhoError, OutOfTime, TooLarge, ToolFailed, Unavailable
-from tests.helpers.device_backend import TIMEOUT_MS, DeviceBackend, DeviceUnderTest, running_device_backend
+from tests.helpers.device_backend import TIMEOUT_MS, DeviceBackend, running_device_backend, timed_out
 from tests.helpers.wait import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 ECHO = "self.test.echo"
 
@@ -93,20 +93,6 @@ def test_duplicate_reply_is_ignored(home: DeviceBackend) -> None:
         assert one.text(ECHO, text="x") == "x"
         until(lambda: dropped["repeated"] - before == 7)
         assert len(one.runs) == 1
-
-
-def timed_out(one: DeviceUnderTest, name: str, when: Callable[[], object], **arguments: Any) -> KhoError:
-    """Return the error of a call that times out as soon as `when` holds."""
-    exchange = one.home.talks.rpc
-    real = exchange.clock
-    with ThreadPoolExecutor(1) as caller:
-        call = caller.submit(one.call_error, name, **arguments)
-        try:
-            until(when)
-            exchange.clock = lambda: real() + TIMEOUT_MS / 1000
-            return call.result()
-        finally:
-            exchange.clock = real
 
 
 def test_late_reply_is_not_given_to_the_next_caller(home: DeviceBackend) -> None:
@@ -182,7 +168,7 @@ def test_repeating_tool_list_ends_as_incomplete(home: DeviceBackend) -> None:
         assert len(pages) == 2
         session = one.sessions.read().session
         assert session
-        catalogue = one.catalogues.find(session.name, session.version)
+        catalogue = one.catalogues.find(session)
         assert catalogue
         assert (catalogue.complete, catalogue.problem) == (False, "The list repeats a cursor.")
         assert 0 < len(catalogue.tools) < 51
@@ -216,7 +202,7 @@ def test_empty_tool_list_is_read_again(home: DeviceBackend) -> None:
         assert one.tools() == []
         session = one.sessions.read().session
         assert session
-        assert one.catalogues.find(session.name, session.version) is None
+        assert one.catalogues.find(session) is None
         one.simulated.firmware.tools = standard_tools()
         home.talks._devices.clear()
         assert len(one.tools()) == 51
@@ -248,7 +234,6 @@ def test_user_only_tool_arguments_are_validated(home: DeviceBackend) -> None:
         assert [each["field"] for each in error.details] == ["arguments.url"]
         assert one.runs == []
         assert all(each["params"]["withUserTools"] is True for each in one.sent("tools/list")[10:])
-        assert one.text("self.upgrade_firmware", url="https://x") == "true"
         own = [tool.name for tool in one.tools(with_user_tools=True) if tool.user_only]
         assert own == ["self.reboot", "self.upgrade_firmware"]
         assert len(one.tools()) == 51

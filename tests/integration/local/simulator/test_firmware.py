@@ -67,7 +67,6 @@ def test_51_tools_on_five_pages_and_user_only_tools_on_request(talk: Any) -> Non
             "self.reboot",
             "self.upgrade_firmware",
         }
-        assert it.call("self.reboot")["result"]["isError"] is False
         it.ask("tools/list", cursor="no such tool")
         assert it.reply()["error"] == {"message": "Failed to add tool  because of payload size limit"}
 

@@ -1,0 +1,36 @@
+"""Tools of stock firmware that do not do what their descriptions and replies say."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+REBOOT: Final = "self.reboot"
+UPGRADE: Final = "self.upgrade_firmware"
+_URL: Final = "url"
+
+
+def restarts_device(name: str) -> bool:
+    """Return True if the tool restarts the device before it replies, so that a success has no reply."""
+    return name in (REBOOT, UPGRADE)
+
+
+def is_failed_upgrade(name: str, content: list[dict[str, Any]]) -> bool:
+    """Return True for the reply of a failed update: a device that could install one restarts and never replies."""
+    return name == UPGRADE and content == [{"type": "text", "text": "true"}]
+
+
+def correct_schema(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the tool's input schema, with the URL of an update required.
+
+    The firmware declares the parameter's description as its default, and would download from that.
+    """
+    properties = schema.get("properties", {})
+    if name != UPGRADE or not isinstance(properties, dict):
+        return schema
+    url = properties.get(_URL, {"type": "string"})
+    if not isinstance(url, dict):
+        return schema
+    required = schema.get("required")
+    others = [each for each in required if each != _URL] if isinstance(required, list) else []
+    described = {key: value for key, value in url.items() if key != "default"}
+    return schema | {"properties": properties | {_URL: described}, "required": [*others, _URL]}

@@ -1,0 +1,98 @@
+"""A session's catalogue, and the time of a device's last reply."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from device_server import devices_get, devices_list
+from infra.local.simulator.quirks import Quirk
+from infra.local.simulator.tools import SimulatedTool, ToolArgument
+from shared.clock import iso_time, now_ms
+from shared.rpc.caller import LOCAL
+from tests.helpers.device_backend import DeviceBackend, DeviceUnderTest, running_device_backend, timed_out
+from tests.helpers.wait import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ECHO = "self.test.echo"
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[DeviceBackend]:
+    with running_device_backend(rules=True) as running:
+        yield running
+
+
+def led(maximum: int) -> SimulatedTool:
+    level = ToolArgument("level", "integer", minimum=0, maximum=maximum)
+    return SimulatedTool("self.led.set", "Set the LED.", lambda _state, given: given["level"], (level,))
+
+
+def named(name: str) -> SimulatedTool:
+    return SimulatedTool(name, "Blink.", lambda _state, _given: True)
+
+
+def session_id(one: DeviceUnderTest) -> str:
+    session = one.sessions.read().session
+    return session.id if session else ""
+
+
+def test_rebuilt_firmware_of_the_same_version_has_its_own_tools(home: DeviceBackend) -> None:
+    with home.device(tools=[led(100), named("self.led.fade")]) as one:
+        until(lambda: session_id(one))
+        assert one.call_error("self.led.set", level=200).code == "INVALID_PARAMS"
+        before = session_id(one)
+        version = one.simulated.firmware.version
+        one.fleet.do(partial(one.simulated.install, version, [led(255), named("self.led.blink")]))
+        one.fleet.do(one.simulated.restart)
+        until(lambda: session_id(one) != before)
+        assert one.text("self.led.set", level=200) == "200"
+        assert one.call_error("self.led.set", level=300).code == "INVALID_PARAMS"
+        assert [tool.name for tool in one.tools()] == ["self.led.set", "self.led.blink"]
+
+
+def shown(one: DeviceUnderTest) -> Any:
+    """Return the time of the last reply as both methods show it."""
+    call = {"method": "", "params": {"device_id": one.id}, "caller": LOCAL.record(), "correlation_id": "sessions"}
+    seen = devices_get.handler(call, None)["result"].get("last_answered_at")
+    listed = devices_list.handler(call | {"params": {"limit": 1000}}, None)["result"]["devices"]
+    assert [each.get("last_answered_at") for each in listed if each["device_id"] == one.id] == [seen]
+    return seen
+
+
+def test_last_reply_is_shown(home: DeviceBackend) -> None:
+    with home.device() as one:
+        until(lambda: session_id(one))
+        assert shown(one)
+        before = iso_time(now_ms() / 1000)
+        assert one.text(ECHO, text="x") == "x"
+        assert shown(one) >= before
+
+
+def test_device_that_hangs_shows_when_it_last_answered(home: DeviceBackend) -> None:
+    with home.device() as one:
+        until(lambda: session_id(one))
+        one.call(ECHO, text="x")
+        home.talks._answered.clear()
+        before = shown(one)
+        one.simulated.quirks.add(Quirk.NEVER_AT_ALL)
+        assert timed_out(one, ECHO, lambda: len(one.sent("tools/call")) == 2, text="x").code == "DEVICE_TIMEOUT"
+        assert one.simulated.connected
+        assert shown(one) == before
+        one.simulated.quirks.remove(Quirk.NEVER_AT_ALL)
+        assert one.call_error("self.test.fail", message="no").code == "DEVICE_ERROR"
+        assert shown(one) > before
+
+
+def test_last_reply_is_stored_at_most_every_ten_seconds(home: DeviceBackend) -> None:
+    with home.device() as one:
+        until(lambda: session_id(one))
+        home.talks._answered.clear()
+        one.call(ECHO, text="x")
+        before = shown(one)
+        one.call(ECHO, text="x")
+        assert shown(one) == before
