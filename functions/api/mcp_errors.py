@@ -6,7 +6,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from api.error_formats import jsonrpc_error, recall_kit_body
+from api.error_formats import RECALL_KIT, jsonrpc_error, recall_kit_body
 from shared.rpc.errors import Conflict, KhoError, NotFound, OutOfTime, ToolFailed, Unavailable
 from shared.rpc.strict_json import compact
 
@@ -40,23 +40,12 @@ def protocol_error(error: KhoError, server: str, revision: str) -> MCPError:
 def tool_failure(error: KhoError, server: str, revision: str) -> dict[str, Any]:
     """Return the result of a tool that failed. Raise a protocol error where the revision's clients expect one.
 
-    A device's failure is a result in every revision, for the model to read and act on.
+    A failure of recall-kit or of a device is a result in every revision, for the model to read and act on.
     """
-    if is_handshake(revision) and not (server == _DEVICE_SERVER and isinstance(error, _DEVICE_FAILURES)):
+    facts, text = error.facts(), f"{error.code}: {error.message} {error.guidance}".strip()
+    if server == RECALL_KIT:
+        facts = recall_kit_body(error)
+        text = compact(facts)
+    elif is_handshake(revision) and not (server == _DEVICE_SERVER and isinstance(error, _DEVICE_FAILURES)):
         raise protocol_error(error, server, revision) from None
-    return tool_error(error)
-
-
-def tool_error(error: KhoError) -> dict[str, Any]:
-    """Return `error` as a tool's result, for the model to read and act on."""
-    return {
-        "content": [{"type": "text", "text": f"{error.code}: {error.message} {error.guidance}".strip()}],
-        "structuredContent": error.facts(),
-        "isError": True,
-    }
-
-
-def recall_kit_error(error: KhoError) -> dict[str, Any]:
-    """Return `error` as the result of one of recall-kit's tools, in every revision."""
-    body = recall_kit_body(error)
-    return {"content": [{"type": "text", "text": compact(body)}], "structuredContent": body, "isError": True}
+    return {"content": [{"type": "text", "text": text}], "structuredContent": facts, "isError": True}

@@ -4,9 +4,8 @@ from typing import Any, Final
 
 from mcp_types import CallToolRequestParams, PaginatedRequestParams
 
-from api.error_formats import RECALL_KIT
 from api.http_events import MAX_ANSWER_BYTES, event_bytes
-from api.mcp_errors import recall_kit_error, tool_failure
+from api.mcp_errors import tool_failure
 from api.mcp_transport import McpRequestContext
 from shared.rpc.catalogue import MethodEntry, catalogue
 from shared.rpc.errors import FieldProblem, InvalidParams, KhoError
@@ -47,8 +46,6 @@ class McpTools:
         try:
             return _run(tool, entry, params.arguments or {}, context)
         except KhoError as error:
-            if entry.server == RECALL_KIT:
-                return recall_kit_error(error)
             return tool_failure(error, entry.server, revision)
 
 

@@ -14,18 +14,8 @@ from shared.rpc.catalogue import MethodEntry, catalogue
 from shared.rpc.strict_json import compact
 
 _FAILURES: Final = {error_formats.AGENT_DATA: "ActionFailure", error_formats.RECALL_KIT: "RecallKitFailure"}
-_ANY_METHOD: Final = (
-    errors.ParseError,
-    errors.InvalidRequest,
-    errors.InvalidParams,
-    errors.NotSignedIn,
-    errors.NotAllowed,
-    errors.TooLarge,
-    errors.TooManyRequests,
-    errors.Unavailable,
-    errors.OutOfTime,
-    errors.Internal,
-)
+_DECLARED: Final = (errors.UnknownMethod, errors.NotFound, errors.Conflict, errors.ToolFailed)
+"""Kinds that only methods with them in `errors` raise. Any call can raise the others."""
 
 
 @lambda_function(routes={"Openapi": "GET /openapi.json"})
@@ -114,7 +104,7 @@ def _jsonrpc() -> dict[str, Any]:
 
 def _failures(named: list[str], schema: str) -> dict[str, Any]:
     """Return the responses to the errors of any call and to the errors `named`."""
-    kinds = [kind for kind in errors.KhoError.__subclasses__() if kind.__name__ in named or kind in _ANY_METHOD]
+    kinds = [kind for kind in errors.KhoError.__subclasses__() if kind.__name__ in named or kind not in _DECLARED]
     return {
         str(int(status)): json_response(status.phrase, reference(schema))
         for status in sorted(map(error_formats.status_of, kinds))
