@@ -2,7 +2,7 @@
 
 from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from api.deployment import EMBEDDING_INDEX, LANGUAGE_MODEL, RERANKING_MODEL, WEB_SEARCH, lambda_function, table
 from api.handler import Caller, Params, method
@@ -15,6 +15,7 @@ from shared.rpc.caller import TENANT_ID
 from shared.rpc.errors import NotAllowed, OutOfTime, Unavailable
 from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.method import WHOLE
+from shared.rpc.whitespace import NOT_BLANK, not_blank
 from shared.services.answer_response import ContextItem, KnowledgeAnswer, Usage, render_answer
 from shared.services.document_index import COLLECTION, drop_stale_hits
 from shared.telemetry import count
@@ -64,7 +65,9 @@ class QueryKnowledge(Params):
     """The question, the documents to search, and the format of the answer."""
 
     query: Annotated[
-        str, Field(min_length=1, max_length=2048, pattern=r"\S", examples=["Các bước khởi tạo hạ tầng PF?"])
+        str,
+        Field(min_length=1, max_length=2048, examples=["Các bước khởi tạo hạ tầng PF?"], json_schema_extra=NOT_BLANK),
+        AfterValidator(not_blank),
     ]
     filters: Annotated[Filters, Field(default_factory=lambda: Filters.model_validate({}))]
     top_k: Annotated[int, Field(ge=1, le=20), WHOLE] = 5

@@ -12,11 +12,11 @@ from shared.knowledge.errors import document_too_large, unreadable
 from shared.knowledge.ingest_response import IngestionResult, ingestion_result, job_accepted, require_ingested
 from shared.knowledge.ingestion import DocumentIngestion, is_long
 from shared.knowledge.models import MAX_TEXT_BYTES, Name, NewKnowledgeDocument, Path
-from shared.knowledge.params import NOT_BLANK
 from shared.knowledge.rendering import render_ingestion_result
 from shared.knowledge.space import current_space
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, TooLarge, Unavailable
 from shared.rpc.mcp_catalog import McpTool
+from shared.rpc.whitespace import NOT_BLANK, is_blank
 
 
 class AugmentKnowledge(Params):
@@ -48,7 +48,7 @@ class AugmentKnowledge(Params):
 def handler(params: AugmentKnowledge, caller: Caller) -> IngestionResult:
     """Store the text under its source."""
     collection = collections(caller).require(params.collection, current_space())
-    if not params.content.strip():
+    if is_blank(params.content):
         raise unreadable(params.source, "holds no text")
     content = params.content.encode("utf-8")
     if len(content) > MAX_TEXT_BYTES:

@@ -9,7 +9,7 @@ from api.handler import Caller, Params, method
 from research_agent import collections, documents, knowledge_table, projects
 from shared.knowledge.errors import nothing_linked
 from shared.knowledge.models import Name
-from shared.knowledge.params import NOT_BLANK, Names, parse_names
+from shared.knowledge.params import Names, parse_names
 from shared.knowledge.query_history import QueryHistory
 from shared.knowledge.rendering import render_query_results
 from shared.knowledge.responses import QueryResults, ResultMetadata, SearchResult
@@ -17,6 +17,7 @@ from shared.knowledge.search_service import MAX_QUERY, SearchService
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.method import WHOLE
+from shared.rpc.whitespace import NOT_BLANK
 
 
 class QueryKnowledgeBase(Params):

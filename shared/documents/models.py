@@ -38,7 +38,7 @@ def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 DocumentId = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._:-]+$", examples=["doc-pf-032"])]
-NewDocumentId = Annotated[DocumentId, AfterValidator(_not_root)]
+NewDocumentId = Annotated[DocumentId, AfterValidator(_not_root), Field(json_schema_extra={"not": {"const": keys.ROOT}})]
 ParentId = Annotated[DocumentId, Field(examples=["root"])]
 MimeType = Literal["text/markdown", "text/plain", "application/json"]
 Body = Annotated[str, Field(max_length=MAX_BODY_BYTES), AfterValidator(_within_body_bytes)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
 
@@ -10,6 +11,8 @@ from pydantic import BeforeValidator, WithJsonSchema
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
+_FIRST: Final = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_LAST: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _RFC_3339: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)")
 
 
@@ -25,12 +28,14 @@ def to_iso(timestamp: int) -> str:
 
 
 def from_iso(text: Any) -> int:
-    """Parse an RFC 3339 timestamp. Raise ValueError if it is not one."""
+    """Parse an RFC 3339 timestamp. Raise ValueError if it is not one.
+
+    A timestamp whose offset moves it out of the years 1 to 9999 becomes the first or the last of these years in UTC.
+    """
     if isinstance(text, str) and _RFC_3339.fullmatch(text.upper()):
-        try:
-            return (datetime.fromisoformat(text.upper()).astimezone(UTC) - _EPOCH) // _MICROSECOND
-        except (ValueError, OverflowError):
-            pass
+        with suppress(ValueError):
+            time = datetime.fromisoformat(text.upper())
+            return min(max((time - _EPOCH) // _MICROSECOND, _FIRST), _LAST)
     raise ValueError("should be a time such as 2025-09-16T03:00:00Z")
 
 

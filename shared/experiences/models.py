@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import AfterValidator, Field
 
-from shared.experiences.whitespace import is_blank
+from shared.rpc.whitespace import NOT_BLANK, is_blank, not_blank
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,15 +17,6 @@ MAX_TITLE: Final = 500
 MAX_TEXT: Final = 20_000
 MAX_KEYWORD: Final = 100
 MAX_KEYWORDS: Final = 50
-NOT_BLANK: Final[dict[str, Any]] = {"pattern": r"\S"}
-"""The JSON Schema of `not_blank`. It cannot list the invisible characters, which `not_blank` rejects too."""
-
-
-def not_blank(text: str) -> str:
-    """Return `text`. Raise ValueError if it has no visible character."""
-    if is_blank(text):
-        raise ValueError("should not be empty")
-    return text
 
 
 def _normalize(keyword: str) -> str:

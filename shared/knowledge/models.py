@@ -17,7 +17,7 @@ Outcome = Literal["added", "updated", "unchanged"]
 JobStatus = Literal["queued", "running", "done", "failed"]
 
 MAX_NAME: Final = 64
-_NAME_PATTERN: Final = r"[^\s,#\x00-\x1f\x7f-\x9f]+"
+_NAME_PATTERN: Final = r"[^\s,#\ufeff\x00-\x1f\x7f-\x9f]+"
 
 
 def _name(value: str) -> str:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Annotated
 
 from pydantic import Field
 
 Names = Annotated[str, Field(max_length=4096, examples=["notes, papers"])]
 """Collection names, separated by commas."""
-NOT_BLANK: Final[dict[str, Any]] = {"pattern": r"\S"}
-"""Documents in a schema a constraint whose violation has an error code of its own."""
 
 
 def parse_names(names: str | None) -> list[str]:

@@ -13,6 +13,7 @@ from shared.knowledge.passages import SearchQuestion
 from shared.knowledge.refinement import QueryRefinement, RelevanceLabel, label_of, refine
 from shared.knowledge.space import current_space
 from shared.rpc.errors import Unavailable
+from shared.rpc.whitespace import is_blank
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -102,7 +103,7 @@ def _location(document: DocumentRef) -> tuple[str, str]:
 
 
 def _require_query(query: str) -> None:
-    if not query.strip():
+    if is_blank(query):
         raise query_invalid("is empty")
     if len(query) > MAX_QUERY:
         raise query_invalid(f"has {len(query):,} characters")

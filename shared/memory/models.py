@@ -21,7 +21,7 @@ Content = Annotated[str, Field(min_length=1, max_length=MAX_CONTENT_BYTES), Afte
 SummaryText = Annotated[str, Field(max_length=MAX_CONTENT_BYTES), AfterValidator(_within_content_bytes)]
 ConversationId = Annotated[
     str,
-    Field(min_length=1, max_length=200, pattern=r"^[^\s\x00-\x1f\x7f-\x9f]+$", examples=["chat_xxx"]),
+    Field(min_length=1, max_length=200, pattern=r"^[^\s\ufeff\x00-\x1f\x7f-\x9f]+$", examples=["chat_xxx"]),
 ]
 
 

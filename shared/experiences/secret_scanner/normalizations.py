@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
-from shared.experiences.whitespace import INVISIBLE
+from shared.rpc.whitespace import INVISIBLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

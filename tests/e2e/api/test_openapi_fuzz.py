@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
+import jsonschema_rs
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
@@ -19,7 +21,9 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from endpoints import openapi
-from shared.experiences.whitespace import is_blank
+from shared.experiences.secret_scanner import find_secrets
+from shared.rpc.catalogue import catalogue
+from shared.rpc.whitespace import is_blank
 from tests.helpers.size import sized
 from tests.helpers.wait import CEILING_SECONDS
 
@@ -79,7 +83,7 @@ def test_endpoints_conform_to_the_openapi_document(
         nonlocal requests
         requests += 1
         if mode is GenerationMode.POSITIVE and isinstance(case.body, dict):
-            body: dict[str, Any] = _visible(case.body)
+            body: dict[str, Any] = _shareable(case.body)
             for fields in (body, body.get("payload")):
                 if isinstance(fields, dict):
                     fields.pop("cursor", None)  # no schema describes which cursors a list has issued
@@ -94,10 +98,34 @@ def test_endpoints_conform_to_the_openapi_document(
     record_property("outcome", "every answer as described, no server error")
 
 
-def _visible(value: Any) -> Any:
-    """Give text of invisible characters alone a visible one: no pattern of JSON Schema lists them all."""
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("agent-data/create_document", {"document_id": "root"}),
+        ("agent-data/create_document", {"document_id": "late", "created_at": "9999-12-31T23:59:59-07:00"}),
+        ("agent-data/query_knowledge", {"query": "\ufeff"}),
+        ("memory-server/memory/clear", {"conversation_id": "a\ufeffb"}),
+        ("research-agent/augment_knowledge", {"collection": "a\ufeffb"}),
+        ("research-agent/query_knowledge_base", {"query": "\ufeff"}),
+    ],
+)
+def test_parameters_are_refused_as_the_schema_says(server: KhoServer, method: str, params: dict[str, Any]) -> None:
+    """The server refuses parameters that their schema excludes, and no others, where random requests rarely come."""
+    server.post("/research-agent/manage_collections", b'{"action": "create", "collection_name": "garden"}')
+    others: dict[str, dict[str, Any]] = {
+        "agent-data/create_document": {"content": {"body": "x"}, "parent_id": "missing"},
+        "research-agent/augment_knowledge": {"content": "x", "source": "x", "collection": "garden"},
+    }
+    body = others.get(method, {}) | params
+    response = server.post(f"/{method}", json.dumps(body).encode())
+    accepted = response.status in (200, 404)
+    assert accepted == jsonschema_rs.validator_for(catalogue().methods[method].params).is_valid(body), response.data
+
+
+def _shareable(value: Any) -> Any:
+    """Replace text of invisible characters and secrets: no JSON Schema describes them."""
     if isinstance(value, dict):
-        return {name: _visible(each) for name, each in value.items()}
+        return {name: _shareable(each) for name, each in value.items()}
     if isinstance(value, list):
-        return [_visible(each) for each in value]
-    return f"{value[:-1]}x" if isinstance(value, str) and value and is_blank(value) else value
+        return [_shareable(each) for each in value]
+    return "x" if isinstance(value, str) and value and (is_blank(value) or find_secrets(value)) else value
