@@ -38,7 +38,10 @@ for each in (collections, kb, projects):
 _INTERRUPTED: Final = 130
 
 
-_Roots = Annotated[tuple[Path, ...], Parameter(name="--root", negative=())]
+_Roots = Annotated[
+    tuple[Path, ...],
+    Parameter(name="--root", negative=(), help="A folder whose files may be read; default: the working folder."),
+]
 
 
 @app.command
@@ -78,8 +81,6 @@ def mcp(*, root: _Roots = (), debug: bool = False, target: BackendTarget = DEFAU
 
     Parameters
     ----------
-    root
-        A folder whose files may be read; default: the working folder.
     debug
         Log details to the standard error.
     """
@@ -150,13 +151,7 @@ def delete_collection(
 
 @kb.command
 def add_document(path: str, /, *, collection: str, root: _Roots = (), target: BackendTarget = DEFAULT_TARGET) -> None:
-    """Add one file.
-
-    Parameters
-    ----------
-    root
-        A folder whose files may be read; default: the working folder.
-    """
+    """Add one file."""
     _ingest(path, collection, root, target, recursive=False)
 
 
@@ -170,8 +165,6 @@ def add_folder(
     ----------
     recursive
         Include subfolders.
-    root
-        A folder whose files may be read; default: the working folder.
     """
     _ingest(path, collection, root, target, recursive=recursive)
 

@@ -7,8 +7,6 @@ editor's working folder is arbitrary.
 
 from __future__ import annotations
 
-import platform
-import subprocess
 import sys
 import threading
 import time
@@ -17,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from infra.agent.backend import BackendError, RemoteBackend, api_key_for, unusable_folder
 from infra.local.data_folder import DataFolderError, DataFolderInUse, read_server_info
-from infra.local.dynamodb import end_with_parent
+from infra.local.dynamodb import start_child
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Sequence
 
     from infra.agent.backend import BackendTarget
@@ -81,14 +80,7 @@ class ManagedServerBackend:
         command = [str(kho), "serve", "--data", str(self._data), "--port", "0", "--mqtt-port", "0"]
         for root in self._roots:
             command += ["--root", str(root)]
-        with (self._data / "serve.log").open("ab") as output:
-            self._process = subprocess.Popen(  # noqa: S603 - no outside input in the command
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                preexec_fn=end_with_parent if platform.system() == "Linux" else None,  # noqa: PLW1509 - one system call
-            )
+        self._process = start_child(command, self._data / "serve.log")
 
 
 def _closed_error() -> BackendError:

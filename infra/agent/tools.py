@@ -6,10 +6,7 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import (  # noqa: TC003 - pydantic reads it
-    Awaitable,
-    Callable,
-)
+from collections.abc import Awaitable, Callable  # noqa: TC003 - pydantic reads it
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
 

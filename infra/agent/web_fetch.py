@@ -23,9 +23,12 @@ def fetch(url: str) -> str:
     import urllib3
     from urllib3.exceptions import HTTPError
 
-    if not _is_web(url):
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
         raise _fetch_error(url, "is not an address that begins with http:// or https://")
-    parts = urlsplit(url)
     if parts.username is not None:
         address = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
         raise _fetch_error(address, "contains a password, which listings would show: use 'kb add-text'")
@@ -70,14 +73,6 @@ def _to_markdown(url: str, content: bytes, content_type: str) -> str:
         except ValueError as error:
             raise _fetch_error(url, str(error)) from None
     return text
-
-
-def _is_web(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
 def _decode(content: bytes, charset: str) -> str:

@@ -49,8 +49,6 @@ def create(  # noqa: PLR0913 - one argument an option
         The caller's name, as audit logs show it ('sub'); default: 'key-' and the key's id.
     expires_in_days
         The key's lifetime; default: unlimited.
-    as_json
-        Print JSON.
     """
     require_tenant_id(tenant)
     if name and (len(name) > 128 or not name.isprintable()):
@@ -75,8 +73,6 @@ def list_(*, tenant: str | None = None, target: DataTarget = DEFAULT_TARGET, as_
     ----------
     tenant
         List only this tenant's keys.
-    as_json
-        Print JSON.
     """
     with _open_keys(target) as store:
         records = [_record(key) for key in store.list_keys(tenant)]
@@ -95,8 +91,6 @@ def revoke(key_id: str, /, *, target: DataTarget = DEFAULT_TARGET, as_json: AsJs
     ----------
     key_id
         The key's ID, from 'kho keys list', not the key itself.
-    as_json
-        Print JSON.
     """
     with _open_keys(target) as store:
         key = store.revoke(key_id)

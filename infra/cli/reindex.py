@@ -58,8 +58,6 @@ def reindex(
         Only this collection of research-agent, or 'agent-data' for documents, or 'experiences', which have no tenant.
     force
         Also index documents that are up to date.
-    as_json
-        Print JSON.
     """
     with open_stores(target) as running:
         if not config().has_index:

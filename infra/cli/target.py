@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from infra.local.data_folder import ServerInfo
     from infra.local.template import TableDefinition
 
-AsJson = Annotated[bool, Parameter(name="--json", negative=())]
+AsJson = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")]
 _ANY_FUNCTION: Final = "endpoints-health"
 
 

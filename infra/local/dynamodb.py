@@ -7,6 +7,7 @@ import platform
 import secrets
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -17,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.local.stream_maintenance import index_and_trim
 from shared.aws.dynamodb import DynamoDBHttpClient
+from shared.telemetry import logger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,6 +33,16 @@ _START_ATTEMPTS: Final = 5
 _READ_SECONDS: Final = 30
 _RESTART_SECONDS: Final = 0.2
 _PR_SET_PDEATHSIG: Final = 1
+_RETENTION_SECONDS: Final = 7 * 24 * 3600
+# Without it, each write and each poll reads every stream record of every table.
+_INDEX: Final = (
+    "CREATE INDEX IF NOT EXISTS kho_changes ON _stream_records (table_name, CAST(sequence_number AS INTEGER))"
+)
+# The last record of each table stays: the engine continues its sequence numbers from it.
+_TRIM: Final = (
+    "DELETE FROM _stream_records WHERE created_at < ?"
+    " AND id NOT IN (SELECT MAX(id) FROM _stream_records GROUP BY table_name)"
+)
 
 
 class EngineFailed(Exception):
@@ -81,16 +92,8 @@ class Engine:
                 return
 
     def _start(self) -> subprocess.Popen[bytes]:
-        with self._log.open("ab") as output:
-            return subprocess.Popen(  # noqa: S603 - our own words only
-                self._command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                # A session of its own, so that the terminal's Ctrl-C does not stop it: requests in progress need it.
-                start_new_session=True,
-                preexec_fn=end_with_parent if platform.system() == "Linux" else None,  # noqa: PLW1509 - one system call
-            )
+        # A session of its own, so that the terminal's Ctrl-C does not stop it: requests in progress need it.
+        return start_child(self._command, self._log, start_new_session=True)
 
     def _keep_running(self) -> None:
         """Restart the engine whenever it ends. Every acknowledged write is on disk."""
@@ -134,6 +137,17 @@ def create_tables(url: str, tables: Iterable[TableDefinition]) -> None:
                 client.create_table(TableName=table.name, **table.creation)
 
 
+def index_and_trim(file: Path) -> None:
+    """Index the stream records in the engine's `file`, and delete those older than a week."""
+    try:
+        with closing(sqlite3.connect(file, timeout=5)) as database, database:
+            database.execute(_INDEX)
+            database.execute(_TRIM, [int(time.time()) - _RETENTION_SECONDS])
+    except sqlite3.Error as error:
+        # The engine works without the index, but slower. Another version of it may have another schema.
+        logger.warning("store", extra={"failure": str(error)})
+
+
 def _dynoxide(host: str, port: int, file: Path) -> list[str]:
     return [str(_DYNOXIDE), "serve", "--host", host, "--port", str(port), "--db-path", str(file)]
 
@@ -160,6 +174,19 @@ def _free_port() -> int:
         return port
 
 
-def end_with_parent() -> None:
+def start_child(command: list[str], log: Path, *, start_new_session: bool = False) -> subprocess.Popen[bytes]:
+    """Start a process that writes to `log`. On Linux, it ends with this one."""
+    with log.open("ab") as output:
+        return subprocess.Popen(  # noqa: S603 - no outside input in the command
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=start_new_session,
+            preexec_fn=_end_with_parent if platform.system() == "Linux" else None,  # noqa: PLW1509 - one system call
+        )
+
+
+def _end_with_parent() -> None:
     """Make Linux kill this process when its parent ends, even if the parent is killed."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

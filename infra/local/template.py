@@ -152,7 +152,10 @@ class _TemplateReader:
                 case "AWS::Serverless::Function":
                     self._function(template, properties)
                 case "AWS::IoT::TopicRule":
-                    self._rule(template, properties["TopicRulePayload"])
+                    payload = properties["TopicRulePayload"]
+                    for action in payload["Actions"]:
+                        function = self._function_behind(action["Lambda"]["FunctionArn"])
+                        template.rules.append(RuleTrigger(str(self._value(payload["Sql"])), function))
                 case "AWS::Serverless::HttpApi":
                     auth = properties["Auth"]
                     arn = auth["Authorizers"][auth["DefaultAuthorizer"]]["FunctionArn"]
@@ -184,11 +187,6 @@ class _TemplateReader:
                     )
                 case unknown:
                     raise ValueError(f"{name}: one machine does not know events of type {unknown}")
-
-    def _rule(self, template: Template, payload: dict[str, Any]) -> None:
-        for action in payload["Actions"]:
-            function = self._function_behind(action["Lambda"]["FunctionArn"])
-            template.rules.append(RuleTrigger(str(self._value(payload["Sql"])), function))
 
     def _function_behind(self, arn: dict[str, list[str]]) -> str:
         return self._function_name(self._resources[arn["Fn::GetAtt"][0]]["Properties"])

@@ -21,13 +21,7 @@ _COLUMNS: Final = ("device_id", "name", "downlink", "connected", "changed_at", "
 
 
 def list_(*, target: DeviceTarget = DEFAULT_TARGET, as_json: AsJson = False) -> None:
-    """List a tenant's devices and their connection state.
-
-    Parameters
-    ----------
-    as_json
-        Print JSON.
-    """
+    """List a tenant's devices and their connection state."""
     with open_client(target) as client:
         devices = list_devices(client)
     if not has_broker(target):
@@ -59,8 +53,6 @@ def call(
         The tool's arguments as name=value. A value that is valid JSON is parsed, any other is text.
     timeout_ms
         The time to wait for the reply.
-    as_json
-        Print JSON.
     """
     values = dict(_argument(each) for each in arguments)
     params = {"device_id": device_id, "name": tool, "arguments": values, "timeout_ms": timeout_ms}
@@ -75,15 +67,19 @@ def call(
         sys.exit(1)
 
 
-def watch(device_id: str = "", /, *, target: DeviceTarget = DEFAULT_TARGET, as_json: AsJson = False) -> None:
+def watch(
+    device_id: str = "",
+    /,
+    *,
+    target: DeviceTarget = DEFAULT_TARGET,
+    as_json: Annotated[AsJson, Parameter(help="Print one JSON object per line.")] = False,
+) -> None:
     """Follow devices until Ctrl-C: connections, sessions and notifications.
 
     Parameters
     ----------
     device_id
         One device; by default all of the tenant's.
-    as_json
-        Print one JSON object per line.
     """
     if not has_broker(target):
         exit_with_error(

@@ -44,8 +44,6 @@ def register(  # noqa: PLR0913 - one argument per option
         A display name; by default its id.
     subscribes
         The device subscribes to its topic and is reached by publishing there; stock firmware does not.
-    as_json
-        Print JSON.
     """
     require_tenant_id(tenant)
     if not ids.may_be_registered(device_id):
@@ -81,8 +79,6 @@ def revoke(device_id: str, /, *, target: DataTarget = DEFAULT_TARGET, as_json: A
     ----------
     device_id
         Its id, from 'kho devices list'.
-    as_json
-        Print JSON.
     """
     with _registry(target) as registry:
         device = registry.revoke(device_id)

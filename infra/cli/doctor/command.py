@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
-from cyclopts import Parameter
 from rich.console import Console
 from rich.text import Text
 
 from infra.cli.doctor import machine
 from infra.cli.doctor.report import CheckReport
-from infra.cli.target import DEFAULT_TARGET, DataTarget
+from infra.cli.target import DEFAULT_TARGET, AsJson, DataTarget
 
 if TYPE_CHECKING:
     from infra.cli.doctor.report import CheckResult
@@ -20,17 +19,10 @@ if TYPE_CHECKING:
 _MARKS: Final = {"good": ("✓", "green"), "note": ("·", "yellow"), "wrong": ("✗", "red")}
 
 
-def doctor(
-    *, target: DataTarget = DEFAULT_TARGET, as_json: Annotated[bool, Parameter(name="--json", negative=())] = False
-) -> None:
+def doctor(*, target: DataTarget = DEFAULT_TARGET, as_json: AsJson = False) -> None:
     """Check this machine's set-up, or with --stack a deployment, and give advice.
 
     The exit code is 1 if a check fails.
-
-    Parameters
-    ----------
-    as_json
-        Print JSON.
     """
     console = Console(highlight=False)
     report = CheckReport(lambda result: None if as_json else _show(console, result))

@@ -38,7 +38,10 @@ def check(target: DataTarget, report: CheckReport) -> None:
         return
     if running:
         checks.check_http_endpoint(report, running["address"], "Restart 'kho serve'.")
-        _check_broker(report, running["mqtt_url"])
+        address = urlsplit(running["mqtt_url"])
+        with report.guard("Devices", "Restart 'kho serve'."):
+            socket.create_connection((address.hostname or "", address.port or 0), timeout=5).close()
+            report.good("Devices", f"{running['mqtt_url']} accepts connections.")
     else:
         report.note("Server", "None is running here.", "Start it: kho serve")
     with open_stores(target):
@@ -60,10 +63,3 @@ def _check_platform(report: CheckReport) -> None:
             "It does not support the embedded store: an in-memory emulator is used, and data is lost at exit.",
             "Set a DynamoDB endpoint with --aws-endpoint to keep data.",
         )
-
-
-def _check_broker(report: CheckReport, url: str) -> None:
-    parts = urlsplit(url)
-    with report.guard("Devices", "Restart 'kho serve'."):
-        socket.create_connection((parts.hostname or "", parts.port or 0), timeout=5).close()
-        report.good("Devices", f"{url} accepts connections.")

@@ -63,17 +63,12 @@ class RuleDispatcher:
             if self._stopping.is_set():
                 return
             if self._slots.acquire(blocking=False):
-                self._pool.submit(self._run, rule, function, message)
+                invocation = self._pool.submit(self._invoke, rule, function, message)
+                invocation.add_done_callback(lambda _: self._slots.release())
             else:
                 self.dropped += 1
 
         return enqueue
-
-    def _run(self, rule: IotRule, function: str, message: IncomingMessage) -> None:
-        try:
-            self._invoke(rule, function, message)
-        finally:
-            self._slots.release()
 
     def _invoke(self, rule: IotRule, function: str, message: IncomingMessage) -> None:
         event = rule.event(message)

@@ -11,8 +11,7 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from infra.local.dynamodb import Engine, create_tables
-from infra.local.stream_maintenance import index_and_trim
+from infra.local.dynamodb import Engine, create_tables, index_and_trim
 from infra.local.template import load
 from tests.helpers.dynamodb import boto3_client
 
