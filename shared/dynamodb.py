@@ -11,7 +11,7 @@ import math
 import random
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -24,10 +24,12 @@ from shared.telemetry import logger, store_call
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from _typeshed import DataclassInstance
     from types_boto3_dynamodb import DynamoDBClient
 
 Item = dict[str, Any]
 T = TypeVar("T")
+Record = TypeVar("Record", bound="DataclassInstance")
 
 _CONFLICT_ATTEMPTS: Final = 10
 _WRITE_BATCH: Final = 25
@@ -43,7 +45,7 @@ class ConditionFailed(Exception):
 
 
 def optimistic_retry(
-    operation: Callable[[], T], *, attempts: int, exhausted: Exception, seconds: float = math.inf
+    operation: Callable[[], T], *, attempts: int = 10, exhausted: Exception, seconds: float = math.inf
 ) -> T:
     """Run an operation that reads and then writes on condition; repeat it while another writer is faster.
 
@@ -59,6 +61,16 @@ def optimistic_retry(
             # The jitter keeps colliding writers from colliding again.
             time.sleep(random.uniform(0, 0.005 * 2 ** min(attempt, 6)))  # noqa: S311 - jitter, no secret
     raise exhausted
+
+
+def from_item(kind: type[Record], item: Item) -> Record:
+    """Build a dataclass from those attributes of `item` that are its fields."""
+    return kind(**{each.name: item[each.name] for each in fields(kind) if each.name in item})
+
+
+def to_item(record: DataclassInstance) -> Item:
+    """Return the fields of a dataclass that have a value, as attributes."""
+    return {name: value for name, value in asdict(record).items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)

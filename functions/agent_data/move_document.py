@@ -7,7 +7,7 @@ from pydantic import Field
 from agent_data import DocumentWriteParams, unit_of_work
 from api.deployment import lambda_function, table
 from api.handler import Caller, Params, method
-from shared.documents import relocation
+from shared.documents import commands
 from shared.documents.models import DocumentId, ParentId, WriteResult
 from shared.documents.sibling_order import SiblingPosition
 from shared.rpc.errors import Conflict, NotFound
@@ -47,5 +47,5 @@ class MoveDocument(DocumentWriteParams):
 def handler(params: MoveDocument, caller: Caller) -> WriteResult:
     """Move the document. Concurrent moves cannot form a cycle."""
     target = SiblingPosition(params.position.before, params.position.ordering)
-    command = relocation.Move(params.document_id, params.new_parent_id, target)
-    return relocation.move(unit_of_work(caller), params.write_request("move_document", caller), command)
+    request = params.write_request("move_document", caller)
+    return commands.move(unit_of_work(caller), request, params.document_id, params.new_parent_id, target)

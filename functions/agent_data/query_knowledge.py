@@ -1,22 +1,22 @@
 """agent-data/query_knowledge: answer a question from the documents, and from the web if allowed."""
 
+from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
 
 from api.deployment import EMBEDDING_INDEX, LANGUAGE_MODEL, RERANKING_MODEL, WEB_SEARCH, lambda_function, table
 from api.handler import Caller, Params, method
-from shared.knowledge.answering.models import AnswerRequest, Format, GeneratedAnswer
-from shared.knowledge.answering.pipeline import AnswerPipeline
-from shared.knowledge.answering.time_budget import TimeBudget
+from shared.knowledge.answering.models import AnswerRequest, DegradedStage, Format, GeneratedAnswer
+from shared.knowledge.answering.pipeline import AnswerPipeline, TimeBudget
 from shared.knowledge.index import knowledge_index
+from shared.knowledge.rendering import quote
 from shared.language_model import language_model
 from shared.rpc.caller import TENANT_ID
 from shared.rpc.errors import NotAllowed, OutOfTime, Unavailable
 from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.method import WHOLE
 from shared.rpc.whitespace import NOT_BLANK, not_blank
-from shared.services.answer_response import ContextItem, KnowledgeAnswer, Usage, render_answer
 from shared.services.document_index import COLLECTION, drop_stale_hits
 from shared.telemetry import count
 from shared.web_search import web_search
@@ -73,6 +73,47 @@ class QueryKnowledge(Params):
     top_k: Annotated[int, Field(ge=1, le=20), WHOLE] = 5
     context_hints: ContextHints = ContextHints()
     routing: Routing = Routing()
+
+
+@dataclass(frozen=True, slots=True)
+class ContextItem:
+    """A source of the answer. A web page's `document_id` is its address."""
+
+    document_id: str
+    snippet: str
+    score: float
+    source: Literal["web"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """The number of hits, the model's token counts, and the stages that failed or were skipped."""
+
+    qdrant_hits: int
+    llm_tokens_prompt: int
+    llm_tokens_completion: int
+    degraded: list[DegradedStage] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeAnswer:
+    """The answer, which cites the first item of `context` as [1]. Without sources both are empty."""
+
+    response: str
+    context: list[ContextItem]
+    usage: Usage
+
+
+def render_answer(answer: KnowledgeAnswer) -> str:
+    """Render the answer and its sources. Sources are quoted, so that none can pass for a part of the answer."""
+    if not answer.context:
+        return "No document is relevant to this question."
+    parts = [answer.response]
+    for number, each in enumerate(answer.context, start=1):
+        where = " (web)" if each.source else ""
+        parts.append(f"[{number}] {each.document_id}{where} · {each.score:.2f}\n{quote(each.snippet)}")
+    parts += [each.message for each in answer.usage.degraded or []]
+    return "\n\n".join(parts)
 
 
 @lambda_function(

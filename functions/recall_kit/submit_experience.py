@@ -9,9 +9,8 @@ from api.deployment import EMBEDDING_INDEX, SECRET_SCANNER, lambda_function, tab
 from api.handler import Caller, method
 from shared.config import config
 from shared.experiences.models import ContextText, ExperienceReport, Keywords, Text, Title
-from shared.experiences.repository import experience_repository, experiences_table
+from shared.experiences.repository import experience_repository
 from shared.experiences.responses import ResponseEnvelope
-from shared.experiences.submission_limit import require_capacity
 from shared.experiences.validation import RequiredParams, require_sanitized
 from shared.rpc.errors import OutOfTime, TooManyRequests, Unavailable
 from shared.rpc.mcp_catalog import McpTool
@@ -80,7 +79,7 @@ def handler(params: Submission, caller: Caller) -> ResponseEnvelope[SubmissionRe
     report = params.report()
     require_sanitized(report)
     if not caller.holds("writer"):
-        require_capacity(experiences_table(), config().anonymous_submissions_a_minute)
+        experience_repository().require_capacity(config().anonymous_submissions_a_minute)
     experience = experience_repository().add(with_keywords(report))
     index_immediately(experience)
     message = "Experience record created and published successfully"

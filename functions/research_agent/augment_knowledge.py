@@ -8,12 +8,12 @@ from pydantic import Field
 from api.deployment import EMBEDDING_INDEX, lambda_function, table
 from api.handler import Caller, Params, method
 from research_agent import collections, documents, jobs
+from shared.knowledge.collections import current_space
 from shared.knowledge.errors import document_too_large, unreadable
-from shared.knowledge.ingest_response import IngestionResult, ingestion_result, job_accepted, require_ingested
 from shared.knowledge.ingestion import DocumentIngestion, is_long
 from shared.knowledge.models import MAX_TEXT_BYTES, Name, NewKnowledgeDocument, Path
 from shared.knowledge.rendering import render_ingestion_result
-from shared.knowledge.space import current_space
+from shared.knowledge.responses import IngestionResult, ingestion_result, job_accepted, require_ingested
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, TooLarge, Unavailable
 from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.whitespace import NOT_BLANK, is_blank

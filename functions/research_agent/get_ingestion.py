@@ -7,9 +7,8 @@ from pydantic import Field
 from api.deployment import lambda_function, table
 from api.handler import Caller, Params, method
 from research_agent import jobs
-from shared.knowledge.ingest_response import summarize_tally
 from shared.knowledge.rendering import render_progress
-from shared.knowledge.responses import IngestionProgress
+from shared.knowledge.responses import IngestionProgress, summarize_tally
 from shared.rpc.errors import NotFound
 from shared.rpc.mcp_catalog import McpTool
 
@@ -44,13 +43,7 @@ def handler(params: GetIngestion, caller: Caller) -> IngestionProgress:
         job.message or summarize_tally(tally),
         max(job.total, tally.documents),
         tally.documents,
-        tally.added,
-        tally.updated,
-        tally.unchanged,
-        tally.removed,
-        tally.chunks,
-        tally.pending,
-        tally.failed,
-        job.created_at,
-        job.updated_at,
+        **tally.outcomes(),
+        created_at=job.created_at,
+        updated_at=job.updated_at,
     )

@@ -8,14 +8,13 @@ from pydantic import Field
 from api.deployment import EMBEDDING_INDEX, lambda_function, table
 from api.handler import Caller, Params, method
 from research_agent import collections, documents, jobs
-from shared.knowledge import file_source
+from shared.knowledge import folder_sync
+from shared.knowledge.collections import current_space
 from shared.knowledge.errors import document_ambiguous, document_missing, file_reading_disabled
-from shared.knowledge.folder_sync import missing_paths
-from shared.knowledge.ingest_response import IngestionResult, ingestion_result, job_accepted, require_ingested
 from shared.knowledge.ingestion import DocumentIngestion, is_long
 from shared.knowledge.models import MAX_TEXT_BYTES, DocumentFailure, Name, NewKnowledgeDocument, Path
 from shared.knowledge.rendering import render_ingestion_result
-from shared.knowledge.space import current_space
+from shared.knowledge.responses import IngestionResult, ingestion_result, job_accepted, require_ingested
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, TooLarge, Unavailable
 from shared.rpc.mcp_catalog import McpTool
 
@@ -75,7 +74,7 @@ def handler(params: IngestDocuments, caller: Caller) -> IngestionResult:
     if params.path is not None:
         if params.documents is not None or params.remove is not None or params.tree:
             raise document_ambiguous()
-        reader = file_source.file_reader()
+        reader = folder_sync.file_reader()
         if reader is None:
             raise file_reading_disabled()
         listing = reader.find(params.path, recursive=params.recursive)
@@ -83,8 +82,8 @@ def handler(params: IngestDocuments, caller: Caller) -> IngestionResult:
             return job_accepted(
                 jobs(caller).start_reading(collection, params.path, recursive=params.recursive), collection
             )
-        new = [file if isinstance(file, DocumentFailure) else file.document() for file in listing.files()]
-        removed = missing_paths(stored.stored(), listing) if listing.absent else []
+        new = [file if isinstance(file, DocumentFailure) else file.document() for file in listing.files]
+        removed = folder_sync.missing_paths(stored.stored(), listing) if listing.absent else []
         if listing.absent and not removed:
             raise listing.absent
     elif params.documents is None and params.remove is None:

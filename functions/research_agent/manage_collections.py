@@ -9,12 +9,12 @@ from pydantic import Field
 from api.deployment import SEARCH_INDEX, lambda_function, table
 from api.handler import Caller, Params, method
 from research_agent import collections, documents, projects
+from shared.knowledge.collections import current_space
 from shared.knowledge.errors import collection_incomplete
 from shared.knowledge.index import knowledge_index
 from shared.knowledge.models import Collection, CollectionType, Name, Project
 from shared.knowledge.rendering import render_collections
 from shared.knowledge.responses import CollectionAction, CollectionInfo, CollectionsResult
-from shared.knowledge.space import current_space
 from shared.rpc.cursor import Cursor, Limit
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from shared.rpc.mcp_catalog import McpTool

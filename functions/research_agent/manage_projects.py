@@ -8,8 +8,7 @@ from api.deployment import lambda_function, table
 from api.handler import Caller, Params, method
 from research_agent import collections, projects
 from shared.knowledge.errors import project_incomplete
-from shared.knowledge.models import Name, Project
-from shared.knowledge.params import Names, parse_names
+from shared.knowledge.models import Name, Names, Project, parse_names
 from shared.knowledge.rendering import render_projects
 from shared.knowledge.responses import ProjectAction, ProjectsResult
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound

@@ -6,14 +6,13 @@ from pydantic import Field
 
 from api.deployment import EMBEDDING_INDEX, RERANKING_MODEL, lambda_function, table
 from api.handler import Caller, Params, method
-from research_agent import collections, documents, knowledge_table, projects
+from research_agent import collections, knowledge_table, projects
 from shared.knowledge.errors import nothing_linked
-from shared.knowledge.models import Name
-from shared.knowledge.params import Names, parse_names
+from shared.knowledge.models import Name, Names, parse_names
 from shared.knowledge.query_history import QueryHistory
 from shared.knowledge.rendering import render_query_results
-from shared.knowledge.responses import QueryResults, ResultMetadata, SearchResult
-from shared.knowledge.search_service import MAX_QUERY, SearchService
+from shared.knowledge.responses import QueryResults
+from shared.knowledge.search_service import MAX_QUERY, search
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.method import WHOLE
@@ -65,19 +64,8 @@ def handler(params: QueryKnowledgeBase, caller: Caller) -> QueryResults:
         names = projects(caller).require(params.project_name).searched
         if not names:
             raise nothing_linked(params.project_name)
-    search = SearchService(caller.tenant_id, collections(caller), lambda each: documents(caller, each))
-    results = search.run(params.query, names, params.top_k, params.document_context or "")
+    context = params.document_context or ""
+    results, searched = search(params.query, collections(caller), names, top_k=params.top_k, context=context)
     history = QueryHistory(knowledge_table(), caller.tenant_id)
-    history.add(params.query, results.collections, len(results.hits), results.refinement.status)
-    passages = [
-        SearchResult(
-            hit.passage.text,
-            results.score(hit),
-            results.label(hit),
-            hit.passage.source,
-            " > ".join(hit.passage.heading_path),
-            ResultMetadata(hit.passage.title, hit.passage.content_type, hit.passage.ordinal + 1),
-        )
-        for hit in results.hits
-    ]
-    return QueryResults("success", passages, results.refinement)
+    history.add(params.query, searched, len(results.results), results.query_refinement.status)
+    return results

@@ -38,7 +38,7 @@ from shared.telemetry import correlation_id_from, observe
 def handler(record: Any) -> None:
     """Process the work item of a stream record. The stream retries while the index is unavailable."""
     pk, sk = record.dynamodb.keys["pk"], record.dynamodb.keys["sk"]
-    tenant_id = pk.removesuffix(keys.work(""))
+    tenant_id = pk.removesuffix(keys.partition("", "work"))
     with observe("workers/index_knowledge", correlation_id_from(record.event_id), budget=math.inf):
         if sk.startswith(keys.PURGE):
             _purge(tenant_id, sk.removeprefix(keys.PURGE))

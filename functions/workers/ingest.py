@@ -13,14 +13,13 @@ from api.stream_records import stream_worker
 from shared.config import config
 from shared.dynamodb import Table
 from shared.knowledge import keys
-from shared.knowledge.collections import CollectionStore
+from shared.knowledge.collections import CollectionStore, current_space
 from shared.knowledge.documents import CollectionDocuments
 from shared.knowledge.errors import file_reading_disabled
-from shared.knowledge.file_source import file_reader
+from shared.knowledge.folder_sync import file_reader, sync_folder
 from shared.knowledge.index import knowledge_index
-from shared.knowledge.ingestion import run_job
+from shared.knowledge.ingestion import DocumentIngestion, WorkerTimeExpired
 from shared.knowledge.ingestion_jobs import IngestionJob, IngestionJobs
-from shared.knowledge.space import current_space
 from shared.rpc.errors import KhoError, NotFound, OutOfTime, Unavailable
 from shared.telemetry import correlation_id_from, observe
 
@@ -43,7 +42,7 @@ _TURN_SECONDS: Final = 600.0
 @stream_worker
 def handler(record: Any) -> None:
     """Run the job of a stream record. The stream retries what a store refuses temporarily."""
-    tenant_id = record.dynamodb.keys["pk"].removesuffix(keys.work(""))
+    tenant_id = record.dynamodb.keys["pk"].removesuffix(keys.partition("", "work"))
     job_id = record.dynamodb.keys["sk"].removeprefix(keys.INGEST).partition("#")[0]
     table = Table(config().knowledge_table)
     jobs = IngestionJobs(table, tenant_id)
@@ -65,16 +64,29 @@ def handler(record: Any) -> None:
 
 
 def _run(job: IngestionJob, jobs: IngestionJobs, table: Table, tenant_id: str) -> None:
+    """Run or resume a job. If the time is over, enqueue it for another worker."""
     collections = CollectionStore(table, tenant_id)
     collection = replace(collections.require(job.collection, current_space()), id=job.collection_id)
     collections.require_unchanged(collection)
     files = file_reader()
     if job.path and files is None:
         raise file_reading_disabled()
-    find = (lambda: files.find(job.path, recursive=job.recursive)) if job.path and files else None
+    listing = files.find(job.path, recursive=job.recursive) if job.path and files else None
     documents = CollectionDocuments(table, tenant_id, collection, knowledge_index())
-    tally = run_job(job, jobs, documents, find, _TURN_SECONDS)
-    if tally is None:
+    total = listing.total if listing else job.total
+    ingestion = DocumentIngestion(
+        documents, lambda tally: jobs.report(job.id, "running", tally, total=total), seconds=_TURN_SECONDS
+    )
+    tally = ingestion.tally
+    try:
+        if listing:
+            sync_folder(ingestion, listing)
+        else:
+            ingestion.add_all(jobs.documents(job))
+            ingestion.remove(jobs.removed_paths(job.id))
+    except WorkerTimeExpired:
+        jobs.report(job.id, "running", tally, total=total)
+        jobs.enqueue(job.id)
         return
     collections.require_unchanged(collection)
     jobs.report(job.id, "done", tally, total=max(job.total, tally.documents))

@@ -5,16 +5,14 @@ from __future__ import annotations
 import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from infra.agent.backend import BackendError, read_pages
 from shared.knowledge.errors import unreadable
-from shared.knowledge.file_source import InvalidFile
-from shared.knowledge.folder_sync import FolderSync
-from shared.knowledge.ingest_response import summarize_tally
-from shared.knowledge.models import DocumentFailure, IngestionTally
+from shared.knowledge.folder_sync import InvalidFile, sync_folder
+from shared.knowledge.models import DocumentFailure, IngestionTally, StoredFile
+from shared.knowledge.responses import summarize_tally
 from shared.rpc.errors import KhoError, OutOfTime
 
 if TYPE_CHECKING:
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
 
     from infra.agent.backend import Backend
     from infra.agent.files.reader import FileReader
-    from shared.knowledge.folder_sync import StoredFile
     from shared.knowledge.models import NewKnowledgeDocument
 
     Progress = Callable[[int, int, str], None]
@@ -35,15 +32,6 @@ _ATTEMPTS: Final = 3
 _PAGE: Final = 1000
 _POLL_SECONDS: Final = 0.25
 _COUNTS: Final = ("added", "updated", "unchanged", "removed", "chunks", "pending")
-
-
-@dataclass(frozen=True, slots=True)
-class _RemoteDocument:
-    path: str
-    hash: str
-    tree: str
-    chunks: int
-    indexed: bool
 
 
 class FolderUpload:
@@ -62,7 +50,7 @@ class FolderUpload:
             raise BackendError.from_kho_error(error) from None
         with ThreadPoolExecutor(_CONCURRENT_BATCHES) as pool:
             target = _RemoteCollection(self._backend, self._collection, listing.tree, pool)
-            missing = FolderSync(target, self._progress).run(listing)
+            missing = sync_folder(target, listing, self._progress)
         if listing.absent and not missing:
             raise BackendError.from_kho_error(listing.absent)
         if not listing.is_folder and target.tally.failed:
@@ -72,7 +60,7 @@ class FolderUpload:
 
 
 class _RemoteCollection:
-    """A collection of a backend, as `FolderSync` uses it."""
+    """A collection of a backend, as `sync_folder` uses it."""
 
     def __init__(self, backend: Backend, collection: str, tree: str, pool: ThreadPoolExecutor) -> None:
         self.tally = IngestionTally()
@@ -86,11 +74,11 @@ class _RemoteCollection:
         self._batch_bytes = 0
         self._in_progress: deque[Future[dict[str, Any]]] = deque()
 
-    def find(self, path: str) -> _RemoteDocument | None:
+    def find(self, path: str) -> StoredFile | None:
         """Return the document that was stored when the synchronisation began."""
         return self._stored.get(path)
 
-    def stored(self) -> Iterable[_RemoteDocument]:
+    def stored(self) -> Iterable[StoredFile]:
         """Return every document that was stored when the synchronisation began."""
         return self._stored.values()
 
@@ -129,12 +117,12 @@ class _RemoteCollection:
         message = summarize_tally(self.tally)
         return {"status": "success", "collection": self._collection, "message": message, **counts, "failed": failed}
 
-    def _list_documents(self) -> dict[str, _RemoteDocument]:
-        stored: dict[str, _RemoteDocument] = {}
+    def _list_documents(self) -> dict[str, StoredFile]:
+        stored: dict[str, StoredFile] = {}
         query = {"action": "info", "collection_name": self._collection, "limit": _PAGE}
         for page in read_pages(partial(self._backend.call, "manage_collections"), query):
             for row in page["documents"]:
-                document = _RemoteDocument(row["path"], row["hash"], row["tree"], row["chunks"], row["indexed"])
+                document = StoredFile(row["path"], row["hash"], row["tree"], row["chunks"], row["indexed"])
                 stored[document.path] = document
         return stored
 

@@ -20,11 +20,10 @@ from shared.dynamodb import Table
 from shared.experiences import keys as experience_keys
 from shared.knowledge import exhaustive_search
 from shared.knowledge import keys as knowledge_keys
-from shared.knowledge.collections import CollectionStore
+from shared.knowledge.collections import CollectionStore, current_space
 from shared.knowledge.documents import CollectionDocuments
 from shared.knowledge.index import knowledge_index, scope_of
 from shared.knowledge.passages import DocumentRef
-from shared.knowledge.space import current_space
 from shared.services import document_index, experience_index
 
 if TYPE_CHECKING:
@@ -124,8 +123,8 @@ class _Reindexer:
         if self.collection in ("", _EXPERIENCES) and not self.tenant:
             yield from self._experiences()
         table = Table(config().knowledge_table)
-        for pk, name in list(table.keys(knowledge_keys.collections(self.tenant))):
-            tenant_id = pk.removesuffix(knowledge_keys.collections(""))
+        for pk, name in list(table.keys(knowledge_keys.partition(self.tenant, "collections"))):
+            tenant_id = pk.removesuffix(knowledge_keys.partition("", "collections"))
             collection = CollectionStore(table, tenant_id).find(name)
             if collection is None or self.tenant not in ("", tenant_id) or self.collection not in ("", name):
                 continue

@@ -158,9 +158,9 @@ def _allow_reading(roots: Sequence[Path], *, pdf_seconds: int = _PDF_SECONDS) ->
     """Allow ingestions to read this machine's files under `roots`. All callers are on this machine."""
     from infra.agent.files.reader import FileReader
     from infra.agent.files.roots import Roots
-    from shared.knowledge import file_source
+    from shared.knowledge.folder_sync import use_reader
 
-    file_source.use_reader(FileReader(Roots(roots), pdf_seconds))
+    use_reader(FileReader(Roots(roots), pdf_seconds))
 
 
 def _check_broker(url: str) -> None:

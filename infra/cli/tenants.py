@@ -146,7 +146,7 @@ def _knowledge(tenant_id: str) -> Iterator[dict[str, Any]]:
     table = Table(config().knowledge_table)
     for collection in CollectionStore(table, tenant_id).list_all():
         texts = BlobStore(table, partial(knowledge_keys.text, tenant_id, collection.id), knowledge_keys.PART_DIGITS)
-        for page in table.query(knowledge_keys.documents(tenant_id, collection.id), Keys.after(" ")):
+        for page in table.query(knowledge_keys.partition(tenant_id, "documents", collection.id), Keys.after(" ")):
             for item in page:
                 if not item.get("gone"):
                     text = texts.read(item["sk"], item["text"])

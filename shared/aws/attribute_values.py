@@ -11,7 +11,7 @@ def marshal(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unmarshal(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert attribute values to plain values; numbers become Decimals."""
+    """Convert attribute values to plain values; whole numbers become ints, others Decimals."""
     return {name: _from_wire(value) for name, value in item.items()}
 
 
@@ -38,7 +38,7 @@ def _from_wire(attribute: Mapping[str, Any]) -> Any:
     ((kind, value),) = attribute.items()
     match kind:
         case "N":
-            return Decimal(value)
+            return int(value) if value.removeprefix("-").isdecimal() else Decimal(value)
         case "NULL":
             return None
         case "L":

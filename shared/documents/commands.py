@@ -1,4 +1,4 @@
-"""Commands that create and update documents."""
+"""Commands that create, update and move documents."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shared.blob_store import BlobStore, compress
 from shared.documents import errors, keys
-from shared.documents.sibling_order import SiblingOrder, SiblingPosition, listing_write
-from shared.documents.tree import MAX_DEPTH, TreePosition
+from shared.documents.sibling_order import SiblingOrder, SiblingPosition, listing_write, relocation_writes
+from shared.documents.tree import ALIVE, MAX_DEPTH, TreePosition
 from shared.documents.unit_of_work import DocumentHead, WritePlan
-from shared.dynamodb import Write
+from shared.dynamodb import Write, from_item, to_item
 from shared.rpc.errors import FieldProblem, InvalidParams
 from shared.rpc.strict_json import compact
 
@@ -104,15 +104,12 @@ def create(work: UnitOfWork, request: WriteRequest, new: NewDocument) -> WriteRe
             document_id=new.document_id,
             parent_id=new.parent_id,
             order_key=order_key,
-            version=1,
-            arrivals=0,
-            height=0,
             delete_at=head.delete_at,
             deletion=ancestors[0].deletion if head.delete_at is not None else None,
         )
         writes = [
-            Write("Put", work.key(new.document_id) | head.as_item(), condition="attribute_not_exists(pk)"),
-            Write("Put", work.tree.key(new.document_id) | position.as_item()),
+            Write("Put", work.key(new.document_id) | to_item(head), condition="attribute_not_exists(pk)"),
+            Write("Put", work.tree.key(new.document_id) | to_item(position)),
             listing_write(work.tree, position),
             Write("Put", _content_item(work, head) | body()),
             work.audit_entry(request, head, now, from_revision=0),
@@ -135,7 +132,7 @@ def update(
 
     def plan(now: int) -> WritePlan:
         item = work.table.get(**work.key(document_id))
-        old = DocumentHead.from_item(item) if item else None
+        old = from_item(DocumentHead, item) if item else None
         if old is None or old.deleted(now):
             raise errors.no_document(document_id)
         applied = patch.applied()
@@ -143,18 +140,15 @@ def update(
             raise InvalidParams(FieldProblem(field="patch", message="changes nothing"))
         if last_known_revision is not None and last_known_revision != old.revision:
             raise errors.stale_revision(document_id, last_known_revision, old.revision)
-        revision = old.revision + 1
-        head = replace(
-            old,
-            revision=revision,
-            content_revision=revision,
+        head = old.revised(
+            now,
+            content_revision=old.revision + 1,
             searchable_since=None,
             mime_type=applied.mime_type or old.mime_type,
             metadata=old.metadata if applied.metadata is None else compact(applied.metadata),
             is_human_readable=(
                 old.is_human_readable if applied.is_human_readable is None else applied.is_human_readable
             ),
-            updated_at=now,
         )
         if applied.body is None and _searchable(head) == _searchable(old):
             head = replace(head, searchable_since=old.searchable_revision)
@@ -169,20 +163,59 @@ def update(
     return work.execute(request, document_id, plan)
 
 
+def move(
+    work: UnitOfWork, request: WriteRequest, document_id: str, parent_id: str, target: SiblingPosition
+) -> WriteResult:
+    """Move a document, with everything below it, to a position among the children of a parent.
+
+    Concurrent moves cannot form a cycle.
+    """
+
+    def plan(now: int) -> WritePlan:
+        node = work.require(document_id)
+        if node.head.deleted(now) or node.position.deleted(now):
+            raise errors.no_document(document_id)
+        ancestors = work.tree.ancestors(parent_id, now)
+        if any(ancestor.document_id == document_id for ancestor in ancestors):
+            raise errors.cycle(document_id, parent_id)
+        old = _with_reliable_height(work, node.position, parent_id, MAX_DEPTH - len(ancestors) - 1)
+        order_key = SiblingOrder(work.tree, parent_id, document_id).key(target, now)
+        new = replace(old, parent_id=parent_id, order_key=order_key)
+        parent = ancestors[0] if ancestors else None
+        if parent is not None and parent.delete_at is not None and old.outlives(parent.delete_at):
+            if not old.childless:
+                raise errors.deleted_parent(parent_id)
+            new = replace(new, delete_at=parent.delete_at, deletion=parent.deletion)
+        head = node.head.revised(now, parent_id=parent_id, delete_at=new.delete_at)
+        writes = [
+            work.head_update(node.head, head, now),
+            _position_update(work, old, new, now),
+            *relocation_writes(work.tree, old, new),
+            work.audit_entry(request, head, now, from_revision=node.head.revision),
+            *work.tree.attachment_writes(ancestors, old.height),
+        ]
+        return WritePlan(writes, head.write_result())
+
+    return work.execute(request, document_id, plan)
+
+
 def _deferred_body(work: UnitOfWork, text: str) -> Callable[[], dict[str, Any]]:
-    """Return a function that stores a body on its first call, so that a rejected write stores nothing."""
-    return cache(lambda: _store_body(work, text))
+    """Return a function that stores a body on its first call, so that a rejected write stores nothing.
 
+    It returns the attributes with which an item holds the body. A large body is written as a blob first.
+    """
 
-def _store_body(work: UnitOfWork, text: str) -> dict[str, Any]:
-    """Return the attributes with which an item holds a body. A large body is written as a blob first."""
-    blob = compress(text)
-    if len(blob) <= _INLINE_BYTES:
-        return {"body": blob}
-    # The blob is named by its content, so it needs no clean-up: a repeated write finds its own.
-    digest = hashlib.sha256(blob).hexdigest()
-    BlobStore(work.table, partial(keys.body, work.tenant_id), keys.PART_DIGITS).write(blob, digest)
-    return {"body_digest": digest}
+    @cache
+    def store() -> dict[str, Any]:
+        blob = compress(text)
+        if len(blob) <= _INLINE_BYTES:
+            return {"body": blob}
+        # The blob is named by its content, so it needs no clean-up: a repeated write finds its own.
+        digest = hashlib.sha256(blob).hexdigest()
+        BlobStore(work.table, partial(keys.body, work.tenant_id), keys.PART_DIGITS).write(blob, digest)
+        return {"body_digest": digest}
+
+    return store
 
 
 def _content_item(work: UnitOfWork, head: DocumentHead) -> Item:
@@ -206,3 +239,45 @@ def _current_body(work: UnitOfWork, old: DocumentHead) -> dict[str, Any]:
     item = work.table.get(keys.document(work.tenant_id, old.document_id), keys.content(old.content_revision))
     assert item is not None
     return {name: item[name] for name in ("body", "body_digest") if name in item}
+
+
+def _with_reliable_height(work: UnitOfWork, position: TreePosition, parent_id: str, max_height: int) -> TreePosition:
+    """Return the position. Measure its height if it is too high or unfinished. Raise TOO_DEEP if it stays too high."""
+    if position.height > max_height or position.measuring:
+        position = work.tree.measure_height(position, max_height)
+        if position.height > max_height:
+            measured = Write(
+                "Update",
+                work.tree.key(position.document_id),
+                expression="SET height = :height REMOVE measuring",
+                condition="height <= :height AND version = :version",  # unless a higher one was stored meanwhile
+                values={":height": position.height, ":version": position.version},
+            )
+            work.table.write(measured)
+            raise errors.too_deep(parent_id, MAX_DEPTH)
+    return position
+
+
+def _position_update(work: UnitOfWork, old: TreePosition, new: TreePosition, now: int) -> Write:
+    """Build the update from `old` to `new`, on condition that nothing moved it, deleted it or raised its height."""
+    expression = "SET parent_id = :parent, order_key = :key, height = :height, version = version + :one"
+    conditions = ["version = :version", "height <= :height", ALIVE]
+    values: dict[str, Any] = {
+        ":parent": new.parent_id,
+        ":key": new.order_key,
+        ":height": old.height,
+        ":version": old.version,
+        ":one": 1,
+        ":now": now,
+    }
+    if new.delete_at is not None and new.delete_at != old.delete_at:
+        expression += ", delete_at = :delete_at, deletion = :deletion"
+        values |= {":delete_at": new.delete_at, ":deletion": new.deletion, ":arrivals": old.arrivals}
+        conditions.append("arrivals = :arrivals")
+    return Write(
+        "Update",
+        work.tree.key(old.document_id),
+        expression=f"{expression} REMOVE measuring",
+        condition=" AND ".join(conditions),
+        values=values,
+    )

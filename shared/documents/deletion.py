@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shared.documents import errors, keys, timestamps
 from shared.documents.sibling_order import listing_write
-from shared.documents.unit_of_work import ATTEMPTS, DocumentHead, DocumentNode, WritePlan
+from shared.documents.unit_of_work import ATTEMPTS, DocumentNode, WritePlan
 from shared.dynamodb import Write, optimistic_retry
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from shared.documents.idempotency import WriteRequest
     from shared.documents.models import WriteResult
-    from shared.documents.tree import TreePosition
     from shared.documents.unit_of_work import UnitOfWork
     from shared.dynamodb import Table
 
@@ -65,11 +64,8 @@ def delete(work: UnitOfWork, request: WriteRequest, document_id: str, deletion: 
         writes = [*_mark_writes(work, request, node, marked, now, **details), *parent_writes]
         return WritePlan(writes, marked.head.write_result(deleted=delete_at <= now))
 
-    if not deletion.recursive:
-        return work.execute(request, document_id, plan)
-    return work.execute_in_steps(
-        request, document_id, plan, lambda: _delete_descendants(work, request, document_id, details)
-    )
+    follow_up = partial(_delete_descendants, work, request, document_id, details) if deletion.recursive else None
+    return work.execute(request, document_id, plan, follow_up)
 
 
 def restore(work: UnitOfWork, request: WriteRequest, document_id: str, *, recursive: bool = False) -> WriteResult:
@@ -84,52 +80,41 @@ def restore(work: UnitOfWork, request: WriteRequest, document_id: str, *, recurs
         if node.head.delete_at == delete_at:
             return WritePlan([], node.head.write_result(deleted=False))
         marked = _mark(node, delete_at, node.position.deletion, now)
-        checks = work.tree.attachment_writes(ancestors, node.position.height)
-        return WritePlan(
-            [*_mark_writes(work, request, node, marked, now), *checks], marked.head.write_result(deleted=False)
-        )
+        writes = _mark_writes(work, request, node, marked, now)
+        writes += work.tree.attachment_writes(ancestors, node.position.height)
+        return WritePlan(writes, marked.head.write_result(deleted=False))
 
-    if not recursive:
-        return work.execute(request, document_id, plan)
-    return work.execute_in_steps(request, document_id, plan, lambda: _restore_descendants(work, request, document_id))
+    follow_up = partial(_restore_descendants, work, request, document_id) if recursive else None
+    return work.execute(request, document_id, plan, follow_up)
 
 
 def schedule_deletion_event(table: Table, tenant_id: str, document_id: str) -> None:
     """Make the table's stream deliver a record when the scheduled deletion of a document is due, if it has one."""
     item = table.get(keys.document(tenant_id, document_id), keys.DOCUMENT)
-    delete_at = DocumentHead.from_item(item).delete_at if item else None
+    delete_at = item.get("delete_at") if item else None
     if delete_at is not None and delete_at > timestamps.now():
         key = {"pk": keys.document(tenant_id, document_id), "sk": keys.DELETION}
         table.write(Write("Put", key | {"expires_at": delete_at // _SECOND + _EXPIRY_DELAY_SECONDS}))
 
 
 def _latest_with_parent(work: UnitOfWork, node: DocumentNode, delete_at: int, now: int) -> tuple[int, list[Write]]:
-    """Cap a deletion time at the parent's, and build the parent's check if the time is still to come."""
+    """Cap a deletion time at the parent's. If it is still to come, build the check that the parent keeps its own.
+
+    The check also records that a child still exists.
+    """
     parent_id = node.position.parent_id
     if delete_at <= now or parent_id == keys.ROOT:
         return delete_at, []
     parent = work.tree.find(parent_id)
     assert parent is not None
-    if parent.delete_at is None:
-        return delete_at, [_parent_write(work, parent, "attribute_not_exists(delete_at)", {})]
-    check = _parent_write(work, parent, "delete_at = :delete_at", {":delete_at": parent.delete_at})
-    return min(delete_at, parent.delete_at), [check]
-
-
-def _parent_write(work: UnitOfWork, parent: TreePosition, condition: str, values: dict[str, Any]) -> Write:
-    """Build the update that checks the parent's deletion time and records that a child still exists."""
-    return Write(
-        "Update",
-        work.tree.key(parent.document_id),
-        expression="ADD arrivals :one",
-        condition=condition,
-        values={":one": 1, **values},
-    )
+    if parent.delete_at is not None:
+        delete_at = min(delete_at, parent.delete_at)
+    return delete_at, work.tree.attachment_writes([parent], node.position.height)
 
 
 def _mark(node: DocumentNode, delete_at: int | None, deletion_id: str | None, now: int) -> DocumentNode:
-    head = replace(node.head, revision=node.head.revision + 1, updated_at=now, delete_at=delete_at)
-    return DocumentNode(head, replace(node.position, delete_at=delete_at, deletion=deletion_id))
+    position = replace(node.position, delete_at=delete_at, deletion=deletion_id)
+    return DocumentNode(node.head.revised(now, delete_at=delete_at), position)
 
 
 def _mark_writes(
@@ -171,20 +156,12 @@ def _delete_descendants(work: UnitOfWork, request: WriteRequest, document_id: st
     def plan(nodes: list[DocumentNode], now: int) -> list[Write]:
         if delete_at is None:
             return []
-        outliving = [node for node in nodes if node.position.outlives(delete_at)]
-        return [
-            write
-            for node in outliving
-            for write in _mark_writes(
-                work,
-                request,
-                node,
-                _mark(node, delete_at, top.deletion, now),
-                now,
-                **details,
-                together_with=document_id,
-            )
-        ]
+        writes = []
+        for node in nodes:
+            if node.position.outlives(delete_at):
+                marked = _mark(node, delete_at, top.deletion, now)
+                writes += _mark_writes(work, request, node, marked, now, **details, together_with=document_id)
+        return writes
 
     _update_descendants(work, document_id, plan, lambda _: True)
 

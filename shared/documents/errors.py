@@ -20,7 +20,6 @@ already_exists = ErrorTemplate(
     "ALREADY_EXISTS",
     "A document with this id exists already: {document_id}",
     "Choose another id. A deleted document keeps its id; restore_document brings it back.",
-    ("document_id",),
 )
 stale_revision = ErrorTemplate(
     Conflict,
@@ -48,7 +47,6 @@ deleted_parent = ErrorTemplate(
     "PARENT_DELETED",
     "The parent, or one of its ancestors, is deleted or scheduled for deletion: {parent_id}",
     "Restore it first, or choose another parent.",
-    ("parent_id",),
 )
 cycle = ErrorTemplate(
     Conflict,
@@ -70,4 +68,19 @@ no_revision = ErrorTemplate(
     "The document has no revision {revision}; it is at {current_revision}.",
     "document_history lists its revisions.",
     ("document_id", "revision", "current_revision"),
+)
+idempotency_mismatch = ErrorTemplate(
+    Conflict,
+    "IDEMPOTENCY_MISMATCH",
+    "This request_id was used for another payload.",
+    "Use a new request_id for a new request; the same one only to repeat the same request.",
+    ("request_id",),
+)
+in_progress = ErrorTemplate(
+    Conflict,
+    "IN_PROGRESS",
+    "The first request with this request_id is still running.",
+    "Call again in a moment with the same request_id and payload.",
+    ("request_id",),
+    always={"retryable": True},
 )

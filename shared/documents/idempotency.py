@@ -8,13 +8,13 @@ IN_PROGRESS. The claim of a change that ended without a result expires.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from shared.documents import keys, timestamps
+from shared.documents import errors, keys, timestamps
 from shared.documents.models import WriteResult
 from shared.dynamodb import ConditionFailed, Write
-from shared.rpc.errors import Conflict
 from shared.rpc.strict_json import compact
 
 if TYPE_CHECKING:
@@ -55,59 +55,36 @@ class IdempotencyStore:
         if item is None or item["expires_at"] <= now:
             return None
         if item["payload_hash"] != request.payload_hash:
-            raise _mismatch(request)
+            raise errors.idempotency_mismatch(request.request_id)
         if "answer" in item:
             return replace(WriteResult(**json.loads(item["answer"])), replayed=True)
         if item["claimed_until"] > now:
-            raise _in_progress(request)
+            raise errors.in_progress(request.request_id)
         return None
 
-    def completion_writes(self, request: WriteRequest, result: WriteResult) -> list[Write]:
-        """Build the record of a completed request, for the transaction that completes it."""
-        return self._record(request, {"answer": compact(asdict(result))})
-
-    def claim_writes(self, request: WriteRequest) -> list[Write]:
-        """Build the record of a request in progress, for the first of its transactions."""
-        return self._record(request, {"claimed_until": _now() + _CLAIM_SECONDS})
-
-    def finish(self, request: WriteRequest, result: WriteResult) -> None:
-        """Store the result of a claimed request, unless a repetition that took over an expired claim was faster."""
-        if request.request_id is None:
-            return
-        finish = Write(
-            "Update",
-            self._key(request),
-            expression="SET answer = :answer REMOVE claimed_until",
-            condition="attribute_exists(claimed_until)",
-            values={":answer": compact(asdict(result))},
-        )
-        try:
-            self._table.write(finish)
-        except ConditionFailed:
-            return
-
-    def release(self, request: WriteRequest) -> None:
-        """Give up the claim of a failed request, so that it can be repeated immediately."""
-        if request.request_id is None:
-            return
-        release = Write(
-            "Update",
-            self._key(request),
-            expression="SET claimed_until = :now",
-            condition="attribute_exists(claimed_until)",
-            values={":now": _now()},
-        )
-        try:
-            self._table.write(release)
-        except ConditionFailed:
-            return
-
-    def _record(self, request: WriteRequest, outcome: Item) -> list[Write]:
+    def record(self, request: WriteRequest, result: WriteResult | None) -> list[Write]:
+        """Build the record of a request that completes with `result`, or without one the claim of its first write."""
         if request.request_id is None:
             return []
         now = _now()
+        outcome = {"answer": compact(asdict(result))} if result else {"claimed_until": now + _CLAIM_SECONDS}
         item = self._key(request) | {"payload_hash": request.payload_hash, "expires_at": now + _RETENTION_SECONDS}
         return [Write("Put", item | outcome, condition=_FREE, values={":now": now})]
+
+    def finish(self, request: WriteRequest, result: WriteResult) -> None:
+        """Store the result of a claimed request, unless a repetition that took over an expired claim was faster."""
+        self._end_claim(request, "SET answer = :outcome REMOVE claimed_until", compact(asdict(result)))
+
+    def release(self, request: WriteRequest) -> None:
+        """Give up the claim of a failed request, so that it can be repeated immediately."""
+        self._end_claim(request, "SET claimed_until = :outcome", _now())
+
+    def _end_claim(self, request: WriteRequest, expression: str, outcome: str | int) -> None:
+        if request.request_id is None:
+            return
+        claimed = "attribute_exists(claimed_until)"
+        with suppress(ConditionFailed):
+            self._table.write(Write("Update", self._key(request), expression, claimed, {":outcome": outcome}))
 
     def _key(self, request: WriteRequest) -> Item:
         assert request.request_id is not None
@@ -117,21 +94,3 @@ class IdempotencyStore:
 def _now() -> int:
     """Return the current time in seconds, the unit of TTL attributes."""
     return timestamps.now() // 1_000_000
-
-
-def _mismatch(request: WriteRequest) -> Conflict:
-    return Conflict(
-        "This request_id was used for another payload.",
-        details={"request_id": request.request_id},
-        guidance="Use a new request_id for a new request; the same one only to repeat the same request.",
-        code="IDEMPOTENCY_MISMATCH",
-    )
-
-
-def _in_progress(request: WriteRequest) -> Conflict:
-    return Conflict(
-        "The first request with this request_id is still running.",
-        details={"request_id": request.request_id, "retryable": True},
-        guidance="Call again in a moment with the same request_id and payload.",
-        code="IN_PROGRESS",
-    )

@@ -65,34 +65,32 @@ class Content:
     body: str
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentDescription:
+    """The fields of a document without its content."""
+
+    document_id: str
+    parent_id: str
+    metadata: dict[str, Any]
+    is_human_readable: bool
+    revision: int
+    created_at: str
+    updated_at: str
+    delete_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document(DocumentDescription):
     """A document at its current or an earlier revision, with `delete_at` if its deletion is scheduled."""
 
-    document_id: str
-    parent_id: str
     content: Content
-    metadata: dict[str, Any]
-    is_human_readable: bool
-    revision: int
-    created_at: str
-    updated_at: str
-    delete_at: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ChildDocument:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildDocument(DocumentDescription):
     """A document in a list: everything but its body."""
 
-    document_id: str
-    parent_id: str
     mime_type: MimeType
-    metadata: dict[str, Any]
-    is_human_readable: bool
-    revision: int
-    created_at: str
-    updated_at: str
-    delete_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

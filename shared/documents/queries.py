@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from shared.blob_store import BlobStore, decompress
 from shared.documents import errors, keys, timestamps
 from shared.documents.models import Actor, AuditEntry, AuditLogPage, ChildDocument, ChildPage, Content, Document
 from shared.documents.tree import Tree
 from shared.documents.unit_of_work import DocumentHead
-from shared.dynamodb import Keys
+from shared.dynamodb import Keys, from_item
 from shared.rpc import cursor as cursors
 from shared.rpc.response_size import SizeBudget, take_page
 
@@ -45,17 +45,8 @@ class DocumentQueries:
         if revision is not None and revision != head.revision:
             head = self._head_at(head, revision)
         content = self._content(head)
-        return Document(
-            document_id=document_id,
-            parent_id=head.parent_id,
-            content=Content(content["mime_type"], self.text(content)),
-            metadata=json.loads(content["metadata"]),
-            is_human_readable=content["is_human_readable"],
-            revision=head.revision,
-            created_at=timestamps.to_iso(head.created_at),
-            updated_at=timestamps.to_iso(head.updated_at),
-            delete_at=_optional_iso(head.delete_at),
-        )
+        described = _description(head, content["metadata"], is_human_readable=content["is_human_readable"])
+        return Document(content=Content(content["mime_type"], self.text(content)), **described)
 
     def children(self, parent_id: str, limit: int, cursor: str | None) -> ChildPage:
         """Return a page of a parent's children in order, without deleted ones."""
@@ -83,12 +74,12 @@ class DocumentQueries:
     def head(self, document_id: str) -> DocumentHead | None:
         """Return a document without its text, deleted or not, or None if it was never created."""
         item = self._table.get(keys.document(self._tenant_id, document_id), keys.DOCUMENT)
-        return DocumentHead.from_item(item) if item else None
+        return from_item(DocumentHead, item) if item else None
 
     def heads(self, document_ids: Iterable[str]) -> dict[str, DocumentHead]:
         """Return those of several documents, deleted or not, that were ever created."""
         wanted = [(keys.document(self._tenant_id, document_id), keys.DOCUMENT) for document_id in document_ids]
-        return {head.document_id: head for head in map(DocumentHead.from_item, self._table.get_all(wanted))}
+        return {item["document_id"]: from_item(DocumentHead, item) for item in self._table.get_all(wanted)}
 
     def body(self, head: DocumentHead) -> str:
         """Return the text of a document."""
@@ -115,10 +106,10 @@ class DocumentQueries:
         return replace(
             head,
             revision=revision,
-            content_revision=int(entry["content_revision"]),
+            content_revision=entry["content_revision"],
             parent_id=entry["parent_id"],
-            updated_at=int(entry["at"]),
-            delete_at=int(entry["delete_at"]) if "delete_at" in entry else None,
+            updated_at=entry["at"],
+            delete_at=entry.get("delete_at"),
         )
 
     def _children(self, parent_id: str, after: str, limit: int, now: int) -> Iterator[tuple[str, ChildDocument]]:
@@ -135,7 +126,8 @@ class DocumentQueries:
                 head = heads[entry["document_id"]]
                 # It may have been moved or deleted since it was listed.
                 if head.parent_id == parent_id and not head.deleted(now):
-                    yield entry["sk"], _child(head)
+                    described = _description(head, head.metadata, is_human_readable=head.is_human_readable)
+                    yield entry["sk"], ChildDocument(mime_type=head.mime_type, **described)
             if len(entries) < size:
                 return
 
@@ -145,7 +137,9 @@ class DocumentQueries:
         partition = keys.document(self._tenant_id, document_id)
         for page in self._table.query(partition, bounds, limit=limit + 1):
             for item in page:
-                yield int(item["revision"]), _entry(item)
+                times = {name: timestamps.to_iso(item[name]) for name in ("at", "delete_at") if name in item}
+                author = Actor(item["sub"], item["labels"])
+                yield item["revision"], from_item(AuditEntry, item | times | {"by": author})
 
 
 def _page(rows: Iterator[tuple[P, T]], limit: int) -> tuple[list[T], str | None]:
@@ -154,37 +148,15 @@ def _page(rows: Iterator[tuple[P, T]], limit: int) -> tuple[list[T], str | None]
     return [row for _, row in page], None if rest is None else cursors.encode(page[-1][0])
 
 
-def _child(head: DocumentHead) -> ChildDocument:
-    return ChildDocument(
-        document_id=head.document_id,
-        parent_id=head.parent_id,
-        mime_type=head.mime_type,
-        metadata=json.loads(head.metadata),
-        is_human_readable=head.is_human_readable,
-        revision=head.revision,
-        created_at=timestamps.to_iso(head.created_at),
-        updated_at=timestamps.to_iso(head.updated_at),
-        delete_at=_optional_iso(head.delete_at),
-    )
-
-
-def _entry(item: Item) -> AuditEntry:
-    return AuditEntry(
-        revision=int(item["revision"]),
-        from_revision=int(item["from_revision"]),
-        action=item["action"],
-        at=timestamps.to_iso(int(item["at"])),
-        by=Actor(item["sub"], item["labels"]),
-        correlation_id=item["correlation_id"],
-        request_id=item.get("request_id"),
-        fields=item.get("fields"),
-        parent_id=item["parent_id"],
-        delete_at=_optional_iso(int(item["delete_at"]) if "delete_at" in item else None),
-        deleted_by=item.get("deleted_by"),
-        reason=item.get("reason"),
-        together_with=item.get("together_with"),
-    )
-
-
-def _optional_iso(timestamp: int | None) -> str | None:
-    return None if timestamp is None else timestamps.to_iso(timestamp)
+def _description(head: DocumentHead, metadata: str, *, is_human_readable: bool) -> dict[str, Any]:
+    """Return the fields of `DocumentDescription`. Metadata and flag are those of the revision that is described."""
+    return {
+        "document_id": head.document_id,
+        "parent_id": head.parent_id,
+        "metadata": json.loads(metadata),
+        "is_human_readable": is_human_readable,
+        "revision": head.revision,
+        "created_at": timestamps.to_iso(head.created_at),
+        "updated_at": timestamps.to_iso(head.updated_at),
+        "delete_at": timestamps.optional_iso(head.delete_at),
+    }

@@ -37,8 +37,7 @@ class _Sibling:
 
     @classmethod
     def of(cls, item: Item) -> _Sibling:
-        delete_at = int(item["delete_at"]) if "delete_at" in item else None
-        return cls(item["sk"].partition("#")[0], item["document_id"], delete_at)
+        return cls(item["sk"].partition("#")[0], item["document_id"], item.get("delete_at"))
 
     @property
     def sk(self) -> str:
@@ -129,20 +128,15 @@ class SiblingOrder:
             position = positions[sibling.document_id]
             if (position.parent_id, position.order_key) != (self._parent_id, sibling.key):
                 raise ConditionFailed
-            writes += self._key_writes(position, key)
-        self._tree.table.transact(*writes)
-
-    def _key_writes(self, position: TreePosition, key: str) -> list[Write]:
-        return [
-            Write(
+            update = Write(
                 "Update",
                 self._tree.key(position.document_id),
                 expression="SET order_key = :key, version = version + :one",
                 condition="version = :version",
                 values={":key": key, ":one": 1, ":version": position.version},
-            ),
-            *relocation_writes(self._tree, position, replace(position, order_key=key)),
-        ]
+            )
+            writes += [update, *relocation_writes(self._tree, position, replace(position, order_key=key))]
+        self._tree.table.transact(*writes)
 
 
 def relocation_writes(tree: Tree, old: TreePosition, new: TreePosition) -> list[Write]:

@@ -27,6 +27,11 @@ def to_iso(timestamp: int) -> str:
     return f"{text.removesuffix('000')}Z" if "." in text else f"{text}Z"
 
 
+def optional_iso(timestamp: int | None) -> str | None:
+    """Format a timestamp if there is one."""
+    return None if timestamp is None else to_iso(timestamp)
+
+
 def from_iso(text: Any) -> int:
     """Parse an RFC 3339 timestamp. Raise ValueError if it is not one.
 

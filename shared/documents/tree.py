@@ -11,11 +11,12 @@ directly below, so that a deletion can check that none has come since it read th
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+import math
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from shared.documents import errors, keys
-from shared.dynamodb import ConditionFailed, Keys, Write
+from shared.dynamodb import ConditionFailed, Keys, Write, from_item
 from shared.ttl_cache import TtlCache
 
 if TYPE_CHECKING:
@@ -38,33 +39,13 @@ class TreePosition:
     document_id: str
     parent_id: str
     order_key: str
-    version: int
-    arrivals: int
-    height: int
-    measuring: bool = False
+    version: int = 1
+    arrivals: int = 0
+    height: int = 0
+    measuring: bool | None = None
     delete_at: int | None = None
     deletion: str | None = None
     """The id of the deletion that it belongs to, or last belonged to."""
-
-    @classmethod
-    def from_item(cls, item: Item) -> TreePosition:
-        """Read a position from its item."""
-        return cls(
-            document_id=item["document_id"],
-            parent_id=item["parent_id"],
-            order_key=item["order_key"],
-            version=int(item["version"]),
-            arrivals=int(item["arrivals"]),
-            height=int(item["height"]),
-            measuring=item.get("measuring", False),
-            delete_at=int(item["delete_at"]) if "delete_at" in item else None,
-            deletion=item.get("deletion"),
-        )
-
-    def as_item(self) -> Item:
-        """Return the attributes to store."""
-        item = {name: value for name, value in asdict(self).items() if value is not None}
-        return item if self.measuring else {name: value for name, value in item.items() if name != "measuring"}
 
     @property
     def childless(self) -> bool:
@@ -73,7 +54,7 @@ class TreePosition:
 
     def deleted(self, now: int) -> bool:
         """Return True if the document is deleted at `now`."""
-        return self.delete_at is not None and self.delete_at <= now
+        return not self.outlives(now)
 
     def outlives(self, timestamp: int) -> bool:
         """Return True if the document exists after `timestamp`."""
@@ -99,13 +80,12 @@ class Tree:
     def find(self, document_id: str) -> TreePosition | None:
         """Return the position of a document, deleted or not."""
         item = self.table.get(**self.key(document_id))
-        return TreePosition.from_item(item) if item else None
+        return from_item(TreePosition, item) if item else None
 
     def positions(self, document_ids: Iterable[str]) -> dict[str, TreePosition]:
         """Return the positions of those documents that exist, deleted or not."""
         wanted = [(keys.document(self.tenant_id, document_id), keys.POSITION) for document_id in document_ids]
-        positions = map(TreePosition.from_item, self.table.get_all(wanted))
-        return {position.document_id: position for position in positions}
+        return {item["document_id"]: from_item(TreePosition, item) for item in self.table.get_all(wanted)}
 
     def ancestors(self, parent_id: str, now: int) -> list[TreePosition]:
         """Return the positions from a parent up to the top, nearest first. Raise if one is missing or deleted.
@@ -180,9 +160,7 @@ class Tree:
 
     def has_children_after(self, document_id: str, timestamp: int) -> bool:
         """Return True if a child of the document exists after `timestamp`."""
-        return any(
-            child.get("delete_at") is None or child["delete_at"] > timestamp for child in self.children(document_id)
-        )
+        return any(child.get("delete_at", math.inf) > timestamp for child in self.children(document_id))
 
     def measure_height(self, position: TreePosition, max_height: int) -> TreePosition:
         """Count the levels below a document. Return its position with a height that is exact or too high.
@@ -207,13 +185,3 @@ class Tree:
         if current is None or not current.measuring or levels <= max_height < current.height:
             raise ConditionFailed
         return replace(current, height=max(levels, current.height))
-
-    def height_write(self, position: TreePosition) -> Write:
-        """Build the update that stores a measured height, unless a higher one has been stored meanwhile."""
-        return Write(
-            "Update",
-            self.key(position.document_id),
-            expression="SET height = :height REMOVE measuring",
-            condition="height <= :height AND version = :version",
-            values={":height": position.height, ":version": position.version},
-        )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from shared.documents import errors, keys, timestamps
 from shared.documents.idempotency import IdempotencyStore, WriteRequest
 from shared.documents.models import WriteResult
 from shared.documents.tree import ALIVE, Tree, TreePosition
-from shared.dynamodb import Write, optimistic_retry
+from shared.dynamodb import Write, from_item, optimistic_retry, to_item
 from shared.rpc.errors import KhoError
 
 if TYPE_CHECKING:
@@ -40,35 +40,18 @@ class DocumentHead:
     searchable_since: int | None = None
     """The revision that last changed its text, title or tags. None if that is `content_revision`."""
 
-    @classmethod
-    def from_item(cls, item: Item) -> DocumentHead:
-        """Read a head from its item."""
-        return cls(
-            document_id=item["document_id"],
-            parent_id=item["parent_id"],
-            revision=int(item["revision"]),
-            content_revision=int(item["content_revision"]),
-            mime_type=item["mime_type"],
-            metadata=item["metadata"],
-            is_human_readable=item["is_human_readable"],
-            created_at=int(item["created_at"]),
-            updated_at=int(item["updated_at"]),
-            delete_at=int(item["delete_at"]) if "delete_at" in item else None,
-            searchable_since=int(item["searchable_since"]) if "searchable_since" in item else None,
-        )
-
     @property
     def searchable_revision(self) -> int:
         """The revision since which its searchable text has not changed."""
         return self.content_revision if self.searchable_since is None else self.searchable_since
 
-    def as_item(self) -> Item:
-        """Return the attributes to store."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
-
     def deleted(self, now: int) -> bool:
         """Return True if the document is deleted at `now`."""
         return self.delete_at is not None and self.delete_at <= now
+
+    def revised(self, now: int, **changes: Any) -> DocumentHead:
+        """Return the next revision, written at `now`."""
+        return replace(self, revision=self.revision + 1, updated_at=now, **changes)
 
     def write_result(self, *, deleted: bool | None = None) -> WriteResult:
         """Return the result of the write that led to this state."""
@@ -78,7 +61,7 @@ class DocumentHead:
             updated_at=timestamps.to_iso(self.updated_at),
             parent_id=self.parent_id,
             deleted=deleted,
-            delete_at=None if self.delete_at is None else timestamps.to_iso(self.delete_at),
+            delete_at=timestamps.optional_iso(self.delete_at),
         )
 
 
@@ -113,37 +96,20 @@ class UnitOfWork:
         self.tree = Tree(self.table, self.tenant_id)
         self.idempotency = IdempotencyStore(self.table, self.tenant_id)
 
-    def execute(self, request: WriteRequest, document_id: str, plan: Callable[[int], WritePlan]) -> WriteResult:
-        """Commit the writes of `plan` and the request's result in one transaction.
-
-        `plan` gets the current time, reads the current state and returns conditional writes. If a condition fails
-        because another writer was faster, `plan` runs again.
-        """
-        return self._commit_once(request, document_id, plan, self.idempotency.completion_writes)
-
-    def execute_in_steps(
-        self, request: WriteRequest, document_id: str, plan: Callable[[int], WritePlan], follow_up: Callable[[], None]
-    ) -> WriteResult:
-        """Commit `plan` and claim the request, run `follow_up` with its own transactions, then store the result."""
-        claim_writes = self.idempotency.claim_writes
-        result = self._commit_once(request, document_id, plan, lambda request, _: claim_writes(request))
-        if result.replayed:
-            return result
-        try:
-            follow_up()
-        except KhoError:
-            self.idempotency.release(request)
-            raise
-        self.idempotency.finish(request, result)
-        return result
-
-    def _commit_once(
+    def execute(
         self,
         request: WriteRequest,
         document_id: str,
         plan: Callable[[int], WritePlan],
-        idempotency_writes: Callable[[WriteRequest, WriteResult], list[Write]],
+        follow_up: Callable[[], None] | None = None,
     ) -> WriteResult:
+        """Commit the writes of `plan` and the request's result in one transaction.
+
+        `plan` gets the current time, reads the current state and returns conditional writes. If a condition fails
+        because another writer was faster, `plan` runs again. With a `follow_up`, which has transactions of its own, the
+        first transaction claims the request, and the result is stored after the last.
+        """
+
         def attempt() -> WriteResult:
             stored = self.idempotency.stored_result(request)
             if stored:
@@ -151,7 +117,7 @@ class UnitOfWork:
             try:
                 planned = plan(timestamps.now())
                 result = replace(planned.result, request_id=request.request_id)
-                self.commit(*planned.writes, *idempotency_writes(request, result))
+                self.commit(*planned.writes, *self.idempotency.record(request, None if follow_up else result))
             except KhoError:
                 # An earlier request with this id may have succeeded, and so caused this error.
                 stored = self.idempotency.stored_result(request)
@@ -160,9 +126,17 @@ class UnitOfWork:
                 raise
             return result
 
-        return optimistic_retry(
-            attempt, attempts=ATTEMPTS, seconds=_RETRY_SECONDS, exhausted=errors.too_busy(document_id)
-        )
+        exhausted = errors.too_busy(document_id)
+        result = optimistic_retry(attempt, attempts=ATTEMPTS, seconds=_RETRY_SECONDS, exhausted=exhausted)
+        if result.replayed or follow_up is None:
+            return result
+        try:
+            follow_up()
+        except KhoError:
+            self.idempotency.release(request)
+            raise
+        self.idempotency.finish(request, result)
+        return result
 
     def commit(self, *writes: Write) -> None:
         """Carry out all writes or none in one transaction. Do nothing without writes."""
@@ -181,7 +155,7 @@ class UnitOfWork:
             items_by_id.setdefault(item["document_id"], {})[item["sk"]] = item
         return {
             document_id: DocumentNode(
-                DocumentHead.from_item(parts[keys.DOCUMENT]), TreePosition.from_item(parts[keys.POSITION])
+                from_item(DocumentHead, parts[keys.DOCUMENT]), from_item(TreePosition, parts[keys.POSITION])
             )
             for document_id, parts in items_by_id.items()
         }
@@ -193,13 +167,6 @@ class UnitOfWork:
             raise errors.no_document(document_id)
         return node
 
-    def require_active(self, document_id: str, now: int) -> DocumentNode:
-        """Return a document with its position. Raise NotFound if it does not exist or is deleted."""
-        node = self.require(document_id)
-        if node.head.deleted(now) or node.position.deleted(now):
-            raise errors.no_document(document_id)
-        return node
-
     def key(self, document_id: str) -> Item:
         """Return the key of a document's head."""
         return {"pk": keys.document(self.tenant_id, document_id), "sk": keys.DOCUMENT}
@@ -207,7 +174,7 @@ class UnitOfWork:
     def head_update(self, old: DocumentHead, new: DocumentHead, now: int, condition: str = ALIVE) -> Write:
         """Build the update from `old` to `new`, on condition that the revision is still that of `old`."""
         values: dict[str, Any] = {":revision": old.revision}
-        before, after = old.as_item(), new.as_item()
+        before, after = to_item(old), to_item(new)
         changed = [name for name, value in after.items() if value != before.get(name)]
         removed = [name for name in before if name not in after]
         values |= {f":new_{name}": after[name] for name in changed}

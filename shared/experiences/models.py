@@ -57,16 +57,16 @@ def normalize_keywords(keywords: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(map(_normalize, keywords)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExperienceReport:
     """The description of a problem and its solution."""
 
     title: str
     problem_description: str
-    solution: str
-    keywords: list[str]
     root_cause: str | None = None
+    solution: str
     context: str | None = None
+    keywords: list[str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import time
 import uuid
+from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from shared.clock import now
 from shared.config import config
-from shared.dynamodb import ConditionFailed, Table, Write, optimistic_retry
+from shared.dynamodb import ConditionFailed, Table, Write, from_item, optimistic_retry
 from shared.experiences import keys
 from shared.experiences.models import Experience, ExperienceReport
-from shared.rpc.errors import NotFound, Unavailable
+from shared.rpc.errors import NotFound, TooManyRequests, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from shared.dynamodb import Item
 
-_ATTEMPTS: Final = 10
+_MINUTE: Final = 60
+_SUBMISSIONS_RETENTION_SECONDS: Final = 3600
 _CONTENT_FIELDS: Final = ("created_at", "revision", "similar_to", "deleted_at")
 
 
@@ -37,15 +40,15 @@ class ExperienceRepository:
 
     def require(self, experience_id: str) -> Experience:
         """Return an experience. Raise NotFound if it does not exist or is deleted."""
-        experience = self.find_all([experience_id]).get(experience_id)
-        if experience is None or experience.deleted_at:
+        experience = self.find(experience_id)
+        if experience is None:
             raise _not_found(experience_id)
         return experience
 
-    def exists(self, experience_id: str) -> bool:
-        """Return True if the experience exists and is not deleted."""
+    def find(self, experience_id: str) -> Experience | None:
+        """Return an experience, or None if it does not exist or is deleted."""
         experience = self.find_all([experience_id]).get(experience_id)
-        return experience is not None and not experience.deleted_at
+        return None if experience is None or experience.deleted_at else experience
 
     def find_all(self, ids: Iterable[str]) -> dict[str, Experience]:
         """Return the existing experiences among `ids`, deleted ones included."""
@@ -84,10 +87,28 @@ class ExperienceRepository:
             condition="revision = :revision",
             values={":revision": experience.revision} | ({":similar": similar_to} if similar_to else {}),
         )
-        try:
+        with suppress(ConditionFailed):  # the writer of a newer revision compares it again
             self._table.write(update)
+
+    def require_capacity(self, per_minute: int) -> None:
+        """Count a submission without the writer role. Raise TooManyRequests if `per_minute` were made already."""
+        now = int(time.time())
+        pk, sk = keys.submissions(now // _MINUTE)
+        increment = Write(
+            "Update",
+            {"pk": pk, "sk": sk},
+            expression="SET expires_at = :expiry ADD submitted :one",
+            condition="attribute_not_exists(submitted) OR submitted < :most",
+            values={":one": 1, ":most": per_minute, ":expiry": now + _SUBMISSIONS_RETENTION_SECONDS},
+        )
+        try:
+            self._table.write(increment)
         except ConditionFailed:
-            return  # the writer of the newer revision compares it again
+            raise TooManyRequests(
+                "Too many experiences were submitted without a writer's key this minute.",
+                details={"retry_after_seconds": _MINUTE - now % _MINUTE},
+                guidance="Wait for the next minute, or submit with a writer's key.",
+            ) from None
 
     def _change(self, experience_id: str, change: Callable[[Experience], Experience | None]) -> Experience:
         def attempt() -> Experience:
@@ -103,7 +124,7 @@ class ExperienceRepository:
             return changed
 
         exhausted = Unavailable("Too many concurrent writers of one experience.")
-        return optimistic_retry(attempt, attempts=_ATTEMPTS, exhausted=exhausted)
+        return optimistic_retry(attempt, exhausted=exhausted)
 
 
 def _not_found(experience_id: str) -> NotFound:
@@ -122,22 +143,14 @@ def _item(experience: Experience) -> dict[str, Any]:
 
 
 def _experience(content: Item, counter: Item | None) -> Experience:
-    report = ExperienceReport(
-        title=content["title"],
-        problem_description=content["problem_description"],
-        solution=content["solution"],
-        keywords=list(content["keywords"]),
-        root_cause=content.get("root_cause"),
-        context=content.get("context"),
-    )
-    count, counted_at = (int(counter["query_count"]), counter["updated_at"]) if counter else (0, "")
+    count, counted_at = (counter["query_count"], counter["updated_at"]) if counter else (0, "")
     return Experience(
         id=content["sk"],
-        report=report,
+        report=from_item(ExperienceReport, content),
         created_at=content["created_at"],
         updated_at=max(content["changed_at"], counted_at),
         query_count=count,
-        revision=int(content["revision"]),
+        revision=content["revision"],
         similar_to=content.get("similar_to"),
         deleted_at=content.get("deleted_at"),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Generic, Literal, Self, TypeVar
 
 from shared.experiences.models import Experience
@@ -63,17 +63,11 @@ class ExperienceSummary:
     @classmethod
     def of(cls, experience: Experience, **more: Any) -> Self:
         """Build the result for an experience, with the `more` fields of a subclass."""
-        report = experience.report
         return cls(
             id=experience.id,
-            title=report.title,
-            problem_description=report.problem_description,
-            root_cause=report.root_cause,
-            solution=report.solution,
-            context=report.context,
-            keywords=report.keywords,
             query_count=experience.query_count,
             created_at=experience.created_at,
+            **asdict(experience.report),
             **more,
         )
 
@@ -89,6 +83,6 @@ class ExperienceDetail(ExperienceSummary):
 def experience_detail(experience: Experience) -> ExperienceDetail:
     """Build the result of reading one experience, with `similar_to` only if that experience still exists."""
     similar_to = experience.similar_to
-    if similar_to and not experience_repository().exists(similar_to):
+    if similar_to and not experience_repository().find(similar_to):
         similar_to = None
     return ExperienceDetail.of(experience, updated_at=experience.updated_at, similar_to=similar_to)

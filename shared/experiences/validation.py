@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, ClassVar
 
 from shared.rpc.errors import FieldProblem, InvalidParams
@@ -42,24 +43,14 @@ def require_sanitized(report: ExperienceReport) -> None:
     """Raise InvalidParams if a report has secrets or personal data. The error names the fields and kinds, no values."""
     from shared.experiences.secret_scanner import find_secrets  # imports RE2
 
-    texts = {
-        "title": [report.title],
-        "problem_description": [report.problem_description],
-        "root_cause": [report.root_cause or ""],
-        "solution": [report.solution],
-        "context": [report.context or ""],
-        "keywords": report.keywords,
-    }
+    texts = {name: value if isinstance(value, list) else [value or ""] for name, value in asdict(report).items()}
     problems = [
-        FieldProblem(field=field, message=f"{_label(field)} contains what must not be shared: {kind}")
+        FieldProblem(field=field, message=f"{label} contains what must not be shared: {kind}")
         for field, values in texts.items()
+        for label in [field.capitalize().replace("_", " ")]
         for kind in dict.fromkeys(finding.kind for text in values for finding in find_secrets(text))
     ]
     if problems:
         error = InvalidParams(*problems, code=NOT_SANITIZED)
         error.guidance = "Replace each by a placeholder such as <API_KEY>, and submit again."
         raise error
-
-
-def _label(field: str) -> str:
-    return field.capitalize().replace("_", " ")

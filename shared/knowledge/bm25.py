@@ -37,14 +37,14 @@ def passage_terms(text: str) -> SparseTerms:
     return SparseTerms(list(counts), [count * (SATURATION + 1) / (count + floor) for count in counts.values()])
 
 
-def question_terms(text: str) -> SparseTerms:
-    """Return the terms of a question: its words, and with less weight their twins without diacritics."""
+def question_terms(text: str, limit: int | None = None) -> SparseTerms:
+    """Return the first `limit` terms of a question: its words, and with less weight their twins without diacritics."""
     weights: dict[int, float] = {}
     for word in tokenize(text):
         weights[number(word.term)] = 1.0
         if word.twin:
             weights.setdefault(number(word.twin), TWIN)
-    return SparseTerms(list(weights), list(weights.values()))
+    return SparseTerms(list(weights)[:limit], list(weights.values())[:limit])
 
 
 def number(term: str) -> int:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import secrets
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final
 
 from shared.clock import now
-from shared.dynamodb import ConditionFailed, Keys, Write
+from shared.dynamodb import ConditionFailed, Keys, Write, from_item
 from shared.knowledge import keys
+from shared.knowledge.embedding import spaces
 from shared.knowledge.errors import collection_exists, no_collection, nothing_to_search, other_embedding
 from shared.knowledge.models import MAX_NAME, Collection, EmbeddingSpace
 from shared.rpc import cursor as cursors
@@ -30,16 +32,23 @@ class CollectionStore:
     def __init__(self, table: Table, tenant_id: str) -> None:
         self.table = table
         self.tenant_id = tenant_id
-        self._partition = keys.collections(tenant_id)
+        self._partition = keys.partition(tenant_id, "collections")
 
     def create(self, name: str, kind: CollectionType, space: EmbeddingSpace) -> Collection:
         """Create a collection whose passages are embedded in `space`."""
-        collection = Collection(secrets.token_hex(12), name, kind, space, now())
+        item = {
+            "pk": self._partition,
+            "sk": name,
+            "id": secrets.token_hex(12),
+            "type": kind,
+            "created_at": now(),
+            **asdict(space),
+        }
         try:
-            self.table.write(Write("Put", self._item(collection), condition="attribute_not_exists(pk)"))
+            self.table.write(Write("Put", item, condition="attribute_not_exists(pk)"))
         except ConditionFailed:
             raise collection_exists(name) from None
-        return collection
+        return _collection(item)
 
     def find(self, name: str) -> Collection | None:
         """Return the collection of this name, if it exists."""
@@ -85,7 +94,7 @@ class CollectionStore:
         """Delete the collection, and schedule the deletion of everything in it."""
         collection = self.require(name)
         purge = {
-            "pk": keys.work(self.tenant_id),
+            "pk": keys.partition(self.tenant_id, "work"),
             "sk": f"{keys.PURGE}{collection.id}",
             "expires_at": int(time.time()) + _PURGED_AGAIN_AFTER_SECONDS,
         }
@@ -104,34 +113,22 @@ class CollectionStore:
             {"pk": self._partition, "sk": collection.name},
             expression="SET model = :model, dimensions = :dimensions, prefix = :prefix",
             condition="id = :id",
-            values={
-                ":model": space.model,
-                ":dimensions": space.dimensions,
-                ":prefix": space.prefix,
-                ":id": collection.id,
-            },
+            values={f":{name}": value for name, value in asdict(space).items()} | {":id": collection.id},
         )
         with suppress(ConditionFailed):  # the collection was deleted in the meantime
             self.table.write(update)
 
     def purge(self, collection_id: str) -> None:
         """Delete the documents and texts of a deleted collection."""
-        for partition in (keys.documents, keys.texts):
-            self.table.delete_range(partition(self.tenant_id, collection_id), Keys.after("\0"))
-
-    def _item(self, collection: Collection) -> dict[str, Any]:
-        return {
-            "pk": self._partition,
-            "sk": collection.name,
-            "id": collection.id,
-            "type": collection.type,
-            "model": collection.space.model,
-            "dimensions": collection.space.dimensions,
-            "prefix": collection.space.prefix,
-            "created_at": collection.created_at,
-        }
+        for kind in ("documents", "texts"):
+            self.table.delete_range(keys.partition(self.tenant_id, kind, collection_id), Keys.after("\0"))
 
 
 def _collection(item: Item) -> Collection:
-    space = EmbeddingSpace(item["model"], int(item["dimensions"]), item["prefix"])
-    return Collection(item["id"], item["sk"], item["type"], space, item["created_at"])
+    return from_item(Collection, item | {"name": item["sk"], "space": from_item(EmbeddingSpace, item)})
+
+
+def current_space() -> EmbeddingSpace:
+    """Return the embedding space of the current settings. A collection records its space and refuses any other."""
+    space = spaces.current_space()
+    return EmbeddingSpace(space.model, space.dimensions, f"{space.question_prefix}/{space.passage_prefix}")

@@ -9,31 +9,30 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from shared.blob_store import BlobStore, compress
 from shared.clock import now
-from shared.dynamodb import ConditionFailed, Keys, Write, optimistic_retry
+from shared.dynamodb import ConditionFailed, Keys, Write, from_item, optimistic_retry
 from shared.knowledge import keys
 from shared.knowledge.errors import document_too_large, unreadable
 from shared.knowledge.models import MAX_PATH_BYTES, MAX_TEXT_BYTES, StoredDocument, is_short
-from shared.knowledge.passages import DocumentRef, Passage
+from shared.knowledge.passages import DocumentRef
 from shared.knowledge.splitting import split
 from shared.rpc import cursor as cursors
 from shared.rpc.errors import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from shared.dynamodb import Item, Table
     from shared.knowledge.index import PassageIndex
     from shared.knowledge.models import Collection, NewKnowledgeDocument, Outcome
     from shared.knowledge.splitting import Split
-
-_ATTEMPTS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +52,17 @@ class CollectionDocuments:
         self._tenant_id = tenant_id
         self._collection = collection
         self._index = index
-        self._partition = keys.documents(tenant_id, collection.id)
+        self._partition = keys.partition(tenant_id, "documents", collection.id)
         self._texts = BlobStore(table, partial(keys.text, tenant_id, collection.id), keys.PART_DIGITS)
 
     def put(self, new: NewKnowledgeDocument) -> PutResult:
         """Store `new` under its path. Change nothing if the same document is stored already."""
-        _require_storable(new)
+        if not is_short(new.path):
+            raise unreadable(new.path[:80] + "…", f"has a path of more than {MAX_PATH_BYTES} bytes")
+        if len(new.text.encode("utf-8")) > MAX_TEXT_BYTES:
+            raise document_too_large(new.path, MAX_TEXT_BYTES)
         digest = new.hash or hashlib.sha256(new.text.encode("utf-8")).hexdigest()
-        exhausted = Unavailable("Too many concurrent writers of one document.")
-        return optimistic_retry(lambda: self._put(new, digest), attempts=_ATTEMPTS, exhausted=exhausted)
+        return optimistic_retry(lambda: self._put(new, digest), exhausted=_too_many_writers())
 
     def _put(self, new: NewKnowledgeDocument, digest: str) -> PutResult:
         item = self._table.get(self._partition, new.path)
@@ -69,7 +70,7 @@ class CollectionDocuments:
             if new.tree not in ("", item["tree"]):
                 self._set_attribute(item, "tree", new.tree)
             if _is_indexed(item):
-                return PutResult("unchanged", int(item["chunks"]))
+                return PutResult("unchanged", item["chunks"])
             return self._index_or_queue(item, self._split(new), "updated")
         parts = self._split(new)
         if not parts.chunks:
@@ -79,8 +80,7 @@ class CollectionDocuments:
 
     def remove(self, path: str) -> bool:
         """Delete the document under `path`. Return False if there is none."""
-        exhausted = Unavailable("Too many concurrent writers of one document.")
-        return optimistic_retry(lambda: self._remove(path), attempts=_ATTEMPTS, exhausted=exhausted)
+        return optimistic_retry(lambda: self._remove(path), exhausted=_too_many_writers())
 
     def _remove(self, path: str) -> bool:
         item = self._item(path)
@@ -91,7 +91,7 @@ class CollectionDocuments:
             tombstone = {
                 "pk": self._partition,
                 "sk": path,
-                "revision": int(item["revision"]) + 1,
+                "revision": item["revision"] + 1,
                 "indexed_revision": 0,
                 "gone": True,
                 "at": now(),
@@ -100,7 +100,7 @@ class CollectionDocuments:
             self._table.write(Write("Put", tombstone, condition="revision = :read", values=unchanged))
             self._texts.delete(path, item["text"])
             item = tombstone
-        self._delete_from_index(item)
+        self._now_or_queued(item, lambda: self._delete_from_index(item))
         return True
 
     def find(self, path: str) -> StoredDocument | None:
@@ -131,7 +131,7 @@ class CollectionDocuments:
 
     def size(self) -> tuple[int, int]:
         """Return the number of documents and of chunks."""
-        chunks = [int(item["chunks"]) for item in self._items("\0", ("chunks", "gone"))]
+        chunks = [item["chunks"] for item in self._items("\0", ("chunks", "gone"))]
         return len(chunks), sum(chunks)
 
     def reindex(self, path: str, *, force: bool = False) -> bool:
@@ -140,7 +140,7 @@ class CollectionDocuments:
         if item is None or (_is_indexed(item) and not force):
             return False
         if item.get("gone"):
-            self._delete_from_index_now(item)
+            self._delete_from_index(item)
             return True
         text = self._texts.read(path, item["text"])
         if text is None:
@@ -151,7 +151,7 @@ class CollectionDocuments:
     def rebuild(self, path: str, *, force: bool) -> bool:
         """Index the document as stored if the index does not hold this revision, or if `force` is True."""
         item = self._item(path)
-        is_current = item is not None and self._index.holds(self._document(path), int(item["revision"]))
+        is_current = item is not None and self._index.holds(self._document(path), item["revision"])
         return self.reindex(path, force=force or not is_current)
 
     def paths(self) -> Iterator[str]:
@@ -187,7 +187,7 @@ class CollectionDocuments:
             "bytes": len(new.text.encode("utf-8")),
             "origin": new.origin,
             "tree": new.tree,
-            "revision": int(old["revision"]) + 1 if old else 1,
+            "revision": old["revision"] + 1 if old else 1,
             "indexed_revision": 0,
             "created_at": at if old is None or old.get("gone") else old["created_at"],
             "updated_at": at,
@@ -204,44 +204,20 @@ class CollectionDocuments:
         return item
 
     def _index_or_queue(self, item: Item, parts: Split, outcome: Outcome) -> PutResult:
-        try:
-            self._index_now(item, parts)
-        except Unavailable:
-            self._queue_indexing(item)
-            return PutResult(outcome, len(parts.chunks), pending=True)
-        return PutResult(outcome, len(parts.chunks))
+        is_indexed = self._now_or_queued(item, lambda: self._index_now(item, parts))
+        return PutResult(outcome, len(parts.chunks), pending=not is_indexed)
 
     def _index_now(self, item: Item, parts: Split) -> None:
-        revision = int(item["revision"])
         document = self._document(item["sk"])
-        passages = [
-            Passage(
-                document=document,
-                ordinal=ordinal,
-                text=chunk.text,
-                revision=revision,
-                title=item["title"],
-                source=item["sk"],
-                heading_path=chunk.heading_path,
-                content_type=chunk.content_type,
-            )
-            for ordinal, chunk in enumerate(parts.chunks)
-        ]
-        self._index.replace(document, revision, passages)
+        self._index.replace(document, item["revision"], parts.passages(document, item["revision"], item["title"]))
         self._mark_indexed(item)
 
     def _delete_from_index(self, item: Item) -> None:
-        try:
-            self._delete_from_index_now(item)
-        except Unavailable:
-            self._queue_indexing(item)
-
-    def _delete_from_index_now(self, item: Item) -> None:
-        self._index.delete(self._document(item["sk"]), int(item["revision"]))
+        self._index.delete(self._document(item["sk"]), item["revision"])
         self._mark_indexed(item)
 
     def _mark_indexed(self, item: Item) -> None:
-        self._set_attribute(item, "indexed_revision", int(item["revision"]))
+        self._set_attribute(item, "indexed_revision", item["revision"])
 
     def _set_attribute(self, item: Item, attribute: str, value: Any) -> None:
         key = {"pk": self._partition, "sk": item["sk"]}
@@ -250,33 +226,34 @@ class CollectionDocuments:
             key,
             expression="SET #attribute = :value",
             condition="revision = :revision",
-            values={":value": value, ":revision": int(item["revision"])},
+            values={":value": value, ":revision": item["revision"]},
             names={"#attribute": attribute},
         )
-        try:
+        with suppress(ConditionFailed):  # a newer revision was written, and its writer indexes it
             self._table.write(update)
-        except ConditionFailed:
-            return  # a newer revision was written, and its writer indexes it
 
-    def _queue_indexing(self, item: Item) -> None:
-        work_item = {
-            "pk": keys.work(self._tenant_id),
-            "sk": keys.awaiting_index(self._collection.id, item["sk"]),
-            "collection": self._collection.name,
-            "path": item["sk"],
-            "at": now(),
-        }
-        self._table.write(Write("Put", work_item))
+    def _now_or_queued(self, item: Item, change_index: Callable[[], None]) -> bool:
+        """Change the index. If it is unavailable, queue the work and return False."""
+        try:
+            change_index()
+        except Unavailable:
+            work_item = {
+                "pk": keys.partition(self._tenant_id, "work"),
+                "sk": keys.awaiting_index(self._collection.id, item["sk"]),
+                "collection": self._collection.name,
+                "path": item["sk"],
+                "at": now(),
+            }
+            self._table.write(Write("Put", work_item))
+            return False
+        return True
 
     def _document(self, path: str) -> DocumentRef:
         return DocumentRef(self._tenant_id, self._collection.id, path)
 
 
-def _require_storable(new: NewKnowledgeDocument) -> None:
-    if not is_short(new.path):
-        raise unreadable(new.path[:80] + "…", f"has a path of more than {MAX_PATH_BYTES} bytes")
-    if len(new.text.encode("utf-8")) > MAX_TEXT_BYTES:
-        raise document_too_large(new.path, MAX_TEXT_BYTES)
+def _too_many_writers() -> Unavailable:
+    return Unavailable("Too many concurrent writers of one document.")
 
 
 def _read_as(origin: str, path: str) -> Any:
@@ -291,20 +268,8 @@ def _is_same(item: Item, digest: str, new: NewKnowledgeDocument) -> bool:
 
 
 def _is_indexed(item: Item) -> bool:
-    return int(item["indexed_revision"]) == int(item["revision"])
+    return bool(item["indexed_revision"] == item["revision"])
 
 
 def _stored(item: Item) -> StoredDocument:
-    return StoredDocument(
-        path=item["sk"],
-        title=item["title"],
-        hash=item["hash"],
-        chunks=int(item["chunks"]),
-        bytes=int(item["bytes"]),
-        origin=item["origin"],
-        tree=item["tree"],
-        revision=int(item["revision"]),
-        indexed=_is_indexed(item),
-        created_at=item["created_at"],
-        updated_at=item["updated_at"],
-    )
+    return from_item(StoredDocument, item | {"path": item["sk"], "indexed": _is_indexed(item)})

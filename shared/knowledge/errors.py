@@ -14,7 +14,6 @@ no_collection = ErrorTemplate(
     "COLLECTION_NOT_FOUND",
     "Collection not found: {collection}",
     "manage_collections with action 'list' shows those that exist; action 'create' makes one.",
-    ("collection",),
 )
 nothing_to_search = ErrorTemplate(
     NotFound,
@@ -27,15 +26,13 @@ collection_exists = ErrorTemplate(
     "COLLECTION_EXISTS",
     "Collection already exists: {collection}",
     "Use the existing one or another name; manage_collections with action 'info' shows its contents.",
-    ("collection",),
 )
 collection_incomplete = ErrorTemplate(
     InvalidRequest,
     "COLLECTION_PARAMETER_MISSING",
     "The action '{action}' needs '{missing}'.",
     "Call again with it; nothing was changed.",
-    ("action", "missing"),
-    ("{missing}", "is required"),
+    problem=("{missing}", "is required"),
 )
 
 no_document = ErrorTemplate(
@@ -43,28 +40,24 @@ no_document = ErrorTemplate(
     "DOCUMENT_NOT_FOUND",
     "Document not found: {path} {reason}",
     "Check the path; it must lie under the allowed roots, which --root (KHO_ROOT) names.",
-    ("path", "reason"),
 )
 path_forbidden = ErrorTemplate(
     InvalidRequest,
     "DOCUMENT_PATH_FORBIDDEN",
     "This path leads outside the allowed roots: {path}",
     "Give a path under the allowed roots, or allow its folder with --root (KHO_ROOT).",
-    ("path",),
 )
 unreadable = ErrorTemplate(
     InvalidRequest,
     "DOCUMENT_UNREADABLE",
     "{path} {reason}",
     "Markdown, plain text, HTML, source code and PDF with text can be read, in UTF-8 or UTF-16.",
-    ("path", "reason"),
 )
 document_too_large = ErrorTemplate(
     TooLarge,
     "DOCUMENT_TOO_LARGE",
     "{path} is larger than {limit_bytes:,} bytes.",
     "Send it in parts.",
-    ("path", "limit_bytes"),
 )
 document_missing = ErrorTemplate(
     InvalidRequest,
@@ -85,7 +78,6 @@ no_job = ErrorTemplate(
     "DOCUMENT_JOB_NOT_FOUND",
     "Ingestion not found: {job_id}",
     "Use the job_id that ingest_documents returned; jobs are kept for 7 days after their end.",
-    ("job_id",),
 )
 
 query_invalid = ErrorTemplate(
@@ -93,8 +85,7 @@ query_invalid = ErrorTemplate(
     "QUERY_INVALID",
     "Invalid query: it {reason}.",
     "Ask in a few words or a sentence, of at most 2,048 characters.",
-    ("reason",),
-    ("query", "{reason}"),
+    problem=("query", "{reason}"),
 )
 not_searchable = ErrorTemplate(
     Unavailable,
@@ -115,41 +106,35 @@ other_embedding = ErrorTemplate(
     "CONFIGURATION_EMBEDDING_MISMATCH",
     "The collection '{collection}' was embedded with {recorded}; the current setting is {current}.",
     "Change the model back, or run 'kho reindex' to embed everything with the current one.",
-    ("collection", "recorded", "current"),
 )
 no_project = ErrorTemplate(
     NotFound,
     "CONFIGURATION_NO_PROJECT",
     "Project not found: {project_name}",
     "manage_projects with action 'list' shows those that exist; action 'create' makes one.",
-    ("project_name",),
 )
 project_exists = ErrorTemplate(
     Conflict,
     "CONFIGURATION_PROJECT_EXISTS",
     "Project already exists: {project_name}",
     "Use the existing one or another name; manage_projects with action 'info' shows its links.",
-    ("project_name",),
 )
 project_incomplete = ErrorTemplate(
     InvalidRequest,
     "CONFIGURATION_PARAMETER_MISSING",
     "The action '{action}' needs '{missing}'.",
     "Call again with it; nothing was changed.",
-    ("action", "missing"),
-    ("{missing}", "is required"),
+    problem=("{missing}", "is required"),
 )
 nothing_linked = ErrorTemplate(
     Conflict,
     "CONFIGURATION_NOTHING_LINKED",
     "The project '{project_name}' is linked to no collection, so there is nothing to search in it.",
     "Link some with manage_projects (action 'link'), or name 'collections'.",
-    ("project_name",),
 )
 not_linked = ErrorTemplate(
     Conflict,
     "CONFIGURATION_NOT_LINKED",
     "The project '{project_name}' is not linked to: {collections}",
     "Link them first: manage_projects with action 'link'.",
-    ("project_name", "collections"),
 )

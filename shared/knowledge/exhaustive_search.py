@@ -17,7 +17,7 @@ from shared.knowledge.bm25 import SparseTerms, passage_terms, question_terms
 from shared.knowledge.embedding import embedder
 from shared.knowledge.embedding.whole import Whole, whole
 from shared.knowledge.fusion import similarity_of
-from shared.knowledge.index import PassageIndex
+from shared.knowledge.index import PassageIndex, filter_fields
 from shared.knowledge.passages import DocumentRef, Passage
 from shared.knowledge.store import Point, Scope, VectorQuery, vector_store
 
@@ -39,17 +39,6 @@ _UNRELATED, _RELATED = 0.25, 0.75
 """Similarities of a question to unrelated texts and to its answers. A question never equals its answer."""
 _NEAREST: Final = 8
 _opening: Final = Lock()
-
-
-@dataclass(frozen=True, slots=True)
-class SearchEntry:
-    """A text that can be found under an id. `payload` is returned with it."""
-
-    id: str
-    text: str
-    revision: int
-    payload: Mapping[str, Any]
-    payload_version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +69,10 @@ class ExhaustiveSearch:
         payload: Mapping[str, Any] = self._store.read([id_], ("standing",)).get(id_, {}).get("standing", {})
         return payload
 
-    def put(self, entry: SearchEntry) -> None:
-        """Index `entry`, unless a newer revision of it is stored."""
-        self.set_payload(entry.id, entry.payload, entry.payload_version)
-        self._index.replace_single(Passage(self._document(entry.id), 0, entry.text, entry.revision))
+    def put(self, entry_id: str, text: str, revision: int, payload: Mapping[str, Any], payload_version: int) -> None:
+        """Index an entry, unless a newer revision of it is stored."""
+        self.set_payload(entry_id, payload, payload_version)
+        self._index.replace_single(Passage(self._document(entry_id), 0, text, revision))
 
     def delete(self, entry_id: str, revision: int) -> None:
         """Delete an entry from the index, unless a revision newer than `revision` is stored."""
@@ -92,15 +81,13 @@ class ExhaustiveSearch:
     def set_payload(self, entry_id: str, payload: Mapping[str, Any], version: int) -> None:
         """Store the payload of an entry, unless a newer version is stored."""
         document = self._document(entry_id)
-        fields = {"tenant": _SHARED_TENANT, "collection": self._collection, "document": document.id, "kind": "document"}
-        point = Point(_payload_id(_point(document)), fields | {"version": version, "standing": dict(payload)})
-        self._store.write([point], version)
+        fields = filter_fields(document, "document", version) | {"standing": dict(payload)}
+        self._store.write([Point(_payload_id(_point(document)), fields)], version)
 
     def search(self, question: str, floor: float) -> list[RelevantEntry]:
         """Return every entry whose relevance to `question` is at least `floor`, in any order."""
         query_vector = self._embedder.question(question).vector
-        terms = question_terms(question)
-        terms = SparseTerms(terms.numbers[:_MAX_WORDS], terms.weights[:_MAX_WORDS])
+        terms = question_terms(question, _MAX_WORDS)
         by_meaning = VectorQuery(query_vector, self._scope, _FIRST_PAGE)
         by_words = VectorQuery(terms, self._scope, _FIRST_PAGE)
         meaning, *words = self._store.search([by_meaning, by_words] if terms.numbers else [by_meaning])

@@ -1,7 +1,11 @@
-"""Synchronisation of a collection with the files under a path: add new and changed ones, remove missing ones."""
+"""Synchronisation of a collection with the files under a path: add new and changed ones, remove missing ones.
+
+Only a local server and the research agent read files, below their roots. A server's reader is registered here.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from shared.knowledge.models import DocumentFailure
@@ -9,32 +13,44 @@ from shared.knowledge.models import DocumentFailure
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Sequence
 
-    from shared.knowledge.file_source import FileListing
-    from shared.knowledge.models import NewKnowledgeDocument
+    from shared.knowledge.models import NewKnowledgeDocument, StoredFile
+    from shared.rpc.errors import KhoError
 
 
-class StoredFile(Protocol):
-    """A document of the collection, with the fields that a synchronisation compares."""
+@dataclass(frozen=True, slots=True)
+class InvalidFile(DocumentFailure):
+    """A file that cannot be a document now. A document read from it earlier is removed."""
 
-    @property
-    def path(self) -> str:
-        """The document's path."""
 
-    @property
-    def hash(self) -> str:
-        """The hash of the file's content."""
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file that was found, and the hash of its content. `document` parses it, or returns why it cannot be read."""
 
-    @property
-    def tree(self) -> str:
-        """The folder tree that the file was read from."""
+    path: str
+    hash: str
+    document: Callable[[], NewKnowledgeDocument | DocumentFailure]
 
-    @property
-    def chunks(self) -> int:
-        """The number of passages."""
 
-    @property
-    def indexed(self) -> bool:
-        """True if the index has the current revision."""
+@dataclass(frozen=True, slots=True)
+class FileListing:
+    """The files below a path, read lazily, and the reasons why some are left out. `absent` if the path does not exist.
+
+    `covers` tells if the listing would include a file of a name.
+    """
+
+    tree: str
+    is_folder: bool
+    absent: KhoError | None
+    total: int
+    files: Iterable[FoundFile | DocumentFailure]
+    covers: Callable[[str], bool]
+
+
+class FileSource(Protocol):
+    """Reads files below allowed roots."""
+
+    def find(self, path: str, *, recursive: bool) -> FileListing:
+        """List the files below `path`. Raise a caller-facing error if it may not be read."""
 
 
 class SyncTarget(Protocol):
@@ -59,37 +75,47 @@ class SyncTarget(Protocol):
         """Remove the documents under `paths`. Called once, after all additions."""
 
 
-class FolderSync:
-    """One synchronisation. It can be interrupted between any two files and repeated: added files are then unchanged."""
+_reader: list[FileSource] = []
 
-    def __init__(
-        self, target: SyncTarget, progress: Callable[[int, int, str], None] = lambda _number, _total, _path: None
-    ) -> None:
-        self._target = target
-        self._progress = progress
 
-    def run(self, listing: FileListing) -> list[str]:
-        """Bring the collection up to date with the files. Return the paths whose files are missing."""
-        target = self._target
-        seen: set[str] = set()
-        for number, file in enumerate(listing.files(), start=1):
-            self._progress(number, listing.total, file.path)
-            seen.add(file.path)
-            if isinstance(file, DocumentFailure):
-                target.fail(file)
-                continue
-            stored = target.find(file.path)
-            if stored and stored.hash == file.hash and stored.indexed and stored.tree == listing.tree:
-                target.skip(stored)
-                continue
-            new = file.document()
-            if isinstance(new, DocumentFailure):
-                target.fail(new)
-            else:
-                target.add(new)
-        missing = missing_paths(target.stored(), listing, seen) if listing.is_folder or listing.absent else []
-        target.remove(missing)
-        return missing
+def use_reader(reader: FileSource) -> None:
+    """Register the reader of this process's ingestions."""
+    _reader[:] = [reader]
+
+
+def file_reader() -> FileSource | None:
+    """Return the registered reader, if any."""
+    return _reader[0] if _reader else None
+
+
+def sync_folder(
+    target: SyncTarget,
+    listing: FileListing,
+    progress: Callable[[int, int, str], None] = lambda _number, _total, _path: None,
+) -> list[str]:
+    """Bring the collection up to date with the files. Return the paths whose files are missing.
+
+    It can be interrupted between any two files and repeated: added files are then unchanged.
+    """
+    seen: set[str] = set()
+    for number, file in enumerate(listing.files, start=1):
+        progress(number, listing.total, file.path)
+        seen.add(file.path)
+        if isinstance(file, DocumentFailure):
+            target.fail(file)
+            continue
+        stored = target.find(file.path)
+        if stored and stored.hash == file.hash and stored.indexed and stored.tree == listing.tree:
+            target.skip(stored)
+            continue
+        new = file.document()
+        if isinstance(new, DocumentFailure):
+            target.fail(new)
+        else:
+            target.add(new)
+    missing = missing_paths(target.stored(), listing, seen) if listing.is_folder or listing.absent else []
+    target.remove(missing)
+    return missing
 
 
 def missing_paths(stored: Iterable[StoredFile], listing: FileListing, seen: Container[str] = ()) -> list[str]:

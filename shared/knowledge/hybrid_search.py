@@ -96,7 +96,7 @@ class HybridSearch:
         # The two sides are independent: keywords are looked up while the question is embedded.
         embed, limit = self._embedder.asking(question.text), max(_CANDIDATES, question.top_k)
         meaning = submit(lambda: self._by_meaning(embed(), question.context, scope, limit))
-        keywords = self._by_words(_limited(question_terms(question.text)), scope, limit)
+        keywords = self._by_words(question_terms(question.text, _MAX_WORDS), scope, limit)
         corrected = self._with_diacritics(question.text, keywords)
         semantic = meaning.result()
         if corrected != question.text:
@@ -205,10 +205,8 @@ class HybridSearch:
         (sums,) = self._store.search(
             [VectorQuery(embedding.tokens, replace(scope, ids=tuple(passages)), len(passages))]
         )
-        return {id_: self._token_similarity(total, embedding.tokens) for id_, total in sums.items()}
-
-    def _token_similarity(self, total: float, parts: list[Vector]) -> float:
-        return similarity_of_tokens(total / len(parts), self._embedder.space)
+        count, space = len(embedding.tokens), self._embedder.space
+        return {id_: similarity_of_tokens(total / count, space) for id_, total in sums.items()}
 
     def _hits(
         self,
@@ -233,7 +231,3 @@ class HybridSearch:
 def _corpus(scope: Scope) -> Scope:
     """Return the scope in which rarity is counted: the whole collections, regardless of tags."""
     return replace(scope, tags=(), excluded_documents=())
-
-
-def _limited(terms: SparseTerms) -> SparseTerms:
-    return SparseTerms(terms.numbers[:_MAX_WORDS], terms.weights[:_MAX_WORDS])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from dataclasses import asdict
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from shared.knowledge.hybrid_search import Ranking
     from shared.knowledge.passages import DocumentRef, Passage, SearchHit, SearchQuestion
+    from shared.knowledge.store import Kind
 
 _BATCH: Final = 32
 """Closing the index waits for at most this many passages to be embedded."""
@@ -85,10 +87,6 @@ class PassageIndex:
         """Erase a tenant."""
         self._store.erase(Scope(tenant_id))
 
-    def revision(self, document: DocumentRef) -> int:
-        """Return the revision at which `document` was last replaced or deleted, or 0."""
-        return self._version(document) // 2
-
     def holds(self, document: DocumentRef, revision: int) -> bool:
         """Return True if the index holds `revision` or a newer one of `document`, and it is not deleted."""
         version = self._version(document)
@@ -133,7 +131,8 @@ class PassageIndex:
         return [
             Point(
                 passage.id,
-                _payload(passage, version),
+                filter_fields(passage.document, "passage", version)
+                | {"tags": list(passage.tags), "passage": asdict(passage)},
                 embedding.vector,
                 embedding.tokens,
                 passage_terms(passage.searchable_text),
@@ -189,7 +188,8 @@ def _open_index() -> PassageIndex:
     )
 
 
-def _filter_fields(document: DocumentRef, kind: str, version: int) -> dict[str, Any]:
+def filter_fields(document: DocumentRef, kind: Kind, version: int) -> dict[str, Any]:
+    """Return the payload fields by which the points of a document are filtered."""
     return {
         "tenant": document.tenant_id,
         "collection": document.collection,
@@ -200,11 +200,4 @@ def _filter_fields(document: DocumentRef, kind: str, version: int) -> dict[str, 
 
 
 def _version_record(document: DocumentRef, version: int) -> Point:
-    return Point(document.id, _filter_fields(document, "document", version))
-
-
-def _payload(passage: Passage, version: int) -> dict[str, Any]:
-    return _filter_fields(passage.document, "passage", version) | {
-        "tags": list(passage.tags),
-        "passage": passage.record(),
-    }
+    return Point(document.id, filter_fields(document, "document", version))

@@ -8,19 +8,15 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from shared.knowledge.file_source import InvalidFile
-from shared.knowledge.folder_sync import FolderSync
+from shared.knowledge.folder_sync import InvalidFile
 from shared.knowledge.models import DocumentFailure, IngestionTally
 from shared.rpc.errors import KhoError, OutOfTime, Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from shared.knowledge.documents import CollectionDocuments
-    from shared.knowledge.file_source import FileListing
-    from shared.knowledge.folder_sync import StoredFile
-    from shared.knowledge.ingestion_jobs import IngestionJob, IngestionJobs
-    from shared.knowledge.models import NewKnowledgeDocument, StoredDocument
+    from shared.knowledge.models import NewKnowledgeDocument, StoredFile
 
 _MAX_INLINE_BYTES: Final = 24 * 1024
 """As much as is embedded within the five seconds that research-agent allows a simple call, on one slow core."""
@@ -56,16 +52,9 @@ class DocumentIngestion:
         self.tally = IngestionTally()
         self._deadline = time.monotonic() + seconds
         self._documents = documents
+        self.find, self.stored = documents.find, documents.stored
         self._report = report
         self._reported_at = 0.0
-
-    def find(self, path: str) -> StoredDocument | None:
-        """Return the document under `path`, if there is one."""
-        return self._documents.find(path)
-
-    def stored(self) -> Iterator[StoredDocument]:
-        """Return every document of the collection."""
-        return self._documents.stored()
 
     def skip(self, stored: StoredFile) -> None:
         """Count an unchanged document."""
@@ -116,32 +105,3 @@ class DocumentIngestion:
         if self._report and time.monotonic() - self._reported_at > _REPORT_INTERVAL_SECONDS:
             self._reported_at = time.monotonic()
             self._report(self.tally)
-
-
-def run_job(
-    job: IngestionJob,
-    jobs: IngestionJobs,
-    documents: CollectionDocuments,
-    find: Callable[[], FileListing] | None,
-    seconds: float,
-) -> IngestionTally | None:
-    """Run or resume a job and return its tally. Return None if `seconds` are over and another worker continues.
-
-    `find` lists the files of a job that reads a folder.
-    """
-    listing = find() if find else None
-    total = listing.total if listing else job.total
-    ingestion = DocumentIngestion(
-        documents, lambda tally: jobs.report(job.id, "running", tally, total=total), seconds=seconds
-    )
-    try:
-        if listing:
-            FolderSync(ingestion).run(listing)
-        else:
-            ingestion.add_all(jobs.documents(job))
-            ingestion.remove(jobs.removed_paths(job.id))
-    except WorkerTimeExpired:
-        jobs.report(job.id, "running", ingestion.tally, total=total)
-        jobs.enqueue(job.id)
-        return None
-    return ingestion.tally

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shared.blob_store import BlobStore, compress
 from shared.clock import now
-from shared.dynamodb import Keys, Write
+from shared.dynamodb import Keys, Write, from_item
 from shared.knowledge import keys
 from shared.knowledge.errors import no_job
 from shared.knowledge.models import DocumentFailure, IngestionTally, NewKnowledgeDocument
@@ -22,7 +22,7 @@ from shared.knowledge.models import DocumentFailure, IngestionTally, NewKnowledg
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from shared.dynamodb import Item, Table
+    from shared.dynamodb import Table
     from shared.knowledge.models import Collection, JobStatus
 
 _KEPT_SECONDS: Final = 7 * 24 * 3600
@@ -73,16 +73,18 @@ class IngestionJobs:
     ) -> None:
         """Store the input of the job `job_id`, which is enqueued later."""
         texts = self._texts(collection.id)
-        partition = keys.job(self._tenant_id, job_id)
+        partition = keys.partition(self._tenant_id, "job", job_id)
         for number, new in enumerate(documents):
             text_id = secrets.token_hex(8)
             texts.write(compress(new.text), job_id, text_id)
             document = asdict(new) | {"text": text_id}
-            self._table.write(Write("Put", {"pk": partition, "sk": keys.todo(number)} | document | _expiry()))
+            self._table.write(
+                Write("Put", {"pk": partition, "sk": keys.job_input(keys.TODO, number)} | document | _expiry())
+            )
         for start in range(0, len(removed_paths), _PATHS_PER_ITEM):
             chunk = {
                 "pk": partition,
-                "sk": keys.remove(start),
+                "sk": keys.job_input(keys.REMOVE, start),
                 "paths": list(removed_paths[start : start + _PATHS_PER_ITEM]),
             }
             self._table.write(Write("Put", chunk | _expiry()))
@@ -97,31 +99,26 @@ class IngestionJobs:
 
     def require(self, job_id: str) -> IngestionJob:
         """Return the job of this id. Raise an error if it does not exist."""
-        item = self._table.get(keys.job(self._tenant_id, job_id), keys.JOB)
-        if item is None or int(item["expires_at"]) <= time.time():
+        item = self._table.get(keys.partition(self._tenant_id, "job", job_id), keys.JOB)
+        if item is None or item["expires_at"] <= time.time():
             raise no_job(job_id)
-        return _job(job_id, item)
+        failed = [DocumentFailure(**each) for each in item["tally"]["failed"]]
+        tally = IngestionTally(**item["tally"] | {"failed": failed})
+        return from_item(IngestionJob, item | {"id": job_id, "tally": tally})
 
     def removed_paths(self, job_id: str) -> list[str]:
         """Return the paths that the job removes."""
-        pages = self._table.query(keys.job(self._tenant_id, job_id), Keys.beginning(keys.REMOVE))
+        pages = self._table.query(keys.partition(self._tenant_id, "job", job_id), Keys.beginning(keys.REMOVE))
         return [path for page in pages for item in page for path in item["paths"]]
 
     def documents(self, job: IngestionJob) -> Iterator[NewKnowledgeDocument]:
         """Yield the documents that the job ingests, in order."""
         texts = self._texts(job.collection_id)
-        for page in self._table.query(keys.job(self._tenant_id, job.id), Keys.beginning(keys.TODO)):
+        for page in self._table.query(keys.partition(self._tenant_id, "job", job.id), Keys.beginning(keys.TODO)):
             for item in page:
                 text = texts.read(job.id, item["text"])
                 if text is not None:
-                    yield NewKnowledgeDocument(
-                        path=item["path"],
-                        text=text,
-                        hash=item["hash"],
-                        title=item["title"],
-                        origin=item["origin"],
-                        tree=item["tree"],
-                    )
+                    yield from_item(NewKnowledgeDocument, item | {"text": text})
 
     def report(self, job_id: str, status: JobStatus, tally: IngestionTally, *, total: int, message: str = "") -> None:
         """Store the progress of a job."""
@@ -130,7 +127,7 @@ class IngestionJobs:
         self._table.write(
             Write(
                 "Update",
-                {"pk": keys.job(self._tenant_id, job_id), "sk": keys.JOB},
+                {"pk": keys.partition(self._tenant_id, "job", job_id), "sk": keys.JOB},
                 expression="SET #status = :status, tally = :tally, #total = :total, message = :said, updated_at = :now",
                 condition="attribute_exists(pk)",
                 values={":status": status, ":tally": counts, ":total": total, ":said": message, ":now": now()},
@@ -140,13 +137,16 @@ class IngestionJobs:
 
     def enqueue(self, job_id: str) -> None:
         """Enqueue a work item that makes a worker start or resume the job."""
-        work_item = {"pk": keys.work(self._tenant_id), "sk": f"{keys.INGEST}{job_id}#{secrets.token_hex(4)}"}
-        self._table.write(Write("Put", work_item | {"expires_at": int(time.time()) + _KEPT_SECONDS}))
+        work_item = {
+            "pk": keys.partition(self._tenant_id, "work"),
+            "sk": f"{keys.INGEST}{job_id}#{secrets.token_hex(4)}",
+        }
+        self._table.write(Write("Put", work_item | _expiry()))
 
     def finish(self, job: IngestionJob) -> None:
         """Delete the input of a job."""
         texts = self._texts(job.collection_id)
-        partition = keys.job(self._tenant_id, job.id)
+        partition = keys.partition(self._tenant_id, "job", job.id)
         for page in self._table.query(partition, Keys.beginning(keys.TODO)):
             for item in page:
                 texts.delete(job.id, item["text"])
@@ -159,7 +159,7 @@ class IngestionJobs:
     def _create(self, job_id: str, collection: Collection, **fields: Any) -> None:
         at = now()
         item = {
-            "pk": keys.job(self._tenant_id, job_id),
+            "pk": keys.partition(self._tenant_id, "job", job_id),
             "sk": keys.JOB,
             "status": "queued",
             "collection": collection.name,
@@ -187,20 +187,3 @@ def _within_item(failures: Sequence[DocumentFailure]) -> list[dict[str, str]]:
             break
         fitting.append(asdict(each))
     return fitting
-
-
-def _job(job_id: str, item: Item) -> IngestionJob:
-    counts = {name: int(count) for name, count in item["tally"].items() if name != "failed"}
-    return IngestionJob(
-        id=job_id,
-        status=item["status"],
-        collection=item["collection"],
-        collection_id=item["collection_id"],
-        path=item["path"],
-        recursive=item["recursive"],
-        total=int(item["total"]),
-        tally=IngestionTally(**counts, failed=[DocumentFailure(**each) for each in item["tally"]["failed"]]),
-        message=item["message"],
-        created_at=item["created_at"],
-        updated_at=item["updated_at"],
-    )

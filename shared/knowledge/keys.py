@@ -20,65 +20,34 @@ read again.
 from __future__ import annotations
 
 import hashlib
-from typing import Final
+from typing import Final, Literal
 
 JOB: Final = "job"
-TODO: Final = "todo#"
-REMOVE: Final = "remove#"
+TODO: Final[Literal["todo#"]] = "todo#"
+REMOVE: Final[Literal["remove#"]] = "remove#"
 INGEST: Final = "ingest#"
 INDEX: Final = "index#"
 PURGE: Final = "purge#"
 PART_DIGITS: Final = 4
 
 
-def collections(tenant_id: str) -> str:
-    """Return the partition of a tenant's collections."""
-    return f"{tenant_id}#collections"
-
-
-def documents(tenant_id: str, collection_id: str) -> str:
-    """Return the partition of a collection's documents."""
-    return f"{tenant_id}#documents#{collection_id}"
-
-
-def texts(tenant_id: str, collection_id: str) -> str:
-    """Return the partition of the texts of a collection's documents."""
-    return f"{tenant_id}#texts#{collection_id}"
+def partition(
+    tenant_id: str,
+    kind: Literal["collections", "documents", "texts", "projects", "queries", "job", "work"],
+    *id_: str,
+) -> str:
+    """Return the partition key of what a tenant has of a kind: all of it, or that of one collection or job."""
+    return "#".join((tenant_id, kind, *id_))
 
 
 def text(tenant_id: str, collection_id: str, path: str, text_id: str) -> tuple[str, str]:
     """Return the partition of a text's parts, and the prefix of their sort keys."""
-    return texts(tenant_id, collection_id), f"{path}#{text_id}#"
+    return partition(tenant_id, "texts", collection_id), f"{path}#{text_id}#"
 
 
-def projects(tenant_id: str) -> str:
-    """Return the partition of a tenant's projects."""
-    return f"{tenant_id}#projects"
-
-
-def queries(tenant_id: str) -> str:
-    """Return the partition of a tenant's query history."""
-    return f"{tenant_id}#queries"
-
-
-def job(tenant_id: str, job_id: str) -> str:
-    """Return the partition of an ingestion job."""
-    return f"{tenant_id}#job#{job_id}"
-
-
-def todo(number: int) -> str:
-    """Return the sort key of a document that a job ingests."""
-    return f"{TODO}{number:08d}"
-
-
-def remove(number: int) -> str:
-    """Return the sort key of a chunk of the paths that a job removes."""
-    return f"{REMOVE}{number:08d}"
-
-
-def work(tenant_id: str) -> str:
-    """Return the partition of the work items that the stream delivers to workers."""
-    return f"{tenant_id}#work"
+def job_input(kind: Literal["todo#", "remove#"], number: int) -> str:
+    """Return the sort key of one part of a job's input."""
+    return f"{kind}{number:08d}"
 
 
 def awaiting_index(collection_id: str, path: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -32,7 +32,14 @@ Name = Annotated[
     AfterValidator(_name),
 ]
 """The name of a collection or a project. Lists of names are comma-separated, so a name contains no comma."""
+Names = Annotated[str, Field(max_length=4096, examples=["notes, papers"])]
+"""Collection names, separated by commas."""
 Path = Annotated[str, Field(min_length=1, max_length=MAX_PATH_BYTES, examples=["docs/guide.md"])]
+
+
+def parse_names(names: str | None) -> list[str]:
+    """Return the distinct names in a comma-separated list."""
+    return list(dict.fromkeys(filter(None, (each.strip() for each in (names or "").split(",")))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +66,24 @@ class Collection:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredDocument:
-    """The stored state of a document of a collection."""
+class StoredFile:
+    """The state that a synchronization compares: `hash` is that of the file, `tree` the folder tree it came from."""
 
     path: str
-    title: str
     hash: str
+    tree: str
     chunks: int
+    indexed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument(StoredFile):
+    """The stored state of a document of a collection."""
+
+    title: str
     bytes: int
     origin: Origin
-    tree: str
     revision: int
-    indexed: bool
     created_at: str
     updated_at: str
 
@@ -118,6 +131,11 @@ class IngestionTally:
     def documents(self) -> int:
         """The number of documents processed."""
         return self.added + self.updated + self.unchanged + self.failures
+
+    def outcomes(self) -> dict[str, Any]:
+        """Return the fields of the tally that are reported."""
+        names = ("added", "updated", "unchanged", "removed", "chunks", "pending", "failed")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, Literal
 from uuid import UUID, uuid5
@@ -52,10 +52,6 @@ class Passage:
     def id(self) -> str:
         """A stable UUID of the position in the document, the same at every revision."""
         return str(uuid5(UUID(self.document.id), str(self.ordinal)))
-
-    def record(self) -> dict[str, Any]:
-        """Return this passage as the store keeps it."""
-        return asdict(self)
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Passage:

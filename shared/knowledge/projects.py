@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from shared.clock import now
-from shared.dynamodb import ConditionFailed, Keys, Write, optimistic_retry
+from shared.dynamodb import ConditionFailed, Keys, Write, from_item, optimistic_retry
 from shared.knowledge import keys
 from shared.knowledge.errors import no_project, not_linked, project_exists
 from shared.knowledge.models import Project
@@ -17,15 +17,13 @@ if TYPE_CHECKING:
 
     from shared.dynamodb import Item, Table
 
-_ATTEMPTS: Final = 10
-
 
 class ProjectStore:
     """The projects of one tenant."""
 
     def __init__(self, table: Table, tenant_id: str) -> None:
         self._table = table
-        self._partition = keys.projects(tenant_id)
+        self._partition = keys.partition(tenant_id, "projects")
 
     def create(self, name: str, collections: Sequence[str] = ()) -> Project:
         """Create a project linked to `collections`."""
@@ -82,13 +80,13 @@ class ProjectStore:
         def attempt() -> Project:
             item = self._read(name)
             changed = replace(change(_project(item)), updated_at=now())
-            revision = int(item["revision"])
+            revision = item["revision"]
             item = self._item(changed, revision + 1)
             self._table.write(Write("Put", item, condition="revision = :read", values={":read": revision}))
             return changed
 
         exhausted = Unavailable("Too many concurrent writers of one project.")
-        return optimistic_retry(attempt, attempts=_ATTEMPTS, exhausted=exhausted)
+        return optimistic_retry(attempt, exhausted=exhausted)
 
     def _read(self, name: str) -> Item:
         item = self._table.get(self._partition, name)
@@ -109,4 +107,4 @@ class ProjectStore:
 
 
 def _project(item: Item) -> Project:
-    return Project(item["sk"], item["collections"], item["defaults"], item["created_at"], item["updated_at"])
+    return from_item(Project, item | {"name": item["sk"]})

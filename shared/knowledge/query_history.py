@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from shared.clock import now
-from shared.dynamodb import Keys, Write
+from shared.dynamodb import Keys, Write, from_item
 from shared.knowledge import keys
 from shared.rpc import cursor as cursors
 
@@ -36,7 +36,7 @@ class QueryHistory:
 
     def __init__(self, table: Table, tenant_id: str) -> None:
         self._table = table
-        self._partition = keys.queries(tenant_id)
+        self._partition = keys.partition(tenant_id, "queries")
 
     def add(self, query: str, collections: Sequence[str], results: int, status: str) -> None:
         """Store a query for 90 days."""
@@ -60,14 +60,7 @@ class QueryHistory:
         # Sort keys begin with a year: ' ' sorts before all of them, ':' after.
         bounds = Keys.between(" ", last)
         pages = self._table.query(self._partition, bounds, descending=True, limit=limit + 2)
-        items = [
-            item for page in pages for item in page if item["sk"] != last and int(item["expires_at"]) > time.time()
-        ]
+        items = [item for page in pages for item in page if item["sk"] != last and item["expires_at"] > time.time()]
         selected = items[:limit]
-        queries = [
-            StoredQuery(
-                each["query"], each["collections"], int(each["results"]), each["status"], each["sk"].partition("#")[0]
-            )
-            for each in selected
-        ]
+        queries = [from_item(StoredQuery, each | {"asked_at": each["sk"].partition("#")[0]}) for each in selected]
         return queries, cursors.encode(selected[-1]["sk"]) if len(items) > limit else None

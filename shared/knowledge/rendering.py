@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from shared.knowledge.ingest_response import IngestionResult
     from shared.knowledge.models import DocumentFailure
-    from shared.knowledge.responses import CollectionsResult, IngestionProgress, ProjectsResult, QueryResults
+    from shared.knowledge.responses import (
+        CollectionsResult,
+        IngestionProgress,
+        IngestionResult,
+        ProjectsResult,
+        QueryResults,
+    )
 
 _SHOWN_FAILURES: Final = 50
 

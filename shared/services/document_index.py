@@ -63,7 +63,8 @@ def refresh_document(
 
 def drop_stale_hits(tenant_id: str, hits: Sequence[SearchHit]) -> list[SearchHit]:
     """Return the hits whose documents still exist and are unchanged since they were indexed."""
-    own_hits = [hit for hit in hits if _is_own_passage(hit.passage, tenant_id)]
+    own = tenant_id, COLLECTION
+    own_hits = [hit for hit in hits if (hit.passage.document.tenant_id, hit.passage.document.collection) == own]
     heads = _document_queries(tenant_id).heads({hit.passage.document.document_id for hit in own_hits})
     now = timestamps.now()
     return [
@@ -79,27 +80,10 @@ def _document_queries(tenant_id: str) -> DocumentQueries:
     return DocumentQueries(Table(config().documents_table), tenant_id)
 
 
-def _is_own_passage(passage: Passage, tenant_id: str) -> bool:
-    return (passage.document.tenant_id, passage.document.collection) == (tenant_id, COLLECTION)
-
-
 def _passages(document: DocumentRef, head: DocumentHead, body: str) -> list[Passage]:
-    from shared.knowledge.passages import Passage
     from shared.knowledge.splitting import split
 
     metadata = json.loads(head.metadata)
     parts = split("", body, read_as=_READ_AS[head.mime_type])
-    return [
-        Passage(
-            document=document,
-            ordinal=ordinal,
-            text=chunk.text,
-            revision=head.searchable_revision,
-            title=metadata.get("title") or parts.title,
-            source=document.document_id,
-            heading_path=chunk.heading_path,
-            content_type=chunk.content_type,
-            tags=tuple(metadata.get("tags", ())),
-        )
-        for ordinal, chunk in enumerate(parts.chunks)
-    ]
+    title = metadata.get("title") or parts.title
+    return parts.passages(document, head.searchable_revision, title, tuple(metadata.get("tags", ())))

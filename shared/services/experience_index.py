@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,7 +30,7 @@ def search_experiences(keywords: str, offset: int, limit: int) -> tuple[list[tup
         ExperienceMatch(
             id=each.payload["id"],
             relevance=round(each.relevance, RELEVANCE_DECIMALS),
-            query_count=int(each.payload["query_count"]),
+            query_count=each.payload["query_count"],
             created=each.payload["created"],
         )
         for each in _search_index().search(keywords, RELEVANCE_FLOOR)
@@ -44,8 +45,8 @@ def search_experiences(keywords: str, offset: int, limit: int) -> tuple[list[tup
         # Deleted, but still in the index: the following matches move up.
         order = [each for each in order if each.id not in deleted]
     # Order the page by the current counts, which the index may not have yet.
-    current = {each.id: _as_stored(each, stored[each.id]) for each in page}
-    return [(stored[each.id], each) for each in rank(current.values(), month)], len(order)
+    current = [replace(each, query_count=stored[each.id].query_count) for each in page]
+    return [(stored[each.id], each) for each in rank(current, month)], len(order)
 
 
 def index_immediately(experience: Experience) -> None:
@@ -69,15 +70,13 @@ def index_experience(experience_id: str, *, force: bool = False) -> bool:
 
 
 def _update_index(experience: Experience) -> None:
-    from shared.knowledge.exhaustive_search import SearchEntry
-
     if experience.deleted_at:
         _search_index().delete(experience.id, experience.revision)
         return
     text = _text(experience)
     payload = _payload(experience)
     uncompared = payload | {"revision": 0}  # until it has been compared: `_is_indexed` is False meanwhile
-    _search_index().put(SearchEntry(experience.id, text, experience.revision, uncompared, experience.query_count))
+    _search_index().put(experience.id, text, experience.revision, uncompared, experience.query_count)
     _note_duplicates(experience, text)
     _search_index().set_payload(experience.id, payload, experience.query_count)
 
@@ -124,10 +123,6 @@ def _payload(experience: Experience) -> dict[str, Any]:
         "query_count": experience.query_count,
         "revision": experience.revision,
     }
-
-
-def _as_stored(match: ExperienceMatch, experience: Experience) -> ExperienceMatch:
-    return ExperienceMatch(match.id, match.relevance, experience.query_count, experience.created)
 
 
 def _text(experience: Experience) -> str:

@@ -21,7 +21,7 @@ from shared.knowledge.bm25 import question_terms
 from shared.knowledge.embedding import Embedding
 from shared.knowledge.embedding.e5 import E5
 from shared.knowledge.embedding.spaces import E5_SMALL
-from shared.knowledge.exhaustive_search import ExhaustiveSearch, SearchEntry
+from shared.knowledge.exhaustive_search import ExhaustiveSearch
 from shared.knowledge.store import Point, Scope, VectorQuery
 from shared.knowledge.store.embedded import EmbeddedVectorStore
 from tests.bench.size import sized
@@ -99,7 +99,7 @@ def _fill(store: EmbeddedVectorStore) -> None:
         topic = draw.randrange(EXPERIENCES // A_TOPIC)
         text = " ".join([*_topic(topic), *(_word(draw) for _ in range(12))])
         payload = {"id": str(number), "created": time.time() - draw.randrange(YEARS), "query_count": _count(draw)}
-        matcher.put(SearchEntry(str(number), text, 1, payload, 0))
+        matcher.put(str(number), text, 1, payload, 0)
     shelf.flush()
     _settled(store)
 

@@ -13,7 +13,7 @@ from shared.config import config
 from shared.documents import timestamps
 from shared.documents.tree import MAX_DEPTH, TreePosition
 from shared.documents.unit_of_work import DocumentHead
-from shared.dynamodb import Table
+from shared.dynamodb import Table, from_item
 from shared.rpc.caller import ROLES, Caller
 from shared.rpc.errors import KhoError
 
@@ -94,7 +94,7 @@ def assert_consistent_tree(tenant: str, *, unfinished: bool = False) -> dict[str
     for partition, items in partitions.items():
         if not partition.startswith("document#"):
             continue
-        head, position = DocumentHead.from_item(items["document"]), TreePosition.from_item(items["position"])
+        head, position = from_item(DocumentHead, items["document"]), from_item(TreePosition, items["position"])
         positions[head.document_id] = position
         assert (head.parent_id, head.delete_at) == (position.parent_id, position.delete_at)
         history = [item for sk, item in sorted(items.items()) if sk.startswith("history#")]

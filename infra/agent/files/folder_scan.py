@@ -11,7 +11,7 @@ from pathspec.patterns.gitignore.base import GitIgnorePatternError
 
 from infra.agent.files.errors import FileInaccessible, FileMissing, UnreadableFile
 from infra.agent.files.roots import read_bytes
-from shared.knowledge.file_source import InvalidFile
+from shared.knowledge.folder_sync import InvalidFile
 from shared.knowledge.models import DocumentFailure
 from shared.rpc.strict_json import encodable
 

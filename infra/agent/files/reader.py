@@ -13,6 +13,7 @@ from infra.agent.files.folder_scan import read_failure, scan
 from infra.agent.files.pdf import MAX_SECONDS, text_of
 from infra.agent.files.roots import read_bytes
 from shared.knowledge.errors import no_document, path_forbidden, unreadable
+from shared.knowledge.folder_sync import FileListing, FoundFile
 from shared.knowledge.models import NewKnowledgeDocument
 from shared.knowledge.splitting import format_of
 from shared.rpc.strict_json import encodable
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from infra.agent.files.folder_scan import Scan
     from infra.agent.files.roots import RootedPath, Roots
     from shared.knowledge.models import DocumentFailure
-    from shared.rpc.errors import KhoError
 
 
 MAX_TEXT_BYTES: Final = 4 << 20
@@ -72,29 +72,16 @@ def _decode(content: bytes, encoding: str) -> str:
         raise UnreadableFile("is not UTF-8 text") from None
 
 
-class FileSelection:
-    """The files under a path, each read on demand. `absent` is the error if the path does not exist."""
-
-    def __init__(self, scanned: Scan, tree: str, absent: KhoError | None, seconds: int) -> None:
-        self._scan = scanned
-        self._seconds = seconds
-        self.tree = tree
-        self.is_folder = scanned.kind == "folder"
-        self.absent = absent
-        self.total = len(scanned.files) + len(scanned.failures)
-
-    def files(self) -> Iterator[ReadFile | DocumentFailure]:
-        """Yield each file, or the reason why it cannot be read."""
-        yield from self._scan.failures
-        for path in self._scan.files:
-            try:
-                yield read(path, self.tree, self._seconds)
-            except UnreadableFile as error:
-                yield read_failure(path.name, error)
-
-    def covers(self, path: str) -> bool:
-        """Return whether the scan would have found a file of this name."""
-        return self._scan.covers(path)
+def _files(scanned: Scan, tree: str, seconds: int) -> Iterator[FoundFile | DocumentFailure]:
+    """Yield each file, or the reason why it cannot be read."""
+    yield from scanned.failures
+    for path in scanned.files:
+        try:
+            file = read(path, tree, seconds)
+        except UnreadableFile as error:
+            yield read_failure(path.name, error)
+        else:
+            yield FoundFile(file.path, file.hash, file.document)
 
 
 class FileReader:
@@ -104,7 +91,7 @@ class FileReader:
         self._roots = roots
         self._seconds = seconds
 
-    def find(self, path: str, *, recursive: bool) -> FileSelection:
+    def find(self, path: str, *, recursive: bool) -> FileListing:
         """List the files under `path`. Raise `KhoError` if it may not be read."""
         try:
             scanned = scan(self._roots, path, recursive=recursive)
@@ -116,7 +103,10 @@ class FileReader:
             raise unreadable(encodable(path), str(error)) from None
         absent = no_document(path, "does not exist under the allowed roots") if scanned.kind == "absent" else None
         seconds = MAX_SECONDS if scanned.kind == "folder" else self._seconds
-        return FileSelection(scanned, self._tree(scanned.location), absent, seconds)
+        total = len(scanned.files) + len(scanned.failures)
+        tree = self._tree(scanned.location)
+        files = _files(scanned, tree, seconds)
+        return FileListing(tree, scanned.kind == "folder", absent, total, files, scanned.covers)
 
     def _tree(self, location: RootedPath) -> str:
         # The root identifies the tree, so that documents of other roots are not taken for missing files of this one.

@@ -18,14 +18,13 @@ from shared.experiences.secret_scanner.normalizations import normalized_views
 from shared.experiences.secret_scanner.personal import PERSONAL
 from shared.experiences.secret_scanner.rules import Candidate
 from shared.experiences.secret_scanner.vendors import VENDORS
-from shared.experiences.secret_scanner.wallets import WALLETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from shared.experiences.secret_scanner.normalizations import TextView
 
-_RULES = (*VENDORS, *CREDENTIALS, *WALLETS, *PERSONAL)
+_RULES = (*VENDORS, *CREDENTIALS, *PERSONAL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""Credentials without a vendor's format: recognised by assignments, headers, URLs and command lines."""
+"""Credentials without a vendor's format: recognised by assignments, headers, URLs and command lines.
+
+Seed phrases of wallets are twelve or more words after a name such as "recovery phrase".
+"""
 
 from __future__ import annotations
 
@@ -113,13 +116,11 @@ def _is_token(candidate: Candidate) -> bool:
     value = candidate.value.strip()
     if len(value) < 8 or is_placeholder(value) or is_expression(value) or _continues(candidate) or " " in value:
         return False
-    if re.match(r"(?:https?|file|arn|urn|projects|s3|vault|op|secret|aws|gs):?/?/?[:/]", value) or _is_path(value):
+    if re.match(r"(?:https?|file|arn|urn|projects|s3|vault|op|secret|aws|gs):?/?/?[:/]", value):
+        return False
+    if re.match(r"[.~]{0,2}/", value) and not any(map(is_random, value.split("/"))):  # a path
         return False
     return is_random(value)
-
-
-def _is_path(value: str) -> bool:
-    return bool(re.match(r"[.~]{0,2}/", value)) and not any(map(is_random, value.split("/")))
 
 
 def _is_quoted_secret(candidate: Candidate) -> bool:
@@ -202,22 +203,37 @@ def _is_named_value(candidate: Candidate) -> bool:
     return _is_password(candidate) if password else _is_quoted_secret(candidate)
 
 
-def _always(_: Candidate) -> bool:
-    return True
-
-
 def _not_a_placeholder(candidate: Candidate) -> bool:
     if candidate.value[:1].isspace():  # the quote closed an earlier string
         return False
     return not is_placeholder(candidate.value) and not is_expression(candidate.value) and len(candidate.value) >= 3
 
 
-_B64URL: Final = "[A-Za-z0-9_-]"
+_PHRASE_NAME: Final = (
+    r"(?i:(?:seed|recovery|mnemonic|backup)[-_ ]?(?:phrase|words|seed)|mnemonics?|wallet[-_ ]seed|bip-?39|"
+    r"cụm từ (?:khôi phục|hạt giống|ghi nhớ)|助记词|助記詞|恢复短语|种子短语)"
+)
+_BETWEEN_WORDS: Final = r"[\s\d.,;:|=*()\[\]{}\"'`-]"
+_PHRASE_LEAD: Final = rf"(?:[^\n:=]{{0,30}}?(?:[:=]|\b(?:is|was|are)\b|là|是|为))?{_BETWEEN_WORDS}{{0,8}}"
+_TWELVE_WORDS: Final = re.compile(rf"[a-z]{{3,8}}(?:{_BETWEEN_WORDS}{{1,8}}[a-z]{{3,8}}){{11}}\b")
+_LONGEST_PHRASE: Final = 200
+_MIN_DISTINCT_WORDS: Final = 8
+"""Random words seldom recur. Those of examples do, such as eleven times "abandon"."""
+_PROSE: Final = re.compile(r"\b(?:the|and|for|are|was|were|not|but|from|should|your|which|has|its|into|than)\b")
+"""Words that occur in almost any twelve words of prose, but in no word list of wallets."""
+
+
+def _is_seed_phrase(candidate: Candidate) -> bool:
+    words = _TWELVE_WORDS.match(candidate.value + candidate.after(_LONGEST_PHRASE))
+    if words is None or _PROSE.search(words[0]):
+        return False
+    return len(set(re.findall("[a-z]+", words[0]))) >= _MIN_DISTINCT_WORDS
+
 
 CREDENTIALS: Final = (
     SecretRule("private key", r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----", _is_key_material),
     SecretRule("private key", r"PuTTY-User-Key-File-\d: ", lambda c: "Private-Lines:" in c.after(4000)),
-    SecretRule("private key", r"\bb3BlbnNzaC1rZXktdjE[A-Za-z0-9+/=]{20}", _always),
+    SecretRule("private key", r"\bb3BlbnNzaC1rZXktdjE[A-Za-z0-9+/=]{20}", lambda _: True),
     SecretRule("JSON web token", r"\beyJ[A-Za-z0-9_-]{8,}\.(?:eyJ)?[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]+)*", lambda c: not re.search(r"\.\.\.|example", c.value)),
     SecretRule("password in a URL", r"\b[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@\"'<>]*:([^\s/@\"'<>]+)@[\w\[.$-]", _is_url_password),
     SecretRule("password in a URL", r"\b[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@\"'<>]+:([^\s@\"'<>]+)@[\w\[.-]+[:/]", lambda c: not re.search(r"[/?]", c.value[:1]) and not re.match(r"\d{1,5}/", c.value) and _is_url_password(c)),
@@ -262,4 +278,5 @@ CREDENTIALS: Final = (
     SecretRule("password", r"(?i)ConvertTo-SecureString[ \t]+(?:-String[ \t]+)?['\"]([^'\"\n$]{3})", _not_a_placeholder, _IN_QUOTES),
     SecretRule("password", r"(?im)\bnet[ \t]+user[ \t]+\S+[ \t]+([^\s/]{4,100})[ \t]*(?:/add|$)", _not_a_placeholder),
     SecretRule("password", r"(?m)^[\w.*-]+:(?:\d{2,5}|\*):[\w.*-]+:[\w.-]+:([^\s:]{3})", _not_a_placeholder, r"[^\s:]"),
+    SecretRule("wallet's seed phrase", rf"{_PHRASE_NAME}{_PHRASE_LEAD}([a-z]{{3}})", _is_seed_phrase, f"(?:[a-z]|{_BETWEEN_WORDS})"),
 )  # fmt: skip

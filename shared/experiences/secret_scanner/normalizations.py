@@ -107,26 +107,22 @@ def _unescape(escape: re.Match[str]) -> str:
 
 def _decoded_views(view: TextView) -> Iterator[TextView]:
     for match in _ENCODED.finditer(view.text):
-        for decode in (_from_base64, _from_hex):
-            decoded = decode(match[0])
+        for decode in (_from_base64, bytes.fromhex):
+            decoded = _decoded_text(decode, match[0])
             if decoded:
                 origins = [match.start() + len(match[0]) * at // len(decoded) for at in range(len(decoded) + 1)]
                 yield TextView(decoded, range(len(origins)), origins, [False] * len(origins), view)
 
 
-def _from_base64(run: str) -> str:
+def _from_base64(run: str) -> bytes:
     core = run.rstrip("=").replace("-", "+").replace("_", "/")
-    return _decoded_text(lambda: base64.b64decode(core + "=" * (-len(core) % 4)))
+    return base64.b64decode(core + "=" * (-len(core) % 4))
 
 
-def _from_hex(run: str) -> str:
-    return _decoded_text(lambda: bytes.fromhex(run))
-
-
-def _decoded_text(decode: Callable[[], bytes]) -> str:
+def _decoded_text(decode: Callable[[str], bytes], run: str) -> str:
     """Return the decoded text, or an empty string if it is not printable text."""
     try:
-        decoded = decode()
+        decoded = decode(run)
     except (binascii.Error, ValueError):
         return ""
     text = decoded.decode("ascii", "replace")

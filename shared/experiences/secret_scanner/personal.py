@@ -225,11 +225,7 @@ PERSONAL: Final = (
     SecretRule("e-mail address", r"(?i)[a-z0-9._+-]+[ ]?[\[({<][ ]?at[ ]?[\])}>][ ]?(?:[a-z0-9-]+\.)+[a-z]{2,24}", lambda c: "example" not in c.value),
     SecretRule("e-mail address", r"(?i)[a-z0-9._+-]+[ ]?[\[({<][ ]?at[ ]?[\])}>][ ]?[a-z0-9-]+(?:[ ]?[\[({<][ ]?dot[ ]?[\])}>][ ]?[a-z0-9-]+)+", lambda c: "example" not in c.value),
     SecretRule("IP address", r"(?:^|[^\w.]|\b[vVr]|_)((?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)){3})", _is_ipv4),
-    SecretRule(
-        "IP address",
-        r"\b(?:ip|ec2|host|node)-((?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:-(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)){3})\b",
-        _is_host_name,
-    ),
+    SecretRule("IP address", r"\b(?:ip|ec2|host|node)-((?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:-(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)){3})\b", _is_host_name),
     SecretRule("IP address", r"(?i)(?:^|[^\w:.])((?:[23][0-9a-f]{3}|f[cd][0-9a-f]{2})(?::[0-9a-f]{0,4}){2,7})", _is_ipv6),
     SecretRule("phone number", r"(?:^|[^\w.+-])((?:\+84|\(\+84\)|0084)[ .-]?\(?0?\)?(?:[ .-]?\d){9,10})", _is_phone),
     SecretRule("phone number", r"(?:^|[^\w.+/=-])(0[35789]\d(?:\d{7}|[ .-]\d{3}[ .-]?\d{4}|\d[ .-]\d{3}[ .-]?\d{3}|[ .-]\d{4}[ .-]?\d{3}|[ .-]\d{3}[ .-]\d{2}[ .-]\d{2}))", _is_phone),

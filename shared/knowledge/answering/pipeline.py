@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -17,21 +18,27 @@ from shared.knowledge.answering.sanitization import sanitize_answer
 from shared.knowledge.passages import SearchQuestion
 from shared.rpc.errors import OutOfTime, ToolFailed, Unavailable
 from shared.rpc.strict_json import is_encodable
-from shared.telemetry import logger
+from shared.telemetry import REQUEST_SECONDS, logger, seconds_so_far
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from concurrent.futures import Future
+    from typing import Self
 
     from shared.knowledge.answering.models import AnswerRequest, Reason
     from shared.knowledge.answering.prompts import ModelPrompt
-    from shared.knowledge.answering.time_budget import TimeBudget
     from shared.knowledge.hybrid_search import Ranking
     from shared.knowledge.index import PassageIndex
     from shared.knowledge.passages import SearchHit
     from shared.language_model import Completion, LanguageModel
     from shared.web_search import DuckDuckGo, WebResult
 
+_MAX_SECONDS: Final = REQUEST_SECONDS - 1
+_SEARCH_SECONDS: Final = 3.0
+"""Minimum for a search, even within a smaller budget: the first search of a process loads the model."""
+_RESERVE_SHARE: Final = 0.1
+_MIN_RESERVE: Final = 0.05
+_MAX_RESERVE: Final = 0.25
 _MIN_HITS: Final = 20
 _EXTRA_HITS: Final = 5
 """Hits requested beyond those wanted: some may be outdated or irrelevant."""
@@ -46,6 +53,35 @@ _LATE_SEARCH: Final = DegradedStage("web_search", "out_of_time", "The web search
 
 
 @dataclass(frozen=True, slots=True)
+class TimeBudget:
+    """The time budget of an answer, counted from the start of its request.
+
+    Deadlines for optional stages and for the search are values of `time.monotonic`.
+    """
+
+    deadline: float
+    search_deadline: float
+
+    @classmethod
+    def of(cls, milliseconds: int | None) -> Self:
+        """Return the budget of the current request, limited to `milliseconds` if given."""
+        seconds = min(_MAX_SECONDS, _MAX_SECONDS if milliseconds is None else milliseconds / 1000)
+        started = time.monotonic() - seconds_so_far()
+        reserve = min(_MAX_RESERVE, max(_MIN_RESERVE, seconds * _RESERVE_SHARE))
+        return cls(started + seconds - reserve, started + max(seconds, _SEARCH_SECONDS))
+
+    @property
+    def seconds_left(self) -> float:
+        """The seconds left for optional stages."""
+        return self.deadline - time.monotonic()
+
+    @property
+    def search_seconds_left(self) -> float:
+        """The seconds left for the search."""
+        return self.search_deadline - time.monotonic()
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerPipeline:
     """Generates answers. Each dependency is opened when it is first needed."""
 
@@ -57,7 +93,10 @@ class AnswerPipeline:
     def answer(self, request: AnswerRequest, budget: TimeBudget) -> GeneratedAnswer:
         """Answer a question. Without relevant sources the answer is empty."""
         answer = GeneratedAnswer()
-        web_search = submit(lambda: self._search_web(request, budget)) if request.with_web else None
+        web_search = None
+        if request.with_web:
+            query = request.question[:_MAX_WEB_QUERY]
+            web_search = submit(lambda: self.web().search(query, _WEB_RESULTS, seconds=budget.seconds_left))
         passages = self._relevant_passages(request, budget, answer)
         pages = self._web_pages(web_search, budget, answer) if web_search else []
         answer.sources = _select_sources(passages, _as_sources(request.question, pages), request.top_k)
@@ -98,9 +137,6 @@ class AnswerPipeline:
             if not stale or is_all or len(hits) >= request.top_k or (hits and budget.seconds_left <= 0):
                 return ranking, hits
             question = replace(question, top_k=_RETRY_HITS, excluded_documents=(*question.excluded_documents, *stale))
-
-    def _search_web(self, request: AnswerRequest, budget: TimeBudget) -> list[WebResult]:
-        return self.web().search(request.question[:_MAX_WEB_QUERY], _WEB_RESULTS, seconds=budget.seconds_left)
 
     def _web_pages(
         self, web_search: Future[list[WebResult]], budget: TimeBudget, answer: GeneratedAnswer

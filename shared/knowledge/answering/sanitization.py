@@ -123,9 +123,8 @@ def _is_in_sources(address: str, texts: Sequence[str]) -> bool:
 
 
 def _numbers(citation: str) -> list[int]:
-    expanded = _RANGE.sub(lambda pair: _expand_range(int(pair[1]), int(pair[2])), citation)
-    return list(dict.fromkeys(int(number) for number in _NUMBER.findall(expanded)))
+    def expand(pair: re.Match[str]) -> str:
+        first, last = int(pair[1]), int(pair[2])
+        return ",".join(map(str, range(first, min(last, first + 99) + 1)))
 
-
-def _expand_range(first: int, last: int) -> str:
-    return ",".join(map(str, range(first, min(last, first + 99) + 1)))
+    return list(dict.fromkeys(int(number) for number in _NUMBER.findall(_RANGE.sub(expand, citation))))

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, Literal
 
 from shared.knowledge.splitting.chunks import Chunk, Split
+from shared.knowledge.splitting.text import split_code, split_pages, split_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,16 +48,10 @@ def split(path: str, text: str, *, read_as: Format | None = None) -> Split:
 
             return split_html(text, name)
         case "code":
-            from shared.knowledge.splitting.code import split_code
-
             return split_code(text, name)
         case "pages":
-            from shared.knowledge.splitting.text import split_pages
-
             return split_pages(text, name)
         case "text":
-            from shared.knowledge.splitting.text import split_text
-
             return split_text(text, name)
 
 

@@ -6,12 +6,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from shared.knowledge.passages import Passage
 from shared.knowledge.splitting.sizes import LIMIT, TARGET, cut, fit, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from shared.knowledge.passages import ContentType
+    from shared.knowledge.passages import ContentType, DocumentRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +20,8 @@ class Chunk:
     """A part of a document that is found as one."""
 
     text: str
-    heading_path: tuple[str, ...]
-    content_type: ContentType
+    heading_path: tuple[str, ...] = ()
+    content_type: ContentType = "prose"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +31,28 @@ class Split:
     title: str
     chunks: list[Chunk]
 
+    def passages(self, document: DocumentRef, revision: int, title: str, tags: tuple[str, ...] = ()) -> list[Passage]:
+        """Return the chunks as passages of a document that is stored under `title`."""
+        return [
+            Passage(
+                document=document,
+                ordinal=ordinal,
+                text=chunk.text,
+                revision=revision,
+                title=title,
+                source=document.document_id,
+                heading_path=chunk.heading_path,
+                content_type=chunk.content_type,
+                tags=tags,
+            )
+            for ordinal, chunk in enumerate(self.chunks)
+        ]
+
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class Block(Chunk):
     """A block that is not cut, with the headings above it. A heading is a block too."""
 
-    text: str
-    heading_path: tuple[str, ...] = ()
-    content_type: ContentType = "prose"
     is_heading: bool = False
 
 
@@ -65,11 +80,8 @@ def framed(head: str, body: str, tail: str) -> list[str]:
     available = TARGET - size(head) - size(tail)
     if size(whole) <= LIMIT or available < TARGET / 2:
         return fit(whole)
-    return [f"{head}{_line(piece)}{tail}" for piece in cut(body, available)]
-
-
-def _line(text: str) -> str:
-    return text if text.endswith("\n") else f"{text}\n"
+    ended = (piece if piece.endswith("\n") else f"{piece}\n" for piece in cut(body, available))
+    return [f"{head}{piece}{tail}" for piece in ended]
 
 
 def _chunk(group: list[Block]) -> Iterator[Chunk]:

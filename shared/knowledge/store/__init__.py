@@ -10,7 +10,7 @@ from shared.aws.secrets_manager import get_secret
 from shared.config import ConfigurationError, config
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from shared.knowledge.bm25 import SparseTerms
     from shared.knowledge.embedding import RemoteText, Vector
@@ -51,6 +51,12 @@ class Scope:
     before_version: int | None = None
     """Selects the points of older versions only."""
 
+    @property
+    def required_values(self) -> list[tuple[str, str]]:
+        """The payload fields, each with a value that it must have or contain."""
+        fields = (("tenant", self.tenant_id), ("document", self.document), ("kind", self.kind))
+        return [*((name, value) for name, value in fields if value is not None), *(("tags", tag) for tag in self.tags)]
+
 
 @dataclass(frozen=True, slots=True)
 class VectorQuery:
@@ -68,14 +74,8 @@ DOCUMENT_FIELDS: Final = ("tenant", "collection", "document")
 """The payload fields that identify a point's document."""
 
 
-def document_of(payload: Mapping[str, Any]) -> Scope:
-    """Return the scope of the document that a payload belongs to."""
-    tenant, collection, document = (payload[name] for name in DOCUMENT_FIELDS)
-    return Scope(tenant, (collection,), document)
-
-
 class VectorStore(Protocol):
-    """A store of points in one embedding space."""
+    """A store of points in one embedding space. An engine reads and writes records; their evaluation is the same."""
 
     def write(self, points: Sequence[Point], version: int) -> None:
         """Upsert `points` at `version`, skipping ids stored at a newer version."""
@@ -83,23 +83,51 @@ class VectorStore(Protocol):
     def erase(self, scope: Scope) -> None:
         """Delete the points of `scope`."""
 
-    def read(self, ids: Sequence[str], fields: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
-        """Return the payloads of the stored `ids`, or only these fields of them."""
-
-    def terms(self, ids: Sequence[str]) -> dict[str, dict[int, float]]:
-        """Return the term weights of the stored `ids`."""
-
     def count(self, scope: Scope) -> int:
         """Return the number of points in `scope`."""
 
+    def close(self) -> None:
+        """Close the store. Everything written is kept."""
+
+    def _retrieve(
+        self, ids: Sequence[str], *, payload: Sequence[str] | bool, vectors: Sequence[str] = ()
+    ) -> Sequence[Any]:
+        """Return the records of the stored `ids`, with these fields of their payloads and these vectors."""
+
+    def _scroll(self, scope: Scope | None, offset: Any) -> tuple[Sequence[Any], Any]:
+        """Return a page of records with the fields of their documents, and the offset of the next page."""
+
+    def _query(self, queries: Sequence[VectorQuery]) -> Iterable[Iterable[Any]]:
+        """Return for each query the scored points, best first."""
+
+    def read(self, ids: Sequence[str], fields: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
+        """Return the payloads of the stored `ids`, or only these fields of them."""
+        return {str(record.id): record.payload or {} for record in self._retrieve(ids, payload=fields or True)}
+
+    def terms(self, ids: Sequence[str]) -> dict[str, dict[int, float]]:
+        """Return the term weights of the stored `ids`."""
+        weights = {}
+        for record in self._retrieve(ids, payload=False, vectors=[TERMS]):
+            vectors: Any = record.vector or {}
+            if TERMS in vectors:
+                weights[str(record.id)] = dict(zip(vectors[TERMS].indices, vectors[TERMS].values, strict=True))
+        return weights
+
     def documents(self, tenant_id: str = "") -> set[Scope]:
         """Return the documents that have points, of one tenant or of all."""
+        documents: set[Scope] = set()
+        offset = None
+        while True:
+            records, offset = self._scroll(Scope(tenant_id) if tenant_id else None, offset)
+            for record in records:
+                tenant, collection, document = (record.payload[name] for name in DOCUMENT_FIELDS)
+                documents.add(Scope(tenant, (collection,), document))
+            if offset is None:
+                return documents
 
     def search(self, queries: Sequence[VectorQuery]) -> list[dict[str, float]]:
         """Return for each query the ids found, best first, with their scores."""
-
-    def close(self) -> None:
-        """Close the store. Everything written is kept."""
+        return [{str(point.id): point.score for point in points} for points in self._query(queries)]
 
 
 def vector_store(space: Space, suffix: str = "") -> VectorStore:

@@ -4,52 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from qdrant_edge import (
-    CountRequest,
-    Distance,
-    EdgeConfig,
-    EdgeShard,
-    EdgeSparseVectorParams,
-    EdgeVectorParams,
-    FieldCondition,
-    Filter,
-    HasIdCondition,
-    HnswIndexConfig,
-    IdfParams,
-    KeywordIndexParams,
-    MatchAny,
-    MatchValue,
-    Memory,
-    Modifier,
-    MultiVectorComparator,
-    MultiVectorConfig,
-    PayloadSchemaType,
-    PayloadSelector,
-    Query,
-    QueryBatchRequest,
-    QueryRequest,
-    RangeFloat,
-    ScrollRequest,
-    SearchParams,
-    SparseVector,
-    UpdateOperation,
-    VectorStorageDatatype,
-)
-from qdrant_edge import Point as EdgePoint
+import qdrant_edge as edge
 
 from shared.config import ConfigurationError
 from shared.knowledge.bm25 import SparseTerms
 from shared.knowledge.cpu_count import cpu_count
 from shared.knowledge.embedding import RemoteText
-from shared.knowledge.store import DOCUMENT_FIELDS, KEYWORDS, MEANING, PARTS, TERMS, Scope, document_of
-from shared.knowledge.store.readahead import read_ahead
+from shared.knowledge.store import DOCUMENT_FIELDS, KEYWORDS, MEANING, PARTS, TERMS, Scope, VectorStore
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from shared.knowledge.embedding import Vector
     from shared.knowledge.embedding.spaces import Space
@@ -60,13 +31,15 @@ _PAGE: Final = 1_000
 _OPTIMIZE_AFTER: Final = 5_000
 _SEARCH_THREADS: Final = max(1, cpu_count() // 2)
 """Search threads keep their cores busy for a while after a search. The other cores embed questions."""
+_READ_AHEAD_SHARE: Final = 4
+"""A folder may take a quarter of the machine's memory. A larger one is read on demand."""
 
 
 class FolderLocked(Exception):
     """Another process has the index of this folder open."""
 
 
-class EmbeddedVectorStore:
+class EmbeddedVectorStore(VectorStore):
     """The store of one folder."""
 
     def __init__(self, space: Space, folder: str) -> None:
@@ -86,57 +59,37 @@ class EmbeddedVectorStore:
 
     def write(self, points: Sequence[Point], version: int) -> None:
         """Upsert `points` at `version`, skipping ids stored at a newer version."""
-        not_newer = Filter(must=[FieldCondition("version", range=RangeFloat(lte=version))])
-        self._shard.update(UpdateOperation.upsert_points([_edge_point(point) for point in points], not_newer))
+        not_newer = edge.Filter(must=[edge.FieldCondition("version", range=edge.RangeFloat(lte=version))])
+        self._shard.update(edge.UpdateOperation.upsert_points([_edge_point(point) for point in points], not_newer))
         # Points without vectors need no graph.
         self._optimize_if_due(sum(point.meaning is not None for point in points))
 
     def erase(self, scope: Scope) -> None:
         """Delete the points of `scope`."""
-        self._shard.update(UpdateOperation.delete_points_by_filter(_filter(scope)))
-
-    def read(self, ids: Sequence[str], fields: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
-        """Return the payloads of the stored `ids`, or only these fields of them."""
-        fields_selector = PayloadSelector.Include(list(fields)) if fields else True
-        records = self._shard.retrieve(list(ids), with_payload=fields_selector, with_vector=False)
-        return {str(record.id): record.payload or {} for record in records}
-
-    def terms(self, ids: Sequence[str]) -> dict[str, dict[int, float]]:
-        """Return the term weights of the stored `ids`."""
-        weights = {}
-        for record in self._shard.retrieve(list(ids), with_payload=False, with_vector=[TERMS]):
-            vectors: Any = record.vector or {}
-            if TERMS in vectors:
-                weights[str(record.id)] = dict(zip(vectors[TERMS].indices, vectors[TERMS].values, strict=True))
-        return weights
+        self._shard.update(edge.UpdateOperation.delete_points_by_filter(_filter(scope)))
 
     def count(self, scope: Scope) -> int:
         """Return the number of points in `scope`."""
-        return self._shard.count(CountRequest(filter=_filter(scope), exact=True))
+        return self._shard.count(edge.CountRequest(filter=_filter(scope), exact=True))
 
-    def documents(self, tenant_id: str = "") -> set[Scope]:
-        """Return the documents that have points, of one tenant or of all."""
-        documents: set[Scope] = set()
-        condition = _filter(Scope(tenant_id)) if tenant_id else None
-        offset = None
-        while True:
-            request = ScrollRequest(
-                offset, _PAGE, condition, PayloadSelector.Include(list(DOCUMENT_FIELDS)), with_vector=False
-            )
-            records, offset = self._shard.scroll(request)
-            documents.update(document_of(record.payload or {}) for record in records)
-            if offset is None:
-                return documents
+    def _retrieve(
+        self, ids: Sequence[str], *, payload: Sequence[str] | bool, vectors: Sequence[str] = ()
+    ) -> Sequence[Any]:
+        fields = payload if isinstance(payload, bool) else edge.PayloadSelector.Include(list(payload))
+        return self._shard.retrieve(list(ids), with_payload=fields, with_vector=list(vectors) or False)
 
-    def search(self, queries: Sequence[VectorQuery]) -> list[dict[str, float]]:
-        """Return for each query the ids found, best first, with their scores."""
+    def _scroll(self, scope: Scope | None, offset: Any) -> tuple[Sequence[Any], Any]:
+        fields = edge.PayloadSelector.Include(list(DOCUMENT_FIELDS))
+        condition = _filter(scope) if scope else None
+        return self._shard.scroll(edge.ScrollRequest(offset, _PAGE, condition, fields, with_vector=False))
+
+    def _query(self, queries: Sequence[VectorQuery]) -> Iterable[Iterable[Any]]:
         # Most queries of a batch share their scopes.
         filters = {
             scope: _filter(scope)
             for scope in {each for query in queries for each in (query.scope, query.corpus) if each}
         }
-        results = self._shard.query_batch(QueryBatchRequest([_request(query, filters) for query in queries]))
-        return [{str(point.id): point.score for point in points} for points in results]
+        return self._shard.query_batch(edge.QueryBatchRequest([_request(query, filters) for query in queries]))
 
     def close(self) -> None:
         """Close the store. Everything written is kept."""
@@ -188,85 +141,94 @@ def _check_space(space: Space, file: Path) -> None:
     unfinished.rename(file)
 
 
-def _open_shard(space: Space, folder: Path) -> EdgeShard:
+def _open_shard(space: Space, folder: Path) -> edge.EdgeShard:
     if folder.exists():
-        return EdgeShard.load(str(folder), _config(space))
+        return edge.EdgeShard.load(str(folder), _config(space))
     # Created under another name, so that a killed process leaves nothing that looks like an index.
     unfinished = folder.with_name(f"{folder.name}.new")
-    _make_empty(unfinished)
-    shard = EdgeShard.create(str(unfinished), _config(space))
-    shard.update(UpdateOperation.create_field_index("tenant", KeywordIndexParams(is_tenant=True)))
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir()
+    shard = edge.EdgeShard.create(str(unfinished), _config(space))
+    shard.update(edge.UpdateOperation.create_field_index("tenant", edge.KeywordIndexParams(is_tenant=True)))
     for field in KEYWORDS:
-        shard.update(UpdateOperation.create_field_index(field, PayloadSchemaType.Keyword))
-    shard.update(UpdateOperation.create_field_index("version", PayloadSchemaType.Integer))
+        shard.update(edge.UpdateOperation.create_field_index(field, edge.PayloadSchemaType.Keyword))
+    shard.update(edge.UpdateOperation.create_field_index("version", edge.PayloadSchemaType.Integer))
     shard.flush()
     shard.close()
     unfinished.rename(folder)
-    return EdgeShard.load(str(folder))
+    return edge.EdgeShard.load(str(folder))
 
 
-def _make_empty(folder: Path) -> None:
-    import shutil
-
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-
-
-def _config(space: Space) -> EdgeConfig:
+def _config(space: Space) -> edge.EdgeConfig:
     # Every search is one tenant's: graph links connect the tenant's own points (payload_m), none across tenants (m).
-    tenant_links = HnswIndexConfig(m=0, ef_construct=100, full_scan_threshold=10_000, payload_m=_GRAPH_LINKS)
-    no_links = HnswIndexConfig(m=0, ef_construct=4, full_scan_threshold=10_000)
-    parts = EdgeVectorParams(
+    tenant_links = edge.HnswIndexConfig(m=0, ef_construct=100, full_scan_threshold=10_000, payload_m=_GRAPH_LINKS)
+    no_links = edge.HnswIndexConfig(m=0, ef_construct=4, full_scan_threshold=10_000)
+    parts = edge.EdgeVectorParams(
         space.dimensions,
-        Distance.Cosine,
-        multivector_config=MultiVectorConfig(MultiVectorComparator.MaxSim),
-        datatype=VectorStorageDatatype.Turbo8,
+        edge.Distance.Cosine,
+        multivector_config=edge.MultiVectorConfig(edge.MultiVectorComparator.MaxSim),
+        datatype=edge.VectorStorageDatatype.Turbo8,
         hnsw_config=no_links,
-        memory=Memory.Cold,
+        memory=edge.Memory.Cold,
     )
-    vectors = {MEANING: EdgeVectorParams(space.dimensions, Distance.Cosine, hnsw_config=tenant_links)}
-    return EdgeConfig(
+    vectors = {MEANING: edge.EdgeVectorParams(space.dimensions, edge.Distance.Cosine, hnsw_config=tenant_links)}
+    return edge.EdgeConfig(
         vectors=vectors | ({PARTS: parts} if space.tokens else {}),
-        sparse_vectors={TERMS: EdgeSparseVectorParams(modifier=Modifier.Idf)},
+        sparse_vectors={TERMS: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
         max_search_threads=_SEARCH_THREADS,
     )
 
 
-def _edge_point(point: Point) -> EdgePoint:
+def _edge_point(point: Point) -> edge.Point:
     vectors: dict[str, Any] = {MEANING: point.meaning, PARTS: point.parts}
     if point.terms and point.terms.numbers:
-        vectors[TERMS] = SparseVector(point.terms.numbers, point.terms.weights)
-    return EdgePoint(point.id, {name: value for name, value in vectors.items() if value}, point.payload)
+        vectors[TERMS] = edge.SparseVector(point.terms.numbers, point.terms.weights)
+    return edge.Point(point.id, {name: value for name, value in vectors.items() if value}, point.payload)
 
 
-def _request(query: VectorQuery, filters: Mapping[Scope, Filter]) -> QueryRequest:
-    params = SearchParams(exact=query.exact, idf=IdfParams(filters[query.corpus]) if query.corpus else None)
-    return QueryRequest(limit=query.limit, query=_query(query.near), filter=filters[query.scope], params=params)
+def _request(query: VectorQuery, filters: Mapping[Scope, edge.Filter]) -> edge.QueryRequest:
+    params = edge.SearchParams(exact=query.exact, idf=edge.IdfParams(filters[query.corpus]) if query.corpus else None)
+    return edge.QueryRequest(limit=query.limit, query=_query(query.near), filter=filters[query.scope], params=params)
 
 
-def _query(near: Vector | RemoteText | list[Vector] | SparseTerms) -> Query:
+def _query(near: Vector | RemoteText | list[Vector] | SparseTerms) -> edge.Query:
     if isinstance(near, RemoteText):
         raise TypeError("the engine in this process does not embed texts")
     if isinstance(near, SparseTerms):
-        return Query.Nearest(SparseVector(near.numbers, near.weights), TERMS)
+        return edge.Query.Nearest(edge.SparseVector(near.numbers, near.weights), TERMS)
     # One vector, or one per token: the engine distinguishes them by the same test.
-    return Query.Nearest(near, PARTS if isinstance(near[0], list) else MEANING)
+    return edge.Query.Nearest(near, PARTS if isinstance(near[0], list) else MEANING)
 
 
-def _filter(scope: Scope) -> Filter:
-    must: list[Any] = [FieldCondition("tenant", match=MatchValue(scope.tenant_id))]
+def _filter(scope: Scope) -> edge.Filter:
+    must: list[Any] = [edge.FieldCondition(name, match=edge.MatchValue(value)) for name, value in scope.required_values]
     if scope.collections is not None:
-        must.append(FieldCondition("collection", match=MatchAny(list(scope.collections))))
-    if scope.document is not None:
-        must.append(FieldCondition("document", match=MatchValue(scope.document)))
-    if scope.kind is not None:
-        must.append(FieldCondition("kind", match=MatchValue(scope.kind)))
-    must += [FieldCondition("tags", match=MatchValue(tag)) for tag in scope.tags]
+        must.append(edge.FieldCondition("collection", match=edge.MatchAny(list(scope.collections))))
     if scope.ids is not None:
-        must.append(HasIdCondition(set(scope.ids)))
+        must.append(edge.HasIdCondition(set(scope.ids)))
     if scope.before_version is not None:
-        must.append(FieldCondition("version", range=RangeFloat(lt=scope.before_version)))
+        must.append(edge.FieldCondition("version", range=edge.RangeFloat(lt=scope.before_version)))
     others: list[Any] = []
     if scope.excluded_documents:
-        others.append(FieldCondition("document", match=MatchAny(list(scope.excluded_documents))))
-    return Filter(must=must, must_not=others or None)
+        others.append(edge.FieldCondition("document", match=edge.MatchAny(list(scope.excluded_documents))))
+    return edge.Filter(must=must, must_not=others or None)
+
+
+def read_ahead(folder: Path) -> None:
+    """Ask the system to read the files of `folder` ahead, unless they are too large for its memory."""
+    if sys.platform != "linux":
+        return
+    limit = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // _READ_AHEAD_SHARE
+    files = []
+    for file in folder.rglob("*"):
+        with suppress(FileNotFoundError):  # merged with another file in the meantime
+            files.append((file, file.stat().st_size))
+    if sum(size for _, size in files) > limit:
+        return
+    for file, _ in files:
+        with suppress(OSError):
+            descriptor = os.open(file, os.O_RDONLY)
+            try:
+                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_WILLNEED)
+            finally:
+                os.close(descriptor)

@@ -12,15 +12,15 @@ from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 from shared.config import ConfigurationError
 from shared.knowledge.bm25 import SparseTerms
 from shared.knowledge.embedding import RemoteText
-from shared.knowledge.store import DOCUMENT_FIELDS, KEYWORDS, MEANING, PARTS, TERMS, Scope, document_of
+from shared.knowledge.store import DOCUMENT_FIELDS, KEYWORDS, MEANING, PARTS, TERMS, VectorStore
 from shared.rpc.errors import Unavailable
 from shared.telemetry import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Sequence
+    from collections.abc import Callable, Container, Iterable, Sequence
 
     from shared.knowledge.embedding.spaces import Space
-    from shared.knowledge.store import Point, VectorQuery
+    from shared.knowledge.store import Point, Scope, VectorQuery
 
 _GRAPH_LINKS: Final = 16
 _SECONDS: Final = 5
@@ -45,7 +45,7 @@ def connect(space: Space, url: str, key: str, collection: str) -> QdrantServerSt
     return QdrantServerStore(client, collection, space)
 
 
-class QdrantServerStore:
+class QdrantServerStore(VectorStore):
     """One collection of a server, shared by all tenants."""
 
     def __init__(self, client: QdrantClient, collection: str, space: Space) -> None:
@@ -72,45 +72,26 @@ class QdrantServerStore:
         selector = models.FilterSelector(filter=_filter(scope))
         _call(lambda: self._client.delete(self._collection, selector, wait=True))
 
-    def read(self, ids: Sequence[str], fields: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
-        """Return the payloads of the stored `ids`, or only these fields of them."""
-        payload = list(fields) or True
-        records = _call(lambda: self._client.retrieve(self._collection, list(ids), with_payload=payload))
-        return {str(record.id): record.payload or {} for record in records}
-
-    def terms(self, ids: Sequence[str]) -> dict[str, dict[int, float]]:
-        """Return the term weights of the stored `ids`."""
-        records = _call(
-            lambda: self._client.retrieve(self._collection, list(ids), with_payload=False, with_vectors=[TERMS])
-        )
-        weights = {}
-        for record in records:
-            vectors: Any = record.vector or {}
-            if TERMS in vectors:
-                weights[str(record.id)] = dict(zip(vectors[TERMS].indices, vectors[TERMS].values, strict=True))
-        return weights
-
     def count(self, scope: Scope) -> int:
         """Return the number of points in `scope`."""
         return _call(lambda: self._client.count(self._collection, _filter(scope), exact=True)).count
 
-    def documents(self, tenant_id: str = "") -> set[Scope]:
-        """Return the documents that have points, of one tenant or of all."""
-        documents: set[Scope] = set()
-        condition = _filter(Scope(tenant_id)) if tenant_id else None
-        offset: Any = None
-        while True:
-            scroll = partial(self._client.scroll, self._collection, condition, _PAGE, offset=offset)
-            records, offset = _call(partial(scroll, with_payload=list(DOCUMENT_FIELDS)))
-            documents.update(document_of(record.payload or {}) for record in records)
-            if offset is None:
-                return documents
+    def _retrieve(
+        self, ids: Sequence[str], *, payload: Sequence[str] | bool, vectors: Sequence[str] = ()
+    ) -> Sequence[Any]:
+        fields = payload if isinstance(payload, bool) else list(payload)
+        retrieve = partial(self._client.retrieve, self._collection, list(ids), with_payload=fields)
+        return _call(partial(retrieve, with_vectors=list(vectors) or False))
 
-    def search(self, queries: Sequence[VectorQuery]) -> list[dict[str, float]]:
-        """Return for each query the ids found, best first, with their scores."""
+    def _scroll(self, scope: Scope | None, offset: Any) -> tuple[Sequence[Any], Any]:
+        condition = _filter(scope) if scope else None
+        scroll = partial(self._client.scroll, self._collection, condition, _PAGE, offset=offset)
+        return _call(partial(scroll, with_payload=list(DOCUMENT_FIELDS)))
+
+    def _query(self, queries: Sequence[VectorQuery]) -> Iterable[Iterable[Any]]:
         requests = [_request(query) for query in queries]
         responses = _call(lambda: self._client.query_batch_points(self._collection, requests))
-        return [{str(point.id): point.score for point in response.points} for response in responses]
+        return (response.points for response in responses)
 
     def close(self) -> None:
         """Close the store. Everything written is kept."""
@@ -221,14 +202,11 @@ def _sparse(terms: SparseTerms) -> models.SparseVector:
 
 
 def _filter(scope: Scope) -> models.Filter:
-    must: list[Any] = [_matches("tenant", scope.tenant_id)]
+    must: list[Any] = [
+        models.FieldCondition(key=name, match=models.MatchValue(value=value)) for name, value in scope.required_values
+    ]
     if scope.collections is not None:
         must.append(models.FieldCondition(key="collection", match=models.MatchAny(any=list(scope.collections))))
-    if scope.document is not None:
-        must.append(_matches("document", scope.document))
-    if scope.kind is not None:
-        must.append(_matches("kind", scope.kind))
-    must += [_matches("tags", tag) for tag in scope.tags]
     if scope.ids is not None:
         must.append(models.HasIdCondition(has_id=list(scope.ids)))
     if scope.before_version is not None:
@@ -237,7 +215,3 @@ def _filter(scope: Scope) -> models.Filter:
     if scope.excluded_documents:
         others.append(models.FieldCondition(key="document", match=models.MatchAny(any=list(scope.excluded_documents))))
     return models.Filter(must=must, must_not=others or None)
-
-
-def _matches(field: str, value: str) -> models.FieldCondition:
-    return models.FieldCondition(key=field, match=models.MatchValue(value=value))

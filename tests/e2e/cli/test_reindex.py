@@ -16,6 +16,7 @@ from boto3.dynamodb.types import TypeSerializer
 
 from infra.local.template import load
 from shared.documents.unit_of_work import DocumentHead
+from shared.dynamodb import to_item
 from tests.helpers.aws_stack import ENVIRONMENT, running_aws_stack
 from tests.helpers.environment import ORIGINAL_ENVIRONMENT
 from tests.helpers.kho_server import KhoServer
@@ -153,7 +154,7 @@ def test_deployed_index_is_rebuilt_from_the_stacks_tables(qdrant: QdrantServer) 
             if renamed in settings.values():
                 tables.create_table(TableName=renamed, **definition.creation)
         key = {"pk": "t#document#a", "sk": "document"}
-        head = DocumentHead("a", "root", 3, 2, "text/plain", "{}", True, 0, 0).as_item()
+        head = to_item(DocumentHead("a", "root", 3, 2, "text/plain", "{}", True, 0, 0))
         content = {"pk": "t#document#a", "sk": "content#000000000002", "body": zlib.compress(FERNS.encode())}
         for item in (key | head, content):
             attributes = {name: TypeSerializer().serialize(value) for name, value in item.items()}

@@ -223,7 +223,7 @@ def test_last_of_concurrent_writes_is_found(agent: DocumentAgent) -> None:
 def test_failed_create_leaves_no_passages(agent: DocumentAgent) -> None:
     refresh_document(agent.tenant, "missing")
     assert knowledge_index().count(agent.tenant) == 0
-    assert knowledge_index().revision(DocumentRef(agent.tenant, COLLECTION, "missing")) == 0
+    assert knowledge_index()._version(DocumentRef(agent.tenant, COLLECTION, "missing")) == 0
 
 
 def test_erased_document_is_not_indexed(agent: DocumentAgent) -> None:

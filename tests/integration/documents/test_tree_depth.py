@@ -92,7 +92,7 @@ def test_interrupted_height_measurement_is_repeated(agent: DocumentAgent) -> Non
     expect_error(Conflict, "TOO_DEEP", agent.move, tall[0], deep[-1])
     document = tree.find(tall[0])
     assert document
-    assert (document.height, document.measuring) == (9, False)
+    assert (document.height, document.measuring) == (9, None)
     tree.measure_height(document, 9)
     agent.move(tall[0], deep[-3])
     assert_consistent_tree(agent.tenant)

@@ -12,7 +12,7 @@ from shared.documents import fractional_index, sibling_order
 from shared.documents.sibling_order import listing_write
 from shared.documents.tree import Tree
 from shared.documents.unit_of_work import UnitOfWork
-from shared.dynamodb import Table, Write
+from shared.dynamodb import Table, Write, to_item
 from shared.rpc.errors import Conflict, InvalidParams, NotFound
 from tests.helpers.document_agent import DocumentAgent, assert_consistent_tree, create_chain, expect_error, stored_items
 from tests.helpers.dynamodb_requests import intercept_requests
@@ -206,7 +206,7 @@ def test_equal_sibling_keys_are_resolved(agent: DocumentAgent) -> None:
         tree.table.transact(
             Write("Delete", tree.child_key(position)),
             Write("Put", entry),
-            Write("Put", {**tree.key(name), **same.as_item()}),
+            Write("Put", tree.key(name) | to_item(same)),
         )
     last = tree.find("d")
     assert last
@@ -232,7 +232,7 @@ def test_many_children(agent: DocumentAgent, record_property: Recorder) -> None:
         for name in names[start : start + 50]:
             position = replace(node.position, document_id=name, order_key=f"y{name[1:]}1")
             head = replace(node.head, document_id=name)
-            writes += [Write("Put", work.key(name) | head.as_item()), listing_write(work.tree, position)]
+            writes += [Write("Put", work.key(name) | to_item(head)), listing_write(work.tree, position)]
         work.table.transact(*writes)
     assert agent.children("p") == ["a", *names]
     agent.create("last", "p")

@@ -164,7 +164,7 @@ def test_secret_is_rejected_and_reported_by_field_and_kind(store: str, caplog: p
 
 def test_submission_rate_limit_depends_on_role(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(time=lambda: 4_000_000_000.0)
-    monkeypatch.setattr("shared.experiences.submission_limit.time", clock)
+    monkeypatch.setattr("shared.experiences.repository.time", clock)
     few = changed_settings(anonymous_submissions_a_minute=3)
     monkeypatch.setattr("recall_kit.submit_experience.config", lambda: few)
     reader = Caller("reading", frozenset({"reader"}), "acme")

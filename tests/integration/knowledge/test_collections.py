@@ -13,14 +13,13 @@ from research_agent.manage_collections import ManageCollections
 from shared.config import config
 from shared.dynamodb import Keys, Table
 from shared.knowledge import keys
-from shared.knowledge.collections import CollectionStore
+from shared.knowledge.collections import CollectionStore, current_space
 from shared.knowledge.documents import CollectionDocuments
 from shared.knowledge.ingestion import DocumentIngestion
 from shared.knowledge.ingestion_jobs import IngestionJobs
 from shared.knowledge.models import Collection, IngestionTally, NewKnowledgeDocument
 from shared.knowledge.projects import ProjectStore
 from shared.knowledge.query_history import QueryHistory
-from shared.knowledge.space import current_space
 from shared.rpc import cursor as cursors
 from shared.rpc.caller import Caller
 from shared.rpc.errors import Conflict, InvalidParams, InvalidRequest, NotFound, OutOfTime, TooLarge
@@ -112,7 +111,7 @@ def test_changed_file_replaces_and_removed_file_deletes(
     documents: CollectionDocuments, index: MemoryIndex, tenant: str, table: Table, collection: Collection
 ) -> None:
     def texts() -> int:
-        return sum(len(page) for page in table.query(keys.texts(tenant, collection.id), Keys.after(" ")))
+        return sum(len(page) for page in table.query(keys.partition(tenant, "texts", collection.id), Keys.after(" ")))
 
     documents.put(NewKnowledgeDocument("a.md", TEXT * 40))
     assert index.count(tenant) > 1
@@ -135,7 +134,9 @@ def test_concurrent_writers_leave_one_document_each(
     assert outcomes.count("added") == 10
     assert index.count(tenant) == 10
     assert documents.size() == (10, 10)
-    texts = [item for page in table.query(keys.texts(tenant, collection.id), Keys.after(" ")) for item in page]
+    texts = [
+        item for page in table.query(keys.partition(tenant, "texts", collection.id), Keys.after(" ")) for item in page
+    ]
     assert len(texts) == 10
 
 
@@ -159,7 +160,11 @@ def test_missed_index_writes_are_repeated(
     index.down = True
     assert documents.put(NewKnowledgeDocument("a.md", TEXT)).pending
     assert documents.remove("gone.md")
-    waiting = [item["path"] for page in table.query(keys.work(tenant), Keys.beginning(keys.INDEX)) for item in page]
+    waiting = [
+        item["path"]
+        for page in table.query(keys.partition(tenant, "work"), Keys.beginning(keys.INDEX))
+        for item in page
+    ]
     assert sorted(waiting) == ["a.md", "gone.md"]
     index.down = False
     assert [documents.reindex(path) for path in waiting] == [True, True]
@@ -231,7 +236,10 @@ def test_deleted_collection_is_not_found(
     again = collections.create("notes", "fundamental", current_space())
     assert again.id != collection.id
     collections.purge(collection.id)
-    for partition in (keys.documents(tenant, collection.id), keys.texts(tenant, collection.id)):
+    for partition in (
+        keys.partition(tenant, "documents", collection.id),
+        keys.partition(tenant, "texts", collection.id),
+    ):
         assert [item for page in table.query(partition, Keys.after(" ")) for item in page] == []
 
 
@@ -282,7 +290,7 @@ def test_job_stores_its_input(table: Table, tenant: str, collection: Collection)
     assert list(jobs.documents(job)) == new
     jobs.report(job_id, "done", IngestionTally(added=3, chunks=3), total=3)
     jobs.finish(job)
-    texts = keys.texts(tenant, collection.id)
+    texts = keys.partition(tenant, "texts", collection.id)
     assert [item for page in table.query(texts, Keys.after(" ")) for item in page] == []
     done = jobs.require(job_id)
     assert (done.status, done.tally.added, list(jobs.documents(done))) == ("done", 3, [])

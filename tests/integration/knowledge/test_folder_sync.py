@@ -12,12 +12,11 @@ from infra.agent.files.reader import FileReader
 from infra.agent.files.roots import Roots
 from shared.config import config
 from shared.dynamodb import Table
-from shared.knowledge.collections import CollectionStore
+from shared.knowledge.collections import CollectionStore, current_space
 from shared.knowledge.documents import CollectionDocuments
-from shared.knowledge.folder_sync import FolderSync
+from shared.knowledge.folder_sync import sync_folder
 from shared.knowledge.ingestion import DocumentIngestion
 from shared.knowledge.models import DocumentFailure, IngestionTally
-from shared.knowledge.space import current_space
 from tests.helpers.memory_index import MemoryIndex
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def follow(tenant: str, tmp_path: Path) -> Callable[[], tuple[IngestionTally, li
 
     def ingested() -> tuple[IngestionTally, list[str]]:
         ingestion = DocumentIngestion(documents)
-        FolderSync(ingestion).run(FileReader(Roots([tmp_path])).find(".", recursive=True))
+        sync_folder(ingestion, FileReader(Roots([tmp_path])).find(".", recursive=True))
         return ingestion.tally, [each.path for each in documents.page(10)[0]]
 
     return ingested

@@ -11,10 +11,9 @@ from shared import telemetry
 from shared.config import config
 from shared.dynamodb import Table
 from shared.knowledge import documents as kept
-from shared.knowledge.collections import CollectionStore
+from shared.knowledge.collections import CollectionStore, current_space
 from shared.knowledge.ingestion_jobs import IngestionJob, IngestionJobs
 from shared.knowledge.models import MAX_PATH_BYTES, Collection, NewKnowledgeDocument
-from shared.knowledge.space import current_space
 from workers import ingest
 
 if TYPE_CHECKING:

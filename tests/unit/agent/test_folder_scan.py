@@ -14,7 +14,7 @@ from infra.agent.files.errors import FileMissing, OutsideRoots, UnreadableFile
 from infra.agent.files.folder_scan import scan
 from infra.agent.files.reader import FileReader, read
 from infra.agent.files.roots import Roots
-from shared.knowledge.file_source import InvalidFile
+from shared.knowledge.folder_sync import InvalidFile
 from shared.knowledge.models import DocumentFailure, NewKnowledgeDocument
 from shared.rpc.errors import InvalidRequest
 from tests.helpers.folders import scanned_names, write_files
@@ -231,7 +231,7 @@ def test_inaccessible_file_differs_from_unreadable_document(root: Path, monkeypa
 
     monkeypatch.setattr(os, "open", denied)
     files = FileReader(Roots([root])).find(".", recursive=True)
-    read = [each if isinstance(each, DocumentFailure) else each.document() for each in files.files()]
+    read = [each if isinstance(each, DocumentFailure) else each.document() for each in files.files]
     kinds = {each.path: type(each) for each in read}
     assert kinds == {
         "a.md": NewKnowledgeDocument,

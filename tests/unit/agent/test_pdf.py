@@ -9,9 +9,9 @@ import pytest
 
 from infra.agent.files.errors import UnreadableFile
 from infra.agent.files.folder_scan import scan
-from infra.agent.files.reader import MAX_TEXT_BYTES, FileReader, ReadFile, read
+from infra.agent.files.reader import MAX_TEXT_BYTES, FileReader, read
 from infra.agent.files.roots import Roots
-from shared.knowledge.file_source import InvalidFile
+from shared.knowledge.folder_sync import FoundFile, InvalidFile
 from shared.knowledge.splitting import split
 from tests.helpers.pdf import make_pdf, text_stream
 
@@ -67,6 +67,6 @@ def test_pdf_bomb_times_out(tmp_path: Path) -> None:
 
 def test_slow_pdf_is_skipped(tmp_path: Path) -> None:
     (tmp_path / "x.pdf").write_bytes(make_pdf(text_stream(b"x")))
-    (file,) = FileReader(Roots([tmp_path]), seconds=0).find("x.pdf", recursive=False).files()
-    assert isinstance(file, ReadFile)
+    (file,) = FileReader(Roots([tmp_path]), seconds=0).find("x.pdf", recursive=False).files
+    assert isinstance(file, FoundFile)
     assert file.document() == InvalidFile("x.pdf", "takes longer than 0 s to unpack")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shared import background
-from shared.knowledge.answering import pipeline, time_budget
+from shared.knowledge.answering import pipeline
 from tests.helpers.answer_library import PF, Ask, cited_documents, dropped_sources
 from tests.helpers.model_server import FAILING, SLOW, reply_with
 from tests.helpers.wait import until
@@ -73,15 +73,15 @@ def test_slow_model_is_abandoned_within_the_budget(
         return background.run_with_timeout(seconds, work)
 
     monkeypatch.setattr(pipeline, "run_with_timeout", within)
-    monkeypatch.setattr(time_budget, "time", SimpleNamespace(monotonic=lambda: 0.0))
-    monkeypatch.setattr(time_budget, "seconds_so_far", lambda: 0.0)
+    monkeypatch.setattr(pipeline, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    monkeypatch.setattr(pipeline, "seconds_so_far", lambda: 0.0)
     model.behave = SLOW[slow]
     answer = ask(query=PF, routing={"max_latency_ms": 200})
     assert dropped_sources(answer)["answer_model"] == "out_of_time"
     assert "Bước 1: Active PF envelope" in answer["response"]
     assert answer["usage"]["llm_tokens_prompt"] == 0
     for_searching, for_the_model = waited
-    assert for_searching == time_budget._SEARCH_SECONDS
+    assert for_searching == pipeline._SEARCH_SECONDS
     assert for_the_model == pytest.approx(0.2 - 0.05)
     until(lambda: len(model.asked) == 1)
 
@@ -89,7 +89,7 @@ def test_slow_model_is_abandoned_within_the_budget(
 def test_model_timeout_is_bounded_by_the_request_deadline(
     ask: Ask, with_model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(time_budget, "_MAX_SECONDS", 0.5)
+    monkeypatch.setattr(pipeline, "_MAX_SECONDS", 0.5)
     with_model.behave = SLOW["silence"]
     for routing in ({}, {"max_latency_ms": 600_000}):
         assert dropped_sources(ask(query=PF, routing=routing))["answer_model"] == "out_of_time"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_data import query_knowledge
-from shared.knowledge.answering import time_budget
+from shared.knowledge.answering import pipeline
 from shared.knowledge.hybrid_search import HybridSearch
 from shared.knowledge.index import PassageIndex, knowledge_index
 from shared.rpc.errors import OutOfTime, Unavailable
@@ -82,7 +82,7 @@ def test_unavailable_index_is_reported(ask: Ask, monkeypatch: pytest.MonkeyPatch
 def test_hanging_index_is_abandoned(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     ending = threading.Event()
     monkeypatch.setattr(query_knowledge, "knowledge_index", lambda: ending.wait(CEILING_SECONDS))
-    monkeypatch.setattr(time_budget, "_SEARCH_SECONDS", 0.3)
+    monkeypatch.setattr(pipeline, "_SEARCH_SECONDS", 0.3)
     try:
         expect_error(OutOfTime, "OUT_OF_TIME", ask, query=PF, routing={"max_latency_ms": 200})
     finally:

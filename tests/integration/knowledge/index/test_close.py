@@ -30,7 +30,7 @@ with ThreadPoolExecutor() as threads:
     print("told", flush=True)
     closing.result()
     try:
-        opening.result().revision(DocumentRef("tenant", "collection", "id"))
+        opening.result()._version(DocumentRef("tenant", "collection", "id"))
     except Unavailable as refused:
         print(refused)
 """

@@ -16,7 +16,7 @@ from shared.knowledge import exhaustive_search
 from shared.knowledge.bm25 import question_terms
 from shared.knowledge.embedding import Embedding
 from shared.knowledge.embedding.spaces import E5_SMALL
-from shared.knowledge.exhaustive_search import ExhaustiveSearch, SearchEntry
+from shared.knowledge.exhaustive_search import ExhaustiveSearch
 from shared.knowledge.store import Scope, VectorQuery
 from shared.knowledge.store.embedded import EmbeddedVectorStore
 from tests.helpers.size import sized
@@ -70,7 +70,7 @@ def matcher(shelf: EmbeddedVectorStore) -> ExhaustiveSearch:
     for number in range(ENTRIES):
         words = [word for place, word in enumerate(WORDS) if chosen.random() < 0.6 / (place + 1)]
         text = f"topic{number % TOPICS} {' '.join(words)} {number}"
-        search.put(SearchEntry(str(number), text, 1, {"id": number}, 0))
+        search.put(str(number), text, 1, {"id": number}, 0)
     return search
 
 
@@ -132,13 +132,12 @@ def test_payload_version_never_decreases(matcher: ExhaustiveSearch) -> None:
 
 
 def test_deleted_and_stale_entries_do_not_match(matcher: ExhaustiveSearch) -> None:
-    entry = SearchEntry("gone", "topic99 unique", 4, {"id": -1}, 0)
-    matcher.put(entry)
+    matcher.put("gone", "topic99 unique", 4, {"id": -1}, 0)
     assert matcher.holds("gone", 4)
     assert matcher.payload("gone") == {"id": -1}
     assert [each.payload["id"] for each in matcher.search("topic99 unique", 0.5)] == [-1]
     matcher.delete("gone", 5)
-    matcher.put(entry)
+    matcher.put("gone", "topic99 unique", 4, {"id": -1}, 0)
     assert matcher.search("topic99 unique", 0.5) == []
     assert not matcher.holds("gone", 4)
     assert matcher.payload("never kept") == {}
@@ -147,6 +146,6 @@ def test_deleted_and_stale_entries_do_not_match(matcher: ExhaustiveSearch) -> No
 def test_near_duplicates_are_detected_by_vectors_and_words(matcher: ExhaustiveSearch) -> None:
     text = "topic5 the cache is cold after each deployment and answers are slow"
     for id_, words in (("one", text), ("other", f"topic5 {' '.join(WORDS)}")):
-        matcher.put(SearchEntry(id_, words, 1, {"id": id_}, 0))
+        matcher.put(id_, words, 1, {"id": id_}, 0)
     assert [each["id"] for each in matcher.similar("new", text, 0.9)] == ["one"]
     assert matcher.similar("one", text, 0.9) == []

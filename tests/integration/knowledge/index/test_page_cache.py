@@ -7,7 +7,7 @@ import mmap
 import os
 from typing import TYPE_CHECKING, Final
 
-from shared.knowledge.store.readahead import read_ahead
+from shared.knowledge.store.embedded import read_ahead
 from tests.helpers.wait import until
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def test_folder_too_large_for_memory_is_not_read(tmp_path: Path, monkeypatch: py
     advised: list[int] = []
     monkeypatch.setattr(os, "posix_fadvise", lambda *_: advised.append(1))
     with monkeypatch.context() as patched:
-        patched.setattr("shared.knowledge.store.readahead._SHARE", 10**9)
+        patched.setattr("shared.knowledge.store.embedded._READ_AHEAD_SHARE", 10**9)
         read_ahead(tmp_path)
         assert advised == []
     read_ahead(tmp_path)
