@@ -7,8 +7,6 @@ Exit codes: 0 success; 1 system error; 2 usage; 3 configuration; 4 collection; 5
 documents failed; 130 interrupted.
 """
 
-from __future__ import annotations
-
 import sys
 from importlib.metadata import version
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fetching of a web page for the knowledge base."""
 
-from __future__ import annotations
-
 import codecs
 from typing import Final
 from urllib.parse import urlsplit

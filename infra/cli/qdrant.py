@@ -1,7 +1,5 @@
 """`kho qdrant`: the Qdrant cluster of passages and experiences."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from cyclopts import App

@@ -1,14 +1,13 @@
 """`kho serve`: everything on this machine."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re
 import socket
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -21,10 +20,7 @@ from infra.local.environment import point_at_store, prepare
 from infra.local.sockets import listen
 from infra.local.store import StoreUnavailable, start_engine
 from infra.local.template import load
-from shared.config import Auth  # noqa: TC001 - cyclopts reads it
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from shared.config import Auth
 
 _MQTT_PORT: Final = 1883
 _CONNECT_SECONDS: Final = 5

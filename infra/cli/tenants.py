@@ -1,14 +1,13 @@
 """`kho tenant`: export or erase all data of a tenant."""
 
-from __future__ import annotations
-
 import base64
 import json
 import sys
+from collections.abc import Iterator
 from decimal import Decimal
 from functools import partial
-from pathlib import Path  # noqa: TC003 - cyclopts reads it
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from pathlib import Path
+from typing import Annotated, Any, Final
 
 from cyclopts import App, Parameter
 
@@ -25,9 +24,6 @@ from shared.dynamodb import Keys, Table
 from shared.knowledge import keys as knowledge_keys
 from shared.knowledge.collections import CollectionStore
 from shared.memory import keys as memory_keys
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 tenant: Final = App(name="tenant", help="Export or erase all data of a tenant.")
 

@@ -1,11 +1,6 @@
 """Plain-text tables."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
 
 
 def format_table(heading: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

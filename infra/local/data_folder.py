@@ -1,16 +1,11 @@
 """The data folder of one machine: its lock, and the addresses of the server that runs on it."""
 
-from __future__ import annotations
-
 import json
 import time
-from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Final, TypedDict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from contextlib import ExitStack
-    from pathlib import Path
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Final, TypedDict
 
 _SERVER_INFO: Final = "serving.json"
 _POLL_SECONDS: Final = 0.1

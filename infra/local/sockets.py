@@ -1,7 +1,5 @@
 """Listening sockets, bound before anything else is started, and the number of open ones."""
 
-from __future__ import annotations
-
 import socket
 
 

@@ -1,7 +1,5 @@
 """Reading `template.yaml` as far as one machine needs it: functions, their triggers, tables, settings."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

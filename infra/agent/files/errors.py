@@ -1,7 +1,5 @@
 """Errors of reading files."""
 
-from __future__ import annotations
-
 
 class UnreadableFile(Exception):
     """A file or folder cannot be read. The message continues a sentence that begins with the file's name."""

@@ -4,8 +4,6 @@
 writes the pages' text to its standard output.
 """
 
-from __future__ import annotations
-
 import io
 import logging
 import os

@@ -1,20 +1,16 @@
 """The allowed root folders, and safe opening of files under them."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from infra.agent.files.errors import FileInaccessible, FileMissing, OutsideRoots, UnreadableFile
 from shared.rpc.strict_json import is_encodable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # O_NONBLOCK: opening a FIFO would wait for its writer. O_NOFOLLOW: a link created meanwhile must not be followed.
 _OPEN_FLAGS: Final = (

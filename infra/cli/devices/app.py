@@ -1,7 +1,5 @@
 """The commands of `kho devices`."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from cyclopts import App

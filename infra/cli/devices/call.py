@@ -1,7 +1,5 @@
 """`kho devices list`, `call` and `watch`."""
 
-from __future__ import annotations
-
 import json
 import signal
 import sys

@@ -1,7 +1,5 @@
 """`kho devices simulate`: a simulated fleet."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from dataclasses import dataclass

@@ -1,18 +1,14 @@
 """The results of checks, and their collection in a report."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from shared.config import ConfigurationError
 from shared.rpc.errors import KhoError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 State = Literal["good", "note", "wrong"]
 

@@ -1,17 +1,12 @@
 """Access rules of the broker, equivalent to the deployed IoT policies."""
 
-from __future__ import annotations
-
 import hmac
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from infra.local.mqtt.topics import has_wildcard
 from shared.devices import ids
 from shared.devices.ids import BACKEND_PREFIX
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """Errors of the data plane."""
 
-from __future__ import annotations
-
 from typing import Final
 
 _STATUS: Final = {

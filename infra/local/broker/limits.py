@@ -1,7 +1,5 @@
 """The broker's limits, equal to IoT Core's quotas."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,18 +1,14 @@
 """Client presence and IoT Core's lifecycle events."""
 
-from __future__ import annotations
-
 import secrets
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from shared.clock import now_ms
 from shared.rpc.strict_json import compact
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _REMEMBERED_CLIENTS: Final = 50_000
 

@@ -1,9 +1,8 @@
 """A lightweight MQTT 3.1.1 client; one event loop can hold thousands."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from infra.local.mqtt.decoding import decode
 from infra.local.mqtt.encoding import PINGREQ, encode, publish
@@ -19,9 +18,6 @@ from infra.local.mqtt.packets import (
     SubscriptionRequest,
 )
 from infra.local.mqtt.reason_codes import MalformedPacket
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _MAX_PACKET_BYTES: Final = 512 * 1024
 

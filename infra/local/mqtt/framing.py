@@ -1,13 +1,8 @@
 """Framing: splits a byte stream into packets."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from infra.local.mqtt.reason_codes import MalformedPacket, ReasonCode
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class Framer:

@@ -1,16 +1,12 @@
 """MQTT 5 properties."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, get_type_hints
+from typing import Annotated, Any, Final, NamedTuple, get_type_hints
 
 from infra.local.mqtt.packets import Kind
 from infra.local.mqtt.primitives import PacketReader, binary, text, variable
 from infra.local.mqtt.reason_codes import MalformedPacket, ReasonCode
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class _Form(NamedTuple):

@@ -1,7 +1,5 @@
 """MQTT reason codes."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 from typing import Final
 

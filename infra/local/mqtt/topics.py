@@ -1,7 +1,5 @@
 """Topic names and topic filters."""
 
-from __future__ import annotations
-
 
 def is_topic(topic: str) -> bool:
     """Return True if the text is a valid topic name."""

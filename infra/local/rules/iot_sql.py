@@ -1,7 +1,5 @@
 """The subset of AWS IoT SQL that the template's rules use; any other SQL is rejected."""
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Callable
