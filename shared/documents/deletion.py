@@ -6,25 +6,18 @@ the id of its deletion, so that a restoration brings back exactly what that dele
 interrupted walk.
 """
 
-from __future__ import annotations
-
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from shared.documents import errors, keys, timestamps
+from shared.documents.idempotency import WriteRequest
+from shared.documents.models import WriteResult
 from shared.documents.sibling_order import listing_write
-from shared.documents.unit_of_work import ATTEMPTS, DocumentNode, WritePlan
-from shared.dynamodb import Write, optimistic_retry
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from shared.documents.idempotency import WriteRequest
-    from shared.documents.models import WriteResult
-    from shared.documents.unit_of_work import UnitOfWork
-    from shared.dynamodb import Table
+from shared.documents.unit_of_work import ATTEMPTS, DocumentNode, UnitOfWork, WritePlan
+from shared.dynamodb import Table, Write, optimistic_retry
 
 _BATCH: Final = 19
 """Each document takes four of the 100 writes of a transaction, and its parent may take one."""

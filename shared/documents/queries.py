@@ -1,25 +1,19 @@
 """Reads of documents: a single one, the children of a parent, the audit log."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from shared.blob_store import BlobStore, decompress
 from shared.documents import errors, keys, timestamps
 from shared.documents.models import Actor, AuditEntry, AuditLogPage, ChildDocument, ChildPage, Content, Document
 from shared.documents.tree import Tree
 from shared.documents.unit_of_work import DocumentHead
-from shared.dynamodb import Keys, from_item
+from shared.dynamodb import Item, Keys, Table, from_item
 from shared.rpc import cursor as cursors
 from shared.rpc.response_size import SizeBudget, take_page
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from shared.dynamodb import Item, Table
 
 _HEADS_PER_BATCH: Final = 100
 _LAST_REVISION: Final = 999_999_999_999

@@ -1,17 +1,13 @@
 """The data types of experiences in requests and results."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 
 from shared.rpc.whitespace import NOT_BLANK, is_blank, not_blank
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 MAX_TITLE: Final = 500
 MAX_TEXT: Final = 20_000

@@ -5,22 +5,16 @@ transaction. So an item that is delivered twice, or to two workers concurrently,
 the index has the new counts, too.
 """
 
-from __future__ import annotations
-
 import time
 import uuid
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
 
 from shared.clock import now
-from shared.dynamodb import Write, optimistic_retry
+from shared.dynamodb import Item, Table, Write, optimistic_retry
 from shared.experiences import keys
 from shared.rpc.errors import Unavailable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from shared.dynamodb import Item, Table
 
 _TRANSACTION_WRITES: Final = 100
 _ATTEMPTS: Final = 10

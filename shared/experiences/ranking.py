@@ -4,15 +4,11 @@ No part depends on other experiences. Recency is measured from the end of the cu
 query, so that the order stays the same from one page to the next.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import Final
 
 RELEVANCE_FLOOR: Final = 0.25
 """The least relevance of a match."""

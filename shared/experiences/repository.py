@@ -1,24 +1,18 @@
 """The store of experiences, which all callers can submit and read, and admins moderate."""
 
-from __future__ import annotations
-
 import time
 import uuid
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from shared.clock import now
 from shared.config import config
-from shared.dynamodb import ConditionFailed, Table, Write, from_item, optimistic_retry
+from shared.dynamodb import ConditionFailed, Item, Table, Write, from_item, optimistic_retry
 from shared.experiences import keys
 from shared.experiences.models import Experience, ExperienceReport
 from shared.rpc.errors import NotFound, TooManyRequests, Unavailable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from shared.dynamodb import Item
 
 _MINUTE: Final = 60
 _SUBMISSIONS_RETENTION_SECONDS: Final = 3600

@@ -1,26 +1,19 @@
 """The collections of one tenant."""
 
-from __future__ import annotations
-
 import secrets
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from shared.clock import now
-from shared.dynamodb import ConditionFailed, Keys, Write, from_item
+from shared.dynamodb import ConditionFailed, Item, Keys, Table, Write, from_item
 from shared.knowledge import keys
 from shared.knowledge.embedding import spaces
 from shared.knowledge.errors import collection_exists, no_collection, nothing_to_search, other_embedding
-from shared.knowledge.models import MAX_NAME, Collection, EmbeddingSpace
+from shared.knowledge.models import MAX_NAME, Collection, CollectionType, EmbeddingSpace
 from shared.rpc import cursor as cursors
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from shared.dynamodb import Item, Table
-    from shared.knowledge.models import CollectionType
 
 _PURGED_AGAIN_AFTER_SECONDS: Final = 1800
 """Longer than any worker lives: by then no writer can still add to the collection."""

@@ -1,15 +1,11 @@
 """Restores the diacritics of a question from the passages that contain its words."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import Final
 
 from shared.knowledge.tokenizer import tokenize
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _PIECES: Final = re.compile(r"\w+|\W+")
 _ACCENTABLE: Final = re.compile("[a-z]")

@@ -4,26 +4,19 @@ The input is stored first, then a work item that the stream delivers to a worker
 delivers the item again, and the documents ingested before are unchanged then.
 """
 
-from __future__ import annotations
-
 import secrets
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from shared.blob_store import BlobStore, compress
 from shared.clock import now
-from shared.dynamodb import Keys, Write, from_item
+from shared.dynamodb import Keys, Table, Write, from_item
 from shared.knowledge import keys
 from shared.knowledge.errors import no_job
-from shared.knowledge.models import DocumentFailure, IngestionTally, NewKnowledgeDocument
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from shared.dynamodb import Table
-    from shared.knowledge.models import Collection, JobStatus
+from shared.knowledge.models import Collection, DocumentFailure, IngestionTally, JobStatus, NewKnowledgeDocument
 
 _KEPT_SECONDS: Final = 7 * 24 * 3600
 _FAILURES_BYTES: Final = 200 * 1024

@@ -1,21 +1,15 @@
 """The projects of one tenant and their linked collections."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shared.clock import now
-from shared.dynamodb import ConditionFailed, Keys, Write, from_item, optimistic_retry
+from shared.dynamodb import ConditionFailed, Item, Keys, Table, Write, from_item, optimistic_retry
 from shared.knowledge import keys
 from shared.knowledge.errors import no_project, not_linked, project_exists
 from shared.knowledge.models import Project
 from shared.rpc.errors import Unavailable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from shared.dynamodb import Item, Table
 
 
 class ProjectStore:

@@ -1,21 +1,15 @@
 """The query history of a tenant, newest first."""
 
-from __future__ import annotations
-
 import secrets
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from shared.clock import now
-from shared.dynamodb import Keys, Write, from_item
+from shared.dynamodb import Keys, Table, Write, from_item
 from shared.knowledge import keys
 from shared.rpc import cursor as cursors
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from shared.dynamodb import Table
 
 _KEPT_SECONDS: Final = 90 * 24 * 3600
 

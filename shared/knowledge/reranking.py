@@ -1,15 +1,11 @@
 """Reranking with Amazon Bedrock. For late interaction, the vector store compares token vectors."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from shared.config import ConfigurationError, config
 from shared.rpc.errors import Unavailable
 from shared.telemetry import logger
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class Reranker(Protocol):

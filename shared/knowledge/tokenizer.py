@@ -1,14 +1,10 @@
 """Tokenizer for every script, tuned for Vietnamese, Chinese and English."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 # Scripts without spaces between words: Thai to Myanmar, Khmer, kana, Han, and Hangul (whose words take endings).
 _UNSPACED: Final = (

@@ -5,20 +5,14 @@ Chinese counts recurring strings between function characters, because there is n
 spelling.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from shared.experiences.models import MAX_KEYWORD, normalize_keywords
+from shared.experiences.models import MAX_KEYWORD, ExperienceReport, normalize_keywords
 from shared.knowledge.tokenizer import stem
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from shared.experiences.models import ExperienceReport
 
 _MAX_KEYWORDS: Final = 8
 _TITLE_WEIGHT: Final = 3

@@ -1,12 +1,8 @@
 """Sanitization of a model's answer: unknown citations, addresses outside the sources, images and the prompt's fence."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Final
 
 # Some servers open the tag in the prompt, so that the answer only closes it.
 _THINKING: Final = re.compile(

@@ -3,16 +3,12 @@
 The formats are Markdown, HTML, paged text, source code and plain text.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from shared.knowledge.splitting.chunks import Chunk, Split
 from shared.knowledge.splitting.text import split_code, split_pages, split_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Format = Literal["markdown", "html", "pages", "code", "text"]
 

@@ -1,13 +1,9 @@
 """Size estimates in tokens for any language, and cutting of large texts at the best boundaries."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Final
 
 LIMIT: Final = 380
 """The maximum size of a chunk. With its headings it fits into 512 tokens: estimates are accurate to a third."""

@@ -3,16 +3,12 @@
 Definitions of source code in any language stay whole up to the size limit.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from shared.knowledge.splitting.chunks import Block, Split, gather
 from shared.knowledge.splitting.sizes import TARGET, fit, size
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PAGE_BREAK: Final = "\f"
 _DEFINITION: Final = re.compile(
