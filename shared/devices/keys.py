@@ -5,7 +5,7 @@
     {tenant}#devices           {device}                      a device: its name, its downlink, its password's hash
     {tenant}#device#{device}   presence                      connection state, and the time of its last change
     {tenant}#device#{device}   session                       its session, and the claim of a handshake in progress
-    {tenant}#device#{device}   catalogue#{version}#{part}    a part of the tools of one name and firmware version
+    {tenant}#device#{device}   catalogue#{version}#{part}    a part of the tools, as read in the latest session
     {tenant}#device#{device}   notification#{time}#{place}   a notification, kept for a week
 
 A connecting device is identified by its id alone, which leads to its tenant. Neither tenant names nor device ids
