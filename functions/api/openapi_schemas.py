@@ -59,6 +59,7 @@ SCHEMAS: Final = {
         _JSONRPC | {"id": {"type": ["string", "integer"]}, "method": _TEXT, "params": {"type": "object"}},
         optional=("id", "params"),
     ),
+    "GatewayFailure": _object({"message": _TEXT}),
     "Failure": _object({"error": _object(_ERROR | {"guidance": _TEXT})}),
     "RecallKitFailure": _closed(
         {
@@ -97,7 +98,7 @@ _MCP_RESPONSES: Final = {
     "401": json_response("Not signed in.", reference("Failure")),
     "403": json_response("Foreign origin or host name.", reference("Failure")),
     "406": json_response("The client accepts neither JSON nor events.", {"type": "object"}),
-    "413": json_response("Too large.", reference("Failure")),
+    "413": json_response("Too large.", {"anyOf": [reference("Failure"), reference("GatewayFailure")]}),
 }
 
 

@@ -16,6 +16,8 @@ from shared.rpc.strict_json import compact
 _FAILURES: Final = {error_formats.AGENT_DATA: "ActionFailure", error_formats.RECALL_KIT: "RecallKitFailure"}
 _DECLARED: Final = (errors.UnknownMethod, errors.NotFound, errors.Conflict, errors.ToolFailed)
 """Kinds that only methods with them in `errors` raise. Any call can raise the others."""
+_GATEWAY_STATUSES: Final = frozenset({401, 403, 413, 429, 500, 503})
+"""The statuses with which API Gateway itself may answer: no credentials, over 10 MB, throttled, no function."""
 
 
 @lambda_function(routes={"Openapi": "GET /openapi.json"})
@@ -105,7 +107,8 @@ def _jsonrpc() -> dict[str, Any]:
 def _failures(named: list[str], schema: str) -> dict[str, Any]:
     """Return the responses to the errors of any call and to the errors `named`."""
     kinds = [kind for kind in errors.KhoError.__subclasses__() if kind.__name__ in named or kind not in _DECLARED]
+    either = {"anyOf": [reference(schema), reference("GatewayFailure")]}
     return {
-        str(int(status)): json_response(status.phrase, reference(schema))
+        str(int(status)): json_response(status.phrase, either if status in _GATEWAY_STATUSES else reference(schema))
         for status in sorted(map(error_formats.status_of, kinds))
     }
