@@ -12,13 +12,14 @@ from api.authentication import caller_from_headers, require_authenticated
 from api.deployment import CREDENTIALS, lambda_function
 from api.error_formats import RECALL_KIT, jsonrpc_error, recall_kit_body
 from api.http_events import MAX_ANSWER_BYTES, HttpRequest, HttpResponse, endpoint, event_bytes
-from shared.rpc.caller import Caller
+from shared.rpc.caller import ANONYMOUS, Caller
 from shared.rpc.catalogue import MethodEntry, catalogue
 from shared.rpc.errors import FieldProblem, InvalidParams, InvalidRequest, KhoError, ParseError, TooLarge, UnknownMethod
 from shared.rpc.invoke import FunctionCall, send, unwrap
 from shared.rpc.strict_json import compact, is_encodable, parse
 
 MAX_BATCH: Final = 50
+MAX_ANONYMOUS_BATCH: Final = 5
 _NOTIFICATION: Final = object()
 _REFUSAL_BYTES: Final = 1024
 
@@ -47,13 +48,13 @@ def handler(request: HttpRequest) -> HttpResponse:
     try:
         request.require_json()
         body = parse(request.body)
-        if isinstance(body, list) and not 1 <= len(body) <= MAX_BATCH:
-            raise InvalidRequest(details={"reason": f"a batch holds 1 to {MAX_BATCH} requests, this one {len(body)}"})
     except (ParseError, InvalidRequest) as error:
         require_authenticated(caller)
         return HttpResponse(HTTPStatus.OK, compact(_jsonrpc_error_answer(None, error)))
     if not any(_is_anonymous(item) for item in (body if isinstance(body, list) else [body])):
         require_authenticated(caller)
+    if isinstance(body, list) and (refusal := _batch_refusal(len(body), caller)):
+        return HttpResponse(HTTPStatus.OK, compact(_jsonrpc_error_answer(None, refusal)))
     budget = _ResponseBudget()
     answer = partial(_answer, caller=caller, correlation_id=request.correlation_id, budget=budget)
     if not isinstance(body, list):
@@ -83,6 +84,15 @@ class _ResponseBudget:
                 self._left -= size
                 return text
         return compact(_jsonrpc_error_answer(id_, TooLarge("The answer exceeds 6 MB.")))
+
+
+def _batch_refusal(calls: int, caller: Caller) -> InvalidRequest | None:
+    """Return the error of a batch of too many calls, or of none."""
+    most = MAX_ANONYMOUS_BATCH if caller == ANONYMOUS else MAX_BATCH
+    if 1 <= calls <= most:
+        return None
+    without_key = " without credentials" if most < MAX_BATCH else ""
+    return InvalidRequest(details={"reason": f"a batch{without_key} holds 1 to {most} requests, this one {calls}"})
 
 
 def _answer(item: Any, *, caller: Caller, correlation_id: str, budget: _ResponseBudget) -> str | None:

@@ -141,16 +141,14 @@ def _attached(policy: str, condition: str | None) -> dict[str, Any]:
 
 
 def _invoke_statement(invokes: tuple[str, ...], functions: list[DeclaredFunction]) -> dict[str, Any]:
-    """Allow single methods by their ARNs, and servers by the prefix of their functions' names."""
-    servers = [name for name in SERVERS if {"*", f"{name.replace('_', '-')}/*"} & set(invokes)]
-    arn = "arn:${AWS::Partition}:lambda:${AWS::Region}:${AWS::AccountId}:function:${AWS::StackName}"
-    by_method = {each.handler.method.name: each for each in functions if isinstance(each.handler, Handler)}
-    single = [_arn(by_method[name].logical_id) for name in invokes if not name.endswith("*")]
-    return {
-        "Effect": "Allow",
-        "Action": ["lambda:InvokeFunction"],
-        "Resource": [{"Fn::Sub": f"{arn}-{server}-*"} for server in servers] + single,
-    }
+    """Allow the functions of the methods, each by its ARN."""
+    invoked = [
+        _arn(each.logical_id)
+        for each in functions
+        if isinstance(each.handler, Handler)
+        and {"*", f"{each.handler.method.name.partition('/')[0]}/*", each.handler.method.name} & set(invokes)
+    ]
+    return {"Effect": "Allow", "Action": ["lambda:InvokeFunction"], "Resource": invoked}
 
 
 def _events(deployment: Deployment, method_path: str, *, anonymous: bool) -> dict[str, Any]:
@@ -268,7 +266,7 @@ def _represent(dumper: yaml.SafeDumper, value: dict[str, Any]) -> yaml.Node:
 
 
 def _represent_list(dumper: yaml.SafeDumper, value: list[Any]) -> yaml.Node:
-    one_a_line = any(isinstance(each, dict) and "Fn::Sub" in each for each in value)
+    one_a_line = len(value) > 1 and all(isinstance(each, dict) and "Fn::GetAtt" in each for each in value)
     return dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=False if one_a_line else None)
 
 

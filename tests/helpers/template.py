@@ -16,6 +16,7 @@ RESOURCES: dict[str, dict[str, Any]] = TEMPLATE["Resources"]
 PARAMETERS = TEMPLATE["Parameters"]
 LOGS = [each["Properties"] for each in yaml.safe_load(LOGS_FILE.read_text())["Resources"].values()]
 LAMBDAS = {name: each["Properties"] for name, each in RESOURCES.items() if each["Type"] == "AWS::Serverless::Function"}
+LONGEST_STACK_NAME = 28
 METHODS = sorted(catalogue().methods)
 
 

@@ -10,10 +10,18 @@ import pytest
 
 from infra.local.template import FILE
 from shared.rpc.catalogue import catalogue
-from tests.helpers.template import BY_NAME, FUNCTIONS, LAMBDAS, LOGS, METHODS, RESOURCES, function_name
+from tests.helpers.template import (
+    BY_NAME,
+    FUNCTIONS,
+    LAMBDAS,
+    LOGS,
+    LONGEST_STACK_NAME,
+    METHODS,
+    RESOURCES,
+    function_name,
+)
 
 LAMBDA_NAME_CHARACTERS = 64
-LONGEST_STACK_NAME = 28
 
 
 @pytest.mark.parametrize("method", METHODS)

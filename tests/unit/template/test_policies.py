@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,11 +14,13 @@ from shared.rpc.mcp_catalog import mcp_catalog
 from tests.helpers.template import (
     BY_NAME,
     LAMBDAS,
+    LONGEST_STACK_NAME,
     METHODS,
     PARAMETERS,
     RESOURCES,
     TEMPLATE,
     actions,
+    function_name,
     managed_policies,
     statements,
 )
@@ -38,8 +40,9 @@ OF_DEVICES = {
 }
 MAX_MANAGED_POLICIES = 10
 """IAM's limit for one role."""
-FUNCTION_ARN = "arn:${AWS::Partition}:lambda:${AWS::Region}:${AWS::AccountId}:function:${AWS::StackName}-"
-PUBLIC_ENDPOINTS = ("endpoints-recall_kit_mcp",)
+MAX_INLINE_POLICIES = 10_240
+"""IAM's limit of the characters in all inline policies of one role, spaces left out."""
+LONGEST_ARN = "arn:aws-iso-b:lambda:ap-southeast-1:000000000000:function:"
 
 
 def test_managed_policies_are_shared_and_follow_their_condition() -> None:
@@ -120,36 +123,31 @@ def test_searching_functions_may_invoke_models() -> None:
         assert "ModelKeySecret" in granted(logical, "secretsmanager:GetSecretValue")
 
 
-def invocable(function: str) -> list[dict[str, Any]]:
-    """Return the resources of a function's permission to invoke others."""
-    invoking = [each for each in statements(BY_NAME[function][1]) if "lambda:InvokeFunction" in actions(each)]
-    return [arn for statement in invoking for arn in statement["Resource"]]
-
-
 def callable_from(function: str) -> set[str]:
     """Return the functions that `function` may invoke."""
-    return {name for arn in invocable(function) for name, (logical, _) in BY_NAME.items() if names(arn, name, logical)}
-
-
-def names(arn: dict[str, Any], function: str, logical: str) -> bool:
-    """Return True if `arn` is the function's, or a prefix of its name."""
-    if "Fn::GetAtt" in arn:
-        return bool(arn["Fn::GetAtt"] == [logical, "Arn"])
-    assert arn["Fn::Sub"].endswith("-*")
-    return f"{FUNCTION_ARN}{function}".startswith(arn["Fn::Sub"].removesuffix("*"))
+    invoking = [each for each in statements(BY_NAME[function][1]) if "lambda:InvokeFunction" in actions(each)]
+    return {function_name(LAMBDAS[arn["Fn::GetAtt"][0]]) for statement in invoking for arn in statement["Resource"]}
 
 
 def functions_of(methods: Iterable[str]) -> set[str]:
     return {catalogue().methods[name].function for name in methods}
 
 
-def test_invocation_by_prefix_is_for_endpoints_behind_credentials() -> None:
-    """A prefix ends with a server's name, so that it covers only methods."""
-    servers = {name.replace("-", "_") for name in catalogue().servers}
-    for function in BY_NAME:
-        prefixes = {arn["Fn::Sub"] for arn in invocable(function) if "Fn::Sub" in arn}
-        assert prefixes <= {f"{FUNCTION_ARN}{server}-*" for server in servers}
-        assert not prefixes or (function.startswith("endpoints-") and function not in PUBLIC_ENDPOINTS)
+@pytest.mark.parametrize("function", sorted(BY_NAME))
+def test_invocable_functions_are_listed_one_by_one(function: str) -> None:
+    """Only endpoints invoke functions, each named by its ARN, and only methods: no other endpoint and no worker."""
+    invoking = [each for each in statements(BY_NAME[function][1]) if "lambda:InvokeFunction" in actions(each)]
+    assert all(set(arn) == {"Fn::GetAtt"} for statement in invoking for arn in statement["Resource"])
+    assert not invoking or function.startswith("endpoints-")
+    assert callable_from(function) <= functions_of(METHODS)
+
+
+@pytest.mark.parametrize("function", sorted(BY_NAME))
+def test_inline_policies_fit_with_the_longest_names(function: str) -> None:
+    """Policies have at most 10,240 characters, in every partition and region, with the longest stack name."""
+    own = [policy for policy in BY_NAME[function][1].get("Policies", []) if "Statement" in policy]
+    invoked = "".join(f'"{LONGEST_ARN}{"s" * LONGEST_STACK_NAME}-{name}",' for name in callable_from(function))
+    assert len(json.dumps(own, separators=(",", ":"))) + len(invoked) <= MAX_INLINE_POLICIES
 
 
 def test_jsonrpc_endpoint_may_invoke_exactly_all_methods() -> None:
