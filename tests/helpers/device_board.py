@@ -75,7 +75,7 @@ class DeviceBoard:
         reply = self._firmware.run(action) if isinstance(action, FirmwareCall) else action
         assert isinstance(reply, FirmwareReply)
         is_last, rebuilt, loses_reply = self._next_restart()
-        if is_last and loses_reply:
+        if is_last and (loses_reply or _is_slow(payload)):
             self.restart(rebuilt=rebuilt)
             self.clock.advance(_LONGER_THAN_ANY_DEADLINE)
             return

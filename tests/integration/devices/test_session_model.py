@@ -22,7 +22,7 @@ from tests.helpers.wait import until
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SEEDS: Final = sized(15, full=1_000)
+SEEDS: Final = sized(20, full=1_000)
 STEPS: Final = sized(60, full=200)
 TIMEOUT_MS: Final = 10_000
 
@@ -54,9 +54,9 @@ class SessionModel:
             self.repeat_reply: 1,
             self.deliver_event: 4,
             self.deliver_all_events: 2,
-            self.start_session_of_rebuilt_firmware: 2,
+            self.start_session_of_rebuilt_firmware: 5,
             self.wait: 1,
-            self.list_tools: 5,
+            self.list_tools: 8,
             self.call_with_newest_schema: 5,
             self.call_newest_tool: 3,
             self.call_tool_of_older_build: 2,
