@@ -186,7 +186,22 @@ def _is_password_in_prose(candidate: Candidate) -> bool:
     """Accept a value next to the word "password" without an assignment, if it cannot be a word."""
     value = candidate.value.rstrip(".:!?*。,")
     known = re.search(r"sha\d|base64|pbkdf2|md5|bcrypt|argon2|oauth2|utf-?8|v\d|https?:|[/\\]", value, re.IGNORECASE)
-    return not known and _is_password(candidate) and len(value) >= 6 and changes(value) >= 2
+    return not known and _is_password(candidate) and len(value) >= 6 and (changes(value) >= 2 or _is_mixed(value))
+
+
+_ACCOUNT: Final = (
+    r"tài khoản|tai khoan|\btk\b|accounts?\b|\blog[- ]?in\b|\busers?\b|\busername\b|credentials?\b|đăng nhập|dang nhap|"
+    r"账号|帐号|账户|用户名?|登录|\b(?:admin|administrator|root|sa|postgres|oracle|operator|pi)\b"
+)
+_PACKAGE_OR_ADDRESS: Final = re.compile(r"[a-z][\w.-]*@v?\d{1,2}(?:\.\d+)*(?![\d\w])|[\w.-]+@[\w-]+\.[a-z]{2,}")
+
+
+def _is_mixed(value: str) -> bool:
+    """Return True if a word and a number are joined by punctuation as in passwords, such as Abc@123."""
+    if is_placeholder(value) or _PACKAGE_OR_ADDRESS.match(value):
+        return False
+    lower_case = re.match(r"[a-z]{3,}[@#!$*]\d{3,}", value)
+    return bool(lower_case) or all(re.search(part, value) for part in ("[a-z]", "[A-Z]", "[0-9]", "[@#!$%^&*+~]"))
 
 
 _KNOWN_NAME: Final = re.compile(r"sha-?\d|base\d|md[45]|utf-?(?:8|16)|argon2|pbkdf2|blake\d|oauth2|v\d", re.IGNORECASE)
@@ -259,6 +274,7 @@ CREDENTIALS: Final = (
     SecretRule("password", r"(?i)\bpassword(?:[ \t]+|[ \t]*(?:\(|=)|[ \t]+for[^=\n]{1,60}=)[ \t]*(?:password\()?'([^'\n]{3})", _not_a_placeholder, r"[^'\n]"),
     SecretRule("password", r"\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]*? -p['\"]?([^\s'\"-][^\s'\"]{2})", _not_a_placeholder, _ARGUMENT),
     SecretRule("password", rf"(?i)(?:(?:{_PASSWORD})[\"']?[ \t]{{1,3}}|密码|口令)[\"'`]?{_BARE}", _is_password_in_prose, _WITHOUT_QUOTES),
+    SecretRule("password", rf"(?i)(?:{_ACCOUNT})(?:[^\n]{{0,40}}?[\w.-]{{2,40}})?[\"'`]?[ \t]?[/|:][ \t]?[\"'`]?([A-Za-z0-9]{{1,30}}[@#!$%^&*+~][^\s\"'`<>,;])", lambda c: _is_mixed(c.value), r"[^\s\"'`<>,;]"),
     SecretRule("password", r"\bjdbc:oracle:\w+:[\w.-]+/([^\s@/:]{3,80})@", _not_a_placeholder),
     SecretRule("password", r"\bsqlplus[ \t]+(?:-\w+[ \t]+)*[\w.]+/([^\s@/]{3,80})", _not_a_placeholder),
     SecretRule("password", r"(?:^|[\s'\"`(=])[\w.-]+:([^\s:@/'\"]{3,80})@(?:localhost\b|\d{1,3}(?:\.\d{1,3}){3}|[\w-]+(?:\.[\w-]+)*:\d{2,5})", _not_a_placeholder),

@@ -39,17 +39,36 @@ def _is_mailbox(candidate: Candidate) -> bool:
 
 
 _VERSION: Final = re.compile(
-    r"(?:\b(?:versions?|ver|rev|releases?|build|upgrad\w+|downgrad\w+|bump\w*|sections?|chapter|clause|firmware|driver|changelog|"
-    r"tag|assembly\w*|nuget|sdk|package|oid|phiên bản|bản|mục|chương|nâng cấp|hạ cấp)\b|版本|升级|降级|章节|第|版|[§])",
+    r"\b(?:ver|rev|sec)\.|\b(?:versions?|ver|rev|releases?|build|sections?|chapter|clause|firmware|driver|changelog|tag|"
+    r"assembly\w*|nuget|sdk|package|oid|(?:fixed|introduced|added|removed|broken|available) (?:in|since)|"
+    r"phiên bản|bản|mục|chương|trình điều khiển)\b|版本|驱动程序|驱动|固件|章节|第|版|[§]|"
+    r"(?P<change>\b(?:upgrad\w+|downgrad\w+|bump\w*|roll\w*[ -]?back|revert\w*|updat\w+|nâng cấp|hạ cấp)\b|升级|降级|回退)",
     re.IGNORECASE,
 )
 _NETWORK: Final = re.compile(
-    r"\b(?:ips?|ipv4|hosts?|servers?|addr\w*|dns|ping|ssh|scp|curl|wget|connect\w*|listen\w*|bind|gateway|router|subnet|proxy|"
-    r"nameserver|from|node|client|máy chủ|địa chỉ|máy)\b|地址|服务器|主机|://",
+    r"\b(?:ips?|ipv4|hosts?|servers?|addr\w*|dns|record|ping|ssh|scp|rsync|curl|wget|connect\w*|listen\w*|bind|gateway|router|"
+    r"subnet|proxy|nameserver|node|client|agent|machine|instance|deploy\w*|reach\w*|resolv\w*|dial\w*|máy chủ|địa chỉ|máy)\b|"
+    r"地址|服务器|主机|机器|://",
     re.IGNORECASE,
 )
-_EARLIER_VERSION: Final = re.compile(r"\D*(?:[vV]?\d+(?:\.\d+)+\D*(?:to|and|or|và|đến|lên|sang|[,/→到至和、-]|->)\D*)?")
-"""The text between the word and the version may contain an earlier version."""
+_ANOTHER_CLAUSE: Final = re.compile(r"[,，、。;；!！?？]|\.(?:\s|$)|\b(?:on|at|trên|tại)\b", re.IGNORECASE)
+_EARLIER_VERSIONS: Final = re.compile(
+    r"(\D*)((?:\d+(?:\.\d+)+\s*(?:to|and|or|và|đến|lên|sang|[,/→和与、~-]|->|=>|(?:升级|降级|回退)?[到至])\s*[vV]?)*)",
+    re.IGNORECASE,
+)
+"""The text between the word and the version: words, then earlier versions."""
+_LATER_VERSION: Final = re.compile(
+    r"\s?(?:to|and|→|->|=>|lên|đến|(?:升级|降级|回退)?[到至和])\s?[vV]?\d+\.\d", re.IGNORECASE
+)
+_NAMED_AFTERWARDS: Final = re.compile(
+    r"\s?(?:versions?\b|releases?\b|build\b|版|升级|降级|回退)|\s(?:of|for) (?:(?:the|our|this) )?(?:[\w.-]+ )?"
+    r"(?:driver|agent|sdk|library|plugin|package|firmware|app|client|server|runtime|module|extension)\b",
+    re.IGNORECASE,
+)
+_FROM: Final = re.compile(r"\b(?:from|từ)\b|从|自", re.IGNORECASE)
+_TO: Final = re.compile(r"\b(?:to|lên|xuống|sang|về)\b|[到至为:=]", re.IGNORECASE)
+_LONGEST_DISTANCE: Final = 40
+"""The distance, in characters, from the word to the first version."""
 _PRODUCT: Final = re.compile(
     r"(?:JDK|JRE|Java|SDK|CUDA|cuDNN|\.NET|Visual Studio|Android Studio|SQL Server|Oracle|Chrome|Chromium|Edge|WebView2|"
     r"Windows|Office|Teams|Outlook|Unity|Unreal|ImageMagick|Delphi|Zoom|Skype)[ /]$"
@@ -71,17 +90,30 @@ def _is_ipv4(candidate: Candidate) -> bool:
         return False
     if any(address in network for network in _DOCUMENTATION_NETWORKS) or _is_range(address, after):
         return False
-    before = (candidate.before(40) + candidate.lead).rpartition("\n")[2]
+    before = (candidate.before(120) + candidate.lead).rpartition("\n")[2]
     if re.search(r"(?:\b[vVr]|[=~<>!^]=[ ]?|[~^][>]?[ ]?|[A-Za-z]/|[-_])$", before) and not before.endswith("ip-"):
         return False
     if address.is_global and _PRODUCT.search(before):
         return False
     if re.match(r":\d|/\d", after) or before.endswith("//"):
         return True
-    version = next(reversed([*_VERSION.finditer(before)]), None)
-    if version and _EARLIER_VERSION.fullmatch(before[version.end() :]):
-        return bool(re.search(_NETWORK, before[version.end() :]))
-    return not re.match(r" (?:version|release|build|版本)", candidate.after(12))
+    return not _is_version(before, candidate.after(60))
+
+
+def _is_version(before: str, after: str) -> bool:
+    """Return True if the words around four numbers name a version."""
+    words = next(reversed([*_VERSION.finditer(before)]), None)
+    between = _EARLIER_VERSIONS.fullmatch(before, words.end()) if words else None
+    if words is None or between is None or len(between[1]) > _LONGEST_DISTANCE:
+        return _NAMED_AFTERWARDS.match(after) is not None
+    if _NETWORK.search(between[1]) or _ANOTHER_CLAUSE.search(between[1]) or _NETWORK.match(after.lstrip()):
+        return False
+    if between[2] or _LATER_VERSION.match(after):
+        return True
+    is_source = _FROM.search(between[1]) is not None
+    if words["change"]:
+        return is_source or _TO.search(between[1]) is not None
+    return not is_source
 
 
 def _is_range(address: ipaddress.IPv4Address, after: str) -> bool:
@@ -116,6 +148,8 @@ _VN: Final = r"(?:\(?\+?84\)?[ .-]?|0)(?:[35789]\d|2\d{1,2})(?:[ .-]?\d){7}"
 _SEPARATED_VN: Final = r"0[235789]\d{1,2}[ .-]\d{3,4}[ .-]?\d{3,4}"
 
 
+_FICTIONAL: Final = re.compile(r"(?:(?:00)?1)?\d{3}55501\d\d")
+"""North American numbers that are reserved for fiction."""
 _CONTINUES_OR_COUNTS: Final = re.compile(
     r"\w|\.\d|-\d|(?: ?(?:bytes|B|KB|MB|ms|ns|us|µs|tokens|rows|đồng|vnd|元)\b)", re.IGNORECASE
 )
@@ -132,7 +166,7 @@ def _is_phone(candidate: Candidate) -> bool:
     if international or not _CONTINUES_OR_COUNTS.match(after):
         cuts.append(value)
     digits = [re.sub(r"\D", "", cut) for cut in cuts]
-    return any(
+    return not any(map(_FICTIONAL.fullmatch, digits)) and any(
         (9 if cut != value else 8) <= len(each) <= 15 and len(set(each)) > 2
         for cut, each in zip(cuts, digits, strict=True)
     )
@@ -197,6 +231,39 @@ def _is_social_security_number(candidate: Candidate) -> bool:
     return not goes_on and _SSN.fullmatch(re.sub(r"\D", "", candidate.value)) is not None
 
 
+_RESIDENT_WEIGHTS: Final = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
+_RESIDENT: Final = r"[1-9]\d{5}[ ]?(?:18|19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])[ ]?\d{3}[\dXx]"
+_CITIZEN_NAME: Final = (
+    r"(?:cccd|cmnd|cmt(?:nd)?\b|c[aă]n c[uư][oơớ]c(?: c[oô]ng d[aâ]n)?|ch[uứ]ng minh (?:nh[aâ]n d[aâ]n|th[uư])|"
+    r"(?:s[oố]|m[aã]) (?:đ|d)[iị]nh danh|citizen[-_ ]?id|national[-_ ]?id|identity[-_ ]?(?:card|no|num)|\bid[-_ ]?(?:card|no|num)|"
+    r"身份证)"
+)
+_CITIZEN: Final = r"0\d{2}[ .-]?\d{3}[ .-]?\d{3}[ .-]?\d{3}"
+_LAST_PROVINCE: Final = 96
+
+
+def _ends(candidate: Candidate) -> bool:
+    return not re.match(r"\w|[.-]\w", candidate.after(2), re.ASCII)
+
+
+def _is_resident_number(candidate: Candidate) -> bool:
+    """Return True if the check digit of a Chinese resident identity number is right."""
+    number = candidate.value.replace(" ", "").upper()
+    total = sum(int(digit) * weight for digit, weight in zip(number, _RESIDENT_WEIGHTS, strict=False))
+    return _ends(candidate) and number[-1] == "10X98765432"[total % 11]
+
+
+def _is_citizen_number(candidate: Candidate) -> bool:
+    """Return True if a number after the name of a Vietnamese identity card begins with a province's code."""
+    number = re.sub(r"\D", "", candidate.value)
+    return _ends(candidate) and 0 < int(number[:3]) <= _LAST_PROVINCE and len(set(number)) > 3
+
+
+def _is_former_citizen_number(candidate: Candidate) -> bool:
+    number = candidate.value
+    return _ends(candidate) and len(set(number)) > 3 and number not in "0123456789"
+
+
 _GENERIC_NAMES: Final = re.compile(
     r"^(?:users?\d*|user[-_]?name|you|your[-_ ]?(?:user[-_]?)?(?:name|user|id)?|yourname|me|name|my[-_]?(?:name|user|username)?|login|account|"
     r"someone|somebody|anyone|person|example|foo|bar|baz|test(?:er|user)?|guest|admin|administrator|root|public|shared|default|all users|"
@@ -238,6 +305,10 @@ PERSONAL: Final = (
     SecretRule("bank account number", r"(?:^|[^\w-])([A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?)", _is_iban),
     SecretRule("social security number", rf"{_SSN_NAME}[^\d\n]{{0,20}}(\d{{3}}[- ]\d{{2}}[- ]\d{{4}})", _is_social_security_number),
     SecretRule("social security number", rf"{_SSN_NAME}\W{{0,6}}(?:(?:is|was|là|是|为)\W{{0,3}})?(\d{{9}})", _is_social_security_number),
+    SecretRule("identity number", rf"(?:^|[^\w.-])({_RESIDENT})", _is_resident_number),
+    SecretRule("identity number", rf"(?i){_CITIZEN_NAME}[^\d\n]{{0,30}}({_CITIZEN})", _is_citizen_number),
+    SecretRule("identity number", rf"(?i)(?:^|[^\w.-])({_CITIZEN})[^\d\n]{{0,20}}{_CITIZEN_NAME}", _is_citizen_number),
+    SecretRule("identity number", r"(?i)(?:cmnd|cmt(?:nd)?\b|chứng minh nhân dân|chung minh nhan dan)[^\d\n]{0,30}(\d{9})", _is_former_citizen_number),
     SecretRule("payment card", r"(?:^|[^\w.-])(\d{4}(?:[ -]?\d{4}){2}[ -]?\d{1,7}|\d{4}[ -]?\d{6}[ -]?\d{4,5}|\d{13,19})", _is_card),
     SecretRule("home folder", rf"\\home\\{_NAME}", _is_person),
     SecretRule("home folder", rf"(?:^|[^\w.}}])(?:/(?:var|usr|export|mnt|nfs|private))?/home/{_NAME}", _is_person),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from shared.experiences.secret_scanner.placeholders import is_random, is_sample
@@ -114,9 +115,27 @@ def _is_random_key(candidate: Candidate) -> bool:
     return _is_not_sample(candidate) and not named_hash and is_random(candidate.value)
 
 
-VENDORS: Final = tuple(
-    SecretRule(
-        kind, rf"\b(?:{format_})", _is_random_key if kind in _AMBIGUOUS else _is_not_sample, rest="[A-Za-z0-9_-]"
+_HASH_NAME: Final = re.compile(
+    r"(?:sha\d+|hash|digest|checksum|integrity)[\w\"'() -]{0,12}[:=][ ]?[\"']?$", re.IGNORECASE
+)
+_NIX_ALPHABET: Final = frozenset("0123456789abcdfghijklmnpqrsvwxyz")
+
+
+def _is_azure_devops_token(candidate: Candidate) -> bool:
+    """Accept a random run that is not called a hash, and has a letter that Nix never writes in hashes."""
+    return (
+        _is_random_key(candidate)
+        and not _NIX_ALPHABET.issuperset(candidate.value)
+        and not _HASH_NAME.search(candidate.before(40))
     )
-    for kind, format_ in _FORMATS
+
+
+VENDORS: Final = (
+    *(
+        SecretRule(
+            kind, rf"\b(?:{format_})", _is_random_key if kind in _AMBIGUOUS else _is_not_sample, rest="[A-Za-z0-9_-]"
+        )
+        for kind, format_ in _FORMATS
+    ),
+    SecretRule("Azure DevOps token", r"\b[a-z0-9]{52}\b", _is_azure_devops_token),
 )

@@ -20,7 +20,26 @@ from tests.data.secret_corpus.drawing import (
 _CAPITALS: Final = string.ascii_uppercase + string.digits
 _WALLET: Final = "ozone drill grab fiber curtain grace pudding thank cruise elder eight picnic"
 
+
+def _azure_devops_token() -> str:
+    return "u" + random_text(51, string.ascii_lowercase + "234567")
+
+
 CREDENTIALS: Final = [
+    "Tài khoản admin / Hoasen@123 đăng nhập được",
+    "tài khoản root/Matkhau@2024 vào được",
+    "Tài khoản: quantri / Phuong@99",
+    "Tài khoản quản trị: nguyenvana / Lan@1990",
+    "Tài khoản `admin` / `Fpt@12345` đăng nhập được",
+    "tài khoản admin, mật khẩu Hoasen@123",
+    "tk admin mk Abc@12345",
+    "SSH được bằng root / Toor@4321",
+    "账号：root/Zte@12345",
+    "帐号admin/Admin@2022登录成功",
+    "用户名 admin 密码 Beijing@2008",
+    "the account operator / Blue#Sky42 can log in",
+    "Log in as admin / Passw0rd!23",
+    "user: postgres / Pg$ecret1",
     "my password's hunter2",
     "the password’s `hunter2`",
     "the password was: hunter2",
@@ -394,4 +413,9 @@ CREDENTIALS: Final = [
     "Set-Cookie: token=" + jwt(),
     "document.cookie = 'session=" + random_text(32) + "'",
     "sid=" + url_safe(32),
+    f"az devops login with PAT {_azure_devops_token()}",
+    f"PAT：{_azure_devops_token()}",
+    f"AZURE_DEVOPS_EXT_PAT={_azure_devops_token()}",
+    f"curl -u :{_azure_devops_token()} https://dev.azure.com/acme/_apis/projects",
+    f"PAT\n{_azure_devops_token()}\nwas revoked",
 ]

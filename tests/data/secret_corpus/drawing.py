@@ -54,6 +54,18 @@ def card(prefix: str, length: int, gap: str = "") -> str:
     return gap.join(number[at : at + 4] for at in range(0, length, 4))
 
 
+def resident_number(region: str) -> str:
+    """Return a Chinese identity number of `region`, with its check digit."""
+    number = f"{region}19{_DRAW.randint(55, 99)}{_DRAW.randint(1, 12):02}{_DRAW.randint(1, 28):02}{digits(3)}"
+    weights = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
+    return number + "10X98765432"[sum(int(digit) * weight for digit, weight in zip(number, weights, strict=True)) % 11]
+
+
+def citizen_number(province: str) -> str:
+    """Return a Vietnamese identity number of `province`."""
+    return province + random_text(9, string.digits)
+
+
 def pem(name: str, joint: str = "\n", size: int = 300) -> str:
     body = base64_of(size)
     lines = [body[at : at + 64] for at in range(0, len(body), 64)]

@@ -5,7 +5,15 @@ from __future__ import annotations
 import string
 from typing import Final
 
-from tests.data.secret_corpus.drawing import card, encoded, pem, random_text
+from tests.data.secret_corpus.drawing import (
+    card,
+    citizen_number,
+    digits,
+    encoded,
+    pem,
+    random_text,
+    resident_number,
+)
 
 PERSONAL: Final = [
     "write to lan.nguyen@gmail.com",
@@ -162,9 +170,9 @@ PERSONAL: Final = [
     "+86 186 1234 5678",
     "021-62345678",
     "400-820-8820",
-    "212.555.0123",
-    "+1 (212) 555-0123",
-    "(212)555-0123",
+    "212.736.5001",
+    "+1 (212) 736-5002",
+    "(212)736-5003",
     "+61 412 345 678",
     "+82 10-1234-5678",
     "+49-171-1234567",
@@ -203,6 +211,34 @@ PERSONAL: Final = [
     "pay to NO93 8601 1117 947 today",
     "BE68 5390 0754 7034 PAID",
     "FR14 2004 1010 0505 0001 3M02 606",
+    "升级到 3.2.1.0 版本后问题解决。 54.23.11.9",
+    "解决：升级到3.2.1.0版本，然后访问54.23.11.9",
+    "从 1.2.3.4 版本升级后，服务器 47.98.21.33 正常",
+    "版本太旧的机器 120.55.18.201",
+    "升级 47.98.21.33 服务器",
+    "phiên bản trên 113.161.72.9 cũ",
+    "firmware 0.0.0.12, device at 93.184.21.7",
+    "The version is fine, but 54.23.11.9 refuses",
+    "the server's version on 47.98.21.33 is old",
+    "the driver cannot reach 18.144.3.77",
+    "after the upgrade 34.201.8.9 was unreachable",
+    "downloaded the package from 120.55.18.201",
+    f"身份证号 {resident_number('110105')}",
+    f"用户 {resident_number('440305')} 无法登录",
+    f"SELECT * FROM users WHERE id_card = '{resident_number('420111')}'",
+    f"传入{resident_number('650102')}后返回空",
+    f"/api/user/{resident_number('370202')}",
+    f"<idNo>{resident_number('130102')}</idNo>",
+    f"excel turned {resident_number('150102')} into 1.1E+17",
+    f"CCCD {citizen_number('079')}",
+    f"căn cước công dân số {citizen_number('001')}",
+    f"khách hàng có CCCD là {citizen_number('048')}",
+    f"can cuoc cong dan {citizen_number('092')}",
+    f'"cccd": "{citizen_number("031")}"',
+    f"Mã định danh {citizen_number('040')} không hợp lệ",
+    f"National ID {citizen_number('075')} could not be parsed",
+    f"{citizen_number('038')} là số căn cước của khách",
+    f"Số CMND: 2{digits(8)}",
 ]
 
 DISGUISED: Final = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from typing import Final
 
 from tests.data.secret_corpus.drawing import base64_of, digits, hexadecimal, random_text, uuid
@@ -104,6 +105,37 @@ TECHNICAL: Final = [
     f"data:image/png;base64,iVBORw0KGgo{base64_of(300)}",
     f'<img src="data:image/gif;base64,R0lGODlh{base64_of(60)}">',
     "version 1.2.3.4",
+    "upgrade from 1.2.3.4 to 1.2.3.5 of the driver",
+    "upgrading from 6.2.1.4 to 6.2.1.9 helped",
+    "downgrade from 4.8.2.1 to 4.7.9.9",
+    "rollback to 10.4.2.1 of the agent",
+    "从 3.1.9.2 升级到 3.2.1.0",
+    "升级到 3.2.1.0 版本后问题解决",
+    "驱动程序 27.21.14.57 有问题",
+    "nâng cấp từ 11.2.3.4 lên 11.2.3.9",
+    "fixed in 5.12.3.1",
+    "bumped Acme.Data.Access from 19.3.1.2 to 19.21.0.1",
+    "the driver from 31.0.15.1 to 31.0.15.2",
+    "call 555-0123",
+    "212.555.0123",
+    "+1 (212) 555-0123",
+    "(212)555-0123",
+    "tel:+12025550111",
+    "sdt 202-555-0101",
+    "phone 2025550143",
+    "CCCD không hợp lệ",
+    "regex for CCCD: ^\\d{12}$",
+    "CCCD: 123456789012",
+    "CMND 123456789",
+    "身份证号 110101190001011234",
+    "order 320311198705126745 was not found",
+    "Tài khoản admin đăng nhập được",
+    "tài khoản / mật khẩu sai",
+    "account service/user@latest",
+    "user nginx / group nginx",
+    "login: acme/app@20",
+    f'sha256 = "0{random_text(51, "0123456789abcdfghijklmnpqrsvwxyz")}"',
+    f"sha256 (base32): {random_text(52, string.ascii_lowercase + '234567')}",
     "Upgraded from 2.1.0.7 to 2.1.0.8",
     "Chrome/120.0.0.0 Safari/537.36",
     "pip install foo==1.2.3.4",

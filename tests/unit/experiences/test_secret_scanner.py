@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shared.experiences.secret_scanner import find_secrets
 from tests.data.secret_corpus.code import CODE
 from tests.data.secret_corpus.credentials import CREDENTIALS
-from tests.data.secret_corpus.drawing import card, jwt, pem, random_text
+from tests.data.secret_corpus.drawing import card, citizen_number, jwt, pem, random_text
 from tests.data.secret_corpus.keys import KEYS
 from tests.data.secret_corpus.personal import DISGUISED, PERSONAL
 from tests.data.secret_corpus.safe import PLACEHOLDERS, PROSE, TECHNICAL
@@ -34,6 +34,7 @@ KNOWN = {
     "home folder": "/home/nguyenvana/app",
     "bank account number": "GB82 WEST 1234 5698 7654 32",
     "social security number": "SSN 536-22-1234",
+    "identity number": f"CCCD {citizen_number('079')}",
     "wallet's seed phrase": "seed phrase: ozone drill grab fiber curtain grace pudding thank cruise elder eight picnic",
     "password in a URL": "postgres://app:Jk82mnsd@db.acme.dev/app",
 }
@@ -114,6 +115,12 @@ def test_scanner_survives_any_text(text: str) -> None:
         "mnemonic ",
         "seed phrase is ",
         "4111 1111 ",
+        "CCCD ",
+        "079 ",
+        "11010519491231",
+        "admin / a@",
+        "admin ",
+        "升级到 1.2.3.4 ",
         "token ",
         "http://a:",
         "1.",
