@@ -78,6 +78,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_lost_embedded_index_is_rebuilt(data: Path) -> None:
     shutil.rmtree(data / "passages")
     assert run_reindex(data) == {"indexed": 4, "unchanged": 1, "removed": 0}
+    assert run_reindex(data) == {"indexed": 0, "unchanged": 5, "removed": 0}
     assert run_reindex(data, "--anew", "--collection", "notes") == {"indexed": 2, "unchanged": 0, "removed": 0}
     with KhoServer(data) as server:
         assert search_all(server) == ALL
