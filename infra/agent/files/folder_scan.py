@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from typing import TYPE_CHECKING, Final, Literal
 
+import re2  # type: ignore[import-untyped]
 from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore.base import GitIgnorePatternError
 
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
 _MAX_IGNORE_BYTES: Final = 1 << 20
 _IGNORE_FILE: Final = ".gitignore"
+_PATTERN_ERRORS: Final = (GitIgnorePatternError, re.error, re2.error)
+_LISTED_LINES: Final = 10
 
 
 @dataclass(slots=True)
@@ -61,6 +66,7 @@ class _Rules:
 
     folder: Path
     spec: GitIgnoreSpec
+    invalid_lines: tuple[int, ...] = ()
 
 
 def scan(roots: Roots, path: str, *, recursive: bool) -> Scan:
@@ -77,21 +83,12 @@ def scan(roots: Roots, path: str, *, recursive: bool) -> Scan:
     if not location.path.is_dir():
         return Scan(location, "file", files=[location])
     result = Scan(location, "folder", recursive, is_whole=recursive and location.path == roots.outermost(location.path))
-    above = [location.root, *(each for each in reversed(location.path.parents) if location.root in each.parents)]
-    rules = [rule for folder in above if folder != location.path for rule in _rules(roots, folder)]
-    pending = [(location.path, rules)]
-    while pending:
-        folder, outer = pending.pop()
-        inner = [*outer, *_rules(roots, folder)]
-        for entry in _entries(roots, folder, result):
-            is_folder = entry.is_dir(follow_symlinks=False)
-            if entry.name.startswith(".") or _is_ignored(inner, folder / entry.name, is_folder=is_folder):
-                continue
-            if is_folder:
-                if recursive:
-                    pending.append((folder / entry.name, inner))
-            else:
-                _add_file(roots, folder / entry.name, result)
+    folders = [location.root, *(each for each in reversed(location.path.parents) if location.root in each.parents)]
+    if location.path != location.root:
+        folders.append(location.path)
+    _add_files(
+        roots, location.path, [rule for folder in folders for rule in _reported_rules(roots, folder, result)], result
+    )
     result.files.sort(key=lambda each: each.name)
     return result
 
@@ -107,19 +104,53 @@ def _entries(roots: Roots, folder: Path, result: Scan) -> Iterator[os.DirEntry[s
         with os.scandir(folder) as entries:
             yield from entries
     except OSError as error:
-        result.failures.append(DocumentFailure(_name(roots, folder), f"cannot be listed: {error.strerror}"))
-        result.unlisted.append(roots.name(folder))
+        _skip_folder(roots, folder, f"cannot be listed: {error.strerror}", result)
+
+
+def _add_files(roots: Roots, start: Path, rules: list[_Rules], result: Scan) -> None:
+    """Add the files in `start`, to which `rules` apply."""
+    pending = [(start, rules)]
+    while pending:
+        folder, inner = pending.pop()
+        for entry in _entries(roots, folder, result):
+            path = folder / entry.name
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if entry.name.startswith(".") or _is_ignored(inner, path, is_folder=is_folder):
+                continue
+            if not is_folder:
+                _add_file(roots, path, result)
+            elif result.recursive:
+                try:
+                    pending.append((path, [*inner, *_reported_rules(roots, path, result)]))
+                except UnreadableFile as error:
+                    _skip_folder(roots, path, str(error), result)
+
+
+def _skip_folder(roots: Roots, folder: Path, reason: str, result: Scan) -> None:
+    result.failures.append(DocumentFailure(_name(roots, folder), reason))
+    result.unlisted.append(roots.name(folder))
+
+
+def _reported_rules(roots: Roots, folder: Path, result: Scan) -> list[_Rules]:
+    """Read the folder's rules. Report lines that are not patterns."""
+    rules = _rules(roots, folder)
+    for lines in (rule.invalid_lines for rule in rules if rule.invalid_lines):
+        listed = ", ".join(map(str, lines[:_LISTED_LINES])) + (", …" if len(lines) > _LISTED_LINES else "")
+        reason = f"has lines that are not patterns. They are skipped, the others hold: {listed}"
+        result.failures.append(DocumentFailure(_name(roots, folder / _IGNORE_FILE), reason))
+    return rules
 
 
 def _add_file(roots: Roots, path: Path, result: Scan) -> None:
     try:
         location = roots.locate(path)
+        is_excluded = path.is_symlink() and _is_excluded(roots, location)
     except UnreadableFile as error:
         result.failures.append(read_failure(_name(roots, path), error))
         return
     if not path.is_symlink():
         result.files.append(location)
-    elif _is_excluded(roots, location):
+    elif is_excluded:
         return
     elif location.path.is_dir():
         result.failures.append(InvalidFile(_name(roots, path), "is a link to a folder, which is not followed"))
@@ -144,11 +175,31 @@ def _is_excluded(roots: Roots, location: RootedPath) -> bool:
 
 
 def _rules(roots: Roots, folder: Path) -> list[_Rules]:
+    """Read the folder's `.gitignore`, if it has one. As git does, skip each line that is not a pattern."""
     try:
-        text = read_bytes(roots.locate(folder / _IGNORE_FILE), _MAX_IGNORE_BYTES).decode("utf-8", "replace")
-        return [_Rules(folder, GitIgnoreSpec.from_lines(text.splitlines()))]
-    except (UnreadableFile, GitIgnorePatternError):
+        content = read_bytes(roots.locate(folder / _IGNORE_FILE), _MAX_IGNORE_BYTES)
+    except FileMissing:
         return []
+    except UnreadableFile as error:
+        # Without its rules, files that the user excluded would be ingested.
+        raise FileInaccessible(f"is not read, because its {_IGNORE_FILE} {error}") from None
+    lines = [line.removesuffix("\r") for line in content.decode("utf-8-sig", "replace").split("\n")]
+    if _are_patterns(lines):
+        return [_Rules(folder, GitIgnoreSpec.from_lines(lines))]
+    valid = [_are_patterns([line]) for line in lines]
+    invalid = tuple(number for number, is_valid in enumerate(valid, start=1) if not is_valid)
+    return [_Rules(folder, GitIgnoreSpec.from_lines(compress(lines, valid)), invalid)]
+
+
+def _are_patterns(lines: list[str]) -> bool:
+    """Return whether pathspec can read the lines. It reads no POSIX class, such as `[[:alpha:]]`."""
+    if any("[[" in line for line in lines):
+        return False
+    try:
+        GitIgnoreSpec.from_lines(lines)
+    except _PATTERN_ERRORS:
+        return False
+    return True
 
 
 def _is_ignored(rules: list[_Rules], path: Path, *, is_folder: bool) -> bool:

@@ -49,6 +49,36 @@ def test_hidden_and_gitignored_files_are_skipped(root: Path) -> None:
     assert scanned_names(root, "sub") == [name for name in expected if name.startswith("sub/")]
 
 
+@pytest.mark.parametrize("line", ["\\", "[z-a]", r"[a-\d]", "[[:foo:]]", "!", "foo\\"])
+def test_invalid_gitignore_line_is_reported_and_the_others_hold(root: Path, line: str) -> None:
+    write_files(root, "d/a.md", "d/secret.txt", "d/more.txt")
+    write_files(root, "d/.gitignore", text=f"secret.txt\r\n{line}\nmore.txt")
+    for path in (".", "d"):
+        files = scan(Roots([root]), path, recursive=True)
+        assert [each.name for each in files.files] == ["d/a.md"]
+        (failure,) = files.failures
+        assert failure.path == "d/.gitignore"
+        assert failure.reason.endswith("are skipped, the others hold: 2")
+        assert files.covers("d/secret.txt"), "an excluded file's document is removed"
+    assert scanned_names(root, "d/a.md") == ["d/a.md"]
+    with pytest.raises(UnreadableFile, match="is excluded"):
+        scan(Roots([root]), "d/secret.txt", recursive=True)
+
+
+def test_folder_without_readable_gitignore_is_refused(root: Path) -> None:
+    write_files(root, "a.md", "d/secret.txt", "d/deep/b.md")
+    (root / "link.md").symlink_to("d/secret.txt")
+    write_files(root, "d/.gitignore", text="secret.txt\n" + "#" * (1 << 20))
+    files = scan(Roots([root]), ".", recursive=True)
+    reason = "is not read, because its .gitignore is larger than 1 MiB"
+    assert [each.name for each in files.files] == ["a.md"]
+    assert sorted((each.path, each.reason) for each in files.failures) == [("d", reason), ("link.md", reason)]
+    assert not files.covers("d/secret.txt"), "documents of a refused folder are kept"
+    for path in ("d", "d/deep", "d/deep/b.md", "d/secret.txt"):
+        with pytest.raises(UnreadableFile, match=reason):
+            scan(Roots([root]), path, recursive=True)
+
+
 @pytest.mark.parametrize("path", ["../secret.txt", "..", "link", "linked/secret.txt", "/etc/passwd", "/"])
 def test_paths_cannot_leave_the_roots(root: Path, path: str) -> None:
     (root / "link").symlink_to(root.parent / "secret.txt")
