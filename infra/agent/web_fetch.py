@@ -1,6 +1,7 @@
 """Fetching of a web page for the knowledge base."""
 
 import codecs
+import contextlib
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -8,46 +9,36 @@ from infra.agent.backend import BackendError
 from infra.agent.files.errors import UnreadableFile
 from shared.knowledge.errors import unreadable
 from shared.knowledge.models import MAX_TEXT_BYTES
+from shared.public_address import AddressFailed, AddressRefused, PublicClient, RequestLimits
 
-_SECONDS: Final = 20
-_REDIRECTS: Final = 5
+_UNKNOWN_TYPE: Final = "application/octet-stream"
+"""The type that some servers give to a PDF."""
 _MAX_BYTES: Final = 32 << 20
+_SECONDS: Final = 60
+_CONTENT_TYPES: Final = (
+    "text/",
+    *("application/xhtml", "application/pdf", "application/json", "application/xml", _UNKNOWN_TYPE),
+)
+_HEADERS: Final = {"user-agent": "research-agent", "accept": "text/html, text/markdown, text/plain, application/pdf"}
 _UNSUPPORTED_CODECS: Final = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7")
 """Codecs of Python that are not charsets of web pages. They decode slowly, wrongly, or not at all."""
 
 
 def fetch(url: str) -> str:
     """Fetch the page at `url` and convert it to Markdown."""
-    import urllib3
-    from urllib3.exceptions import HTTPError
-
-    try:
+    with contextlib.suppress(ValueError):
         parts = urlsplit(url)
-    except ValueError:
-        parts = urlsplit("")
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise _fetch_error(url, "is not an address that begins with http:// or https://")
-    if parts.username is not None:
-        address = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
-        raise _fetch_error(address, "contains a password, which listings would show: use 'kb add-text'")
+        if parts.username is not None:
+            address = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+            raise _fetch_error(address, "contains a password, which listings would show: use 'kb add-text'")
+    limits = RequestLimits(_SECONDS, _MAX_BYTES, _CONTENT_TYPES, ("http", "https"), redirects=5, loopback=True)
     try:
-        response = urllib3.PoolManager().request(
-            "GET",
-            url,
-            timeout=_SECONDS,
-            retries=urllib3.Retry(total=_REDIRECTS, connect=1, read=0, redirect=_REDIRECTS),
-            headers={"user-agent": "research-agent", "accept": "text/html, text/markdown, text/plain, application/pdf"},
-            preload_content=False,
-        )
-        content = response.read(_MAX_BYTES + 1, decode_content=True)
-        response.release_conn()
-    except (HTTPError, UnicodeError) as error:
-        raise _fetch_error(url, f"cannot be fetched ({type(error).__name__})") from None
+        response = PublicClient(limits).request("GET", url, headers=_HEADERS)
+    except (AddressRefused, AddressFailed) as error:
+        raise _fetch_error(url, str(error)) from None
     if response.status != 200:
         raise _fetch_error(url, f"answered with HTTP {response.status}")
-    if len(content) > _MAX_BYTES:
-        raise _fetch_error(url, f"is larger than {_MAX_BYTES >> 20} MiB")
-    text = _to_markdown(url, content, response.headers.get("content-type", ""))
+    text = _to_markdown(url, response.content, response.content_type)
     if not text.strip() or len(text.encode("utf-8")) > MAX_TEXT_BYTES:
         raise _fetch_error(url, "holds no text" if not text.strip() else "holds too much text")
     return text
@@ -62,6 +53,8 @@ def _to_markdown(url: str, content: bytes, content_type: str) -> str:
             return text_of(content).replace("\f", "\n\n")
         except UnreadableFile as error:
             raise _fetch_error(url, str(error)) from None
+    if kind.strip() == _UNKNOWN_TYPE:
+        raise _fetch_error(url, "is not text: its content type is application/octet-stream")
     text = _decode(content, rest.partition("charset=")[2].strip(" \"'"))
     if "html" in kind or text.lstrip()[:15].lower().startswith(("<!doctype html", "<html")):
         from shared.knowledge.splitting import split
