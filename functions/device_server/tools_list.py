@@ -64,8 +64,10 @@ class DeviceToolPage:
 def handler(params: ListTools, caller: Caller) -> DeviceToolPage:
     """List a device's tools."""
     device = require_device(caller, params.device_id)
+    (start,) = cursors.decode(params.cursor, int) if params.cursor else (0,)
     catalogue, tools = device_client().tools(device, with_user_tools=params.with_user_tools)
-    start = _start(params.cursor, len(tools))
+    if start > len(tools):
+        raise cursors.stale()
     views: list[ToolView] = []
     remaining_bytes = MAX_PAGE_BYTES
     for tool in tools[start : start + params.limit]:
@@ -89,10 +91,3 @@ def handler(params: ListTools, caller: Caller) -> DeviceToolPage:
         problem=catalogue.problem or None,
         next_cursor=cursors.encode(next_start) if next_start < len(tools) else None,
     )
-
-
-def _start(cursor: str | None, count: int) -> int:
-    (start,) = cursors.decode(cursor, int) if cursor else (0,)
-    if not 0 <= start <= count:
-        raise cursors.stale()
-    return int(start)

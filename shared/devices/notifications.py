@@ -65,7 +65,7 @@ class Notifications:
     def page(self, limit: int, cursor: str | None) -> tuple[list[StoredNotification], str | None]:
         """Return notifications from `cursor` on, newest first, and a cursor if more follow."""
         after, seen = cursors.decode(cursor, str, int) if cursor else (None, 0)
-        if after is not None and not after.startswith(keys.NOTIFICATION):
+        if after is not None and not cursors.require_sort_key(after).startswith(keys.NOTIFICATION):
             raise cursors.stale()
         notifications: list[StoredNotification] = []
         last, remaining_bytes = "", MAX_PAGE_BYTES

@@ -114,7 +114,7 @@ class DeviceRegistry:
     ) -> tuple[list[RegisteredDevice], str | None]:
         """Return at most `limit` of the tenant's devices from `cursor` on, ordered by id."""
         devices: list[RegisteredDevice] = []
-        after = cursors.decode(cursor, str)[0] if cursor else "\0"
+        after = cursors.decode_sort_key(cursor) if cursor else "\0"
         for device in self._iterate(tenant_id, after, limit + 1):
             if device.revoked_at and not with_revoked:
                 continue

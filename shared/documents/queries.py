@@ -49,8 +49,8 @@ class DocumentQueries:
             position = Tree(self._table, self._tenant_id).find(parent_id)
             if position is None or position.deleted(now):
                 raise errors.no_document(parent_id, "parent_id")
-        after = cursors.decode(cursor, str)[0] if cursor else " "
-        if not 0 < len(after) <= _LONGEST_SORT_KEY or not after.isascii():
+        after = cursors.decode_sort_key(cursor) if cursor else " "
+        if len(after) > _LONGEST_SORT_KEY or not after.isascii():
             raise cursors.stale()
         children, next_cursor = _page(self._children(parent_id, after, limit, now), limit)
         return ChildPage(children, next_cursor)

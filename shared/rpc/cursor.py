@@ -11,6 +11,7 @@ from shared.rpc.method import WHOLE, Params
 from shared.rpc.strict_json import is_encodable
 
 _MAX_SORT_KEY_BYTES: Final = 1024
+_MAX_NUMBER: Final = 2**53
 
 Limit = Annotated[int, Field(ge=1, le=1000), WHOLE]
 Cursor = Annotated[str, Field(min_length=1, max_length=4096)]
@@ -37,15 +38,25 @@ def decode(cursor: str, *types: type) -> list[Any]:
         raise stale() from None
     if not isinstance(position, list) or [type(part) for part in position] != list(types):
         raise stale()
+    if not all(_is_position(part) for part in position):
+        raise stale()
     return position
+
+
+def _is_position(part: str | int) -> bool:
+    return is_encodable(part) and not part.startswith("\0") if isinstance(part, str) else 0 <= part <= _MAX_NUMBER
 
 
 def decode_sort_key(cursor: str) -> str:
     """Decode a cursor whose position is a sort key. Raise InvalidParams if no key can be like that."""
-    (key,) = decode(cursor, str)
-    if not key or not is_encodable(key) or len(key.encode("utf-8")) > _MAX_SORT_KEY_BYTES:
+    return require_sort_key(decode(cursor, str)[0])
+
+
+def require_sort_key(key: str) -> str:
+    """Return the sort key of a cursor's position. Raise InvalidParams if DynamoDB accepts none like that."""
+    if not 0 < len(key.encode("utf-8")) <= _MAX_SORT_KEY_BYTES:
         raise stale()
-    return str(key)
+    return key
 
 
 def stale() -> InvalidParams:
