@@ -14,7 +14,7 @@ class AddMessageParams(ConversationParams):
     content: Content
 
 
-@lambda_function(table("Memory", "PutItem", "UpdateItem"))
+@lambda_function(table("Memory", "PutItem", "Query", "UpdateItem"))
 @method(
     "memory-server/memory/add_message",
     role="writer",

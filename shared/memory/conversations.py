@@ -1,4 +1,4 @@
-"""Creating, clearing, deleting and listing the conversations of one tenant."""
+"""Creating, clearing, deleting and listing the conversations of one tenant, and counting their messages."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from shared.dynamodb import ConditionFailed, Keys, Table, Write, optimistic_retr
 from shared.memory import keys
 from shared.rpc import cursor as cursors
 from shared.rpc.errors import NotFound, Unavailable
+from shared.telemetry import logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,16 +24,23 @@ if TYPE_CHECKING:
     GenerationWrites = Callable[[Item, str], list[Write]]
 
 _ATTEMPTS: Final = 5
+_COUNT_AFTER_MESSAGES: Final = 16
+_COUNT_AT_ONCE: Final = 64
 _SECOND_PURGE_AFTER_SECONDS: Final = 120
 """Longer than any function runs: by then no writer can add a message to the old generation."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationHeader:
-    """The header of a conversation: its generation, and the number of its last message."""
+    """The header of a conversation: its generation, the number of its last message, and a count of its messages.
+
+    The numbers up to `counted_to` have a message each, except those in `gaps`: their writer failed or is at work.
+    """
 
     generation: str
     last_number: int
+    counted_to: int = 0
+    gaps: tuple[int, ...] = ()
 
 
 class Conversations:
@@ -65,6 +73,8 @@ class Conversations:
                 },
             )
         )
+        if header.last_number % _COUNT_AFTER_MESSAGES == 0:
+            self._count_further(conversation_id, header)
 
     def clear(self, conversation_id: str) -> None:
         """Delete the messages and the summary. Do nothing if the conversation does not exist."""
@@ -74,7 +84,7 @@ class Conversations:
                 Write(
                     "Update",
                     header_key,
-                    expression="SET generation = :new, last_number = :none, updated_at = :now",
+                    expression="SET generation = :new, last_number = :none, updated_at = :now REMOVE counted_to, gaps",
                     condition="generation = :ended",
                     values={":new": _new_generation(), ":none": 0, ":ended": generation, ":now": now()},
                 ),
@@ -104,7 +114,7 @@ class Conversations:
     def find(self, conversation_id: str) -> ConversationHeader | None:
         """Return the header of a conversation, or None if it does not exist."""
         item = self.table.get(keys.conversation(self.tenant_id, conversation_id), keys.HEADER)
-        return ConversationHeader(item["generation"], int(item["last_number"])) if item else None
+        return _header(item) if item else None
 
     def require(self, conversation_id: str) -> ConversationHeader:
         """Return the header of a conversation. Raise NotFound if it does not exist."""
@@ -137,10 +147,41 @@ class Conversations:
             except ConditionFailed:
                 self._create(conversation_id)
                 item = self.table.write(increment)
-            return ConversationHeader(item["generation"], int(item["last_number"]))
+            return _header(item)
 
         exhausted = Unavailable("The conversation is being deleted repeatedly.")
         return optimistic_retry(attempt, attempts=_ATTEMPTS, exhausted=exhausted)
+
+    def _count_further(self, conversation_id: str, header: ConversationHeader) -> None:
+        """Count the next messages, so that no reader counts them again. Another writer continues after a failure."""
+        first, last = header.counted_to + 1, min(header.last_number, header.counted_to + _COUNT_AT_ONCE)
+        partition = keys.messages(self.tenant_id, header.generation)
+        try:
+            pages = self.table.query(partition, Keys.between(keys.message(first), keys.message(last)), fields=("sk",))
+            present = {keys.number(item["sk"]) for page in pages for item in page}
+            gaps = self.gaps(header) + [number for number in range(first, last + 1) if number not in present]
+            self.table.write(
+                Write(
+                    "Update",
+                    self._header_key(conversation_id),
+                    expression="SET counted_to = :last, gaps = :gaps",
+                    condition="generation = :generation AND (attribute_not_exists(counted_to) OR counted_to < :last)",
+                    values={":generation": header.generation, ":last": last, ":gaps": gaps},
+                )
+            )
+        except ConditionFailed:
+            return  # a concurrent writer counted them, or the conversation was cleared
+        except Unavailable as error:
+            logger.warning("messages not counted yet", extra={"failure": error.message})
+
+    def gaps(self, header: ConversationHeader) -> list[int]:
+        """Return the counted numbers that still have no message."""
+        partition = keys.messages(self.tenant_id, header.generation)
+        return [
+            number
+            for number in header.gaps
+            if not self.table.count(partition, Keys.between(keys.message(number), keys.message(number)))
+        ]
 
     def _create(self, conversation_id: str) -> None:
         header = self._header_key(conversation_id) | {
@@ -176,6 +217,11 @@ class Conversations:
 
     def _header_key(self, conversation_id: str) -> dict[str, str]:
         return {"pk": keys.conversation(self.tenant_id, conversation_id), "sk": keys.HEADER}
+
+
+def _header(item: Item) -> ConversationHeader:
+    gaps = tuple(map(int, item.get("gaps", ())))
+    return ConversationHeader(item["generation"], int(item["last_number"]), int(item.get("counted_to", 0)), gaps)
 
 
 def _new_generation() -> str:

@@ -18,6 +18,8 @@ class MessageHistory:
         header = conversations.require(conversation_id)
         self.generation = header.generation
         self.last_number = header.last_number
+        self._header = header
+        self._conversations = conversations
         self._table = conversations.table
         self._partition = keys.messages(conversations.tenant_id, header.generation)
 
@@ -40,8 +42,7 @@ class MessageHistory:
         boundary = _first_number(recent)
         first = max(self._start(cursor), summary.covers + 1 if summary else 1)
         messages, next_cursor = self._read(first, boundary - 1, limit, SizeBudget())
-        before = self._table.count(self._partition, Keys.between(keys.message(0), keys.message(boundary - 1)))
-        return OldMessages(messages, before + len(recent), next_cursor)
+        return OldMessages(messages, self._total(recent), next_cursor)
 
     def summary(self) -> ConversationSummary | None:
         """Return the stored summary, or None if there is none."""
@@ -89,6 +90,17 @@ class MessageHistory:
     def _last(self, count: int) -> list[Item]:
         pages = self._table.query(self._partition, Keys.beginning(keys.MESSAGE), descending=True, limit=count)
         return [item for page in pages for item in page][::-1]
+
+    def _total(self, recent: list[Item]) -> int:
+        """Return the number of all messages. Count in the store only those that no writer has counted."""
+        counted_to = self._header.counted_to
+        counted = counted_to - len(self._conversations.gaps(self._header))
+        boundary = _first_number(recent)
+        if counted_to + 1 < boundary:
+            counted += self._table.count(
+                self._partition, Keys.between(keys.message(counted_to + 1), keys.message(boundary - 1))
+            )
+        return counted + sum(keys.number(item["sk"]) > counted_to for item in recent)
 
     def _start(self, cursor: str | None) -> int:
         if cursor is None:

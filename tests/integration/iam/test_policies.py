@@ -58,7 +58,7 @@ SCENARIOS: dict[str, list[dict[str, Any]]] = {
     "agent_data-list_children": [{"parent_id": "top"}],
     "agent_data-document_history": [{"document_id": "top"}],
     "agent_data-query_knowledge": [{"query": "x"}],
-    "memory_server-add_message": [MESSAGE, MESSAGE],
+    "memory_server-add_message": [MESSAGE] * 6,  # the sixteenth message counts them
     "memory_server-get_or_create": [{}, CHAT, CHAT],
     "memory_server-get_context": [CHAT],
     "memory_server-get_all_messages": [CHAT],

@@ -19,6 +19,7 @@ from shared.memory.conversations import Conversations
 from shared.memory.message_history import MessageHistory
 from shared.rpc.errors import InvalidParams, NotFound
 from tests.helpers.dynamodb import boto3_client
+from tests.helpers.dynamodb_requests import intercept_requests
 from tests.helpers.size import sized
 from tests.helpers.wait import CEILING_SECONDS
 
@@ -245,6 +246,57 @@ def test_total_count_counts_messages_not_sequence_numbers(conversations: Convers
     conversations.append("gap", "user", "third")
     assert MessageHistory(conversations, "gap").old(6, None, None, leave_out_summarized=True).total_count == 2
     assert [message.content for message in MessageHistory(conversations, "gap").recent(6)] == ["first", "third"]
+
+
+def test_total_count_reads_no_more_of_a_longer_conversation(conversations: Conversations) -> None:
+    """The count of all messages reads the same number of items, however many messages there are."""
+
+    def items_read(length: int) -> int:
+        for number in range(length):
+            conversations.append(f"of {length}", "user", str(number))
+        read = 0
+
+        def add(operation: str, answer: Any) -> None:
+            nonlocal read
+            read += answer["ScannedCount"] if operation == "Query" else operation == "GetItem"
+
+        with intercept_requests(lambda *_: None, add):
+            history = MessageHistory(conversations, f"of {length}")
+            assert history.old(6, 1, None, leave_out_summarized=True).total_count == length
+        return read
+
+    assert items_read(175) == items_read(47)
+
+
+def test_slow_and_lost_messages_are_counted_right(
+    conversations: Conversations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A message that is written after its number was counted is counted when it is there, a lost one never is."""
+    real = Table.write
+    slow: list[Write] = []
+
+    def write(table: Table, write: Write) -> Any:
+        if write.kind == "Put" and write.target.get("content") in {"slow", "lost"}:
+            slow.append(write)
+            return {}
+        return real(table, write)
+
+    def total() -> int:
+        return MessageHistory(conversations, "slow").old(6, None, None, leave_out_summarized=True).total_count
+
+    monkeypatch.setattr(Table, "write", write)
+    for content in ("slow", "lost", *map(str, range(30))):
+        conversations.append("slow", "user", content)
+    assert total() == 30
+    real(conversations.table, slow[0])
+    assert total() == 31
+    for number in range(40):
+        conversations.append("slow", "user", str(number))
+    assert total() == 71
+    header = conversations.require("slow")
+    assert header.gaps == (2,), "a message that is there is looked up no more"
+    conversations.clear("slow")
+    assert total() == 0
 
 
 def test_the_list_is_paged_in_order(conversations: Conversations) -> None:
