@@ -32,6 +32,8 @@ T = TypeVar("T")
 Record = TypeVar("Record", bound="DataclassInstance")
 
 _CONFLICT_ATTEMPTS: Final = 10
+_RETRYABLE_REASONS: Final = {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
+"""Reasons for which DynamoDB cancels a transaction that may succeed a moment later."""
 _WRITE_BATCH: Final = 25
 _READ_BATCH: Final = 100
 
@@ -312,7 +314,7 @@ def _translate_errors(error: ClientError, operation: str) -> Exception:
         failed = tuple(index for index, reason in enumerate(reasons) if reason == "ConditionalCheckFailed")
         if failed:
             return ConditionFailed(failed)
-        if "TransactionConflict" in reasons:
+        if _RETRYABLE_REASONS.intersection(reasons):
             return _Conflicted()
     if code in ("ValidationException", "ResourceNotFoundException", "AccessDeniedException"):
         return error  # a defect of Kho: crash, with a trace in the log

@@ -7,6 +7,7 @@ import re
 import secrets
 import sys
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -157,29 +158,37 @@ def store_call(operation: str, table: str) -> Iterator[None]:
 
 
 def _record(observation: Observation, elapsed: float, *, cold: bool) -> None:
-    logger.info(
-        "called",
-        extra={
-            "outcome": observation.outcome,
-            "duration_ms": round(elapsed, 2),
-            "store_calls": observation.store_calls,
-            "store_ms": round(observation.store_ms, 2),
-            "cold_start": cold,
-            **observation.counts,
-        },
-    )
-    server = observation.method.partition("/")[0]
+    succeeded = observation.outcome == "OK"
+    if not succeeded or _is_sampled(observation.correlation_id):
+        logger.info(
+            "called",
+            extra={
+                "outcome": observation.outcome,
+                "duration_ms": round(elapsed, 2),
+                "store_calls": observation.store_calls,
+                "store_ms": round(observation.store_ms, 2),
+                "cold_start": cold,
+                **observation.counts,
+            },
+        )
     namespace = os.environ.get("POWERTOOLS_METRICS_NAMESPACE", "Kho")
+    server = observation.method.partition("/")[0]
     metrics = EphemeralMetrics(namespace=namespace, service=server)
-    metrics.add_dimension("method", observation.method)
-    metrics.add_dimensions(service=server)  # alarms are per server
+    if os.environ.get("KHO_METHOD_METRICS") == "true":
+        metrics.add_dimensions(method=observation.method, service=server)
     metrics.add_metric("Calls", MetricUnit.Count, 1)
     metrics.add_metric("Duration", MetricUnit.Milliseconds, elapsed)
-    # A metric costs for each hour with a value: these three are sent only if they are not zero.
-    for name, happened in (("Errors", observation.outcome != "OK"), ("Faults", observation.fault), ("ColdStart", cold)):
+    # A metric costs for each hour with a value: these two are sent only if they are not zero.
+    for name, happened in (("Errors", not succeeded), ("Faults", observation.fault)):
         if happened:
             metrics.add_metric(name, MetricUnit.Count, 1)
     for name, value in observation.counts.items():
         if value:
             metrics.add_metric(name.title().replace("_", ""), MetricUnit.Count, value)
     metrics.flush_metrics()
+
+
+def _is_sampled(correlation_id: str) -> bool:
+    """Return True for KHO_LOG_SAMPLING percent of the ids: all functions log the same calls."""
+    share = zlib.crc32(correlation_id.encode()) % 100
+    return share < int(os.environ.get("KHO_LOG_SAMPLING") or 100)

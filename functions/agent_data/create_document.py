@@ -36,7 +36,6 @@ class CreateDocument(WriteParams):
 @lambda_function(
     table("Documents", "BatchGetItem", "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
     EMBEDDING_INDEX,
-    memory=1024,
 )
 @method(
     "agent-data/create_document",

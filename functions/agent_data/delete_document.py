@@ -27,7 +27,6 @@ class DeleteDocument(DocumentWriteParams):
 @lambda_function(
     table("Documents", "BatchGetItem", "GetItem", "PutItem", "Query", "UpdateItem"),
     EMBEDDING_INDEX,
-    memory=1024,
 )
 @method(
     "agent-data/delete_document",

@@ -122,7 +122,6 @@ def render_answer(answer: KnowledgeAnswer) -> str:
     RERANKING_MODEL,
     LANGUAGE_MODEL,
     WEB_SEARCH,
-    memory=1769,
 )
 @method(
     "agent-data/query_knowledge",

@@ -19,7 +19,6 @@ class RestoreDocument(DocumentWriteParams):
 @lambda_function(
     table("Documents", "BatchGetItem", "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
     EMBEDDING_INDEX,
-    memory=1024,
 )
 @method(
     "agent-data/restore_document",

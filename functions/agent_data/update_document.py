@@ -38,7 +38,7 @@ class UpdateDocument(DocumentWriteParams):
     last_known_revision: Annotated[int, Field(ge=1, le=2**53), WHOLE] | None = None
 
 
-@lambda_function(table("Documents", "GetItem", "PutItem", "Query", "UpdateItem"), EMBEDDING_INDEX, memory=1024)
+@lambda_function(table("Documents", "GetItem", "PutItem", "Query", "UpdateItem"), EMBEDDING_INDEX)
 @method(
     "agent-data/update_document",
     role="writer",

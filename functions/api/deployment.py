@@ -21,13 +21,19 @@ Action = Literal[
     "UpdateItem",
 ]
 EventName = Literal["INSERT", "MODIFY", "REMOVE"]
+Concurrency = Literal["AnonymousConcurrency", "AuthorizerConcurrency"]
+"""The parameter that reserves concurrency for a function."""
 
 H = TypeVar("H", bound="Callable[..., Any]")
 
+DEVICES: Final = "WithDevices"
+"""The template's condition of everything that needs IoT Core."""
 DEFAULT_MEMORY: Final = 512
 """Megabytes, as `Globals` of the template sets it."""
 DEFAULT_TIMEOUT: Final = 26
 """Seconds, likewise."""
+INDEX_MEMORY: Final = 1769
+"""Megabytes with which a function has a whole processor, to load the index's libraries."""
 INDEX_RECOVERY_SECONDS: Final = 21_600
 """The time for which workers retry while the search index is unavailable."""
 
@@ -44,6 +50,8 @@ class Dependency(NamedTuple):
 
     policies: tuple[str, ...] = ()
     layers: tuple[str, ...] = ()
+    memory: int = 0
+    """The least megabytes of a function with these libraries."""
 
 
 class TableStream(NamedTuple):
@@ -62,7 +70,11 @@ class TableStream(NamedTuple):
 
 
 class IotRule(NamedTuple):
-    """A rule of IoT Core that invokes the function with each message that `sql` selects."""
+    """A rule of IoT Core that invokes the function with each message that `sql` selects.
+
+    The function exists only in stacks with devices. IoT Core invokes it asynchronously and without retries: a message
+    that is handled minutes later would disturb the device's next session.
+    """
 
     logical_id: str
     description: str
@@ -81,18 +93,21 @@ class Deployment(NamedTuple):
     """Names of methods; `agent-data/*` stands for all methods of a server, `*` for all of every server."""
     stream: TableStream | None = None
     rules: tuple[IotRule, ...] = ()
+    condition: str = ""
+    """The template's condition under which the function exists."""
+    concurrency: Concurrency | None = None
 
 
-CREDENTIALS: Final = Dependency(("CredentialVerification",), ("AccessLayer",))
-"""Verification of API keys and tokens."""
-SEARCH_INDEX: Final = Dependency(("QdrantKeyAccess",), ("KnowledgeLayer",))
+CREDENTIALS: Final = Dependency(("CredentialVerification", "ProxySecretAccess", "SecretsKeyAccess"), ("AccessLayer",))
+"""Verification of API keys and tokens, and of the proxy in front of the API."""
+SEARCH_INDEX: Final = Dependency(("QdrantKeyAccess", "SecretsKeyAccess"), ("KnowledgeLayer",), INDEX_MEMORY)
 """The search index, for functions that embed no text."""
-EMBEDDING_INDEX: Final = Dependency((*SEARCH_INDEX.policies, "EmbeddingModelAccess"), SEARCH_INDEX.layers)
+EMBEDDING_INDEX: Final = SEARCH_INDEX._replace(policies=(*SEARCH_INDEX.policies, "EmbeddingModelAccess"))
 """The search index, and the model that embeds texts and queries for it."""
 RERANKING_MODEL: Final = Dependency(("RerankingModelAccess",))
-LANGUAGE_MODEL: Final = Dependency(("LanguageModelAccess", "LanguageModelKeyAccess"))
+LANGUAGE_MODEL: Final = Dependency(("LanguageModelAccess", "LanguageModelKeyAccess", "SecretsKeyAccess"))
 DEVICE_MESSAGES: Final = Dependency(
-    ("DeviceMessaging", "DeviceConnectionAccess", "VisionTokenAccess"), ("DevicesLayer",)
+    ("DeviceMessaging", "DeviceConnectionAccess", "VisionTokenAccess", "SecretsKeyAccess"), ("DevicesLayer",)
 )
 """Sessions with devices over MQTT."""
 DEVICE_CONNECTIONS: Final = Dependency(("DeviceConnectionAccess",))
@@ -126,9 +141,14 @@ def lambda_function(  # noqa: PLR0913 - each is a fact of the function
     invokes: tuple[str, ...] = (),
     stream: TableStream | None = None,
     rules: tuple[IotRule, ...] = (),
+    condition: str = "",
+    concurrency: Concurrency | None = None,
 ) -> Callable[[H], H]:
     """Declare the deployment of the decorated handler."""
-    deployment = Deployment(uses, memory, timeout, tuple((routes or {}).items()), invokes, stream, rules)
+    memory = max([memory, *(each.memory for each in uses if isinstance(each, Dependency))])
+    condition = condition or (DEVICES if rules else "")
+    all_routes = tuple((routes or {}).items())
+    deployment = Deployment(uses, memory, timeout, all_routes, invokes, stream, rules, condition, concurrency)
 
     def decorate(handler: H) -> H:
         vars(handler)["deployment"] = deployment

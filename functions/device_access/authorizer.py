@@ -10,18 +10,22 @@ import binascii
 import hashlib
 from typing import Any, Final
 
-from api.deployment import lambda_function, table
+from api.deployment import DEVICES, lambda_function, table
 from shared.devices import ids
 from shared.devices.registry import registry
 from shared.rpc.errors import NotSignedIn
 from shared.telemetry import correlation_id_from, observe
 
+_TIME_LIMIT: Final = 5
+"""Seconds; IoT Core waits no longer."""
 _REFRESH_SECONDS: Final = 300
 _MAX_CONNECTION_SECONDS: Final = 86_400
 """IoT Core's maximum."""
 
 
-@lambda_function(table("Devices", "GetItem"), timeout=5)  # IoT Core waits no longer
+@lambda_function(
+    table("Devices", "GetItem"), timeout=_TIME_LIMIT, condition=DEVICES, concurrency="AuthorizerConcurrency"
+)
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Return the policy of the device's own topics."""
     credentials = event.get("protocolData", {}).get("mqtt", {})

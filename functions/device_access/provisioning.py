@@ -5,15 +5,18 @@ All devices of a series share the claim certificate, so a device must also know 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from api.deployment import lambda_function, table
+from api.deployment import DEVICES, lambda_function, table
 from shared.devices.registry import registry
 from shared.rpc.errors import NotSignedIn
 from shared.telemetry import correlation_id_from, observe
 
+_TIME_LIMIT: Final = 5
+"""Seconds; IoT Core waits no longer."""
 
-@lambda_function(table("Devices", "GetItem"), timeout=5)  # IoT Core waits no longer
+
+@lambda_function(table("Devices", "GetItem"), timeout=_TIME_LIMIT, condition=DEVICES)
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     """Allow a registered device to be provisioned under its own id."""
     parameters = event["parameters"]

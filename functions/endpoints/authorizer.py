@@ -13,7 +13,7 @@ from shared.rpc.errors import NotSignedIn
 from shared.telemetry import correlation_id_from, observe
 
 
-@lambda_function(CREDENTIALS, timeout=10)
+@lambda_function(CREDENTIALS, timeout=10, concurrency="AuthorizerConcurrency")
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     """Answer in the simple format of payload 2.0."""
     return {"isAuthorized": True, "context": _context_of(event)}

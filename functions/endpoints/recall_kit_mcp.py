@@ -22,6 +22,7 @@ from shared.rpc.mcp_catalog import mcp_catalog
         "recall-kit/get_experience",
     ),
     routes=mcp_routes("/mcp/recall-kit"),
+    concurrency="AnonymousConcurrency",
 )
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     """Answer one MCP message."""

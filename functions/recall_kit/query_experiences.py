@@ -60,7 +60,7 @@ class ExperiencePage:
     offset: int
 
 
-@lambda_function(table("Experiences", "BatchGetItem", "PutItem"), EMBEDDING_INDEX, memory=1769)
+@lambda_function(table("Experiences", "BatchGetItem", "PutItem"), EMBEDDING_INDEX)
 @method(
     "recall-kit/query_experiences",
     role="reader",

@@ -9,7 +9,7 @@ from shared.rpc.errors import NotFound, Unavailable
 from shared.services.experience_index import index_immediately
 
 
-@lambda_function(table("Experiences", "BatchGetItem", "PutItem", "UpdateItem"), EMBEDDING_INDEX, memory=1769)
+@lambda_function(table("Experiences", "BatchGetItem", "PutItem", "UpdateItem"), EMBEDDING_INDEX)
 @method(
     "recall-kit/restore_experience",
     role="admin",

@@ -53,7 +53,6 @@ class SubmissionResult:
     table("Experiences", "BatchGetItem", "PutItem", "UpdateItem"),
     EMBEDDING_INDEX,
     SECRET_SCANNER,
-    memory=1769,
 )
 @method(
     "recall-kit/submit_experience",

@@ -44,7 +44,6 @@ class UpdateExperience(RequiredParams):
     table("Experiences", "BatchGetItem", "PutItem", "UpdateItem"),
     EMBEDDING_INDEX,
     SECRET_SCANNER,
-    memory=1769,
 )
 @method(
     "recall-kit/update_experience",

@@ -31,7 +31,6 @@ class AugmentKnowledge(Params):
 @lambda_function(
     table("Knowledge", "BatchGetItem", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
     EMBEDDING_INDEX,
-    memory=1769,
 )
 @method(
     "research-agent/augment_knowledge",

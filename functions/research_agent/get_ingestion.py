@@ -1,16 +1,23 @@
 """research-agent/get_ingestion: report the progress of a long ingestion, and its failures."""
 
-from typing import Annotated
+from datetime import UTC, datetime
+from typing import Annotated, Final
 
 from pydantic import Field
 
 from api.deployment import lambda_function, table
 from api.handler import Caller, Params, method
 from research_agent import jobs
+from shared.knowledge.ingestion_jobs import STALLED_SECONDS
 from shared.knowledge.rendering import render_progress
 from shared.knowledge.responses import IngestionProgress, summarize_tally
 from shared.rpc.errors import NotFound
 from shared.rpc.mcp_catalog import McpTool
+
+_STALLED: Final = (
+    f"Nothing has happened for {STALLED_SECONDS // 60} minutes. It waits for other ingestions, or was given up. "
+    "If it does not go on, ingest again: documents that were added are skipped."
+)
 
 
 class GetIngestion(Params):
@@ -36,11 +43,12 @@ def handler(params: GetIngestion, caller: Caller) -> IngestionProgress:
     """Return the progress of a job."""
     job = jobs(caller).require(params.job_id)
     tally = job.tally
+    status = job.status_at(datetime.now(UTC))
     return IngestionProgress(
         job.id,
-        job.status,
+        status,
         job.collection,
-        job.message or summarize_tally(tally),
+        _STALLED if status == "stalled" else job.message or summarize_tally(tally),
         max(job.total, tally.documents),
         tally.documents,
         **tally.outcomes(),

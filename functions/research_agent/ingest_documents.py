@@ -49,7 +49,6 @@ class IngestDocuments(Params):
 @lambda_function(
     table("Knowledge", "BatchGetItem", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
     EMBEDDING_INDEX,
-    memory=1769,
 )
 @method(
     "research-agent/ingest_documents",

@@ -42,7 +42,6 @@ class QueryKnowledgeBase(Params):
     table("Knowledge", "BatchGetItem", "GetItem", "PutItem", "Query"),
     EMBEDDING_INDEX,
     RERANKING_MODEL,
-    memory=1769,
 )
 @method(
     "research-agent/query_knowledge_base",

@@ -14,7 +14,6 @@ from shared.telemetry import correlation_id_from, observe
 @lambda_function(
     table("Experiences", "BatchGetItem", "BatchWriteItem", "UpdateItem"),
     SEARCH_INDEX,
-    memory=1769,
     timeout=300,
     stream=TableStream(
         table="Experiences",

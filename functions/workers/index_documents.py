@@ -16,7 +16,6 @@ from shared.telemetry import correlation_id_from, observe
 @lambda_function(
     table("Documents", "GetItem", "PutItem", "Query"),
     EMBEDDING_INDEX,
-    memory=1769,
     timeout=900,
     stream=TableStream(
         table="Documents",

@@ -12,7 +12,6 @@ from shared.telemetry import correlation_id_from, observe
 @lambda_function(
     table("Experiences", "BatchGetItem", "UpdateItem"),
     EMBEDDING_INDEX,
-    memory=1769,
     timeout=300,
     stream=TableStream(
         table="Experiences",

@@ -21,7 +21,6 @@ from shared.telemetry import correlation_id_from, observe
 @lambda_function(
     table("Knowledge", "BatchWriteItem", "DeleteItem", "GetItem", "Query", "UpdateItem"),
     EMBEDDING_INDEX,
-    memory=1769,
     timeout=900,
     stream=TableStream(
         table="Knowledge",

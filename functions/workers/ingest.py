@@ -30,13 +30,13 @@ _TURN_SECONDS: Final = 600.0
 @lambda_function(
     table("Knowledge", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
     EMBEDDING_INDEX,
-    memory=1769,
     timeout=900,
     stream=TableStream(
         table="Knowledge",
         filters=(change("INSERT", sk={"prefix": keys.INGEST}),),
         batch_size=1,
-        max_age=3600,
+        max_age=86_400,  # as long as the stream keeps records
+        parallelization=10,
     ),
 )
 @stream_worker

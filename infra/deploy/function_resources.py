@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from api.deployment import CREDENTIALS, DEFAULT_MEMORY, DEFAULT_TIMEOUT, Dependency, TableAccess, deployment_of
+from api.deployment import CREDENTIALS, DEFAULT_MEMORY, DEFAULT_TIMEOUT, DEVICES, Dependency, TableAccess, deployment_of
 from api.handler import Handler
 from infra.local.template import TemplateLoader, logical_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from api.deployment import Deployment, IotRule, TableStream
 
@@ -35,6 +35,23 @@ _DESCRIPTION_CHARACTERS: Final = 256
 _LAYERS: Final = ("AccessLayer", "McpLayer", "KnowledgeLayer", "DevicesLayer", "SecretsLayer", "SearchLayer")
 _QUOTED: Final = re.compile(r"(!Ref|!GetAtt) '([\w.:]+)'")
 _SECTION: Final = re.compile(r"^(?=[A-Z])", re.MULTILINE)
+
+
+def _arn(logical: str) -> dict[str, Any]:
+    return {"Fn::GetAtt": [logical, "Arn"]}
+
+
+_TO_DEAD_LETTERS: Final = {"OnFailure": {"Type": "SQS", "Destination": _arn("DeadLetters")}}
+_ASYNCHRONOUS: Final = {
+    "MaximumRetryAttempts": 0,
+    "MaximumEventAgeInSeconds": 60,
+    "DestinationConfig": _TO_DEAD_LETTERS,
+}
+"""Invocations that IoT Core's rules make. Lambda would retry them twice, and throttled ones for six hours."""
+_LAMBDA_TRUST: Final = {
+    "Version": "2012-10-17",
+    "Statement": [{"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}],
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +116,12 @@ def _resources(
     method = function.handler.method if isinstance(function.handler, Handler) else None
     if method and method.anonymous:
         uses.append(CREDENTIALS)
+    role = f"{function.logical_id}Role"
     properties: dict[str, Any] = {
         "FunctionName": {"Fn::Sub": f"${{AWS::StackName}}-{function.name}"},
         "Description": function.summary,
         "Handler": f"{function.package}.{function.module}.handler",
+        "Role": _arn(role),
         "LoggingConfig": {"LogGroup": {"Fn::Sub": f"/kho/${{AWS::StackName}}/{function.name}"}},
     }
     layers = {layer for each in uses if isinstance(each, Dependency) for layer in each.layers}
@@ -112,32 +131,73 @@ def _resources(
         properties["MemorySize"] = deployment.memory
     if deployment.timeout != DEFAULT_TIMEOUT:
         properties["Timeout"] = deployment.timeout
-    statements = [_table_statement(each) for each in uses if isinstance(each, TableAccess)]
-    if deployment.invokes:
-        statements.append(_invoke_statement(deployment.invokes, functions))
-    managed = [name for each in uses if isinstance(each, Dependency) for name in each.policies]
-    attached = [_attached(name, policies[name]) for name in managed]
-    if attached or statements:
-        properties["Policies"] = attached + ([{"Statement": statements}] if statements else [])
+    concurrency = deployment.concurrency or ("AnonymousConcurrency" if method and method.anonymous else None)
+    if concurrency:
+        properties["ReservedConcurrentExecutions"] = _if(f"With{concurrency}", {"Ref": concurrency})
+    if deployment.rules:
+        properties["EventInvokeConfig"] = _ASYNCHRONOUS
     events = _events(deployment, f"/{method.name}" if method else "", anonymous=bool(method and method.anonymous))
     if events:
         properties["Events"] = events
+    condition = {"Condition": deployment.condition} if deployment.condition else {}
     resources = {
-        function.logical_id: {"Type": "AWS::Serverless::Function", "DependsOn": "Logs", "Properties": properties}
+        function.logical_id: {
+            "Type": "AWS::Serverless::Function",
+            **condition,
+            "DependsOn": "Logs",
+            "Properties": properties,
+        },
+        role: {"Type": "AWS::IAM::Role", **condition, "Properties": _role(function, uses, functions, policies)},
     }
     for rule in deployment.rules:
         resources |= _rule(rule, function.logical_id)
     return resources
 
 
-def _table_statement(access: TableAccess) -> dict[str, Any]:
-    actions = [f"dynamodb:{action}" for action in sorted(access.actions)]
-    return {"Effect": "Allow", "Action": actions, "Resource": _arn(access.table)}
+def _role(
+    function: DeclaredFunction,
+    uses: list[TableAccess | Dependency],
+    functions: list[DeclaredFunction],
+    policies: dict[str, str | None],
+) -> dict[str, Any]:
+    """Return the function's role. SAM's own roles may write to every log group and read every stream of the account."""
+    deployment = deployment_of(function.handler)
+    groups = "arn:${AWS::Partition}:logs:${AWS::Region}:${AWS::AccountId}:log-group:/kho/${AWS::StackName}"
+    statements = [_allow(("logs:CreateLogStream", "logs:PutLogEvents"), {"Fn::Sub": f"{groups}/{function.name}:*"})]
+    statements += [
+        _allow([f"dynamodb:{action}" for action in sorted(each.actions)], _arn(each.table))
+        for each in uses
+        if isinstance(each, TableAccess)
+    ]
+    if deployment.invokes:
+        statements.append(_invoke_statement(deployment.invokes, functions))
+    if deployment.stream:
+        reads = ("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator")
+        statements.append(_allow(reads, {"Fn::GetAtt": [f"{deployment.stream.table}Table", "StreamArn"]}))
+    if deployment.stream or deployment.rules:
+        statements.append(_allow(("sqs:SendMessage",), _arn("DeadLetters")))
+    named = [name for each in uses if isinstance(each, Dependency) for name in each.policies]
+    named += ["StreamListing"] if deployment.stream else []
+    attached = [_attached(name, policies[name]) for name in dict.fromkeys(["TraceWriting", *named])]
+    return {
+        "AssumeRolePolicyDocument": _LAMBDA_TRUST,
+        "ManagedPolicyArns": attached,
+        "Policies": [
+            {"PolicyName": "function", "PolicyDocument": {"Version": "2012-10-17", "Statement": statements}},
+        ],
+    }
+
+
+def _allow(actions: Sequence[str], resource: Any) -> dict[str, Any]:
+    return {"Effect": "Allow", "Action": list(actions), "Resource": resource}
 
 
 def _attached(policy: str, condition: str | None) -> dict[str, Any]:
-    reference = {"Ref": policy}
-    return {"Fn::If": [condition, reference, {"Ref": "AWS::NoValue"}]} if condition else reference
+    return _if(condition, {"Ref": policy}) if condition else {"Ref": policy}
+
+
+def _if(condition: str, value: dict[str, Any]) -> dict[str, Any]:
+    return {"Fn::If": [condition, value, {"Ref": "AWS::NoValue"}]}
 
 
 def _invoke_statement(invokes: tuple[str, ...], functions: list[DeclaredFunction]) -> dict[str, Any]:
@@ -148,7 +208,7 @@ def _invoke_statement(invokes: tuple[str, ...], functions: list[DeclaredFunction
         if isinstance(each.handler, Handler)
         and {"*", f"{each.handler.method.name.partition('/')[0]}/*", each.handler.method.name} & set(invokes)
     ]
-    return {"Effect": "Allow", "Action": ["lambda:InvokeFunction"], "Resource": invoked}
+    return _allow(("lambda:InvokeFunction",), invoked)
 
 
 def _events(deployment: Deployment, method_path: str, *, anonymous: bool) -> dict[str, Any]:
@@ -180,7 +240,7 @@ def _stream(stream: TableStream) -> dict[str, Any]:
             **({"ParallelizationFactor": stream.parallelization} if stream.parallelization > 1 else {}),
             "BisectBatchOnFunctionError": True,
             "FunctionResponseTypes": ["ReportBatchItemFailures"],
-            "DestinationConfig": {"OnFailure": {"Type": "SQS", "Destination": _arn("DeadLetters")}},
+            "DestinationConfig": _TO_DEAD_LETTERS,
             "FilterCriteria": {
                 "Filters": [{"Pattern": json.dumps(each, separators=(",", ":"))} for each in stream.filters]
             },
@@ -193,6 +253,7 @@ def _rule(rule: IotRule, function: str) -> dict[str, Any]:
     return {
         rule.logical_id: {
             "Type": "AWS::IoT::TopicRule",
+            "Condition": DEVICES,
             "Properties": {
                 "TopicRulePayload": {
                     "Description": rule.description,
@@ -205,6 +266,7 @@ def _rule(rule: IotRule, function: str) -> dict[str, Any]:
         },
         f"{rule.logical_id}Permission": {
             "Type": "AWS::Lambda::Permission",
+            "Condition": DEVICES,
             "Properties": {
                 "Action": "lambda:InvokeFunction",
                 "FunctionName": _arn(function),
@@ -214,10 +276,6 @@ def _rule(rule: IotRule, function: str) -> dict[str, Any]:
             },
         },
     }
-
-
-def _arn(logical: str) -> dict[str, Any]:
-    return {"Fn::GetAtt": [logical, "Arn"]}
 
 
 def _summary(module: Any) -> str:

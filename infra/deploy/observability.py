@@ -13,7 +13,7 @@ from infra.deploy.function_resources import DumperWithoutAliases
 from infra.local.template import logical_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from infra.local.template import Template
 
@@ -26,12 +26,27 @@ _MAX_FAULTS: Final = 5
 _MAX_REQUEST_MS: Final = 10_000
 _MAX_WORKER_MS: Final = 240_000
 _MAX_ITERATOR_AGE_MS: Final = 600_000
+_MAX_CLIENT_ERRORS: Final = 50
+"""Percent of the requests."""
+_MAX_THROTTLED: Final = 5
+"""Percent of the requests."""
+_MIN_REQUESTS: Final = 100
+"""The requests of a period from which a share of them says something."""
 _METRICS_PER_ALARM: Final = 10
 """CloudWatch's limit for the metric math expression of an alarm."""
 _NAMESPACE: Final = {"Fn::Sub": "Kho/${Stack}"}
+_THROTTLED: Final = "ThrottledRequests"
+"""The metric of answers with 429, which an HTTP API counts among all its 4xx."""
+_BOOLEAN: Final = ["true", "false"]
 _COLUMNS: Final = 3
 _WIDTH: Final = 24 // _COLUMNS
 _HEIGHT: Final = 6
+_OF_DEVICES: Final = "device-access"
+"""The server whose functions exist only in stacks with devices."""
+
+
+_Metric = tuple[Any, str, dict[str, Any]]
+"""Namespace, name and dimensions."""
 
 
 def logs(template: Template) -> str:
@@ -64,23 +79,47 @@ def observability(template: Template) -> str:
         "Alarms": {
             "Type": "String",
             "AllowedValues": ["none", "essential", "all"],
-            "Description": "The alarms to create - all adds crashes and throttles by server.",
+            "Description": "The alarms to create - all adds crashes and throttles by server and by table.",
         },
+        "AccessLog": {"Type": "String", "Description": "The name of the HTTP API's access log."},
+        "Tables": {"Type": "CommaDelimitedList", "Description": "The names of the tables."},
+        "DeviceRules": {"Type": "CommaDelimitedList", "Description": "The names of IoT Core's rules."},
+        "Devices": {"Type": "String", "AllowedValues": _BOOLEAN, "Description": "The stack has devices."},
+        "ShowDashboard": {"Type": "String", "AllowedValues": _BOOLEAN, "Description": "There is a dashboard."},
         "Topic": {"Type": "String", "Description": "The SNS topic of the alarms' notifications, or empty."},
     }
     conditions = {
         "WithAlarms": {"Fn::Not": [{"Fn::Equals": [{"Ref": "Alarms"}, "none"]}]},
         "WithAllAlarms": {"Fn::Equals": [{"Ref": "Alarms"}, "all"]},
+        "WithDeviceAlarms": {"Fn::And": [{"Condition": "WithAlarms"}, _is_true("Devices")]},
+        "WithAllDeviceAlarms": {"Fn::And": [{"Condition": "WithAllAlarms"}, _is_true("Devices")]},
+        "WithDashboard": _is_true("ShowDashboard"),
         "WithTopic": {"Fn::Not": [{"Fn::Equals": [{"Ref": "Topic"}, ""]}]},
     }
     body = json.dumps({"widgets": list(_widgets(template))}, separators=(",", ":"))
     dashboard = {
         "Type": "AWS::CloudWatch::Dashboard",
+        "Condition": "WithDashboard",
         "Properties": {"DashboardName": {"Ref": "Stack"}, "DashboardBody": {"Fn::Sub": body}},
     }
-    resources = _alarms(template) | {"Dashboard": dashboard}
+    throttled = {
+        "Type": "AWS::Logs::MetricFilter",
+        "Condition": "WithAlarms",
+        "Properties": {
+            "LogGroupName": {"Ref": "AccessLog"},
+            "FilterPattern": '{ $.status = "429" }',
+            "MetricTransformations": [
+                {"MetricName": _THROTTLED, "MetricNamespace": _NAMESPACE, "MetricValue": "1", "Unit": "Count"}
+            ],
+        },
+    }
+    resources = _alarms(template) | {_THROTTLED: throttled, "Dashboard": dashboard}
     sections = {"Parameters": parameters, "Conditions": conditions, "Resources": resources}
     return _stack("Kho - alarms and a dashboard.", sections)
+
+
+def _is_true(parameter: str) -> dict[str, Any]:
+    return {"Fn::Equals": [{"Ref": parameter}, "true"]}
 
 
 def _stack(description: str, sections: dict[str, Any]) -> str:
@@ -94,6 +133,10 @@ def _alarms(template: Template) -> dict[str, Any]:
         "GatewayFaults": _alarm(
             "gateway-faults", _metric("AWS/ApiGateway", "5xx", "Sum", {"ApiId": {"Ref": "Api"}}), _MAX_FAULTS
         ),
+        "GatewayClientErrors": _alarm("gateway-client-errors", _share(_gateway("4xx")), _MAX_CLIENT_ERRORS, periods=3),
+        "GatewayThrottles": _alarm(
+            "gateway-throttles", _share((_NAMESPACE, _THROTTLED, {})), _MAX_THROTTLED, periods=3
+        ),
         "Crashes": _alarm("crashes", _metric("AWS/Lambda", "Errors", "Sum"), _MAX_FAULTS),
         "Throttles": _alarm("throttles", _metric("AWS/Lambda", "Throttles", "Sum"), 1),
         "DeadLettersThere": _alarm(
@@ -103,19 +146,40 @@ def _alarms(template: Template) -> dict[str, Any]:
     for function in _workers(template):
         age = _metric("AWS/Lambda", "IteratorAge", "Maximum", {"FunctionName": _deployed(function)})
         alarms[f"{logical_id(function)}Late"] = _alarm(f"{function}-late", age, _MAX_ITERATOR_AGE_MS, periods=2)
+    alarms["DeviceRuleFailures"] = _alarm(
+        "device-rule-failures", _total(_rule_metrics(len(template.rules))), 1, condition="WithDeviceAlarms"
+    )
+    for kind in ("Read", "Write"):
+        alarms[f"Table{kind}Throttles"] = _alarm(
+            f"table-{kind.lower()}-throttles",
+            _total(
+                [
+                    ("AWS/DynamoDB", f"{kind}ThrottleEvents", {"TableName": _item("Tables", number)})
+                    for number in range(len(template.tables))
+                ]
+            ),
+            1,
+            condition="WithAllAlarms",
+        )
     for server, functions in _servers(template).items():
+        condition = "WithDeviceAlarms" if server == _OF_DEVICES else "WithAlarms"
         faults, duration = (
             _metric(_NAMESPACE, name, statistic, {"service": server})
             for name, statistic in (("Faults", "Sum"), ("Duration", "p99"))
         )
         max_duration = _MAX_WORKER_MS if server == "workers" else _MAX_REQUEST_MS
-        alarms[f"{logical_id(server)}Faults"] = _alarm(f"{server}-faults", faults, _MAX_FAULTS)
-        alarms[f"{logical_id(server)}Slow"] = _alarm(f"{server}-slow", duration, max_duration, periods=3)
+        alarms[f"{logical_id(server)}Faults"] = _alarm(f"{server}-faults", faults, _MAX_FAULTS, condition=condition)
+        alarms[f"{logical_id(server)}Slow"] = _alarm(
+            f"{server}-slow", duration, max_duration, periods=3, condition=condition
+        )
         for kind, name in (("Errors", "crashes"), ("Throttles", "throttles")):
             for number, start in enumerate(range(0, len(functions), _METRICS_PER_ALARM), start=1):
-                total = _sum(kind, functions[start : start + _METRICS_PER_ALARM])
+                summed = [
+                    ("AWS/Lambda", kind, {"FunctionName": _deployed(function)})
+                    for function in functions[start : start + _METRICS_PER_ALARM]
+                ]
                 alarms[f"{logical_id(server)}{name.title()}{number}"] = _alarm(
-                    f"{server}-{name}-{number}", total, 1, condition="WithAllAlarms"
+                    f"{server}-{name}-{number}", _total(summed), 1, condition=condition.replace("With", "WithAll")
                 )
     return alarms
 
@@ -132,6 +196,8 @@ def _alarm(
             "AlarmName": {"Fn::Sub": f"${{Stack}}-{name}"},
             "AlarmDescription": f"See {kind.rpartition('-')[2]} in docs/operating.md.",
             **metric,
+            # One slow call of few would ring: a percentile of few calls is the slowest of them.
+            **({"EvaluateLowSampleCountPercentile": "ignore"} if "ExtendedStatistic" in metric else {}),
             "ComparisonOperator": "GreaterThanOrEqualToThreshold",
             "Threshold": threshold,
             "EvaluationPeriods": periods,
@@ -152,56 +218,94 @@ def _metric(namespace: Any, name: str, statistic: str, dimensions: dict[str, Any
     }
 
 
-def _sum(name: str, functions: list[str]) -> dict[str, Any]:
-    """Return the metric math that sums one metric of several functions: Lambda has no metrics by server."""
-    metrics = []
-    for number, function in enumerate(functions):
-        dimensions = [{"Name": "FunctionName", "Value": _deployed(function)}]
-        metric = {"Namespace": "AWS/Lambda", "MetricName": name, "Dimensions": dimensions}
-        stat = {"Metric": metric, "Period": _PERIOD, "Stat": "Sum"}
-        metrics.append({"Id": f"m{number}", "ReturnData": False, "MetricStat": stat})
-    return {"Metrics": [{"Id": "all", "Expression": "SUM(METRICS())", "ReturnData": True}, *metrics]}
+def _gateway(name: str) -> _Metric:
+    return "AWS/ApiGateway", name, {"ApiId": {"Ref": "Api"}}
+
+
+def _rule_metrics(rules: int) -> list[_Metric]:
+    metrics: list[_Metric] = []
+    for number in range(rules):
+        name = _item("DeviceRules", number)
+        metrics.append(("AWS/IoT", "Failure", {"RuleName": name, "ActionType": "Lambda"}))
+        metrics.append(("AWS/IoT", "RuleMessageThrottled", {"RuleName": name}))
+    return metrics
+
+
+def _item(parameter: str, number: int) -> dict[str, Any]:
+    return {"Fn::Select": [number, {"Ref": parameter}]}
+
+
+def _total(metrics: Sequence[_Metric]) -> dict[str, Any]:
+    """Return the metric math that sums metrics, such as one of several functions: Lambda has none by server."""
+    return _expression("SUM(METRICS())", metrics)
+
+
+def _share(metric: _Metric) -> dict[str, Any]:
+    """Return the metric math of a metric's percentage of all requests, zero if there are few."""
+    expression = f"IF(m1 >= {_MIN_REQUESTS}, 100 * FILL(m0, 0) / m1, 0)"
+    return _expression(expression, [metric, _gateway("Count")])
+
+
+def _expression(expression: str, metrics: Sequence[_Metric]) -> dict[str, Any]:
+    parts = [
+        {
+            "Id": f"m{number}",
+            "ReturnData": False,
+            "MetricStat": {
+                "Metric": {
+                    "Namespace": namespace,
+                    "MetricName": name,
+                    "Dimensions": [{"Name": key, "Value": value} for key, value in dimensions.items()],
+                },
+                "Period": _PERIOD,
+                "Stat": "Sum",
+            },
+        }
+        for number, (namespace, name, dimensions) in enumerate(metrics)
+    ]
+    return {"Metrics": [{"Id": "all", "Expression": expression, "ReturnData": True}, *parts]}
 
 
 def _widgets(template: Template) -> Iterator[dict[str, Any]]:
     """Yield the widgets of the dashboard, row by row."""
-    for number, (title, metrics, statistic) in enumerate(_panels(template)):
+    for number, (title, properties) in enumerate(_panels(template)):
         row, column = divmod(number, _COLUMNS)
         yield {
             "x": column * _WIDTH,
             "y": row * _HEIGHT,
             "width": _WIDTH,
             "height": _HEIGHT,
-            "type": "metric",
-            "properties": {
-                "title": title,
-                "region": "${AWS::Region}",
-                "metrics": metrics,
-                "stat": statistic,
-                "period": _PERIOD,
-                "view": "timeSeries",
-            },
+            "type": "log" if "query" in properties else "metric",
+            "properties": {"title": title, "region": "${AWS::Region}", **properties},
         }
 
 
-def _panels(template: Template) -> Iterator[tuple[str, list[Any], str]]:
-    """Yield title, metrics and statistic of each panel."""
-    yield "Gateway", [["AWS/ApiGateway", name, "ApiId", "${Api}"] for name in ("Count", "4xx", "5xx")], "Sum"
-    yield "Gateway, p99", [["AWS/ApiGateway", "Latency", "ApiId", "${Api}"]], "p99"
+def _panels(template: Template) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield title and properties of each panel. CloudWatch's free tier has dashboards of up to 50 metrics."""
+    servers = _servers(template)
+    yield "Gateway", _graph([["AWS/ApiGateway", name, "ApiId", "${Api}"] for name in ("Count", "4xx", "5xx")])
+    yield "Gateway, p99", _graph([["AWS/ApiGateway", "Latency", "ApiId", "${Api}"]], "p99")
+    yield "Servers, p99", _graph([["Kho/${Stack}", "Duration", "service", server] for server in servers], "p99")
+    for server, functions in servers.items():
+        names = ("Calls", "Errors", "Faults")
+        yield server, _graph([["Kho/${Stack}", name, "service", server] for name in names])
+        yield f"{server}, by method", _table(functions)
     waiting = ["AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", "${DeadLetters}"]
-    yield "Dead-letter queue", [waiting], "Maximum"
-    for server in _servers(template):
-        names = ("Calls", "Errors", "Faults", "ColdStart")
-        yield server, [["Kho/${Stack}", name, "service", server] for name in names], "Sum"
-        yield f"{server}, p99 by method", [[_search("Duration", server, "p99")]], "Sum"
-        yield f"{server}, errors by method", [[_search("Errors", server, "Sum")]], "Sum"
+    yield "Dead-letter queue", _graph([waiting], "Maximum")
     ages = [["AWS/Lambda", "IteratorAge", "FunctionName", f"${{Stack}}-{each}"] for each in _workers(template)]
-    yield "Iterator age of workers", ages, "Maximum"
+    yield "Iterator age of workers", _graph(ages, "Maximum")
 
 
-def _search(name: str, server: str, statistic: str) -> dict[str, str]:
-    query = f'{{Kho/${{Stack}},method,service}} MetricName="{name}" service="{server}"'
-    return {"expression": f"SEARCH('{query}', '{statistic}', {_PERIOD})", "label": ""}
+def _graph(metrics: list[list[str]], statistic: str = "Sum") -> dict[str, Any]:
+    return {"metrics": metrics, "stat": statistic, "period": _PERIOD, "view": "timeSeries"}
+
+
+def _table(functions: list[str]) -> dict[str, Any]:
+    """Return a table of the logged calls by method: metrics of each method would cost 0.30 USD each."""
+    groups = " | ".join(f"SOURCE '/kho/${{Stack}}/{function}'" for function in functions)
+    columns = "count(*) as calls, pct(duration_ms, 99) as p99_ms by method, outcome"
+    query = f"{groups} | filter message = 'called' | stats {columns} | sort calls desc"
+    return {"query": query, "view": "table"}
 
 
 def _workers(template: Template) -> list[str]:

@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
@@ -19,6 +20,8 @@ from shared.knowledge.errors import no_job
 from shared.knowledge.models import Collection, DocumentFailure, IngestionTally, JobStatus, NewKnowledgeDocument
 
 _KEPT_SECONDS: Final = 7 * 24 * 3600
+STALLED_SECONDS: Final = 1_200
+"""Longer than a worker's whole run, and the time in which its successor begins."""
 _FAILURES_BYTES: Final = 200 * 1024
 _PATHS_PER_ITEM: Final = 200
 """An item holds 400 KB: this many of the longest paths take less than half, and failures take the other half."""
@@ -39,6 +42,12 @@ class IngestionJob:
     message: str
     created_at: str
     updated_at: str
+
+    def status_at(self, moment: datetime) -> JobStatus:
+        """Return the status, which is `stalled` if an unfinished job has not moved for STALLED_SECONDS."""
+        unfinished = self.status in ("queued", "running")
+        idle = moment - datetime.fromisoformat(self.updated_at)
+        return "stalled" if unfinished and idle.total_seconds() > STALLED_SECONDS else self.status
 
 
 class IngestionJobs:

@@ -14,7 +14,7 @@ MAX_PATH_BYTES: Final = 900
 CollectionType = Literal["fundamental", "project-specific"]
 Origin = Literal["file", "text"]
 Outcome = Literal["added", "updated", "unchanged"]
-JobStatus = Literal["queued", "running", "done", "failed"]
+JobStatus = Literal["queued", "running", "stalled", "done", "failed"]
 
 MAX_NAME: Final = 64
 _NAME_PATTERN: Final = r"[^\s,#\ufeff\x00-\x1f\x7f-\x9f]+"

@@ -24,11 +24,9 @@ class BedrockReranker:
 
         settings = Config(connect_timeout=2, read_timeout=10, retries={"total_max_attempts": 1})
         self._client: Any = boto3.client("bedrock-agent-runtime", config=settings)
-        self._model = (
-            model
-            if model.startswith("arn:")
-            else f"arn:aws:bedrock:{self._client.meta.region_name}::foundation-model/{model}"
-        )
+        meta = self._client.meta
+        arn = f"arn:{meta.partition}:bedrock:{meta.region_name}::foundation-model/{model}"
+        self._model = model if model.startswith("arn:") else arn
 
     def scores(self, question: str, texts: Sequence[str]) -> list[float]:
         """Return the relevance of each text in 0-1, or raise `Unavailable`."""

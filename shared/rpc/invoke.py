@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import random
+import time
 from collections.abc import Callable
 from functools import cache
 from http import HTTPStatus
@@ -21,6 +23,9 @@ MAX_EVENT_BYTES: Final = 6 * 1024 * 1024
 TIME_LIMIT: Final = 26.0
 """Seconds that an endpoint waits for a function: every request ends by 28."""
 _CONNECT_SECONDS: Final = 2.0
+_MAX_IDLE_SECONDS: Final = 4.0
+"""A connection that was frozen with its function may be dead, and a call on it cannot be retried."""
+_THROTTLED_ATTEMPTS: Final = 3
 
 
 class FunctionCall(TypedDict):
@@ -103,13 +108,20 @@ def unwrap(raw: bytes) -> FunctionAnswer:
 def _lambda() -> FunctionTransport:
     from shared.aws.signed_client import ConnectionFailed, ResponseTimeout, SignedServiceClient
 
-    # A call that was sent may have taken effect: it is never retried.
-    service = SignedServiceClient("lambda", connect_seconds=_CONNECT_SECONDS, read_seconds=TIME_LIMIT)
+    # A call that was sent may have taken effect: it is never retried. Lambda runs nothing of a call that it throttles.
+    service = SignedServiceClient(
+        "lambda", connect_seconds=_CONNECT_SECONDS, read_seconds=TIME_LIMIT, max_idle_seconds=_MAX_IDLE_SECONDS
+    )
     prefix = config().function_prefix
 
     def transport(function: str, payload: bytes) -> bytes:
+        path = f"/2015-03-31/functions/{prefix}-{function}/invocations"
         try:
-            status, headers, body = service.post(f"/2015-03-31/functions/{prefix}-{function}/invocations", payload, {})
+            for attempt in range(1, _THROTTLED_ATTEMPTS + 1):
+                status, headers, body = service.post(path, payload, {})
+                if status != HTTPStatus.TOO_MANY_REQUESTS or attempt == _THROTTLED_ATTEMPTS:
+                    break
+                time.sleep(random.uniform(0, 0.1 * 2**attempt))  # noqa: S311 - jitter, no secret
         except ResponseTimeout:
             raise TimeoutError from None
         except ConnectionFailed as error:

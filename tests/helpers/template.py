@@ -18,6 +18,8 @@ LOGS = [each["Properties"] for each in yaml.safe_load(LOGS_FILE.read_text())["Re
 LAMBDAS = {name: each["Properties"] for name, each in RESOURCES.items() if each["Type"] == "AWS::Serverless::Function"}
 LONGEST_STACK_NAME = 28
 METHODS = sorted(catalogue().methods)
+OF_STREAMS = {f"dynamodb:{name}" for name in ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams")}
+"""The actions of Lambda's event source mapping, not of the function's code."""
 
 
 def function_name(properties: dict[str, Any]) -> str:
@@ -29,20 +31,27 @@ def function_name(properties: dict[str, Any]) -> str:
 BY_NAME = {function_name(properties): (logical, properties) for logical, properties in LAMBDAS.items()}
 
 
+def role(properties: dict[str, Any]) -> dict[str, Any]:
+    """Return the properties of a function's role."""
+    logical, attribute = properties["Role"]["Fn::GetAtt"]
+    assert attribute == "Arn"
+    found: dict[str, Any] = RESOURCES[logical]["Properties"]
+    return found
+
+
 def managed_policies(properties: dict[str, Any]) -> dict[str, str | None]:
     """Return the managed policies of a function's role, each with the condition of its attachment."""
     attached: dict[str, str | None] = {}
-    for policy in properties.get("Policies", []):
+    for policy in role(properties)["ManagedPolicyArns"]:
         condition, reference = policy["Fn::If"][:2] if "Fn::If" in policy else (None, policy)
-        if "Ref" in reference:
-            attached[reference["Ref"]] = condition
+        attached[reference["Ref"]] = condition
     return attached
 
 
 def statements(properties: dict[str, Any]) -> list[dict[str, Any]]:
     """Return a function's statements: those of its managed policies, under any condition, and its own."""
     documents = [RESOURCES[name]["Properties"]["PolicyDocument"] for name in managed_policies(properties)]
-    documents += [policy for policy in properties.get("Policies", []) if "Statement" in policy]
+    documents += [policy["PolicyDocument"] for policy in role(properties)["Policies"]]
     return [statement for document in documents for statement in document["Statement"]]
 
 
@@ -58,5 +67,5 @@ def table_actions(function: str) -> set[tuple[str, str]]:
         (action, statement["Resource"]["Fn::GetAtt"][0])
         for statement in statements(BY_NAME[function][1])
         for action in actions(statement)
-        if action.startswith("dynamodb:")
+        if action.startswith("dynamodb:") and action not in OF_STREAMS
     }

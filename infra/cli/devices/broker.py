@@ -38,7 +38,11 @@ def broker_endpoint(target: DataTarget) -> str:
     if target.stack:
         import boto3
 
-        domain = boto3.client("iot").describe_domain_configuration(domainConfigurationName=f"{target.stack}-devices")
+        stacks = boto3.client("cloudformation").describe_stacks(StackName=target.stack)["Stacks"]
+        outputs = {each["OutputKey"]: each["OutputValue"] for each in stacks[0].get("Outputs", [])}
+        if "DeviceEndpoint" not in outputs:
+            exit_with_error(f"The stack {target.stack} has no devices: deploy it with the parameter IotEndpoint.")
+        domain = boto3.client("iot").describe_domain_configuration(domainConfigurationName=outputs["DeviceEndpoint"])
         return f"{domain['domainName']}:8883"
     server = running_server(target.data)
     return firmware_endpoint(server["mqtt_url"]) if server else ""

@@ -119,6 +119,9 @@ def _check_dead_letters(stack: str, report: CheckReport) -> None:
 
 
 def _check_iot(report: CheckReport) -> None:
+    if not config().iot_endpoint:
+        report.note("Devices", "The stack has none.", "Deploy with the parameter IotEndpoint to have them.")
+        return
     with report.guard("Devices", "Allow this machine to reach IoT Core on port 8883, or check from another one."):
         host = boto3.client("iot").describe_endpoint(endpointType="iot:Data-ATS")["endpointAddress"]
         with (

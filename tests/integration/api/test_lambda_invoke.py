@@ -24,6 +24,7 @@ class FakeLambda(BaseHTTPRequestHandler):
 
     invocations: list[tuple[str, Any]]
     traces: list[str | None]
+    peers: list[Any]
     released: threading.Event
 
     def do_POST(self) -> None:
@@ -31,14 +32,19 @@ class FakeLambda(BaseHTTPRequestHandler):
         call = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.invocations.append((name, call))
         self.traces.append(self.headers["x-amzn-trace-id"])
+        self.peers.append(self.client_address)
         match name.removeprefix("stack-"):
             case "echo":
                 self.answer(200, {"result": call["params"]})
+            case "last":
+                self.answer(200, {"result": None}, connection="close")
             case "refusing":
                 self.answer(200, {"error": Conflict("Taken.", code="ALREADY_EXISTS", details={"id": 1}).record()})
             case "crashing":
                 self.answer(200, {"errorMessage": "secret trace"}, **{"X-Amz-Function-Error": "Unhandled"})
-            case "throttled":
+            case "busy" if len(self.invocations) == 3:
+                self.answer(200, {"result": "at last"})
+            case "throttled" | "busy":
                 self.answer(429, {"message": "Rate"}, **{"x-amzn-errortype": "TooManyRequestsException"})
             case "broken":
                 self.answer(500, {"message": "down"}, **{"x-amzn-errortype": "ServiceException"})
@@ -60,7 +66,7 @@ class FakeLambda(BaseHTTPRequestHandler):
 @pytest.fixture
 def invocations(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, Any]]]:
     """Yield the invocations that reach Lambda while endpoints use its API."""
-    FakeLambda.invocations, FakeLambda.traces, FakeLambda.released = [], [], threading.Event()
+    FakeLambda.invocations, FakeLambda.traces, FakeLambda.peers, FakeLambda.released = [], [], [], threading.Event()
     server = ThreadingHTTPServer(("127.0.0.1", 0), FakeLambda)
     threading.Thread(target=server.serve_forever).start()
     monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", f"http://127.0.0.1:{server.server_port}")
@@ -111,9 +117,30 @@ def test_error_round_trip(invocations: list[tuple[str, Any]]) -> None:
     assert (caught.value.code, caught.value.message, caught.value.details) == ("ALREADY_EXISTS", "Taken.", {"id": 1})
 
 
+def test_throttled_invocations_are_retried(invocations: list[tuple[str, Any]]) -> None:
+    assert call("busy") == "at last"
+
+
+def test_lasting_throttling_is_reported(invocations: list[tuple[str, Any]]) -> None:
+    with pytest.raises(TooManyRequests):
+        call("throttled")
+    assert len(invocations) == 3
+
+
+@pytest.mark.parametrize(("seconds", "connections"), [(0.0, 2), (CEILING_SECONDS, 1)])
+def test_a_connection_that_was_idle_too_long_is_not_reused(
+    invocations: list[tuple[str, Any]], monkeypatch: pytest.MonkeyPatch, seconds: float, connections: int
+) -> None:
+    monkeypatch.setattr(FakeLambda, "protocol_version", "HTTP/1.1")
+    monkeypatch.setattr(invoke, "_MAX_IDLE_SECONDS", seconds)
+    call("echo")
+    call("last")
+    assert len(set(FakeLambda.peers)) == connections
+
+
 @pytest.mark.parametrize(
     ("function", "kind"),
-    [("crashing", Internal), ("throttled", TooManyRequests), ("broken", Unavailable), ("slow", OutOfTime)],
+    [("crashing", Internal), ("broken", Unavailable), ("slow", OutOfTime)],
 )
 def test_lambda_failures_are_mapped_and_not_retried(
     invocations: list[tuple[str, Any]], function: str, kind: type[KhoError], monkeypatch: pytest.MonkeyPatch

@@ -61,9 +61,10 @@ def test_add_message_retries_on_conflict_with_clear(conversations: Conversations
     assert [message.content for message in MessageHistory(conversations, "met").recent(6)] == ["x"]
 
 
-def test_clear_retries_on_conflict_with_writers(conversations: Conversations) -> None:
+@pytest.mark.parametrize("reason", ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"])
+def test_clear_retries_cancelled_transactions(conversations: Conversations, reason: str) -> None:
     conversations.append("met", "user", "x")
-    conflict = Conflicting(3, CANCELLED)
+    conflict = Conflicting(3, CANCELLED | {"CancellationReasons": [{"Code": "None"}, {"Code": reason}]})
     with intercept_requests(answer_operation("TransactWriteItems", conflict)):
         conversations.clear("met")
     assert conflict.left == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import boto3
@@ -13,6 +15,9 @@ from infra.cli.target import DataTarget
 from infra.local.iot_core import run_embedded
 from infra.local.sockets import listen
 from tests.helpers.mqtt_client import PATIENT, RawMqttClient
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 DEPLOYED = DataTarget(stack="kho")
 
@@ -40,12 +45,33 @@ def test_revocation_disconnects_and_deactivates_certificates(monkeypatch: pytest
         assert lamp.receive() is None
 
 
-def test_stock_firmware_endpoint_is_the_domain_configuration() -> None:
+@pytest.fixture
+def stack() -> Iterator[Callable[..., None]]:
+    """Yield a function that deploys a stack with these outputs to an emulator."""
+
+    def deploy(**outputs: str) -> None:
+        template = {
+            "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
+            "Outputs": {name: {"Value": value} for name, value in outputs.items()},
+        }
+        boto3.client("cloudformation").create_stack(StackName=DEPLOYED.stack, TemplateBody=json.dumps(template))
+
     with mock_aws():
-        boto3.client("iot").create_domain_configuration(
-            domainConfigurationName="kho-devices", domainName="devices.example", serviceType="DATA"
-        )
-        assert broker_endpoint(DEPLOYED) == "devices.example:8883"
+        yield deploy
+
+
+def test_stock_firmware_endpoint_is_the_stacks_domain_configuration(stack: Callable[..., None]) -> None:
+    boto3.client("iot").create_domain_configuration(
+        domainConfigurationName="made-up", domainName="devices.example", serviceType="DATA"
+    )
+    stack(DeviceEndpoint="made-up")
+    assert broker_endpoint(DEPLOYED) == "devices.example:8883"
+
+
+def test_a_stack_without_devices_has_no_endpoint_for_firmware(stack: Callable[..., None]) -> None:
+    stack()
+    with pytest.raises(SystemExit, match="IotEndpoint"):
+        broker_endpoint(DEPLOYED)
 
 
 def _port(url: str) -> int:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+import secrets
 from collections import Counter
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
@@ -13,6 +16,10 @@ from infra.deploy.observability import FILE
 from infra.local.template import load
 from shared.rpc.errors import NotFound, Unavailable
 from shared.telemetry import count, observe
+from tests.helpers.template import RESOURCES
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 STACK: dict[str, Any] = yaml.safe_load(FILE.read_text())
 ALARMS = {
@@ -43,6 +50,56 @@ def test_each_function_has_one_error_and_throttle_alarm(metric: str) -> None:
 
 def test_alarm_expressions_stay_within_the_metric_limit() -> None:
     assert max(len(alarm.get("Metrics", [])) for alarm in ALARMS.values()) <= 11  # ten metrics and the expression
+
+
+def test_percentile_alarms_ignore_low_samples() -> None:
+    percentiles = [alarm for alarm in ALARMS.values() if "ExtendedStatistic" in alarm]
+    assert percentiles
+    assert all(alarm["EvaluateLowSampleCountPercentile"] == "ignore" for alarm in percentiles)
+
+
+@pytest.mark.parametrize(
+    ("alarm", "metric"), [("GatewayClientErrors", "4xx"), ("GatewayThrottles", "ThrottledRequests")]
+)
+def test_share_alarms_divide_by_the_requests(alarm: str, metric: str) -> None:
+    expression, part, total = ALARMS[alarm]["Metrics"]
+    assert expression["Expression"] == "IF(m1 >= 100, 100 * FILL(m0, 0) / m1, 0)"
+    assert (part["Id"], part["MetricStat"]["Metric"]["MetricName"]) == ("m0", metric)
+    assert (total["Id"], total["MetricStat"]["Metric"]["MetricName"]) == ("m1", "Count")
+    filters = STACK["Resources"]["ThrottledRequests"]["Properties"]
+    assert filters["FilterPattern"] == '{ $.status = "429" }'
+    assert filters["MetricTransformations"][0]["MetricName"] == "ThrottledRequests"
+
+
+@pytest.mark.parametrize("kind", ["Read", "Write"])
+def test_every_table_has_throttle_alarms(kind: str) -> None:
+    alarm = ALARMS[f"Table{kind}Throttles"]
+    tables = [each["MetricStat"]["Metric"] for each in alarm["Metrics"][1:]]
+    assert {each["MetricName"] for each in tables} == {f"{kind}ThrottleEvents"}
+    watched = [each["Dimensions"][0]["Value"]["Fn::Select"] for each in tables]
+    assert watched == [[number, {"Ref": "Tables"}] for number in range(len(load().tables))]
+    passed = RESOURCES["Observability"]["Properties"]["Parameters"]["Tables"]["Fn::Join"][1]
+    assert {each["Ref"] for each in passed} == {table.logical for table in load().tables}
+    assert len(passed) == len(load().tables)
+
+
+def test_device_alarms_exist_only_with_devices() -> None:
+    conditions = {
+        name: each["Condition"]
+        for name, each in STACK["Resources"].items()
+        if name.startswith("Device") and not name.startswith("DeviceServer")
+    }
+    assert conditions
+    assert set(conditions.values()) == {"WithDeviceAlarms", "WithAllDeviceAlarms"}
+    passed = RESOURCES["Observability"]["Properties"]["Parameters"]["DeviceRules"]["Fn::If"]
+    rules = [each["Ref"] for each in passed[1]["Fn::Join"][1]]
+    assert sorted(rules) == sorted(name for name, each in RESOURCES.items() if each["Type"] == "AWS::IoT::TopicRule")
+    assert len(passed[2].split(",")) == len(rules)
+
+
+def test_dashboard_fits_into_the_free_tier() -> None:
+    metrics = [each for widget in WIDGETS for each in widget["properties"].get("metrics", [])]
+    assert len(metrics) <= 50
 
 
 def test_each_stream_worker_has_an_iterator_age_alarm() -> None:
@@ -86,22 +143,57 @@ def test_client_error_counts_as_error_not_fault(
     monkeypatch.setenv("POWERTOOLS_METRICS_DISABLED", "false")
     metrics = metrics_of("memory-server/memory/get_context", error, capsys)
     names = {each["Name"] for each in declared(metrics)["Metrics"]}
-    assert names - {"ColdStart"} == {"Calls", "Duration"} | told
+    assert names == {"Calls", "Duration"} | told
     assert all(metrics[name] == [1] for name in told | {"Calls"})
 
 
 def test_dashboard_uses_emitted_dimensions(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("POWERTOOLS_METRICS_DISABLED", "false")
-    by_method = declared(metrics_of("memory-server/memory/get_context", None, capsys))["Dimensions"][0]
-    searches = [
-        metric["expression"]
+    emitted = declared(metrics_of("memory-server/memory/get_context", None, capsys))["Dimensions"]
+    own = [
+        metric[2::2]
         for widget in WIDGETS
-        for row in widget["properties"]["metrics"]
-        for metric in row
-        if isinstance(metric, dict)
+        for metric in widget["properties"].get("metrics", [])
+        if metric[0] == "Kho/${Stack}"
     ]
-    assert searches
-    assert all("{Kho/${Stack}," + ",".join(sorted(by_method)) + "}" in search for search in searches)
+    assert own
+    assert all(dimensions in emitted for dimensions in own)
+
+
+def test_dashboard_reads_every_functions_log() -> None:
+    queries = [widget["properties"]["query"] for widget in WIDGETS if widget["type"] == "log"]
+    read = re.findall(r"SOURCE '/kho/\$\{Stack\}/([\w-]+)'", " ".join(queries))
+    assert sorted(read) == sorted(load().functions)
+
+
+def test_metrics_by_method_are_optional(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("POWERTOOLS_METRICS_DISABLED", "false")
+    assert declared(metrics_of("recall-kit/get_experience", None, capsys))["Dimensions"] == [["service"]]
+    monkeypatch.setenv("KHO_METHOD_METRICS", "true")
+    sets = declared(metrics_of("recall-kit/get_experience", None, capsys))["Dimensions"]
+    assert sorted(map(sorted, sets)) == [["method", "service"], ["service"]]
+
+
+def test_sampling_keeps_failures_and_the_same_calls_everywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def logged(method: str, error: Exception | None = None) -> set[str]:
+        file = tmp_path / secrets.token_hex(8)
+        monkeypatch.setenv("KHO_LOG_FILE", str(file))
+        for number in range(200):
+            with suppress(NotFound), observe(method, f"correlation-{number}"):
+                if error:
+                    raise error
+        lines = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+        return {line["correlation_id"] for line in lines}
+
+    everything = logged("endpoints/jsonrpc")
+    assert len(everything) == 200
+    monkeypatch.setenv("KHO_LOG_SAMPLING", "10")
+    sample = logged("endpoints/jsonrpc")
+    assert 0 < len(sample) < 50
+    assert logged("memory-server/memory/get_context") == sample
+    assert logged("memory-server/memory/get_context", NotFound()) == everything
+    monkeypatch.setenv("KHO_LOG_SAMPLING", "0")
+    assert logged("endpoints/jsonrpc") == set()
 
 
 def test_call_emits_count_metrics(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import pytest
 
 from endpoints import device_mcp
+from infra.local.template import FILE
 from shared.rpc.catalogue import catalogue
 from shared.rpc.mcp_catalog import mcp_catalog
 from tests.helpers.template import (
@@ -54,23 +57,73 @@ def test_managed_policies_are_shared_and_follow_their_condition() -> None:
     }
     assert set(attached) == set(declared.items())
     assert min(Counter(name for name, _ in attached).values()) > 1
-    # AWSLambdaBasicExecutionRole and the policy for X-Ray or a stream come from SAM.
-    assert max(len(managed_policies(properties)) for properties in LAMBDAS.values()) <= MAX_MANAGED_POLICIES - 3
+    assert max(len(managed_policies(properties)) for properties in LAMBDAS.values()) <= MAX_MANAGED_POLICIES
 
 
 @pytest.mark.parametrize("logical", sorted(LAMBDAS))
 def test_policies_have_no_wildcards(logical: str) -> None:
+    group = f"/kho/${{AWS::StackName}}/{function_name(LAMBDAS[logical])}:*"
     for statement in statements(LAMBDAS[logical]):
         assert not [action for action in actions(statement) if "*" in action]
         named = statement["Resource"]
-        if actions(statement) == ["bedrock:Rerank"]:
-            continue  # has no resource-level permissions; another statement names the model
-        if actions(statement) == ["lambda:InvokeFunction"]:
+        if named == "*" or actions(statement) == ["lambda:InvokeFunction"]:
             continue  # tested below
+        if actions(statement) == ["logs:CreateLogStream", "logs:PutLogEvents"]:
+            assert named["Fn::Sub"].endswith(f":log-group:{group}")
+            continue
         for resource in named if isinstance(named, list) else [named]:
             beginning = OF_DEVICES.get(actions(statement)[0], "")
             assert "*" not in json.dumps(resource).replace(f':{beginning}"', "" if beginning else ':"')
             assert not beginning or len(actions(statement)) == 1
+
+
+def test_only_documented_actions_without_resource_types_are_allowed_on_everything() -> None:
+    """AWS's service authorization reference, as cfn-lint has it, lists no resource type for them."""
+    roles = [each["Properties"] for each in RESOURCES.values() if each["Type"] == "AWS::IAM::Role"]
+    documents = [policy["PolicyDocument"] for each in roles for policy in each.get("Policies", [])]
+    documents += [
+        each["Properties"]["PolicyDocument"] for each in RESOURCES.values() if each["Type"] == "AWS::IAM::ManagedPolicy"
+    ]
+    allowed = {
+        action
+        for document in documents
+        for statement in document["Statement"]
+        if "*" in (named if isinstance(named := statement["Resource"], list) else [named])
+        for action in actions(statement)
+    }
+    reference = json.loads((files("cfnlint") / "data/AdditionalSpecs/Policies.json").read_text())
+    for action in allowed:
+        service, _, name = action.partition(":")
+        assert not reference[service]["Actions"].get(name.lower(), {}).get("Resources"), action
+    section = (FILE.parent / "docs/security.md").read_text().partition("## Permissions on every resource")[2]
+    assert set(re.findall(r"^\| `(\w+:\w+)`", section, re.MULTILINE)) == allowed
+
+
+def test_no_function_has_a_role_made_by_sam() -> None:
+    """SAM's own roles may write to every log group and read every stream of the account."""
+    for logical, properties in LAMBDAS.items():
+        assert properties["Role"] == {"Fn::GetAtt": [f"{logical}Role", "Arn"]}
+        assert "Policies" not in properties
+    policies = json.dumps([each for each in RESOURCES.values() if each["Type"] == "AWS::IAM::Role"])
+    assert "arn:aws:iam::aws:policy" not in policies
+    assert ":iam::aws:policy" not in policies
+
+
+@pytest.mark.parametrize("logical", sorted(LAMBDAS))
+def test_stream_readers_read_only_their_own_stream(logical: str) -> None:
+    streams = [
+        event["Properties"]["Stream"]
+        for event in LAMBDAS[logical].get("Events", {}).values()
+        if event["Type"] == "DynamoDB"
+    ]
+    reads = [each["Resource"] for each in statements(LAMBDAS[logical]) if "dynamodb:GetRecords" in actions(each)]
+    assert reads == streams
+
+
+@pytest.mark.parametrize("logical", sorted(LAMBDAS))
+def test_secret_readers_may_use_the_secrets_key(logical: str) -> None:
+    readers = any("secretsmanager:GetSecretValue" in actions(each) for each in statements(LAMBDAS[logical]))
+    assert ("SecretsKeyAccess" in managed_policies(LAMBDAS[logical])) is readers
 
 
 def test_direct_messages_are_limited_to_device_topics() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 from endpoints.resource_metadata import MCP, WELL_KNOWN
 from infra.local.template import load
-from tests.helpers.template import RESOURCES
+from shared.rpc.catalogue import catalogue
+from tests.helpers.template import LAMBDAS, PARAMETERS, RESOURCES, function_name
 
 
 def test_mcp_routes_cover_all_http_methods() -> None:
@@ -46,7 +49,51 @@ def test_every_route_is_throttled_by_cost() -> None:
     usual, own = stage["DefaultRouteSettings"], stage["RouteSettings"]
     routes = {route.key for route in load().routes}
     assert own.keys() <= routes
-    for settings in (usual, *own.values()):
-        assert 0 < settings["ThrottlingRateLimit"] <= settings["ThrottlingBurstLimit"]
-    assert own["POST /recall-kit/submit_experience"]["ThrottlingRateLimit"] < usual["ThrottlingRateLimit"]
-    assert own["POST /tool-server/tools/call"]["ThrottlingRateLimit"] < usual["ThrottlingRateLimit"]
+    rates = {}
+    for route, settings in {"": usual, **own}.items():
+        rate, burst = (PARAMETERS[settings[f"Throttling{name}Limit"]["Ref"]] for name in ("Rate", "Burst"))
+        assert rate["MinValue"] == burst["MinValue"] == 1
+        assert burst["MaxValue"] == 5_000, "API Gateway's limit of an account"
+        assert rate["MaxValue"] == 10_000, "likewise"
+        assert rate["Default"] <= burst["Default"]
+        rates[route] = rate["Default"]
+    assert rates["POST /recall-kit/submit_experience"] < rates[""]
+    assert rates["POST /tool-server/tools/call"] < rates[""]
+
+
+def test_concurrency_is_reserved_on_demand_for_anonymous_callers_and_authorizers() -> None:
+    reserved = {
+        function_name(each): each["ReservedConcurrentExecutions"]
+        for each in LAMBDAS.values()
+        if "ReservedConcurrentExecutions" in each
+    }
+    for name in ("AnonymousConcurrency", "AuthorizerConcurrency"):
+        assert (PARAMETERS[name]["Default"], PARAMETERS[name]["MinValue"]) == (0, 0)
+    no_value = {"Ref": "AWS::NoValue"}
+    by_parameter = {
+        name: {
+            each for each, value in reserved.items() if value == {"Fn::If": [f"With{name}", {"Ref": name}, no_value]}
+        }
+        for name in ("AnonymousConcurrency", "AuthorizerConcurrency")
+    }
+    anonymous = {entry.function for entry in catalogue().methods.values() if entry.anonymous}
+    assert anonymous
+    assert by_parameter["AnonymousConcurrency"] == anonymous | {"endpoints-recall_kit_mcp"}
+    assert by_parameter["AuthorizerConcurrency"] == {"endpoints-authorizer", "device_access-authorizer"}
+
+
+def test_access_log_names_time_source_caller_and_authorizer_error() -> None:
+    log = json.loads(RESOURCES["Api"]["Properties"]["AccessLogSettings"]["Format"])
+    assert (
+        log.items()
+        >= {
+            "time": "$context.requestTime",
+            "source": "$context.identity.sourceIp",
+            "caller": "$context.authorizer.sub",
+            "tenant": "$context.authorizer.tenant_id",
+            "authorizerError": "$context.authorizer.error",
+            "error": "$context.integrationErrorMessage",
+            "status": "$context.status",
+            "route": "$context.routeKey",
+        }.items()
+    )

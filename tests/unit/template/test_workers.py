@@ -6,7 +6,7 @@ import math
 from collections import Counter
 
 from infra.local.template import load
-from tests.helpers.template import LAMBDAS, RESOURCES
+from tests.helpers.template import BY_NAME, LAMBDAS, RESOURCES, actions, function_name, statements
 
 
 def test_rules_have_dead_letter_queues() -> None:
@@ -41,6 +41,40 @@ def test_workers_have_dead_letter_queues() -> None:
         assert stream["BisectBatchOnFunctionError"] is True
 
 
+def test_asynchronous_functions_are_not_retried() -> None:
+    invoked = {rule.function for rule in load().rules}
+    configured = {
+        function_name(each): each["EventInvokeConfig"] for each in LAMBDAS.values() if "EventInvokeConfig" in each
+    }
+    assert set(configured) == invoked
+    destination = {"Type": "SQS", "Destination": {"Fn::GetAtt": ["DeadLetters", "Arn"]}}
+    for name, each in configured.items():
+        assert each["MaximumRetryAttempts"] == 0
+        assert each["MaximumEventAgeInSeconds"] == 60
+        assert each["DestinationConfig"]["OnFailure"] == destination
+        _, properties = BY_NAME[name]
+        sending = [each for each in statements(properties) if "sqs:SendMessage" in actions(each)]
+        assert [each["Resource"] for each in sending] == [{"Fn::GetAtt": ["DeadLetters", "Arn"]}]
+
+
+def test_ingestions_of_tenants_run_side_by_side() -> None:
+    """A record of the stream is kept for a day, so that an ingestion may wait for others of its tenant."""
+    [worker] = [each for each in load().streams if each.function == "workers-ingest"]
+    assert worker.record_age == 86_400
+    _, properties = BY_NAME["workers-ingest"]
+    assert properties["Events"]["Work"]["Properties"]["ParallelizationFactor"] == 10
+
+
+def test_functions_with_the_search_index_have_a_whole_processor() -> None:
+    memory = {
+        function_name(each): each.get("MemorySize", 512)
+        for each in LAMBDAS.values()
+        if {"Ref": "KnowledgeLayer"} in each.get("Layers", [])
+    }
+    assert len(memory) > 10
+    assert set(memory.values()) == {1769}
+
+
 def test_streams_have_at_most_two_consumers() -> None:
     readers = Counter(each.table for each in load().streams)
     assert max(readers.values()) <= 2, readers
@@ -66,7 +100,9 @@ def test_tables_are_retained() -> None:
     tables = [each for each in RESOURCES.values() if each["Type"] == "AWS::DynamoDB::Table"]
     assert tables
     for table in tables:
-        assert table["DeletionPolicy"] == table["UpdateReplacePolicy"] == "Retain"
+        assert table["UpdateReplacePolicy"] == "Retain"
+        assert table["DeletionPolicy"] == "RetainExceptOnCreate"
+        assert table["Properties"]["DeletionProtectionEnabled"] == {"Ref": "DeletionProtection"}
         assert table["Properties"]["BillingMode"] == "PAY_PER_REQUEST"
         assert table["Properties"]["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"]
-        assert table["Properties"]["SSESpecification"]["SSEEnabled"]
+        assert "SSESpecification" not in table["Properties"], "a key that DynamoDB owns costs nothing"
