@@ -7,7 +7,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
-from infra.local.rules.iot_sql import IncomingMessage, IotRule, parse_rule
+from infra.local.rules.iot_sql import IncomingMessage, ParsedRule, parse_rule
 from shared.clock import now_ms
 from shared.rpc.invoke import FunctionCrashed
 from shared.telemetry import logger
@@ -51,7 +51,7 @@ class RuleDispatcher:
             unlisten()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _handler(self, rule: IotRule, function: str) -> Callable[[BrokerMessage], None]:
+    def _handler(self, rule: ParsedRule, function: str) -> Callable[[BrokerMessage], None]:
         last_at, sequence = 0, 0
 
         def enqueue(published: BrokerMessage) -> None:
@@ -70,7 +70,7 @@ class RuleDispatcher:
 
         return enqueue
 
-    def _invoke(self, rule: IotRule, function: str, message: IncomingMessage) -> None:
+    def _invoke(self, rule: ParsedRule, function: str, message: IncomingMessage) -> None:
         event = rule.event(message)
         if event is None:
             return

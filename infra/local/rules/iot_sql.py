@@ -63,7 +63,7 @@ Condition = Callable[[IncomingMessage], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class IotRule:
+class ParsedRule:
     """A parsed rule."""
 
     topic_filter: str
@@ -85,13 +85,13 @@ class IotRule:
         return fields | {name: column(message) for name, column in self.columns.items()}
 
 
-def parse_rule(sql: str) -> IotRule:
+def parse_rule(sql: str) -> ParsedRule:
     """Parse a rule's SQL."""
     rule = _RULE.fullmatch(sql.strip())
     if rule is None:
         raise UnsupportedRule(f"not supported: '{sql}'")
     columns = [column.strip() for column in _COMMA.split(rule["columns"])]
-    return IotRule(
+    return ParsedRule(
         topic_filter=rule["filter"],
         selects_all="*" in columns,
         columns=dict(_parse_column(column, rule["filter"]) for column in columns if column != "*"),
