@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from infra.local.broker.limits import Limits
+from infra.local.container_settings import container_settings
 from infra.local.iot_core import configure_functions, run_embedded
 from infra.local.simulator.device import DeviceModel
 from infra.local.simulator.fleet import Fleet
 from infra.local.sockets import listen
-from infra.local.template import load
+from infra.local.template import STACK, load
 from shared.access import keys as access_keys
 from shared.config import config
 from shared.devices import keys as device_keys
@@ -33,7 +34,8 @@ from tests.helpers.qdrant_server import running_qdrant
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_PASSED_ON: Final = ("AWS_", "KHO_MQTT_", "KHO_QDRANT_URL", "KHO_SEARCH_", "NO_PROXY", "no_proxy")
+_PASSED_ON: Final = ("AWS_ACCESS", "AWS_SECRET", "AWS_REGION", "AWS_DEFAULT", "KHO_SEARCH_", "NO_PROXY", "no_proxy")
+"""The variables that SAM sets for a container, and the double of the search engine."""
 
 DOCUMENTS: Final = {"guide": "root", "guide-soil": "guide", "draft": "root", "old-notes": "root", "lost-notes": "root"}
 EXPERIENCES: Final = {1: "", 2: "", 3: "2026-11-18T00:00:00.000Z"}
@@ -77,11 +79,20 @@ def running_environment() -> Iterator[dict[str, str]]:
         _prepare()
         listener = listen("127.0.0.1", 0)
         stack.callback(listener.close)
-        configure_functions(stack.enter_context(run_embedded(listener, Limits(), authorizing=True)))
+        broker = stack.enter_context(run_embedded(listener, Limits(), authorizing=True))
+        configure_functions(broker)
         model = DeviceModel(user_name=DEVICE, password=PASSWORD.encode())
         fleet = stack.enter_context(Fleet("127.0.0.1", listener.getsockname()[1], [DEVICE], model))
         fleet.start()
-        yield load().environment | {name: value for name, value in os.environ.items() if name.startswith(_PASSED_ON)}
+        settings = container_settings(
+            load(),
+            store_url=os.environ["AWS_ENDPOINT_URL_DYNAMODB"],
+            mqtt_url=broker.mqtt_url,
+            mqtt_token=broker.token,
+            data_plane_url=broker.data_plane_url,
+        )
+        own = {name: value for name, value in os.environ.items() if name.startswith(_PASSED_ON)}
+        yield settings | own | {"KHO_FUNCTION_PREFIX": STACK}
 
 
 def _prepare() -> None:

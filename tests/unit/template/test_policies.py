@@ -164,7 +164,8 @@ def test_only_initializing_functions_may_read_the_vision_token(logical: str) -> 
 def test_secrets_are_not_in_parameters_or_environments() -> None:
     assert not [name for name, parameter in PARAMETERS.items() if parameter.get("NoEcho")]
     environments = [TEMPLATE["Globals"]["Function"], *LAMBDAS.values()]
-    named = {name for each in environments for name in each.get("Environment", {}).get("Variables", {})}
+    variables = [each.get("Environment", {}).get("Variables", {}) for each in environments]
+    named = {name for each in variables for name, value in each.items() if value}
     assert {"KHO_VISION_TOKEN_SECRET", "KHO_QDRANT_KEY_SECRET", "KHO_MODEL_KEY_SECRET"} <= named
     assert not [name for name in named if name.endswith(("TOKEN", "KEY", "PASSWORD"))]
 
