@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Without bytecode, each of the many processes would compile the packages again: half a second for boto3 alone.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check conformance mosquitto rie stress deploy-local bench bench-smoke setup generate clean
+.PHONY: run test check conformance mosquitto rie sam stress deploy-local bench bench-smoke setup generate clean
 
 setup:
 	@$(PYTHON) infra/prepare.py
@@ -31,6 +31,10 @@ conformance: setup
 # Each function under Lambda's own runtime and its emulator, with its own layers, on the local stores.
 rie: setup
 	@$(BIN)/python -m tests.rie
+
+# SAM's own transform, validation and build of the template; the command line is fetched into .venv.
+sam: setup
+	@$(BIN)/python -m tests.sam
 
 # Compares Debian's mosquitto with the embedded broker; if it is not installed, it is fetched into .venv.
 mosquitto: setup

@@ -1,0 +1,1 @@
+"""`make sam`: the template as SAM transforms, validates and builds it."""
