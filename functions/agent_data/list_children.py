@@ -1,5 +1,9 @@
 """agent-data/list_children: the children of a document, in order."""
 
+from typing import Annotated
+
+from pydantic import Field
+
 from agent_data import document_queries
 from api.deployment import lambda_function, table
 from api.handler import Caller, method
@@ -13,6 +17,9 @@ class ListChildren(PageParams):
     """The parent; 'root' is the top of the tree."""
 
     parent_id: ParentId = "root"
+    deleted: Annotated[bool, Field(description="List the deleted children instead; the parent may be deleted too.")] = (
+        False
+    )
 
 
 @lambda_function(table("Documents", "BatchGetItem", "GetItem", "Query"))
@@ -25,9 +32,10 @@ class ListChildren(PageParams):
         "List documents",
         "reads",
         "List the documents below a parent ('root' is the top of the tree), in order, without their texts. "
+        "deleted: true lists those that were deleted there, which restore_document brings back. "
         "If 'next_cursor' is returned, call again with it as 'cursor'.",
     ),
 )
 def handler(params: ListChildren, caller: Caller) -> ChildPage:
-    """List the children that are not deleted, without their bodies."""
-    return document_queries(caller).children(params.parent_id, params.limit, params.cursor)
+    """List the children that are not deleted, or the deleted ones, without their bodies."""
+    return document_queries(caller).children(params.parent_id, params.limit, params.cursor, deleted=params.deleted)

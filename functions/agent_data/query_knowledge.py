@@ -12,8 +12,9 @@ from shared.knowledge.answering.pipeline import AnswerPipeline, TimeBudget
 from shared.knowledge.index import knowledge_index
 from shared.knowledge.rendering import quote
 from shared.language_model import language_model
-from shared.rpc.caller import TENANT_ID
+from shared.rpc.caller import TENANT_PATTERN
 from shared.rpc.errors import NotAllowed, OutOfTime, Unavailable
+from shared.rpc.field_messages import worded
 from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.method import WHOLE
 from shared.rpc.whitespace import NOT_BLANK, not_blank
@@ -34,11 +35,14 @@ _FORMATS: Final[dict[str, Format]] = {
 }
 
 
+_LANGUAGE_TAG: Final = worded(r"^[A-Za-z]{2,8}([_-][A-Za-z0-9]{1,8})*$", "a language tag such as vi-VN")
+
+
 class Filters(Params):
     """The documents to search: those with all of the tags, of the caller's own tenant."""
 
     tags: Annotated[list[Tag], Field(default_factory=list, max_length=64, examples=[["pf", "phase-11"]])]
-    tenant_id: Annotated[str, Field(pattern=f"^{TENANT_ID}$", max_length=128)] | None = None
+    tenant_id: Annotated[str, Field(pattern=TENANT_PATTERN, max_length=128)] | None = None
 
 
 class ContextHints(Params):
@@ -48,7 +52,11 @@ class ContextHints(Params):
     language: (
         Annotated[
             str,
-            Field(max_length=35, pattern=r"^[A-Za-z]{2,8}([_-][A-Za-z0-9]{1,8})*$", examples=["vi-VN"]),
+            Field(
+                max_length=35,
+                pattern=_LANGUAGE_TAG,
+                examples=["vi-VN"],
+            ),
         ]
         | None
     ) = None

@@ -28,8 +28,8 @@ class RestoreDocument(DocumentWriteParams):
     tool=McpTool(
         "Restore a document",
         "sets",
-        "Restore a deleted document to its position, or cancel its scheduled deletion. recursive: true also "
-        "restores what was deleted with it.",
+        "Restore a deleted document to its position; recursive: true also restores what was deleted with it. Or "
+        "cancel a scheduled deletion, of everything that it would take.",
     ),
 )
 def handler(params: RestoreDocument, caller: Caller) -> WriteResult:

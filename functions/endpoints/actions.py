@@ -10,7 +10,7 @@ from api.deployment import CREDENTIALS, lambda_function
 from api.error_formats import AGENT_DATA
 from api.http_events import HttpRequest, HttpResponse, endpoint
 from shared.config import config
-from shared.rpc.caller import LOCAL, TENANT_ID, Caller
+from shared.rpc.caller import LOCAL, TENANT_PATTERN, Caller
 from shared.rpc.catalogue import catalogue
 from shared.rpc.errors import FieldProblem, InvalidParams, NotAllowed, UnknownMethod
 from shared.rpc.invoke import invoke
@@ -23,7 +23,7 @@ class Principal(Params):
 
     sub: Annotated[str, Field(min_length=1, max_length=256)] | None = None
     roles: Annotated[list[Annotated[str, Field(max_length=64)]], Field(default_factory=list, max_length=32)]
-    tenant_id: Annotated[str, Field(pattern=f"^{TENANT_ID}$")] | None = None
+    tenant_id: Annotated[str, Field(pattern=TENANT_PATTERN)] | None = None
 
 
 class ActionEnvelope(Params):

@@ -10,6 +10,7 @@ import yaml
 
 from api.error_formats import RECALL_KIT, jsonrpc_error, recall_kit_body, status_of
 from shared.rpc import errors
+from shared.rpc.field_messages import PATTERNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +27,6 @@ _FIELDS: Final[dict[str, str]] = yaml.safe_load(
 )
 _MAX_DEPTH: Final = 4
 _WIDTH: Final = 110
-_NAMED_PATTERNS: Final = {r"\S": "not blank", r"^[!-~]+$": "visible ASCII characters"}
 _CATEGORIES: Final = "research-agent"
 """The server that numbers errors by the first word of their code."""
 
@@ -143,7 +143,7 @@ def _limits(schema: dict[str, Any]) -> str:
         _range(schema, "minItems", "maxItems", " items"),
     ]
     if pattern := schema.get("pattern"):
-        parts.append(_NAMED_PATTERNS.get(pattern) or f"`{_cell(pattern)}`")
+        parts.append(PATTERNS[pattern])
     return "; ".join(filter(None, parts))
 
 

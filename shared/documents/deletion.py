@@ -6,6 +6,7 @@ the id of its deletion, so that a restoration brings back exactly what that dele
 interrupted walk.
 """
 
+import math
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -62,7 +63,8 @@ def delete(work: UnitOfWork, request: WriteRequest, document_id: str, deletion: 
 
 
 def restore(work: UnitOfWork, request: WriteRequest, document_id: str, *, recursive: bool = False) -> WriteResult:
-    """Restore a deleted document to its position, or cancel its scheduled deletion."""
+    """Restore a deleted document to its position, or cancel its scheduled deletion with everything it would take."""
+    began = timestamps.now()
 
     def plan(now: int) -> WritePlan:
         node = work.require(document_id)
@@ -77,8 +79,11 @@ def restore(work: UnitOfWork, request: WriteRequest, document_id: str, *, recurs
         writes += work.tree.attachment_writes(ancestors, node.position.height)
         return WritePlan(writes, marked.head.write_result(deleted=False))
 
-    follow_up = partial(_restore_descendants, work, request, document_id) if recursive else None
-    return work.execute(request, document_id, plan, follow_up)
+    # A deletion that has taken effect is restored below the document only if that is requested.
+    deleted_after = -math.inf if recursive else began
+    return work.execute(
+        request, document_id, plan, partial(_restore_descendants, work, request, document_id, deleted_after)
+    )
 
 
 def schedule_deletion_event(table: Table, tenant_id: str, document_id: str) -> None:
@@ -159,12 +164,15 @@ def _delete_descendants(work: UnitOfWork, request: WriteRequest, document_id: st
     _update_descendants(work, document_id, plan, lambda _: True)
 
 
-def _restore_descendants(work: UnitOfWork, request: WriteRequest, document_id: str) -> None:
-    """Restore the descendants that were deleted together with a document."""
+def _restore_descendants(work: UnitOfWork, request: WriteRequest, document_id: str, deleted_after: float) -> None:
+    """Restore the descendants that a document's deletion took, or will take, after a time."""
     deletion_id = work.require(document_id).position.deletion
+    if deletion_id is None:
+        return
 
     def returns(node: DocumentNode) -> bool:
-        return node.position.deletion == deletion_id or node.position.delete_at is None
+        delete_at = node.position.delete_at
+        return delete_at is None or (node.position.deletion == deletion_id and delete_at > deleted_after)
 
     def plan(nodes: list[DocumentNode], now: int) -> list[Write]:
         deleted = [node for node in nodes if node.position.delete_at is not None and returns(node)]

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from shared.documents import keys
+from shared.rpc.field_messages import worded
 from shared.rpc.strict_json import compact
 
 MAX_BODY_BYTES: Final = 2 * 1024 * 1024
@@ -37,7 +38,15 @@ def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:
     return metadata
 
 
-DocumentId = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._:-]+$", examples=["doc-pf-032"])]
+DocumentId = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=128,
+        pattern=worded(r"^[A-Za-z0-9._:-]+$", "letters, digits and . _ - :"),
+        examples=["doc-pf-032"],
+    ),
+]
 NewDocumentId = Annotated[DocumentId, AfterValidator(_not_root), Field(json_schema_extra={"not": {"const": keys.ROOT}})]
 ParentId = Annotated[DocumentId, Field(examples=["root"])]
 MimeType = Literal["text/markdown", "text/plain", "application/json"]

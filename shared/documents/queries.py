@@ -1,6 +1,7 @@
 """Reads of documents: a single one, the children of a parent, the audit log."""
 
 import json
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from functools import partial
@@ -42,17 +43,20 @@ class DocumentQueries:
         described = _description(head, content["metadata"], is_human_readable=content["is_human_readable"])
         return Document(content=Content(content["mime_type"], self.text(content)), **described)
 
-    def children(self, parent_id: str, limit: int, cursor: str | None) -> ChildPage:
-        """Return a page of a parent's children in order, without deleted ones."""
+    def children(self, parent_id: str, limit: int, cursor: str | None, *, deleted: bool = False) -> ChildPage:
+        """Return a page of a parent's children in order: those that are not deleted, or the `deleted` ones.
+
+        The parent of deleted children may be deleted too.
+        """
         now = timestamps.now()
         if parent_id != keys.ROOT:
             position = Tree(self._table, self._tenant_id).find(parent_id)
-            if position is None or position.deleted(now):
+            if position is None or (position.deleted(now) and not deleted):
                 raise errors.no_document(parent_id, "parent_id")
         after = cursors.decode_sort_key(cursor) if cursor else " "
         if len(after) > _LONGEST_SORT_KEY or not after.isascii():
             raise cursors.stale()
-        children, next_cursor = _page(self._children(parent_id, after, limit, now), limit)
+        children, next_cursor = _page(self._children(parent_id, after, limit, now, deleted=deleted), limit)
         return ChildPage(children, next_cursor)
 
     def history(self, document_id: str, limit: int, cursor: str | None) -> AuditLogPage:
@@ -106,20 +110,22 @@ class DocumentQueries:
             delete_at=entry.get("delete_at"),
         )
 
-    def _children(self, parent_id: str, after: str, limit: int, now: int) -> Iterator[tuple[str, ChildDocument]]:
-        """Iterate over the children after a sort key that are not deleted, each with its sort key."""
+    def _children(
+        self, parent_id: str, after: str, limit: int, now: int, *, deleted: bool
+    ) -> Iterator[tuple[str, ChildDocument]]:
+        """Iterate over the deleted or other children after a sort key, each with its sort key."""
         partition = keys.children(self._tenant_id, parent_id)
         size = min(limit + 1, _HEADS_PER_BATCH)
         entries: list[Item] = [{"sk": after}]
         while entries:
             pages = self._table.query(partition, Keys.after(entries[-1]["sk"]), limit=size)
             entries = [item for page in pages for item in page]
-            active = [entry for entry in entries if "delete_at" not in entry or entry["delete_at"] > now]
-            heads = self.heads(entry["document_id"] for entry in active)
-            for entry in active:
+            listed = [entry for entry in entries if (entry.get("delete_at", math.inf) <= now) == deleted]
+            heads = self.heads(entry["document_id"] for entry in listed)
+            for entry in listed:
                 head = heads[entry["document_id"]]
-                # It may have been moved or deleted since it was listed.
-                if head.parent_id == parent_id and not head.deleted(now):
+                # It may have been moved, deleted or restored since it was listed.
+                if head.parent_id == parent_id and head.deleted(now) == deleted:
                     described = _description(head, head.metadata, is_human_readable=head.is_human_readable)
                     yield entry["sk"], ChildDocument(mime_type=head.mime_type, **described)
             if len(entries) < size:

@@ -6,7 +6,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, ClassVar
 
 from shared.rpc.errors import FieldProblem, InvalidParams
-from shared.rpc.method import MISSING, Params
+from shared.rpc.field_messages import MISSING
+from shared.rpc.method import Params
 
 if TYPE_CHECKING:
     from shared.experiences.models import ExperienceReport

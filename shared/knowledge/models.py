@@ -8,6 +8,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field
 
+from shared.rpc.field_messages import worded
+
 MAX_TEXT_BYTES: Final = 4 << 20
 MAX_PATH_BYTES: Final = 900
 
@@ -28,7 +30,12 @@ def _name(value: str) -> str:
 
 Name = Annotated[
     str,
-    Field(min_length=1, max_length=MAX_NAME, examples=["notes"], json_schema_extra={"pattern": f"^{_NAME_PATTERN}$"}),
+    Field(
+        min_length=1,
+        max_length=MAX_NAME,
+        examples=["notes"],
+        json_schema_extra={"pattern": worded(f"^{_NAME_PATTERN}$", "without spaces, commas, # and control characters")},
+    ),
     AfterValidator(_name),
 ]
 """The name of a collection or a project. Lists of names are comma-separated, so a name contains no comma."""

@@ -5,6 +5,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field
 
+from shared.rpc.field_messages import worded
+
 MAX_CONTENT_BYTES: Final = 256 * 1024
 
 
@@ -21,7 +23,12 @@ Content = Annotated[str, Field(min_length=1, max_length=MAX_CONTENT_BYTES), Afte
 SummaryText = Annotated[str, Field(max_length=MAX_CONTENT_BYTES), AfterValidator(_within_content_bytes)]
 ConversationId = Annotated[
     str,
-    Field(min_length=1, max_length=200, pattern=r"^[^\s\ufeff\x00-\x1f\x7f-\x9f]+$", examples=["chat_xxx"]),
+    Field(
+        min_length=1,
+        max_length=200,
+        pattern=worded(r"^[^\s\ufeff\x00-\x1f\x7f-\x9f]+$", "without spaces and control characters"),
+        examples=["chat_xxx"],
+    ),
 ]
 
 

@@ -4,11 +4,13 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, Self, get_args
 
 from shared.rpc.errors import NotAllowed, NotSignedIn
+from shared.rpc.field_messages import worded
 
 Role = Literal["reader", "writer", "operator", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)
 TENANT_ID: Final = r"[A-Za-z0-9](?:[A-Za-z0-9._@:-]{0,126}[A-Za-z0-9])?"
 """The pattern of tenant ids. '#' separates the parts of keys in every table: 'a#b' could pass for a part of 'a'."""
+TENANT_PATTERN: Final = worded(f"^{TENANT_ID}$", "letters and digits, with . _ @ : - between them")
 
 
 @dataclass(frozen=True, slots=True)

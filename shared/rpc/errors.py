@@ -70,6 +70,18 @@ class UnknownMethod(KhoError):
     advice = "GET /openapi.json lists every method; names are {server}/{method}."
 
 
+class MethodNotAllowed(KhoError):
+    """The path does not take this HTTP method."""
+
+    code = "METHOD_NOT_ALLOWED"
+    summary = "Method not allowed"
+    advice = "Use a method that the Allow header names."
+
+    def __init__(self, *allowed: str) -> None:
+        names = ", ".join(allowed)
+        super().__init__(f"This path takes only {names}.", details={"allowed": list(allowed)})
+
+
 class InvalidParams(KhoError):
     """Parameters are missing, unknown, of a wrong type or out of bounds: one {field, message} each in details."""
 

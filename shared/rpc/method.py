@@ -3,36 +3,73 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, TypeVar, get_type_hints
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, TypeVar, get_args, get_type_hints
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from shared.rpc.errors import FieldProblem, InvalidParams
+from shared.rpc.field_messages import message_of, worded
 from shared.rpc.strict_json import encodable, require_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from pydantic import GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
 
     from shared.rpc.caller import Caller, Role
     from shared.rpc.errors import KhoError
     from shared.rpc.mcp_catalog import McpTool
 
 
-MISSING: Final = "is required"
-"""The problem of a missing parameter."""
 _MAX_PROBLEMS: Final = 50
 _MAX_FIELD_NAME: Final = 200
 
 
 class Params(BaseModel):
-    """Base class of every method's parameters: strict types, no unknown fields."""
+    """Base class of every method's parameters: strict types, no unknown fields, null for an optional field omits it."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _omit_nulls(cls, raw: Any) -> Any:
+        if not isinstance(raw, dict):
+            return raw
+        omitted = {name for name in _without_null(cls) if name in raw and raw[name] is None}
+        return {name: value for name, value in raw.items() if name not in omitted} if omitted else raw
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Describe null as a value of each optional field."""
+        described = handler(core_schema)
+        properties = handler.resolve_ref_schema(described).get("properties", {})
+        for name in _without_null(cls):
+            properties[name] = _or_null(properties[name])
+        return described
 
     @classmethod
     def to_error(cls, *problems: FieldProblem) -> InvalidParams:
         """Return the error with these problems."""
         return InvalidParams(*problems)
+
+
+@cache
+def _without_null(model: type[BaseModel]) -> tuple[str, ...]:
+    """Return the optional fields whose type has no null."""
+    return tuple(
+        name
+        for name, field in model.model_fields.items()
+        if not field.is_required() and type(None) not in get_args(field.annotation)
+    )
+
+
+def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    outside = {name: value for name, value in schema.items() if name in ("title", "default", "description", "examples")}
+    inside = {name: value for name, value in schema.items() if name not in outside}
+    return {"anyOf": [inside, {"type": "null"}], **outside}
 
 
 OpenObject = dict[str, Any]
@@ -46,7 +83,13 @@ def _whole(value: Any) -> Any:
 WHOLE = BeforeValidator(_whole)
 """Reads 7.0 as 7: JSON does not distinguish them."""
 RequestId = Annotated[
-    str, Field(min_length=1, max_length=128, pattern=r"^[!-~]+$", examples=["3f0c1a52-8a77-4ab1-9d35-6f1f3b1e0c11"])
+    str,
+    Field(
+        min_length=1,
+        max_length=128,
+        pattern=worded(r"^[!-~]+$", "visible ASCII characters"),
+        examples=["3f0c1a52-8a77-4ab1-9d35-6f1f3b1e0c11"],
+    ),
 ]
 """An idempotency key: a request that is sent again with the same one is done once."""
 
@@ -102,17 +145,16 @@ def read(model: type[P], raw: Any) -> P:
 
 def field_problems(error: ValidationError, *inside: str) -> list[FieldProblem]:
     """Return the problem of each field; `inside` is the path of the enclosing field."""
-    errors = error.errors(include_url=False, include_context=False, include_input=False)
-    problems = [_problem((*inside, *each["loc"]), each["type"], each["msg"]) for each in errors[:_MAX_PROBLEMS]]
+    errors = error.errors(include_url=False, include_input=False)
+    problems = [
+        _problem((*inside, *each["loc"]), message_of(each["type"], each["msg"], each.get("ctx", {})))
+        for each in errors[:_MAX_PROBLEMS]
+    ]
     if len(errors) > len(problems):
         problems.append(FieldProblem(field="params", message=f"have {len(errors) - len(problems)} more problems"))
     return problems
 
 
-def _problem(location: tuple[int | str, ...], kind: str, message: str) -> FieldProblem:
+def _problem(location: tuple[int | str, ...], message: str) -> FieldProblem:
     path = encodable(".".join(str(part) for part in location))[:_MAX_FIELD_NAME] or "params"
-    ours = {
-        "missing": MISSING,
-        "extra_forbidden": "is not a field of this method",
-    }.get(kind)
-    return FieldProblem(field=path, message=ours or encodable(message.removeprefix("Value error, ")))
+    return FieldProblem(field=path, message=encodable(message))

@@ -54,9 +54,10 @@ class DocumentAgent:
         """Return a document."""
         return self("get_document", document_id=document_id, **params)
 
-    def children(self, parent_id: str = "root", limit: int = 1000) -> list[str]:
+    def children(self, parent_id: str = "root", limit: int = 1000, **params: Any) -> list[str]:
         """Return the ids of all children, over as many pages as needed."""
-        return [child["document_id"] for child in self.pages("list_children", "children", limit, parent_id=parent_id)]
+        pages = self.pages("list_children", "children", limit, parent_id=parent_id, **params)
+        return [child["document_id"] for child in pages]
 
     def history(self, document_id: str) -> list[Any]:
         """Return the whole audit log of a document."""

@@ -128,3 +128,22 @@ def test_child_is_not_deleted_later_than_its_parent(agent: DocumentAgent, clock:
     assert_consistent_tree(agent.tenant)
     clock(hours=1)
     assert agent.children() == ["branch"]
+
+
+def test_deleted_children_are_listed(agent: DocumentAgent) -> None:
+    """Deleted documents are found without knowing their ids, below a deleted parent too."""
+    agent.create("top")
+    for name in ("a", "b", "c"):
+        agent.create(name, "top")
+    agent("delete_document", document_id="b")
+    assert agent.children("top") == ["a", "c"]
+    assert agent.children("top", deleted=True) == ["b"]
+    assert agent.children("root", deleted=True) == []
+    agent("delete_document", document_id="top", recursive=True)
+    assert agent.children("root", deleted=True) == ["top"]
+    assert agent.children("top", deleted=True) == ["a", "b", "c"]
+    assert agent.children("top", limit=1, deleted=True) == ["a", "b", "c"]
+    assert agent("list_children", parent_id="top", deleted=True)["children"][0]["delete_at"]
+    agent("restore_document", document_id="top", recursive=True)
+    assert agent.children("top", deleted=True) == ["b"]
+    assert agent.children("root", deleted=True) == []

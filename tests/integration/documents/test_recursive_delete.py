@@ -163,3 +163,24 @@ def test_recursive_scheduled_deletion_is_cancelled_recursively(
     assert not living(agent)
     agent("restore_document", document_id="top", recursive=True)
     assert living(agent) == set(names)
+
+
+@pytest.mark.parametrize("broken_at", [None, 2])
+def test_cancelled_deletion_takes_nothing(
+    agent: DocumentAgent, clock: Callable[..., None], broken_at: int | None
+) -> None:
+    """Without `recursive`, a scheduled deletion is cancelled for all that it would take, and for nothing else."""
+    names = forest(agent, 30)
+    agent.create("own")
+    agent("move_document", document_id="own", new_parent_id="d1")
+    agent("delete_document", document_id="own", delete_at="2998-01-01T00:00:00Z")
+    agent("delete_document", **DELETE, delete_at="2999-01-01T00:00:00Z")
+    agent.create("late", "d1")
+    if broken_at is not None:
+        with failing_transactions_from(broken_at):
+            expect_error(Unavailable, "UNAVAILABLE", agent, "restore_document", document_id="top")
+        unfinished = assert_consistent_tree(agent.tenant, unfinished=True)
+        assert any(position.delete_at for name, position in unfinished.items() if name != "own")
+    agent("restore_document", document_id="top")
+    clock(days=400_000)  # after the year 2999
+    assert living(agent) == {*names, "late"}
