@@ -20,6 +20,7 @@ from shared.knowledge.fusion import similarity_of
 from shared.knowledge.index import PassageIndex, filter_fields
 from shared.knowledge.passages import DocumentRef, Passage
 from shared.knowledge.store import Point, Scope, VectorQuery, vector_store
+from shared.knowledge.tokenizer import has_word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,7 +86,12 @@ class ExhaustiveSearch:
         self._store.write([Point(_payload_id(_point(document)), fields)], version)
 
     def search(self, question: str, floor: float) -> list[RelevantEntry]:
-        """Return every entry whose relevance to `question` is at least `floor`, in any order."""
+        """Return every entry whose relevance to `question` is at least `floor`, in any order.
+
+        A text without a word matches nothing.
+        """
+        if not has_word(question):
+            return []
         query_vector = self._embedder.question(question).vector
         terms = question_terms(question, _MAX_WORDS)
         by_meaning = VectorQuery(query_vector, self._scope, _FIRST_PAGE)

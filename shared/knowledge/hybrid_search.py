@@ -13,6 +13,7 @@ from shared.knowledge.diacritics import lacks_diacritics, restore_diacritics
 from shared.knowledge.fusion import TermRarity, fuse, rarity, similarity_of, similarity_of_tokens
 from shared.knowledge.passages import Passage, SearchHit, SearchQuestion
 from shared.knowledge.store import Scope, VectorQuery
+from shared.knowledge.tokenizer import has_word
 from shared.rpc.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -84,8 +85,11 @@ class HybridSearch:
     ) -> Ranking:
         """Return the passages that answer `question`, best first. Skip reranking that is not done by `deadline`.
 
-        `on_candidates` is called with all candidate passages before the reranking.
+        `on_candidates` is called with all candidate passages before the reranking. A text without a word has none.
         """
+        if not has_word(question.text):
+            on_candidates(())
+            return Ranking([], "meaning")
         scope = Scope(
             question.tenant_id,
             question.collections,

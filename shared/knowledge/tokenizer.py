@@ -17,7 +17,10 @@ _PIECES: Final = re.compile(rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<word>(?:[^\W_{_U
 _CAMEL_CASE: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _ENGLISH: Final = re.compile(r"[a-z]{3,}")
 _VOWEL: Final = re.compile(r"[aeiouy]")
+_LETTERS: Final = re.compile(r"[^\W_]+")
 _MAX_WORD: Final = 64
+_MAX_REPEATED: Final = 3
+"""The longest run of one character that may be a word, such as "www"."""
 
 # Vietnamese tone marks have two placements in use: hòa and hoà, khỏe and khoẻ, thúy and thuý.
 _TONES: Final = {
@@ -34,6 +37,14 @@ class Token(NamedTuple):
 
     term: str
     twin: str | None = None
+
+
+def has_word(text: str) -> bool:
+    """Return True if `text` has a letter or digit, other than in a run of one repeated character.
+
+    Normalization would turn symbols such as U+FDFD into words, so the text is read as it is.
+    """
+    return any(len(run) <= _MAX_REPEATED or len(set(run)) > 1 for run in _LETTERS.findall(text))
 
 
 def tokenize(text: str) -> Iterator[Token]:

@@ -154,6 +154,13 @@ def test_a_misspelt_word_is_recognised(reader: Caller, query: str, meant: str) -
     assert meant in [word.lower() for word in refinement["suggestions"]]
 
 
+@pytest.mark.parametrize("query", ["x" * 2048, "%", "﷽", "🙂", "_ - …", "xxxx 🙂"])
+def test_text_without_a_word_matches_nothing(reader: Caller, query: str) -> None:
+    answer = ask(reader, "query_knowledge_base", query=query)
+    assert answer["results"] == []
+    assert answer["query_refinement"]["status"] == "clarification_needed"
+
+
 @pytest.mark.parametrize("query", ["deploying", "restart a pod in kubernetes", "kuberntes"])
 def test_status_is_independent_of_top_k(reader: Caller, query: str) -> None:
     statuses = {

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.knowledge.bm25 import SATURATION, TWIN, number, passage_terms, question_terms
-from shared.knowledge.tokenizer import fold_diacritics, stem, tokenize
+from shared.knowledge.tokenizer import fold_diacritics, has_word, stem, tokenize
 
 VIETNAMESE = st.text(
     "aàáảãạăằắẳẵặâầấẩẫậbcdđeèéẻẽẹêềếểễệghiìíỉĩịklmnoòóỏõọôồốổỗộơờớởỡợpqrstuùúủũụưừứửữựvxyỳýỷỹỵ", min_size=1
@@ -59,6 +59,16 @@ def test_english_stemming(forms: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("word", ["bring", "this", "class", "status", "red", "đội", "für", "nghiêng"])
 def test_false_suffixes_are_kept(word: str) -> None:
     assert stem(word) == word
+
+
+@pytest.mark.parametrize("text", ["pod", "C", "www", "7", "咖啡", "phép", "% pod"])
+def test_text_with_a_word(text: str) -> None:
+    assert has_word(text)
+
+
+@pytest.mark.parametrize("text", ["x" * 2048, "%", "﷽", "🙂", "_", "0000", ""])
+def test_text_without_a_word(text: str) -> None:
+    assert not has_word(text)
 
 
 def test_vietnamese_tone_placement_is_normalized() -> None:

@@ -42,6 +42,9 @@ ANSWERED: Final = [
     ("which command runs it with make", "running.md"),
 ]
 NOT_ANSWERED: Final = [
+    "%",
+    "🙂",
+    "﷽",
     "help",
     "hello",
     "xin chào",
