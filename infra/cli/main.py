@@ -4,7 +4,8 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from cyclopts import App
-from cyclopts.config import Env
+
+from infra.cli.option_environment import OPTION_ENVIRONMENT
 
 
 class LazyApp(App):
@@ -20,7 +21,7 @@ app: Final = LazyApp(
     version=lambda: version("kho"),
     name="kho",
     help="A backend for AI agents: documents, memory, experiences, knowledge and devices.",
-    config=Env("KHO_", command=False),
+    config=OPTION_ENVIRONMENT,
 )
 app.command("infra.cli.keys:keys", name="keys")
 app.command("infra.cli.devices.app:devices", name="devices")

@@ -47,7 +47,8 @@ def reindex(
 ) -> None:
     """Bring the index up to date with DynamoDB: index missing documents and remove deleted ones.
 
-    The command can be interrupted and repeated. It skips documents that are up to date.
+    The command can be interrupted and repeated. It skips documents that are up to date. Stop a 'kho serve' that runs
+    on the data folder first, unless its index is a Qdrant server.
 
     Parameters
     ----------

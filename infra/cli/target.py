@@ -38,7 +38,7 @@ class DataTarget:
     Parameters
     ----------
     data
-        The data folder of 'kho serve', which may be running.
+        The data folder of 'kho serve'.
     aws_endpoint
         The DynamoDB endpoint of 'kho serve', if it uses one.
     stack

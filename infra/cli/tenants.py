@@ -64,6 +64,8 @@ def erase(
 ) -> None:
     """Remove all data and API keys of a tenant permanently. If it is interrupted, repeat it.
 
+    Stop a 'kho serve' that runs on the data folder first, unless its index is a Qdrant server.
+
     Parameters
     ----------
     tenant_id
