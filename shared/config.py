@@ -14,6 +14,7 @@ RerankerKind = Literal["late-interaction", "bedrock", "none"]
 Choice = TypeVar("Choice", bound=str)
 
 _HTTP_URL = re.compile(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?([/?]\S*)?")
+_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:\d{1,5})?")
 
 
 class ConfigurationError(Exception):
@@ -45,6 +46,7 @@ class Config:
         self.oidc_jwks_url = _url("KHO_OIDC_JWKS_URL")
         self.oidc_tenant_claim = os.environ.get("KHO_OIDC_TENANT_CLAIM") or "tenant_id"
         self.oidc_roles_claim = os.environ.get("KHO_OIDC_ROLES_CLAIM") or "roles"
+        self.cors_origins = _origins("KHO_CORS_ORIGINS")
         self.function_prefix = os.environ.get("KHO_FUNCTION_PREFIX", "")
         self.keep_recent_messages = _integer("KEEP_RECENT_MESSAGES", 6, at_least=1)
         self.summarize_threshold = _integer("SUMMARIZE_THRESHOLD", 10, at_least=1)
@@ -52,6 +54,8 @@ class Config:
         self.auto_summary = _boolean("AUTO_SUMMARY", default=False)
         self.anonymous_submissions_a_minute = _integer("KHO_ANONYMOUS_SUBMISSIONS_A_MINUTE", 300, at_least=0)
         self.model_provider: ModelProvider = _choice("KHO_MODEL_PROVIDER", get_args(ModelProvider), "none")
+        if self.auto_summary and self.model_provider == "none":
+            raise ConfigurationError("AUTO_SUMMARY needs a model: set KHO_MODEL_PROVIDER and KHO_MODEL")
         self.model = os.environ.get("KHO_MODEL", "")
         self.model_url = os.environ.get("KHO_MODEL_URL", "")
         self.embedder: EmbedderKind = _choice("KHO_EMBEDDER", get_args(EmbedderKind), "embedded")
@@ -99,6 +103,15 @@ def _http_url(name: str) -> str:
     if value and not _HTTP_URL.fullmatch(value):
         raise ConfigurationError(f"{name} is '{value}'; it must begin with http:// or https://, and name a host")
     return value
+
+
+def _origins(name: str) -> tuple[str, ...]:
+    """Return the origins of web pages that may call."""
+    value = os.environ.get(name, "")
+    origins = tuple(each.strip().lower() for each in value.split(",") if each.strip())
+    if not all(_ORIGIN.fullmatch(each) for each in origins):
+        raise ConfigurationError(f"{name} is '{value}'; it takes origins such as https://app.example.com, by commas")
+    return origins
 
 
 def _required_with(cause: str, name: str) -> str:

@@ -10,6 +10,7 @@ _TABLE: dict[type[KhoError], tuple[HTTPStatus, int]] = {
     errors.ParseError: (HTTPStatus.BAD_REQUEST, -32700),
     errors.InvalidRequest: (HTTPStatus.BAD_REQUEST, -32600),
     errors.UnknownMethod: (HTTPStatus.NOT_FOUND, -32601),
+    errors.MethodNotAllowed: (HTTPStatus.METHOD_NOT_ALLOWED, -32601),
     errors.InvalidParams: (HTTPStatus.BAD_REQUEST, -32602),
     errors.NotSignedIn: (HTTPStatus.UNAUTHORIZED, 401),
     errors.NotAllowed: (HTTPStatus.FORBIDDEN, 403),
@@ -34,6 +35,8 @@ _CATEGORIES: dict[str, dict[str, int]] = {
 """Servers that number errors by category: the first word of the error code."""
 
 AGENT_DATA = "agent-data"
+JSONRPC = "jsonrpc"
+"""The format of the JSON-RPC endpoint, which belongs to no server."""
 RECALL_KIT = "recall-kit"
 """The server whose errors have the same format at every endpoint; others' errors have the endpoint's format."""
 _RECALL_KIT_CODES: dict[type[KhoError], str] = {errors.Unavailable: "DATABASE_ERROR", errors.OutOfTime: "TIMEOUT"}
@@ -51,12 +54,10 @@ def status_of(kind: type[KhoError]) -> HTTPStatus:
 
 
 def http_body(error: KhoError, server: str = "", request_id: str | None = None) -> dict[str, Any]:
-    """Return the HTTP body of `error` in the format of `server`. That of agent-data echoes the request's id."""
+    """Return the HTTP body of `error` in the format of `server`, with agent-data's request id."""
     if server == RECALL_KIT:
         return recall_kit_body(error)
-    if server != AGENT_DATA:
-        return {"error": error.facts()}
-    body = {"error": {"code": error.code, "message": error.message, "details": error.details}}
+    body: dict[str, Any] = {"error": error.facts()}
     return body if request_id is None else body | {"request_id": request_id}
 
 
@@ -83,9 +84,11 @@ def _validation_error(error: errors.InvalidParams) -> dict[str, Any]:
 
 
 def http_headers(error: KhoError) -> dict[str, str]:
-    """Return the Retry-After or WWW-Authenticate header, if one applies."""
+    """Return the Retry-After, WWW-Authenticate or Allow header, if one applies."""
     if isinstance(error, errors.NotSignedIn):
         return {"www-authenticate": "Bearer"}
+    if isinstance(error, errors.MethodNotAllowed):
+        return {"allow": ", ".join(error.details["allowed"])}
     retryable = error.retryable or error.code in _RETRYABLE_CODES
     known = error.details if isinstance(error.details, dict) else {}
     after = known.get("retry_after_seconds", _RETRY_AFTER_SECONDS)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final, Self
 
-from api.error_formats import AGENT_DATA, http_body, http_headers, status_of
+from api.error_formats import AGENT_DATA, JSONRPC, http_body, http_headers, status_of
+from api.jsonrpc_errors import refusal
 from shared.rpc.errors import InvalidRequest, KhoError, ParseError, TooLarge
 from shared.rpc.invoke import MAX_EVENT_BYTES
 from shared.rpc.strict_json import compact, is_encodable, parse
@@ -110,9 +111,16 @@ def respond(
         with observe(name, request.correlation_id):
             return answer(request).to_event(request.correlation_id)
     except KhoError as error:
+        return error_response(request, error, server).to_event(request.correlation_id)
+
+
+def error_response(request: HttpRequest, error: KhoError, server: str) -> HttpResponse:
+    """Return the response with `error` in the format of `server`."""
+    if server == JSONRPC:
+        body = refusal(request.body, error)
+    else:
         body = http_body(error, server, request.request_id() if server == AGENT_DATA else None)
-        response = HttpResponse(status_of(type(error)), compact(body), http_headers(error))
-        return response.to_event(request.correlation_id)
+    return HttpResponse(status_of(type(error)), compact(body), http_headers(error))
 
 
 def endpoint(

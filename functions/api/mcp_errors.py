@@ -3,16 +3,31 @@
 from typing import Any, Final
 
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION
+from mcp_types.jsonrpc import HEADER_MISMATCH
+from mcp_types.version import KNOWN_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from api.error_formats import RECALL_KIT, jsonrpc_error, recall_kit_body
-from shared.rpc.errors import Conflict, KhoError, NotFound, OutOfTime, ToolFailed, Unavailable
-from shared.rpc.strict_json import compact
+from shared.rpc.errors import (
+    Conflict,
+    FieldProblem,
+    InvalidParams,
+    InvalidRequest,
+    KhoError,
+    NotFound,
+    OutOfTime,
+    ToolFailed,
+    Unavailable,
+)
+from shared.rpc.strict_json import compact, encodable
+
+REVISIONS: Final = ("2026-07-28", "2025-11-25", "2025-06-18")
+"""The revisions that Kho promises to support; the SDK also accepts older ones."""
 
 _RESERVED: Final = range(-32099, -31999)
 """Codes that JSON-RPC leaves to implementations, and that MCP reserves since 2026-07-28."""
 
+_MAX_ECHOED: Final = 64
 _DEVICE_SERVER: Final = "device-server"
 _DEVICE_FAILURES: Final = (Conflict, OutOfTime, ToolFailed, Unavailable)
 
@@ -24,17 +39,60 @@ def is_handshake(revision: str) -> bool:
 
 def protocol_error(error: KhoError, server: str, revision: str) -> MCPError:
     """Return `error` as a JSON-RPC error."""
-    formatted = jsonrpc_error(error, server)
-    data = formatted["data"]
-    if isinstance(error, NotFound) and "uri" in error.details:
-        data = data | {"uri": error.details["uri"]}
-    code = formatted["code"]
+    return formatted_error(jsonrpc_error(error, server), revision, not_found=isinstance(error, NotFound))
+
+
+def formatted_error(error: dict[str, Any], revision: str, *, not_found: bool) -> MCPError:
+    """Return a JSON-RPC error with a code that the revision allows, and with the resource's URI if it names one."""
+    code, data = error["code"], error["data"]
+    if not_found and "uri" in data["details"]:
+        data = data | {"uri": data["details"]["uri"]}
     if not is_handshake(revision):
-        if isinstance(error, NotFound):
+        if not_found:
             code = INVALID_PARAMS
         elif code in _RESERVED:
             code = INTERNAL_ERROR
-    return MCPError(code, formatted["message"], data)
+    return MCPError(code, error["message"], data)
+
+
+def unknown_name(kind: str, name: str, field: str = "name") -> InvalidParams:
+    """Build the error of a tool or prompt that does not exist."""
+    message = f"'{encodable(name)}' is not a {kind}; {kind}s/list names them"
+    return InvalidParams(FieldProblem(field=field, message=message))
+
+
+_SDK_ERRORS: Final = {
+    METHOD_NOT_FOUND: (
+        "METHOD_NOT_FOUND",
+        "This server has the methods of tools, resources, prompts and completion; tools/list names its tools.",
+    ),
+    INVALID_PARAMS: ("INVALID_PARAMS", "Send the parameters that this revision of MCP requires."),
+    HEADER_MISMATCH: ("HEADER_MISMATCH", "Send the same revision, method and name in the headers and in the body."),
+}
+
+
+def with_data(error: dict[str, Any]) -> dict[str, Any]:
+    """Return an error of the SDK with code, details and guidance in `data`, and any other error unchanged."""
+    data = error.get("data")
+    if isinstance(data, dict) and "guidance" in data:
+        return error
+    code, guidance = _SDK_ERRORS.get(error["code"], (InvalidRequest.code, InvalidRequest.advice))
+    details = data if isinstance(data, dict) else {"reason": error["message"] if data is None else str(data)}
+    return error | {"data": {"code": code, "details": details, "guidance": guidance}}
+
+
+def unsupported_revision(requested: str) -> dict[str, Any] | None:
+    """Return the error of a revision that does not exist, or None. Its `data` also has the members of MCP's schema."""
+    if requested in KNOWN_PROTOCOL_VERSIONS:
+        return None
+    names = {"supported": list(REVISIONS), "requested": encodable(requested)[:_MAX_ECHOED]}
+    data = {
+        "code": "UNSUPPORTED_PROTOCOL_VERSION",
+        "details": names,
+        "guidance": "Send a supported revision in the header MCP-Protocol-Version.",
+    }
+    message = f"The protocol version '{names['requested']}' is not supported. Supported: {', '.join(REVISIONS)}."
+    return {"code": UNSUPPORTED_PROTOCOL_VERSION, "message": message, "data": data | names}
 
 
 def tool_failure(error: KhoError, server: str, revision: str) -> dict[str, Any]:

@@ -22,6 +22,9 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.requests import Request
 from starlette.types import Scope, Send
 
+from api.jsonrpc_errors import error_response
+from api.mcp_errors import with_data
+from shared.rpc.errors import InvalidRequest
 from shared.rpc.strict_json import compact
 
 _REVISION: Final = "mcp-protocol-version"
@@ -70,7 +73,8 @@ async def serve_handshake_message(server: Server[Any], scope: Scope, message: Ma
     accepted = [each.partition(";")[0].strip() for each in request.headers.get("accept", "*/*").lower().split(",")]
     accepts_json, accepts_stream = (any(each in kinds for each in accepted) for kinds in (_JSON, _STREAM))
     if not (accepts_json or accepts_stream):
-        await _send(send, 406, "application/json", compact({"message": "Accept application/json."}))
+        refusal = InvalidRequest(details={"reason": "the answer is JSON"}, guidance="Accept application/json.")
+        await _send(send, 406, "application/json", compact(error_response(message["id"], refusal)))
         return
     params = message.get("params")
     context = _DispatchContext(
@@ -86,7 +90,7 @@ async def serve_handshake_message(server: Server[Any], scope: Scope, message: Ma
             server, context, message["method"], params, connection=connection, lifespan_state={}
         )
     except MCPError as error:
-        answer["error"] = error.error.model_dump(by_alias=True, exclude_none=True)
+        answer["error"] = with_data(error.error.model_dump(by_alias=True, exclude_none=True))
     if accepts_stream and (context.notifications or not accepts_json):
         events = (f"event: message\r\ndata: {compact(each)}\r\n\r\n" for each in (*context.notifications, answer))
         await _send(send, 200, "text/event-stream", "".join(events))

@@ -12,7 +12,7 @@ from mcp_types import (
     ReadResourceRequestParams,
 )
 
-from api.mcp_errors import protocol_error
+from api.mcp_errors import protocol_error, unknown_name
 from api.mcp_tools import require_first_page
 from api.mcp_transport import McpRequestContext
 from shared.rpc import cursor as cursors
@@ -74,7 +74,7 @@ class McpResources:
             match = _pattern(resource).fullmatch(params.uri)
             if match:
                 return _read(resource, params.uri, match.groupdict(), context, revision)
-        raise _no_resource(params.uri)
+        raise no_resource(params.uri)
 
     def list_prompts(
         self, params: PaginatedRequestParams, _context: McpRequestContext, _revision: str
@@ -99,7 +99,7 @@ class McpResources:
     def get_prompt(self, params: GetPromptRequestParams, context: McpRequestContext, revision: str) -> dict[str, Any]:
         """Return a prompt with its arguments filled in, and the resource that it is about."""
         prompt = self._find_prompt(params.name, "name")
-        arguments = _prompt_arguments(prompt, params.arguments or {})
+        arguments = prompt_arguments(prompt, params.arguments or {})
         messages: list[dict[str, Any]] = [_user_message({"type": "text", "text": prompt.text.format_map(arguments)})]
         if prompt.resource:
             resource = next(each for each in self._resources if each.uri == prompt.resource)
@@ -129,8 +129,7 @@ class McpResources:
     def _find_prompt(self, name: str, field: str) -> McpPrompt:
         prompt = self._prompts.get(name)
         if prompt is None:
-            message = f"'{encodable(name)}' is not a prompt; prompts/list names them"
-            raise InvalidParams(FieldProblem(field=field, message=message))
+            raise unknown_name("prompt", name, field)
         return prompt
 
 
@@ -146,7 +145,7 @@ def _read(
     try:
         result = context.invoke(entry, arguments)["result"]
     except (NotFound, InvalidParams):
-        raise _no_resource(uri) from None
+        raise no_resource(uri) from None
     except KhoError as error:
         raise protocol_error(error, entry.server, revision) from None
     return {"contents": [{"uri": uri, "mimeType": resource.mime_type, "text": compact(result)}]}
@@ -163,7 +162,8 @@ def _invoke_method(method: str, params: dict[str, Any], context: McpRequestConte
     return result
 
 
-def _prompt_arguments(prompt: McpPrompt, arguments: dict[str, str]) -> dict[str, str]:
+def prompt_arguments(prompt: McpPrompt, arguments: dict[str, str]) -> dict[str, str]:
+    """Return all arguments of a prompt. Raise InvalidParams if one is missing or unknown."""
     known = {each.name: each for each in prompt.arguments}
     unknown = [
         FieldProblem(field=encodable(name), message="is not an argument of this prompt")
@@ -198,7 +198,8 @@ def _user_message(content: dict[str, Any]) -> dict[str, Any]:
     return {"role": "user", "content": content}
 
 
-def _no_resource(uri: str) -> NotFound:
+def no_resource(uri: str) -> NotFound:
+    """Build the error of a URI that no resource has."""
     return NotFound(
         "No resource has this URI.",
         details={"uri": encodable(uri)},

@@ -10,13 +10,15 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import (
     CallToolRequestParams,
     CompleteRequestParams,
+    DiscoverResult,
     GetPromptRequestParams,
     PaginatedRequestParams,
     ReadResourceRequestParams,
+    RequestParams,
 )
 from pydantic import BaseModel, ValidationError
 
-from api.mcp_errors import protocol_error
+from api.mcp_errors import REVISIONS, protocol_error
 from api.mcp_resources import McpResources
 from api.mcp_tools import McpTools
 from api.mcp_transport import McpRequestContext
@@ -74,7 +76,18 @@ def build_server(
     server.get_tool_input_schema = schema_of
     for method, params, answer in answers:
         _add(server, method, params, answer)
+    list_revisions(server, instructions)
     return server
+
+
+def list_revisions(server: Server[Any], instructions: str) -> None:
+    """Let `server/discover` name every revision that is supported. The SDK names only those without a handshake."""
+
+    async def discover(context: Context, _params: RequestParams | None) -> DiscoverResult:
+        capabilities = server.get_capabilities(protocol_version=context.protocol_version)
+        return DiscoverResult(supported_versions=list(REVISIONS), capabilities=capabilities, instructions=instructions)
+
+    server.add_request_handler("server/discover", RequestParams, discover)
 
 
 def request_context(context: Context) -> McpRequestContext:

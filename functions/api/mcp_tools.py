@@ -5,12 +5,12 @@ from typing import Any, Final
 from mcp_types import CallToolRequestParams, PaginatedRequestParams
 
 from api.http_events import MAX_ANSWER_BYTES, event_bytes
-from api.mcp_errors import tool_failure
+from api.mcp_errors import tool_failure, unknown_name
 from api.mcp_transport import McpRequestContext
 from shared.rpc.catalogue import MethodEntry, catalogue
 from shared.rpc.errors import FieldProblem, InvalidParams, KhoError
 from shared.rpc.mcp_catalog import McpToolEntry
-from shared.rpc.strict_json import compact, encodable
+from shared.rpc.strict_json import compact
 
 _ENVELOPE_BYTES: Final = 4096
 _SURELY_SMALL: Final = 256 * 1024
@@ -40,8 +40,7 @@ class McpTools:
         """Call a tool and return its result; the revision decides how an error is reported."""
         tool = self._tools.get(params.name) or self._by_method_name.get(params.name)
         if tool is None:
-            message = f"'{encodable(params.name)}' is not a tool; tools/list names them"
-            raise InvalidParams(FieldProblem(field="name", message=message))
+            raise unknown_name("tool", params.name)
         entry = catalogue().methods[tool.method]
         try:
             return _run(tool, entry, params.arguments or {}, context)

@@ -52,7 +52,7 @@ def _array(items: dict[str, Any]) -> dict[str, Any]:
 _JSONRPC: Final = {"jsonrpc": {"const": "2.0"}}
 _PARAMS: Final = {"type": ["object", "array"]}
 _CAPABILITIES: Final = _object({name: _array({"type": "object"}) for name in ("tools", "resources", "prompts")})
-_ERROR: Final = {"code": _TEXT, "message": _TEXT, "details": {"type": ["object", "array"]}}
+_ERROR: Final = dict.fromkeys(("code", "message", "guidance"), _TEXT) | {"details": {"type": ["object", "array"]}}
 
 SCHEMAS: Final = {
     "Message": _object(
@@ -60,7 +60,7 @@ SCHEMAS: Final = {
         optional=("id", "params"),
     ),
     "GatewayFailure": _object({"message": _TEXT}),
-    "Failure": _object({"error": _object(_ERROR | {"guidance": _TEXT})}),
+    "Failure": _object({"error": _object(_ERROR)}),
     "RecallKitFailure": _closed(
         {
             "success": {"const": False},
@@ -76,6 +76,7 @@ SCHEMAS: Final = {
         }
     ),
     "ActionFailure": _object({"error": _closed(_ERROR), "request_id": _TEXT}, optional=("request_id",)),
+    "Refusal": {"anyOf": [reference("Response"), _array(reference("Response"))]},
     "Request": _object(_JSONRPC | {"method": _TEXT, "params": _PARAMS, "id": _ID}, optional=("params", "id")),
     "Response": _object(
         _JSONRPC

@@ -10,15 +10,15 @@ from typing import Any, Final, Self
 
 from api.authentication import caller_from_headers, require_authenticated
 from api.deployment import CREDENTIALS, lambda_function
-from api.error_formats import RECALL_KIT, jsonrpc_error, recall_kit_body
+from api.error_formats import JSONRPC, RECALL_KIT, recall_kit_body
 from api.http_events import MAX_ANSWER_BYTES, HttpRequest, HttpResponse, endpoint, event_bytes
+from api.jsonrpc_errors import MAX_BATCH, echoed_id, error_response, is_id, principal_problem
 from shared.rpc.caller import ANONYMOUS, Caller
 from shared.rpc.catalogue import MethodEntry, catalogue
 from shared.rpc.errors import FieldProblem, InvalidParams, InvalidRequest, KhoError, ParseError, TooLarge, UnknownMethod
 from shared.rpc.invoke import FunctionCall, send, unwrap
-from shared.rpc.strict_json import compact, is_encodable, parse
+from shared.rpc.strict_json import compact, parse
 
-MAX_BATCH: Final = 50
 MAX_ANONYMOUS_BATCH: Final = 5
 _NOTIFICATION: Final = object()
 _REFUSAL_BYTES: Final = 1024
@@ -41,7 +41,7 @@ class _RequestObject:
 
 
 @lambda_function(CREDENTIALS, memory=1024, timeout=28, invokes=("*",), routes={"Jsonrpc": "POST /jsonrpc"})
-@endpoint("jsonrpc")
+@endpoint("jsonrpc", server=JSONRPC)
 def handler(request: HttpRequest) -> HttpResponse:
     """Answer one JSON-RPC request or a batch of them."""
     caller = caller_from_headers(request.headers)
@@ -50,11 +50,11 @@ def handler(request: HttpRequest) -> HttpResponse:
         body = parse(request.body)
     except (ParseError, InvalidRequest) as error:
         require_authenticated(caller)
-        return HttpResponse(HTTPStatus.OK, compact(_jsonrpc_error_answer(None, error)))
+        return HttpResponse(HTTPStatus.OK, compact(error_response(None, error)))
     if not any(_is_anonymous(item) for item in (body if isinstance(body, list) else [body])):
         require_authenticated(caller)
     if isinstance(body, list) and (refusal := _batch_refusal(len(body), caller)):
-        return HttpResponse(HTTPStatus.OK, compact(_jsonrpc_error_answer(None, refusal)))
+        return HttpResponse(HTTPStatus.OK, compact(error_response(None, refusal)))
     budget = _ResponseBudget()
     answer = partial(_answer, caller=caller, correlation_id=request.correlation_id, budget=budget)
     if not isinstance(body, list):
@@ -83,7 +83,7 @@ class _ResponseBudget:
             if size <= self._left:
                 self._left -= size
                 return text
-        return compact(_jsonrpc_error_answer(id_, TooLarge("The answer exceeds 6 MB.")))
+        return compact(error_response(id_, TooLarge("The answer exceeds 6 MB.")))
 
 
 def _batch_refusal(calls: int, caller: Caller) -> InvalidRequest | None:
@@ -100,7 +100,7 @@ def _answer(item: Any, *, caller: Caller, correlation_id: str, budget: _Response
     try:
         request = _RequestObject.of(item)
     except InvalidRequest as error:
-        return compact(_jsonrpc_error_answer(_echoed_id(item), error))
+        return compact(error_response(echoed_id(item), error))
     try:
         raw = _invoke_raw(request, caller, correlation_id)
         if request.id is _NOTIFICATION:
@@ -148,11 +148,7 @@ def _error_answer(request: _RequestObject, error: KhoError) -> dict[str, Any]:
     """Return the answer for a method's error. For recall-kit it is a result."""
     if request.method in catalogue().methods and request.method.startswith(f"{RECALL_KIT}/"):
         return {"jsonrpc": "2.0", "result": recall_kit_body(error), "id": request.id}
-    return _jsonrpc_error_answer(request.id, error, request.method.partition("/")[0])
-
-
-def _jsonrpc_error_answer(id_: Any, error: KhoError, server: str = "") -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "error": jsonrpc_error(error, server), "id": id_}
+    return error_response(request.id, error, request.method.partition("/")[0])
 
 
 def _problem(item: Any) -> str | None:
@@ -165,17 +161,6 @@ def _problem(item: Any) -> str | None:
         return "'method' must be a string"
     if not isinstance(item.get("params", {}), list | dict):
         return "'params' must be an object or an array"
-    if "id" in item and not _is_id(item["id"]):
+    if "id" in item and not is_id(item["id"]):
         return "'id' must be a string, a number or null"
-    return None
-
-
-def _is_id(value: Any) -> bool:
-    if isinstance(value, str):
-        return is_encodable(value)
-    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
-
-
-def _echoed_id(item: Any) -> Any:
-    id_ = item.get("id") if isinstance(item, dict) else None
-    return id_ if _is_id(id_) else None
+    return principal_problem(item)

@@ -20,25 +20,27 @@ from api.authentication import authenticated_caller, caller_from_headers
 from api.deployment import CREDENTIALS, MCP_SDK, lambda_function, mcp_routes
 from api.error_formats import http_body, jsonrpc_error
 from api.http_events import HttpRequest, HttpResponse, fits_event, respond
+from api.jsonrpc_errors import principal_problem
+from api.mcp_errors import REVISIONS, unsupported_revision, with_data
 from api.mcp_server import server_for_catalog
 from api.mcp_transport import McpRequestContext, McpTransport
 from endpoints.resource_metadata import challenge
 from shared.config import config
 from shared.rpc.caller import Caller
-from shared.rpc.errors import InvalidParams, InvalidRequest, KhoError, NotAllowed, NotSignedIn, ParseError, TooLarge
+from shared.rpc.errors import (
+    InvalidParams,
+    InvalidRequest,
+    MethodNotAllowed,
+    NotAllowed,
+    NotSignedIn,
+    ParseError,
+    TooLarge,
+)
 from shared.rpc.mcp_catalog import mcp_catalog
 from shared.rpc.strict_json import compact, is_encodable, parse, require_text
 
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _LARGE: Final = 64 * 1024
-_ONLY_POST: Final = {
-    "error": {
-        "code": "METHOD_NOT_ALLOWED",
-        "message": "This endpoint takes only POST: it keeps no sessions and opens no streams.",
-        "details": {},
-        "guidance": "Send each MCP message as the body of a POST.",
-    }
-}
 
 
 @lambda_function(CREDENTIALS, MCP_SDK, memory=1024, timeout=28, invokes=("*",), routes=mcp_routes("/mcp"))
@@ -66,7 +68,7 @@ def _answer(
     admit: Callable[[Mapping[str, str]], Caller],
 ) -> HttpResponse:
     if event["requestContext"]["http"]["method"] != "POST":
-        return HttpResponse(HTTPStatus.METHOD_NOT_ALLOWED, compact(_ONLY_POST), {"allow": "POST"})
+        raise MethodNotAllowed("POST")  # it keeps no sessions and opens no streams
     _refuse_foreign_pages(request.headers)
     try:
         caller = admit(request.headers)
@@ -79,7 +81,9 @@ def _answer(
         message = parse(request.body)
         _require_one_message(message)
     except (ParseError, InvalidRequest, InvalidParams) as error:
-        return _refusal(message, error)
+        return _refusal(message, jsonrpc_error(error, ""))
+    if unsupported := unsupported_revision(request.headers.get("mcp-protocol-version", REVISIONS[0])):
+        return _refusal(message, unsupported)
     context = McpRequestContext(caller, request.correlation_id, request.path_parameters.get("device_id", ""))
     answer = partial(_response_of, transport, _mcp_headers_only(event), message)
     response = answer(context)
@@ -93,7 +97,16 @@ def _response_of(
 ) -> HttpResponse:
     response = transport.answer(event, message, context)
     headers = {name: value for name, value in response["headers"].items() if name != "content-length"}
-    return HttpResponse(HTTPStatus(response["statusCode"]), _unescaped_body(response), headers)
+    status = HTTPStatus(response["statusCode"])
+    return HttpResponse(
+        status, _unescaped_body(response) if status < HTTPStatus.BAD_REQUEST else _with_data(response), headers
+    )
+
+
+def _with_data(response: dict[str, Any]) -> str:
+    """Return the body of a refusal of the SDK's transport, with the contract's `data`."""
+    answer = json.loads(response["body"])
+    return compact(answer | {"error": with_data(answer["error"])})
 
 
 def _unescaped_body(response: dict[str, Any]) -> str | None:
@@ -117,6 +130,8 @@ def _refuse_foreign_pages(headers: Mapping[str, str]) -> None:
         parts = urlsplit(origin.lower())
         if parts.netloc == host or (is_open and parts.hostname in _LOOPBACK):
             return
+        if origin.lower() in config().cors_origins:
+            return
     except ValueError:
         pass  # not a URL
     raise NotAllowed("Pages of this origin are not served.", guidance="Call from a program, or from a page here.")
@@ -130,16 +145,18 @@ def _require_one_message(message: Any) -> None:
         raise InvalidRequest(details={"reason": "'id' must be a string or a whole number"})
     if isinstance(message, dict) and not isinstance(message.get("params", {}), dict):
         raise InvalidRequest(details={"reason": "'params' must be an object"})
+    if problem := principal_problem(message):
+        raise InvalidRequest(details={"reason": problem})
     try:
         jsonrpc_message_adapter.validate_python(message, by_name=False)
     except ValidationError:
         raise InvalidRequest(details={"reason": "the body is not one JSON-RPC message"}) from None
 
 
-def _refusal(message: Any, error: KhoError) -> HttpResponse:
+def _refusal(message: Any, error: dict[str, Any]) -> HttpResponse:
     id_ = message.get("id") if isinstance(message, dict) else None
     echoed = id_ if _is_id(id_) and is_encodable(id_) else None
-    body = {"jsonrpc": "2.0", "id": echoed, "error": jsonrpc_error(error, "")}
+    body = {"jsonrpc": "2.0", "id": echoed, "error": error}
     return HttpResponse(HTTPStatus.BAD_REQUEST, compact(body))
 
 

@@ -14,7 +14,7 @@ from shared.rpc.catalogue import MethodEntry, catalogue
 from shared.rpc.strict_json import compact
 
 _FAILURES: Final = {error_formats.AGENT_DATA: "ActionFailure", error_formats.RECALL_KIT: "RecallKitFailure"}
-_DECLARED: Final = (errors.UnknownMethod, errors.NotFound, errors.Conflict, errors.ToolFailed)
+_DECLARED: Final = (errors.UnknownMethod, errors.MethodNotAllowed, errors.NotFound, errors.Conflict, errors.ToolFailed)
 """Kinds that only methods with them in `errors` raise. Any call can raise the others."""
 _GATEWAY_STATUSES: Final = frozenset({401, 403, 413, 429, 500, 503})
 """The statuses with which API Gateway itself may answer: no credentials, over 10 MB, throttled, no function."""
@@ -100,7 +100,7 @@ def _jsonrpc() -> dict[str, Any]:
             ),
             "204": {"description": "Notifications have no answer."},
         }
-        | _failures([], "Failure"),
+        | _failures([], "Refusal"),
     }
 
 

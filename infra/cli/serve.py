@@ -42,6 +42,7 @@ def serve(  # noqa: PLR0913 - one argument an option
     aws_endpoint: str = "",
     qdrant_url: str = "",
     root: tuple[Path, ...] = (),
+    cors_origins: str = "",
 ) -> None:
     """Serve template.yaml on this machine, with every service embedded.
 
@@ -69,11 +70,14 @@ def serve(  # noqa: PLR0913 - one argument an option
         A Qdrant server, with its key in KHO_QDRANT_KEY; default: the embedded engine.
     root
         A folder whose files ingestions may read, if the address is a loopback one; default: the working folder.
+    cors_origins
+        The origins of web pages that may call, separated by commas, such as https://app.example.com; default: none.
     """
     if auth == "open" and host not in _LOOPBACK:
         exit_with_error(
             f"{host} is not a loopback address: use --auth required, and create keys with 'kho keys create'."
         )
+    _require_folders(root)
     template = load()
     data = data.resolve()
     with ExitStack() as stack:
@@ -90,6 +94,8 @@ def serve(  # noqa: PLR0913 - one argument an option
             _check_broker(mqtt_url)
         if qdrant_url:
             os.environ["KHO_QDRANT_URL"] = qdrant_url
+        if cors_origins:
+            os.environ["KHO_CORS_ORIGINS"] = cors_origins
         prepare(
             template,
             auth=auth,
@@ -148,6 +154,12 @@ def _listen_for_devices(host: str, port: int | None) -> socket.socket:
         return listen(host, _MQTT_PORT)
     except OSError:  # the default port is taken, for example by another broker on this machine
         return _listen(host, 0, "--mqtt-port (KHO_MQTT_PORT)")
+
+
+def _require_folders(roots: Sequence[Path]) -> None:
+    for folder in roots:
+        if not folder.is_dir():
+            exit_with_error(f"The root '{folder}' is not a folder. Choose existing folders with --root (KHO_ROOT).")
 
 
 def _allow_reading(roots: Sequence[Path], *, pdf_seconds: int = _PDF_SECONDS) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import gzip
 import json
 import queue
 import re
@@ -13,16 +14,32 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
+from starlette.middleware.cors import CORSMiddleware
+
+from api.error_formats import AGENT_DATA
+from api.http_events import HttpRequest, error_response
+from shared.rpc.errors import (
+    Internal,
+    KhoError,
+    MethodNotAllowed,
+    NotAllowed,
+    NotSignedIn,
+    OutOfTime,
+    TooLarge,
+    UnknownMethod,
+)
 from shared.rpc.invoke import MAX_EVENT_BYTES, FunctionCrashed
+from shared.rpc.strict_json import encodable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from infra.local.functions import Functions
     from infra.local.template import Route, Template
@@ -32,6 +49,9 @@ if TYPE_CHECKING:
 MAX_BODY_BYTES: Final = 10 * 1024 * 1024
 _LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "[::1]", "")
 _MAX_WAITING_LINES: Final = 1000
+_MAX_SHOWN_PATH: Final = 200
+_MIN_COMPRESSED_BYTES: Final = 1024
+_GZIP: Final = re.compile(r"(^|[\s,])(gzip|\*)\s*(,|$|;\s*q=(?!0(\.0*)?\s*(,|$)))")
 _TEXT: Final = re.compile(r"text/|application/(json|javascript|xml)|application/[^;]+\+(json|xml)")
 
 
@@ -42,9 +62,27 @@ class _GatewayResponse:
     body: bytes
 
     @classmethod
-    def own(cls, status: HTTPStatus, message: str) -> _GatewayResponse:
-        """Build an error response of the gateway itself."""
-        return cls(status, {"content-type": "application/json"}, json.dumps({"message": message}).encode())
+    def from_result(cls, result: dict[str, Any]) -> _GatewayResponse:
+        """Build the response from a function's result."""
+        content = base64.b64decode(result["body"]) if result.get("isBase64Encoded") else result["body"].encode("utf-8")
+        return cls(result["statusCode"], result["headers"], content)
+
+
+CORS: Final = {
+    "AllowMethods": ("GET", "POST"),
+    "AllowHeaders": (
+        "authorization",
+        "content-type",
+        "accept",
+        "mcp-protocol-version",
+        "mcp-method",
+        "mcp-name",
+        "x-correlation-id",
+    ),
+    "ExposeHeaders": ("x-correlation-id", "retry-after", "www-authenticate"),
+}
+"""The lists of the template's CorsConfiguration."""
+CORS_MAX_AGE: Final = 600
 
 
 class _ClientDisconnected(Exception):
@@ -77,11 +115,8 @@ class Gateway:
             body = await _read(receive)
         except _ClientDisconnected:
             return  # an incomplete request is not executed
-        if body is None:
-            response = _GatewayResponse.own(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Request Entity Too Large")
-        else:
-            loop = asyncio.get_running_loop()
-            response = await loop.run_in_executor(self._pool, self._respond, scope, body)
+        loop = asyncio.get_running_loop()
+        response = await loop.run_in_executor(self._pool, lambda: _compressed(scope, self._respond(scope, body)))
         headers = {"content-length": str(len(response.body)), **response.headers}
         if response.status == HTTPStatus.NO_CONTENT:
             del headers["content-length"]
@@ -90,58 +125,87 @@ class Gateway:
         await send({"type": "http.response.body", "body": response.body})
         self._access_log(scope["method"], scope["path"], response.status, time.perf_counter() - started)
 
-    def _respond(self, scope: Scope, body: bytes) -> _GatewayResponse:
-        headers: dict[str, str] = {}
-        for raw_name, raw_value in scope["headers"]:
-            name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
-            headers[name] = f"{headers[name]},{value}" if name in headers else value
+    def _respond(self, scope: Scope, body: bytes | None) -> _GatewayResponse:
+        event = _event(scope, body or b"")
+        try:
+            return self._invoke(event, too_large=body is None)
+        except KhoError as error:
+            request = HttpRequest.from_event(event)
+            server = request.path.removeprefix("/").partition("/")[0]
+            response = error_response(request, error, AGENT_DATA if server == "actions" else server)
+            return _GatewayResponse.from_result(response.to_event(request.correlation_id))
+
+    def _invoke(self, event: dict[str, Any], *, too_large: bool) -> _GatewayResponse:
+        """Invoke the route's function, unless the gateway refuses the request."""
+        headers = event["headers"]
         host = re.sub(r":\d*$", "", headers.get("host", "")).lower()
         if not self._authorizing and host not in _LOOPBACK_NAMES:
             # DNS rebinding: without keys, a web page whose host name resolves to this machine must not be served.
-            return _GatewayResponse.own(HTTPStatus.FORBIDDEN, "Forbidden")
-        route, parameters = self._route(scope["method"], scope["path"])
-        if route is None:
-            return _GatewayResponse.own(HTTPStatus.NOT_FOUND, "Not Found")
-        event = _event(scope, route, parameters, headers, body)
+            raise NotAllowed("This host name is not served without keys.", guidance="Call it by a loopback address.")
+        route, parameters = self._route(event["requestContext"]["http"]["method"], event["rawPath"])
+        if too_large:
+            raise TooLarge("The request exceeds 10 MB.")
+        event["routeKey"] = event["requestContext"]["routeKey"] = route.key
+        if parameters:
+            event["pathParameters"] = parameters
         if self._authorizing and route.authorized:
-            rejection = self._authorize(event)
-            if rejection:
-                return rejection
+            self._authorize(event)
         payload = json.dumps(event, ensure_ascii=False).encode("utf-8")
         if len(payload) > MAX_EVENT_BYTES:
-            return _GatewayResponse.own(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Request Entity Too Large")
-        try:
-            raw = self._functions(route.function, payload)
-        except TimeoutError:
-            return _GatewayResponse.own(HTTPStatus.SERVICE_UNAVAILABLE, "Service Unavailable")
-        except FunctionCrashed:
-            return _GatewayResponse.own(HTTPStatus.INTERNAL_SERVER_ERROR, "Internal Server Error")
+            raise TooLarge("The request exceeds 6 MB.")
+        raw = self._call(route.function, payload, event)
         if len(raw) > MAX_EVENT_BYTES:
-            return _GatewayResponse.own(HTTPStatus.INTERNAL_SERVER_ERROR, "Internal Server Error")
-        result = json.loads(raw)
-        content = base64.b64decode(result["body"]) if result.get("isBase64Encoded") else result["body"].encode("utf-8")
-        return _GatewayResponse(result["statusCode"], result["headers"], content)
+            raise _internal(event)
+        return _GatewayResponse.from_result(json.loads(raw))
 
-    def _authorize(self, event: dict[str, Any]) -> _GatewayResponse | None:
-        """Invoke the authorizer and add its context to the event. Return an error response if the caller is refused."""
+    def _authorize(self, event: dict[str, Any]) -> None:
+        """Invoke the authorizer and add its context to the event. Raise an error if the caller is refused."""
         if "authorization" not in event["headers"]:
-            return _GatewayResponse.own(HTTPStatus.UNAUTHORIZED, "Unauthorized")
+            raise NotSignedIn
         request = {name: event[name] for name in ("version", "routeKey", "rawPath", "headers", "requestContext")}
         request |= {"type": "REQUEST", "identitySource": [event["headers"]["authorization"]]}
-        try:
-            result = json.loads(self._functions(self._authorizer, json.dumps(request).encode()))
-        except (FunctionCrashed, TimeoutError):
-            return _GatewayResponse.own(HTTPStatus.INTERNAL_SERVER_ERROR, "Internal Server Error")
+        result = json.loads(self._call(self._authorizer, json.dumps(request).encode(), event))
         if not result["isAuthorized"]:
-            return _GatewayResponse.own(HTTPStatus.FORBIDDEN, "Forbidden")
+            raise NotAllowed
         event["requestContext"]["authorizer"] = {"lambda": result["context"]}
-        return None
 
-    def _route(self, method: str, path: str) -> tuple[Route | None, dict[str, str]]:
-        for pattern, route in self._routes:
-            if route.method == method and (match := pattern.fullmatch(path)):
+    def _call(self, function: str, payload: bytes, event: dict[str, Any]) -> bytes:
+        try:
+            return self._functions(function, payload)
+        except TimeoutError:
+            raise OutOfTime from None
+        except FunctionCrashed:
+            raise _internal(event) from None
+
+    def _route(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
+        matches = [(route, match) for pattern, route in self._routes if (match := pattern.fullmatch(path))]
+        for route, match in matches:
+            if route.method == method:
                 return route, match.groupdict()
-        return None, {}
+        if matches:
+            raise MethodNotAllowed(*sorted({route.method for route, _ in matches}))
+        raise self._unknown(path)
+
+    def _unknown(self, path: str) -> UnknownMethod:
+        """Build the error of a path without a route; its guidance names the most similar path."""
+        shown = encodable(path)[:_MAX_SHOWN_PATH]
+        similar = get_close_matches(shown, {route.path for _, route in self._routes}, n=1)
+        guidance = f"Did you mean {similar[0]}? {UnknownMethod.advice}" if similar else UnknownMethod.advice
+        return UnknownMethod(f"There is no endpoint {shown}.", details={"path": shown}, guidance=guidance)
+
+
+def with_cors(gateway: ASGIApp, origins: Sequence[str]) -> ASGIApp:
+    """Return the gateway with the headers that let pages of these origins call it. API Gateway sends the same."""
+    if not origins:
+        return gateway
+    return CORSMiddleware(
+        gateway,
+        allow_origins=origins,
+        allow_methods=CORS["AllowMethods"],
+        allow_headers=CORS["AllowHeaders"],
+        expose_headers=CORS["ExposeHeaders"],
+        max_age=CORS_MAX_AGE,
+    )
 
 
 class AccessLog(threading.Thread):
@@ -190,13 +254,29 @@ async def _read(receive: Receive) -> bytes | None:
             return b"".join(parts) if size <= MAX_BODY_BYTES else None
 
 
-def _event(
-    scope: Scope, route: Route, parameters: dict[str, str], headers: dict[str, str], body: bytes
-) -> dict[str, Any]:
-    """Build the gateway's event, payload format 2.0."""
+def _compressed(scope: Scope, response: _GatewayResponse) -> _GatewayResponse:
+    """Compress a large text if the client accepts gzip."""
+    accepted = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"accept-encoding"), "")
+    is_text = _TEXT.match(response.headers.get("content-type", ""))
+    if len(response.body) <= _MIN_COMPRESSED_BYTES or not is_text or not _GZIP.search(accepted.lower()):
+        return response
+    headers = response.headers | {"content-encoding": "gzip", "vary": "accept-encoding"}
+    return replace(response, headers=headers, body=gzip.compress(response.body, compresslevel=5, mtime=0))
+
+
+def _internal(event: dict[str, Any]) -> Internal:
+    return Internal(HttpRequest.from_event(event).correlation_id)
+
+
+def _event(scope: Scope, body: bytes) -> dict[str, Any]:
+    """Build the gateway's event, payload format 2.0, of a request without a route."""
+    headers: dict[str, str] = {}
+    for raw_name, raw_value in scope["headers"]:
+        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+        headers[name] = f"{headers[name]},{value}" if name in headers else value
     event: dict[str, Any] = {
         "version": "2.0",
-        "routeKey": route.key,
+        "routeKey": "$default",
         "rawPath": scope["path"],
         "rawQueryString": scope["query_string"].decode("latin-1"),
         "headers": headers,
@@ -209,14 +289,12 @@ def _event(
                 "userAgent": headers.get("user-agent", ""),
             },
             "requestId": secrets.token_urlsafe(12),
-            "routeKey": route.key,
+            "routeKey": "$default",
             "stage": "$default",
             "timeEpoch": int(time.time() * 1000),
         },
         "isBase64Encoded": False,
     }
-    if parameters:
-        event["pathParameters"] = parameters
     if body:
         event["body"], event["isBase64Encoded"] = _encode_body(body, headers.get("content-type", ""))
     return event

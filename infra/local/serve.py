@@ -16,12 +16,13 @@ import uvicorn
 from infra.local.data_folder import ServerInfo, write_server_info
 from infra.local.dynamodb import create_tables
 from infra.local.functions import Functions
-from infra.local.gateway import AccessLog, Gateway
+from infra.local.gateway import AccessLog, Gateway, with_cors
 from infra.local.iot_core import configure_functions
 from infra.local.rules.dispatcher import RuleDispatcher
 from infra.local.sockets import address_of
 from infra.local.streams import StreamReader
 from infra.local.ttl import TtlSweeper
+from shared.config import config
 from shared.knowledge.index import close_index
 from shared.rpc import invoke
 
@@ -89,7 +90,7 @@ def run(  # noqa: PLR0913 - each is a part of the machine
 
 def _serve(gateway: Gateway, listener: socket.socket) -> None:
     settings = uvicorn.Config(
-        gateway,
+        with_cors(gateway, config().cors_origins),
         lifespan="off",
         log_level="warning",
         access_log=False,

@@ -186,3 +186,42 @@ def test_batch_response_over_the_size_limit_is_partial(server: KhoServer, chat: 
     (whole,) = [answer["result"] for answer in answers if "result" in answer]
     assert len(whole["messages"]) == 12
     assert [answer["error"]["code"] for answer in answers if "error" in answer] == [413, 413]
+
+
+CREATE = "agent-data/create_document"
+
+
+def test_principal_beside_the_request_is_refused(server: KhoServer) -> None:
+    params = {"document_id": uuid4().hex, "parent_id": "root", "content": {"body": "x"}}
+    call = {"jsonrpc": "2.0", "id": 1, "method": CREATE, "principal": {"tenant_id": "ten-x"}, "params": params}
+    answer = server.rpc(call)
+    assert (answer["id"], answer["error"]["code"]) == (1, -32600)
+    assert "'principal'" in answer["error"]["data"]["details"]["reason"]
+    assert server.error("agent-data/get_document", document_id=params["document_id"])["code"] == 404
+
+
+@pytest.mark.parametrize("headers", [{}, {"authorization": "Bearer nonsense"}])
+def test_missing_credentials_are_a_jsonrpc_error(guarded: KhoServer, headers: dict[str, str]) -> None:
+    def refused(body: Any) -> Any:
+        response = guarded.post("/jsonrpc", json.dumps(body).encode(), **headers)
+        assert (response.status, response.headers["www-authenticate"]) == (401, "Bearer")
+        return json.loads(response.data)
+
+    call = {"jsonrpc": "2.0", "method": "memory-server/memory/get_or_create", "params": {}}
+    for answer, id_ in [
+        (refused(call | {"id": "a"}), "a"),
+        *zip(refused([call | {"id": 1}, call | {"id": 2}]), (1, 2), strict=True),
+        (refused([call] * 51), None),
+    ]:
+        assert (answer["jsonrpc"], answer["id"], answer["error"]["code"]) == ("2.0", id_, 401)
+        assert answer["error"]["data"]["code"] == "NOT_SIGNED_IN"
+        assert answer["error"]["data"]["guidance"]
+
+
+def test_oversize_request_is_a_jsonrpc_error(server: KhoServer) -> None:
+    call = {"jsonrpc": "2.0", "id": 7, "method": GET, "params": {"conversation_id": "x" * 7_000_000}}
+    response = server.post("/jsonrpc", json.dumps(call).encode())
+    answer = json.loads(response.data)
+    assert (response.status, answer["id"], answer["error"]["code"]) == (413, 7, 413)
+    assert answer["error"]["data"]["code"] == "TOO_LARGE"
+    assert json.loads(server.post("/jsonrpc", b"x" * 11_000_000).data)["error"]["code"] == 413

@@ -238,7 +238,9 @@ def test_simple_cors_content_types_are_rejected(server: KhoServer, content_type:
 
 
 def test_foreign_host_header_is_rejected_without_keys(server: KhoServer) -> None:
-    assert server.get("/health", host="attacker.example:8001").status == 403
+    refused = server.get("/health", host="attacker.example:8001")
+    assert (refused.status, json.loads(refused.data)["error"]["code"]) == (403, "NOT_ALLOWED")
+    assert refused.headers["x-correlation-id"]
     assert server.get("/health", host="localhost:8001").status == 200
 
 
@@ -275,7 +277,51 @@ def test_unknown_resources(server: KhoServer, uri: str) -> None:
     assert (error["code"], error["data"]["code"]) == (-32001, "NOT_FOUND")
 
 
-@pytest.mark.parametrize(("method", "path"), [("GET", "/jsonrpc"), ("POST", "/nowhere"), ("PUT", "/health")])
-def test_unknown_routes(server: KhoServer, method: str, path: str) -> None:
-    response = server.http.request(method, server.address + path)
-    assert (response.status, json.loads(response.data)) == (404, {"message": "Not Found"})
+def gateway_error(server: KhoServer, method: str, path: str, body: bytes = b"") -> tuple[int, Any, Any]:
+    """Return status, body and headers of a request that reaches no function."""
+    headers = {"content-type": "application/json", "x-correlation-id": "refused-by-the-gateway"}
+    response = server.http.request(method, server.address + path, body=body, headers=headers)
+    assert response.headers["x-correlation-id"] == "refused-by-the-gateway"
+    return response.status, json.loads(response.data), response.headers
+
+
+@pytest.mark.parametrize(
+    ("path", "similar"),
+    [
+        ("/nowhere", ""),
+        ("/memory-server/memory/clear/", "/memory-server/memory/clear"),
+        ("/memory-server/memory/clean", "/memory-server/memory/clear"),
+    ],
+)
+def test_unknown_endpoints_name_similar_ones(server: KhoServer, path: str, similar: str) -> None:
+    status, body, _ = gateway_error(server, "POST", path)
+    error = body["error"]
+    assert (status, error["code"], error["details"]) == (404, "METHOD_NOT_FOUND", {"path": path})
+    assert path in error["message"]
+    assert (f"Did you mean {similar}?" in error["guidance"]) == bool(similar)
+    assert "/openapi.json" in error["guidance"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [("PUT", "/health", "GET"), ("GET", "/memory-server/memory/clear", "POST"), ("DELETE", "/mcp", "POST")],
+)
+def test_wrong_http_methods_are_told_the_right_one(server: KhoServer, method: str, path: str, allowed: str) -> None:
+    status, body, headers = gateway_error(server, method, path)
+    error = body["error"]
+    assert (status, error["code"], headers["allow"]) == (405, "METHOD_NOT_ALLOWED", allowed)
+    assert allowed in error["message"]
+    assert error["guidance"]
+
+
+def test_gateway_refuses_in_each_dialect(server: KhoServer) -> None:
+    status, body, headers = gateway_error(server, "GET", "/jsonrpc")
+    assert (status, body["error"]["code"], body["id"], headers["allow"]) == (405, -32601, None, "POST")
+    status, body, _ = gateway_error(server, "POST", "/agent-data/nope", b'{"request_id": "r-1"}')
+    assert (status, body["error"]["code"], body["request_id"]) == (404, "METHOD_NOT_FOUND", "r-1")
+    status, body, _ = gateway_error(server, "POST", "/actions", b'{"request_id": "' + b"x" * 7_000_000 + b'"}')
+    assert (status, body["error"]["code"]) == (413, "TOO_LARGE")
+    status, body, _ = gateway_error(server, "POST", "/recall-kit/query_experiences", b"x" * 11_000_000)
+    assert (status, body["success"], body["error"]["code"]) == (413, False, "TOO_LARGE")
+    status, body, _ = gateway_error(server, "POST", "/recall-kit/nope")
+    assert (status, body["success"], body["error"]["code"]) == (404, False, "METHOD_NOT_FOUND")

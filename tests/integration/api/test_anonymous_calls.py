@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from api.jsonrpc_errors import MAX_BATCH
 from endpoints import actions, jsonrpc, mcp, recall_kit_mcp
 from shared.config import config
 from shared.rpc import invoke
@@ -62,8 +63,8 @@ def test_mixed_batches_invoke_anonymous_methods_only(invoked: list[str]) -> None
 
 def test_anonymous_batch_of_fifty_is_one_error(invoked: list[str]) -> None:
     """A batch of 50 mixed calls without credentials invokes nothing; of 6 as well; 5 are answered."""
-    fifty = [call(method) for method in [*ANONYMOUS, *CLOSED, *METHODS][: jsonrpc.MAX_BATCH]]
-    assert len(fifty) == jsonrpc.MAX_BATCH
+    fifty = [call(method) for method in [*ANONYMOUS, *CLOSED, *METHODS][:MAX_BATCH]]
+    assert len(fifty) == MAX_BATCH
     for batch in (fifty, [call(ANONYMOUS[0])] * (jsonrpc.MAX_ANONYMOUS_BATCH + 1)):
         status, answer = ask_jsonrpc(batch)
         assert (status, answer["id"], answer["error"]["code"]) == (200, None, -32600)

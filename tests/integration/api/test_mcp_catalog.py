@@ -49,7 +49,7 @@ def call(ask: Callable[..., Any], tool: str, revision: str = MODERN, **arguments
 
 
 def test_newest_revision_server_discover(ask: Callable[..., Any]) -> None:
-    assert ask("server/discover")["result"]["supportedVersions"] == [MODERN]
+    assert ask("server/discover")["result"]["supportedVersions"] == list(REVISIONS)
 
 
 @pytest.mark.parametrize("revision", REVISIONS)

@@ -15,6 +15,7 @@ from mcp_types import CallToolRequestParams
 from api.mcp_server import VERSION, server_for_catalog
 from api.mcp_transport import McpTransport
 from endpoints import mcp
+from shared.config import config
 from shared.rpc import invoke
 from shared.rpc.mcp_catalog import mcp_catalog
 from tests.helpers.mcp_events import (
@@ -98,6 +99,61 @@ def test_invalid_messages(transport: McpTransport, body: str, code: int, revisio
     assert not any(internal in answer["body"] for internal in INTERNALS)
 
 
+def described(answer: dict[str, Any]) -> Any:
+    """Return the error of an answer, whose data has the contract's members."""
+    error = response_message(answer)["error"]
+    assert {"code", "details", "guidance"} <= set(error["data"])
+    assert error["data"]["guidance"]
+    return error
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_unknown_mcp_methods_have_guidance(transport: McpTransport, revision: str) -> None:
+    error = described(mcp.handle_message(request_event("foo/bar", revision), transport))
+    assert (error["code"], error["data"]["code"]) == (-32601, "METHOD_NOT_FOUND")
+    assert error["data"]["details"] == {"reason": "foo/bar"}
+
+
+def test_errors_of_the_sdk_have_guidance(transport: McpTransport) -> None:
+    without_envelope = {"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": {}}
+    error = described(mcp.handle_message(event(without_envelope, mcp_protocol_version=MODERN), transport))
+    assert (error["code"], error["data"]["code"]) == (-32602, "INVALID_PARAMS")
+    contradicting = request_event("tools/list", MODERN)
+    contradicting["headers"]["mcp-method"] = "prompts/list"
+    error = described(mcp.handle_message(contradicting, transport))
+    assert error["data"]["code"] == "HEADER_MISMATCH"
+    accepts_images = request_event("tools/list", "2025-11-25")
+    accepts_images["headers"]["accept"] = "image/png"
+    answer = mcp.handle_message(accepts_images, transport)
+    assert (answer["statusCode"], described(answer)["data"]["code"]) == (406, "INVALID_REQUEST")
+
+
+def test_unknown_protocol_version_is_told_plainly(transport: McpTransport) -> None:
+    call = {"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": {}}
+    answer = mcp.handle_message(event(call, mcp_protocol_version="1999-01-01"), transport)
+    error = described(answer)
+    assert (answer["statusCode"], error["code"], error["data"]["code"]) == (400, -32022, "UNSUPPORTED_PROTOCOL_VERSION")
+    supported = "2026-07-28, 2025-11-25, 2025-06-18"
+    assert error["message"] == f"The protocol version '1999-01-01' is not supported. Supported: {supported}."
+    assert error["data"]["supported"] == error["data"]["details"]["supported"] == supported.split(", ")
+    assert response_message(answer)["id"] == 7
+
+
+def test_discover_lists_three_revisions(transport: McpTransport) -> None:
+    result = response_message(mcp.handle_message(request_event("server/discover", MODERN), transport))["result"]
+    assert result["supportedVersions"] == list(REVISIONS)
+    assert set(result["capabilities"]) == {"tools", "resources", "prompts", "completions"}
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_principal_beside_an_mcp_message_is_refused(transport: McpTransport, revision: str) -> None:
+    call = request_event("tools/list", revision)
+    call["body"] = json.dumps(json.loads(call["body"]) | {"principal": {"tenant_id": "ten-x"}})
+    error = described(mcp.handle_message(call, transport))
+    assert error["code"] == -32600
+    assert "'principal'" in error["data"]["details"]["reason"]
+
+
 def test_only_json_content_type_is_accepted(transport: McpTransport) -> None:
     answer = mcp.handle_message(event("{}", content_type="text/plain"), transport)
     assert (answer["statusCode"], response_message(answer)["error"]["code"]) == (400, -32600)
@@ -131,6 +187,16 @@ def test_streams_and_sessions_are_not_supported(transport: McpTransport, method:
 def test_foreign_origins_are_rejected(transport: McpTransport, headers: dict[str, str], status: int) -> None:
     initialize = json.loads(initialize_event("2025-11-25")["body"])
     assert mcp.handle_message(event(initialize, **headers), transport)["statusCode"] == status
+
+
+def test_pages_of_configured_origins_may_call(transport: McpTransport, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KHO_CORS_ORIGINS", "https://app.example.com")
+    config.cache_clear()
+    initialize = json.loads(initialize_event("2025-11-25")["body"])
+    for origin, status in (("https://app.example.com", 200), ("https://evil.example", 403)):
+        assert mcp.handle_message(event(initialize, origin=origin), transport)["statusCode"] == status
+    monkeypatch.undo()
+    config.cache_clear()
 
 
 @pytest.fixture

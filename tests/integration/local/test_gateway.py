@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from infra.local.gateway import Gateway
-from infra.local.template import load
+from infra.local.gateway import CORS, CORS_MAX_AGE, Gateway, with_cors
+from infra.local.template import FILE, document, load
 from shared.rpc.invoke import MAX_EVENT_BYTES
 
 if TYPE_CHECKING:
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
 
 def answered(answer: bytes, body: bytes = b"") -> int:
     """Return the status of GET /servers if the function answers so."""
+    status: int = messages(answer, "GET", (), body, content_type="application/json")[0]["status"]
+    return status
+
+
+def messages(
+    answer: bytes, method: str = "GET", origins: tuple[str, ...] = (), body: bytes = b"", **headers: str
+) -> list[Any]:
+    """Return the ASGI messages of a request for /servers if the function answers so."""
 
     def functions(_name: str, _payload: bytes) -> bytes:
         return answer
@@ -33,16 +42,15 @@ def answered(answer: bytes, body: bytes = b"") -> int:
     gateway = Gateway(load(), cast("Functions", functions), authorizing=False, access_log=lambda *_: None, threads=1)
     scope = {
         "type": "http",
-        "method": "GET",
+        "method": method,
         "path": "/servers",
-        "headers": [(b"content-type", b"application/json")],
+        "headers": [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()],
         "query_string": b"",
         "http_version": "1.1",
     }
-    asyncio.run(gateway(scope, receive, send))
+    asyncio.run(with_cors(gateway, origins)(scope, receive, send))
     gateway.close()
-    status: int = sent[0]["status"]
-    return status
+    return sent
 
 
 def of_size(size: int) -> bytes:
@@ -61,3 +69,68 @@ def test_response_limit_is_6_mb(size: int, status: int) -> None:
 def test_request_event_limit_is_6_mb() -> None:
     assert answered(of_size(100), b"\\" * (MAX_EVENT_BYTES // 2)) == 413
     assert answered(of_size(100), b"\\" * 1000) == 200
+
+
+def function_answer(body: str, content_type: str = "application/json") -> bytes:
+    return json.dumps({"statusCode": 200, "headers": {"content-type": content_type}, "body": body}).encode()
+
+
+@pytest.mark.parametrize("accepted", ["gzip", "br, gzip;q=0.5", "*", "GZIP, deflate"])
+def test_large_answers_are_compressed_if_the_client_accepts_it(accepted: str) -> None:
+    start, sent = messages(function_answer("x" * 1025), accept_encoding=accepted)
+    headers = dict(start["headers"])
+    assert (headers[b"content-encoding"], headers[b"vary"]) == (b"gzip", b"accept-encoding")
+    assert int(headers[b"content-length"]) == len(sent["body"]) < 1025
+    assert gzip.decompress(sent["body"]) == b"x" * 1025
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "accepted"),
+    [
+        ("x" * 1024, "application/json", "gzip"),
+        ("x" * 2000, "image/png", "gzip"),
+        ("x" * 2000, "application/json", "gzip;q=0, br"),
+        ("x" * 2000, "application/json", "identity"),
+    ],
+)
+def test_other_answers_are_not_compressed(body: str, content_type: str, accepted: str) -> None:
+    start, sent = messages(function_answer(body, content_type), accept_encoding=accepted)
+    assert b"content-encoding" not in dict(start["headers"])
+    assert sent["body"] == body.encode()
+
+
+ORIGIN = "https://app.example.com"
+
+
+def test_preflight_is_answered_for_configured_origins_alone() -> None:
+    def preflight(origins: tuple[str, ...], origin: str) -> tuple[int, dict[bytes, bytes]]:
+        requested = {"access_control_request_method": "POST", "access_control_request_headers": "authorization"}
+        start, _ = messages(function_answer("{}"), "OPTIONS", origins, b"", origin=origin, **requested)
+        return start["status"], dict(start["headers"])
+
+    status, headers = preflight((ORIGIN,), ORIGIN)
+    assert status == 200
+    assert headers[b"access-control-allow-origin"] == ORIGIN.encode()
+    assert b"authorization" in headers[b"access-control-allow-headers"]
+    for origins, origin in (((ORIGIN,), "https://evil.example"), ((), ORIGIN)):
+        status, headers = preflight(origins, origin)
+        assert status >= 400
+        assert b"access-control-allow-origin" not in headers
+
+
+def test_pages_of_configured_origins_may_read_answers() -> None:
+    start, _ = messages(function_answer("{}"), "GET", (ORIGIN,), origin=ORIGIN)
+    headers = dict(start["headers"])
+    assert (start["status"], headers[b"access-control-allow-origin"]) == (200, ORIGIN.encode())
+    assert b"x-correlation-id" in headers[b"access-control-expose-headers"]
+    start, _ = messages(function_answer("{}"), "GET", (), origin=ORIGIN)
+    assert b"access-control-allow-origin" not in dict(start["headers"])
+
+
+def test_deployed_gateway_has_the_same_cors_settings() -> None:
+    properties = document(FILE.read_text(encoding="utf-8"))["Resources"]["Api"]["Properties"]
+    condition, deployed, otherwise = properties["CorsConfiguration"]["Fn::If"]
+    assert (condition, otherwise) == ("WithCors", {"Ref": "AWS::NoValue"})
+    assert deployed.pop("AllowOrigins") == {"Fn::Split": [",", {"Ref": "CorsOrigins"}]}
+    assert deployed.pop("MaxAge") == CORS_MAX_AGE
+    assert {name: tuple(values) for name, values in deployed.items()} == CORS

@@ -71,8 +71,6 @@ class Chat:
 def test_auto_summary_is_off_by_default(settings: Callable[..., None], model: ModelServer, tenant: str) -> None:
     chat = Chat(tenant, 12)
     assert chat.summary() == ""
-    settings(AUTO_SUMMARY="true", KHO_MODEL_PROVIDER="none")
-    assert chat.summary() == ""
     assert (chat.stored(), model.asked) == ("", [])
 
 

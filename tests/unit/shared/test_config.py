@@ -19,6 +19,32 @@ def _fresh_settings() -> Iterator[None]:
     config.cache_clear()
 
 
+def test_cors_origins(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert config().cors_origins == ()
+    for value, origins in (
+        ("https://app.example.com, http://localhost:5173", ("https://app.example.com", "http://localhost:5173")),
+        ("*", None),
+        ("app.example.com", None),
+        ("https://app.example.com/path", None),
+    ):
+        monkeypatch.setenv("KHO_CORS_ORIGINS", value)
+        config.cache_clear()
+        if origins is None:
+            with pytest.raises(ConfigurationError, match="KHO_CORS_ORIGINS"):
+                config()
+        else:
+            assert config().cors_origins == origins
+
+
+def test_auto_summary_without_a_model_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AUTO_SUMMARY", "true")
+    with pytest.raises(ConfigurationError, match=r"AUTO_SUMMARY .* KHO_MODEL_PROVIDER"):
+        config()
+    monkeypatch.setenv("KHO_MODEL_PROVIDER", "openai")
+    config.cache_clear()
+    assert config().auto_summary
+
+
 @pytest.mark.parametrize(
     "url", ["ws://vision.example/x", "wss://vision.example", "vision.example/x", "http://", "ftp://x"]
 )
