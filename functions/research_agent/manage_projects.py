@@ -9,6 +9,7 @@ from api.handler import Caller, Params, method
 from research_agent import collections, projects
 from shared.knowledge.errors import project_incomplete
 from shared.knowledge.models import Name, Names, Project, parse_names
+from shared.knowledge.projects import ProjectStore
 from shared.knowledge.rendering import render_projects
 from shared.knowledge.responses import ProjectAction, ProjectsResult
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound
@@ -67,7 +68,17 @@ def _change(action: ProjectAction, name: str, names: list[str], caller: Caller) 
         case "link":
             return f"Linked the project '{name}' to {names_text}.", store.link(name, names)
         case "unlink":
-            return f"Unlinked the project '{name}' from {names_text}.", store.unlink(name, names)
+            return _unlink(store, name, names)
         case _:
             searched = names_text if names else "everything that it is linked to"
             return f"The project '{name}' searches {searched} by default.", store.set_defaults(name, names)
+
+
+def _unlink(store: ProjectStore, name: str, names: list[str]) -> tuple[str, Project]:
+    linked = store.require(name).collections
+    parts = [
+        (f"Unlinked the project '{name}' from", [each for each in names if each in linked]),
+        (f"The project '{name}' was not linked to", [each for each in names if each not in linked]),
+    ]
+    message = " ".join(f"{text} {', '.join(each)}." for text, each in parts if each)
+    return message or f"Unlinked the project '{name}' from nothing.", store.unlink(name, names)

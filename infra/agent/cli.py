@@ -13,17 +13,25 @@ from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from cyclopts import App, CycloptsError, Parameter
-from cyclopts.config import Env
 
 from infra.agent import console
 from infra.agent.backend import DEFAULT_TARGET, BackendError, BackendTarget, deletion_unconfirmed
-from infra.agent.runner import backend_or_exit, exit_on_error, exit_with_error, run, show_result, usage_error
+from infra.agent.runner import (
+    backend_or_exit,
+    exit_on_error,
+    exit_with_error,
+    roots_or_exit,
+    run,
+    show_result,
+    usage_error,
+)
+from infra.cli.option_environment import OPTION_ENVIRONMENT
 
 app: Final = App(
     name="research-agent",
     help=__doc__,
     version=lambda: version("kho"),
-    config=Env("KHO_", command=False),
+    config=OPTION_ENVIRONMENT,
     console=console.out,
     suppress_keyboard_interrupt=False,
 )
@@ -84,16 +92,27 @@ def mcp(*, root: _Roots = (), debug: bool = False, target: BackendTarget = DEFAU
     """
     from infra.agent import stdio_server
     from infra.agent.files.reader import FileReader
-    from infra.agent.files.roots import Roots
     from infra.agent.managed_server import ManagedServerBackend
 
-    roots = Roots(root or (Path(),))
+    roots = roots_or_exit(root, target)
     backend = ManagedServerBackend(target, roots.folders)
     stdio_server.run(backend, FileReader(roots), timeout=target.timeout, debug=debug)
 
 
+_CollectionType = Annotated[Literal["fundamental", "project-specific"] | None, Parameter(name="--type")]
+_Unused = Parameter(show=False)
+"""Every action takes the same arguments; this one does not need them."""
+
+
 @collections.command(name="list")
-def list_collections(*, target: BackendTarget = DEFAULT_TARGET) -> None:
+def list_collections(
+    name: Annotated[str | None, _Unused] = None,  # noqa: ARG001
+    /,
+    *,
+    type_: Annotated[_CollectionType, _Unused] = None,  # noqa: ARG001 - see _Unused
+    project: Annotated[str | None, _Unused] = None,  # noqa: ARG001
+    target: BackendTarget = DEFAULT_TARGET,
+) -> None:
     """List the collections."""
     run("manage_collections", {"action": "list", "limit": 1000}, target, console.print_collections)
 
@@ -103,7 +122,7 @@ def create_collection(
     name: str,
     /,
     *,
-    type_: Annotated[Literal["fundamental", "project-specific"] | None, Parameter(name="--type")] = None,
+    type_: _CollectionType = None,
     project: str | None = None,
     target: BackendTarget = DEFAULT_TARGET,
 ) -> None:
@@ -121,7 +140,14 @@ def create_collection(
 
 
 @collections.command(name="info")
-def describe_collection(name: str, /, *, target: BackendTarget = DEFAULT_TARGET) -> None:
+def describe_collection(
+    name: str,
+    /,
+    *,
+    type_: Annotated[_CollectionType, _Unused] = None,  # noqa: ARG001
+    project: Annotated[str | None, _Unused] = None,  # noqa: ARG001
+    target: BackendTarget = DEFAULT_TARGET,
+) -> None:
     """Show a collection and its documents."""
     params = {"action": "info", "collection_name": name, "limit": 1000}
     run("manage_collections", params, target, console.print_collections)
@@ -132,6 +158,8 @@ def delete_collection(
     name: str,
     /,
     *,
+    type_: Annotated[_CollectionType, _Unused] = None,  # noqa: ARG001
+    project: Annotated[str | None, _Unused] = None,  # noqa: ARG001
     yes: Annotated[bool, Parameter(name=["--yes", "-y"], negative=())] = False,
     target: BackendTarget = DEFAULT_TARGET,
 ) -> None:
@@ -142,9 +170,13 @@ def delete_collection(
     yes
         Skip the confirmation.
     """
-    if not yes and not _confirmed(f"Delete the collection '{name}' and everything in it?"):
-        exit_with_error(deletion_unconfirmed(name), as_json=target.as_json)
-    run("manage_collections", {"action": "delete", "collection_name": name}, target, console.print_collections)
+    with backend_or_exit(target) as backend:
+        if not yes:
+            backend.call("manage_collections", {"action": "info", "collection_name": name, "limit": 1})
+            if not _confirmed(f"Delete the collection '{name}' and everything in it?"):
+                raise deletion_unconfirmed(name)
+        result = backend.call("manage_collections", {"action": "delete", "collection_name": name})
+    show_result(result, target, console.print_collections)
 
 
 @kb.command
@@ -244,10 +276,9 @@ def _project(action: str, name: str, collections: str | None, target: BackendTar
 
 def _ingest(path: str, collection: str, roots: tuple[Path, ...], target: BackendTarget, *, recursive: bool) -> None:
     from infra.agent.files.reader import FileReader
-    from infra.agent.files.roots import Roots
     from infra.agent.folder_upload import FolderUpload
 
-    reader = FileReader(Roots(roots or (Path(),)))
+    reader = FileReader(roots_or_exit(roots, target))
     with backend_or_exit(target) as backend, console.progress_bar(quiet=target.as_json) as progress:
         result = FolderUpload(backend, collection, progress).run(reader, path, recursive=recursive)
     show_result(result, target, console.print_ingestion)

@@ -126,7 +126,11 @@ def progress_bar(*, quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
 
 
 def _table(columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
-    table = Table(*(column.replace("_", " ") for column in columns))
+    table = Table()
+    for column in columns:
+        is_time = column.endswith("_at")
+        width = max(len(str(row[column])) for row in rows) if is_time else None
+        table.add_column(column.replace("_", " "), overflow="fold", no_wrap=is_time, min_width=width)
     for row in rows:
         values = [row[column] for column in columns]
         table.add_row(*(_text(", ".join(each) if isinstance(each, list) else str(each)) for each in values))

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from infra.agent import console
 from infra.agent.backend import BackendError, open_backend
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from cyclopts import CycloptsError
 
     from infra.agent.backend import Backend, BackendTarget
+    from infra.agent.files.roots import Roots
 
 _EXIT_CODES: Final = {-32001: 3, -32002: 4, -32003: 5, -32004: 6, -32602: 2}
 _PARTIAL_FAILURE: Final = 7
@@ -43,6 +45,18 @@ def backend_or_exit(target: BackendTarget) -> Iterator[Backend]:
     """Open the backend. An error ends the command."""
     with exit_on_error(target), open_backend(target) as backend:
         yield backend
+
+
+def roots_or_exit(folders: Sequence[Path], target: BackendTarget) -> Roots:
+    """Return the allowed roots, by default the working folder. A root that is not a folder ends the command."""
+    from infra.agent.files.roots import Roots
+
+    for folder in folders:
+        if not folder.is_dir():
+            message = f"The root '{folder}' is not a folder."
+            guidance = "Choose existing folders with --root (KHO_ROOT)."
+            exit_with_error(BackendError.configuration(message, guidance), as_json=target.as_json)
+    return Roots(folders or (Path(),))
 
 
 @contextmanager

@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 import anyio
+from fastmcp.exceptions import NotFoundError
 from fastmcp.server.middleware import Middleware
 from fastmcp.tools import ToolResult
 from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent
 
-from infra.agent.elicitation import is_modern
+from api.mcp_errors import formatted_error, is_handshake, protocol_error, unknown_name
+from api.mcp_resources import no_resource, prompt_arguments
+from infra.agent.backend import SERVER
 from infra.agent.stdio_transport import StdioServer
 from infra.agent.tools import AgentTools, CodedError
 from research_agent import COLLECTIONS_URI, MCP_PROMPTS, MCP_RESOURCES
+from shared.rpc.errors import InvalidParams
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -35,18 +39,50 @@ _INSTRUCTIONS: Final = (
 
 
 class _ErrorCodes(Middleware):
-    """Gives errors research-agent's codes: as JSON-RPC errors, or as results if the revision reserves those codes."""
+    """Gives errors the codes and data that /mcp gives them: as JSON-RPC errors, or as results of tools."""
 
     async def on_call_tool(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
         try:
             return await call_next(context)
+        except NotFoundError:
+            raise protocol_error(unknown_name("tool", context.message.name), SERVER, _revision(context)) from None
         except CodedError as coded:
             error = coded.error
-        if not is_modern(context.fastmcp_context):
+        if is_handshake(_revision(context)):
             raise MCPError(error.code, error.message, error.data) from None
         data = error.data | {"message": error.message}
         text = f"{data.get('code', error.code)}: {error.message} {data.get('guidance', '')}".strip()
         return ToolResult(content=[TextContent(type="text", text=text)], structured_content=data, is_error=True)
+
+    async def on_read_resource(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
+        uri, revision = str(context.message.uri), _revision(context)
+        try:
+            return await call_next(context)
+        except NotFoundError:
+            raise protocol_error(no_resource(uri), "", revision) from None
+        except CodedError as coded:
+            error = coded.error
+        not_found = str(error.data.get("code")).endswith("NOT_FOUND")
+        data = error.data | ({"details": {**error.data["details"], "uri": uri}} if not_found else {})
+        record = {"code": error.code, "message": error.message, "data": data}
+        raise formatted_error(record, revision, not_found=not_found) from None
+
+    async def on_get_prompt(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
+        name = context.message.name
+        try:
+            prompt = next((each for each in MCP_PROMPTS if each.name == name), None)
+            if prompt is None:
+                raise unknown_name("prompt", name)
+            prompt_arguments(prompt, context.message.arguments or {})
+        except InvalidParams as error:
+            raise protocol_error(error, SERVER, _revision(context)) from None
+        return await call_next(context)
+
+
+def _revision(context: MiddlewareContext[Any]) -> str:
+    assert context.fastmcp_context
+    assert context.fastmcp_context.request_context
+    return context.fastmcp_context.request_context.protocol_version
 
 
 def run(backend: ManagedServerBackend, reader: FileReader, *, timeout: float, debug: bool) -> None:

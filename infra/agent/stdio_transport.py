@@ -8,17 +8,23 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 from fastmcp import FastMCP
 from fastmcp.server.context import set_transport
+from mcp.server.context import ServerMiddleware
 from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError
 from pydantic import ValidationError
 
+from api.mcp_errors import protocol_error, with_data
+from api.mcp_server import list_revisions
 from infra.agent.backend import BackendError
 from shared.rpc.errors import InvalidParams, InvalidRequest, KhoError, ParseError
+from shared.rpc.method import field_problems
 from shared.rpc.strict_json import is_encodable, require_text
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectSendStream
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from mcp.shared._stream_protocols import ReadStream, WriteStream
 
 _NOT_JSON: Final = "json_invalid"
@@ -26,6 +32,11 @@ _NOT_JSON: Final = "json_invalid"
 
 class StdioServer(FastMCP):
     """An MCP server that responds to every request on the standard input."""
+
+    def __init__(self, name: str, instructions: str, **settings: Any) -> None:
+        super().__init__(name, instructions, **settings)
+        self._mcp_server.middleware.insert(0, _ErrorData())
+        list_revisions(self._mcp_server, instructions)
 
     async def serve(self) -> None:
         """Serve until the standard input is closed."""
@@ -40,6 +51,18 @@ class StdioServer(FastMCP):
             options = self._mcp_server.create_initialization_options()
             await self._mcp_server.run(received, responses, options)
             tasks.cancel_scope.cancel()
+
+
+class _ErrorData(ServerMiddleware[Any]):
+    """Gives the SDK's own errors the data that all errors have."""
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        try:
+            return await call_next(ctx)
+        except ValidationError as invalid:
+            raise protocol_error(InvalidParams(*field_problems(invalid)), "", ctx.protocol_version) from None
+        except MCPError as error:
+            raise MCPError(**with_data(error.error.model_dump(exclude_none=True))) from None
 
 
 async def _forward(

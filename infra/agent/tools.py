@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import threading
 import time
 from collections.abc import Awaitable, Callable  # noqa: TC003 - pydantic reads it
@@ -37,10 +38,10 @@ _JOB_WAIT_SHARE: Final = 0.5
 
 
 class CodedError(ToolError):
-    """A backend error inside FastMCP, whose own errors have no codes."""
+    """A backend error inside FastMCP, whose own errors have no codes. It is the caller's, so only debugging logs it."""
 
     def __init__(self, error: BackendError) -> None:
-        super().__init__(error.message)
+        super().__init__(error.message, log_level=logging.DEBUG)
         self.error = error
 
 

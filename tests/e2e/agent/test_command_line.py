@@ -39,6 +39,37 @@ def test_command_line_returns_the_tools_results(session: Editor, notes: str, fol
     )
 
 
+@pytest.mark.parametrize("type_", ["fundamental", "project-specific"])
+def test_each_action_takes_a_name_and_a_type(notes: str, folder: Path, data: Path, type_: str) -> None:
+    """The documented form `collections {action} {name} --type={type}` works for every action."""
+    name = f"typed-{type_}"
+    for action in ("create", "info", "list"):
+        code, answered = run_research_agent(folder, data, "collections", action, name, f"--type={type_}")
+        assert (code, answered["status"]) == (0, "success")
+        assert name in [each["name"] for each in answered.get("collections", [answered.get("collection")])]
+    code, answered = run_research_agent(folder, data, "collections", "delete", name, f"--type={type_}")
+    assert (code, answered["error"]["data"]["code"]) == (4, "COLLECTION_NOT_CONFIRMED")
+    code, _ = run_research_agent(folder, data, "collections", "delete", name, f"--type={type_}", "--yes")
+    assert code == 0
+
+
+@pytest.mark.parametrize("confirmation", [(), ("--yes",)])
+def test_deletion_of_a_missing_collection_says_so(
+    notes: str, folder: Path, data: Path, confirmation: tuple[str, ...]
+) -> None:
+    code, answered = run_research_agent(folder, data, "collections", "delete", "none", *confirmation)
+    assert (code, answered["error"]["data"]["code"]) == (4, "COLLECTION_NOT_FOUND")
+
+
+def test_missing_root_is_refused_at_start(folder: Path, data: Path) -> None:
+    commands = (["mcp"], ["kb", "add-document", "docs/plants.md", "--collection", "notes"])
+    for command in commands:
+        code, answered = run_research_agent(folder, data, *command, "--root", "/nope")
+        assert (code, answered["error"]["code"]) == (3, -32001)
+        assert answered["error"]["message"] == "The root '/nope' is not a folder."
+        assert "KHO_ROOT" in answered["error"]["data"]["guidance"]
+
+
 PROJECTS: list[tuple[tuple[str, ...], dict[str, str]]] = [
     (("create", "yard"), {"action": "create", "project_name": "yard"}),
     (("link", "yard", "--collections", "notes"), {"action": "link", "project_name": "yard", "collections": "notes"}),
@@ -61,6 +92,8 @@ def test_command_line_and_editor_share_projects(session: Editor, notes: str, fol
         assert code == 0
         if params["action"] == "create":
             continue  # once only
+        if params["action"] == "unlink":
+            run_research_agent(folder, data, "projects", "link", *command[1:])
         result = session.result("manage_projects", **params)
         for each in (answered, result):
             each.get("project", {}).pop("updated_at", None)

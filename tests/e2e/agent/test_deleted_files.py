@@ -27,7 +27,10 @@ COUNTS = ("added", "updated", "unchanged", "removed")
 def roots(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Return two roots of one name."""
     folder = tmp_path_factory.mktemp("gone")
-    return [folder / "x" / "docs", folder / "y" / "docs"]
+    roots = [folder / "x" / "docs", folder / "y" / "docs"]
+    for root in roots:
+        root.mkdir(parents=True)
+    return roots
 
 
 @pytest.fixture(scope="module")

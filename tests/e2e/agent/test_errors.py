@@ -79,6 +79,55 @@ def test_errors_have_codes_and_guidance(  # noqa: PLR0917 - a row of the table e
     assert "Traceback" not in json.dumps(refused.value.error.data)
 
 
+REQUESTS: list[tuple[str, dict[str, Any], int, int, str]] = [
+    ("resources/read", {"uri": "knowledge://collections/nope"}, -32002, -32602, "COLLECTION_NOT_FOUND"),
+    ("resources/read", {"uri": "knowledge://nope"}, 404, -32602, "NOT_FOUND"),
+    ("prompts/get", {"name": "refine_query"}, -32602, -32602, "INVALID_PARAMS"),
+    ("prompts/get", {"name": "extract_context", "arguments": {}}, -32602, -32602, "INVALID_PARAMS"),
+    ("prompts/get", {"name": "nope"}, -32602, -32602, "INVALID_PARAMS"),
+    ("tools/call", {"name": "nope", "arguments": {}}, -32602, -32602, "INVALID_PARAMS"),
+]
+
+
+def refused_request(session: Editor, method: str, params: dict[str, Any]) -> Any:
+    """Return the error of a request."""
+    client = session.client
+    assert client
+    calls = {
+        "resources/read": lambda: session.portal.call(client.read_resource, params["uri"]),
+        "prompts/get": lambda: session.portal.call(client.get_prompt, params["name"], params.get("arguments", {})),
+        "tools/call": lambda: session.call(params["name"]),
+    }
+    with pytest.raises(MCPError) as refused:
+        calls[method]()
+    return refused.value.error
+
+
+def test_resources_prompts_and_unknown_tools_keep_code_and_guidance(session: Editor) -> None:
+    for method, params, code, _, name in REQUESTS:
+        error = refused_request(session, method, params)
+        assert (error.code, error.data["code"]) == (code, name)
+        assert error.data["guidance"]
+        if "uri" in params:
+            assert error.data["uri"] == error.data["details"]["uri"] == params["uri"]
+        else:
+            assert error.data["details"][0]["message"]
+
+
+def test_the_newest_revision_keeps_data_of_resources_and_prompts(folder: Path, data: Path) -> None:
+    with editor(folder, data, mode="auto") as newest:
+        for method, params, _, code, name in REQUESTS:
+            error = refused_request(newest, method, params)
+            assert (error.code, error.data["code"]) == (code, name)
+            assert error.data["guidance"]
+
+
+def test_errors_of_a_user_are_no_tracebacks_in_the_log(session: Editor, folder: Path) -> None:
+    for method, params, *_ in REQUESTS:
+        refused_request(session, method, params)
+    assert "Traceback" not in (folder.parent / "mcp.log").read_text()
+
+
 def test_unresponsive_backend(folder: Path, data: Path) -> None:
     with (
         editor(folder, data, "--endpoint", "http://127.0.0.1:9") as lonely,

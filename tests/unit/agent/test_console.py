@@ -34,6 +34,18 @@ def test_passages_are_printed_verbatim(passage: str, capsys: pytest.CaptureFixtu
     assert f"\n{passage}\n" in capsys.readouterr().out
 
 
+def test_times_are_whole_in_narrow_terminals(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console.out, "_width", 80)
+    moment = "2026-11-19T05:17:34.123456Z"
+    row = {"name": "a" * 64, "type": "fundamental", "documents": 12, "chunks": 345, "projects": ["x" * 64]}
+    console.print_collections({"message": "1 collection.", "collections": [row | {"created_at": moment}]})
+    printed = capsys.readouterr().out
+    assert moment in printed
+    assert "…" not in printed
+
+
 SHOWN: list[tuple[Callable[[Any], None], Any]] = [
     (console.print_query_results, _found(HOSTILE, HOSTILE)),
     (console.print_ingestion, {"message": HOSTILE, "failed": [{"path": HOSTILE, "reason": HOSTILE}]}),
