@@ -48,7 +48,11 @@ def messages(
         "query_string": b"",
         "http_version": "1.1",
     }
-    asyncio.run(with_cors(gateway, origins)(scope, receive, send))
+
+    async def request() -> None:
+        await with_cors(gateway, origins)(scope, receive, send)
+
+    asyncio.run(request())
     gateway.close()
     return sent
 
