@@ -100,6 +100,16 @@ def test_command_line_and_editor_share_projects(session: Editor, notes: str, fol
         assert answered == result
 
 
+def test_unlinking_says_what_was_not_linked(session: Editor, notes: str) -> None:
+    session.result("manage_projects", action="create", project_name="barn", collections=notes)
+    unlink = {"action": "unlink", "project_name": "barn", "collections": f"{notes}, hay"}
+    messages = [session.result("manage_projects", **unlink)["message"] for _ in range(2)]
+    assert messages == [
+        f"Unlinked the project 'barn' from {notes}. The project 'barn' was not linked to hay.",
+        f"The project 'barn' was not linked to {notes}, hay.",
+    ]
+
+
 REFUSED: list[tuple[int, tuple[str, ...], str, dict[str, str]]] = [
     (3, ("projects", "info", "none"), "manage_projects", {"action": "info", "project_name": "none"}),
     (4, ("query", "x", "--collections", "none"), "query_knowledge_base", {"query": "x", "collections": "none"}),

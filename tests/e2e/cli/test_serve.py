@@ -175,6 +175,12 @@ def test_invalid_setting_is_reported(tmp_path: Path, name: str, value: str) -> N
     assert value in message
 
 
+def test_settings_that_cannot_work_are_reported(tmp_path: Path) -> None:
+    assert "AUTO_SUMMARY" in refusal("--data", str(tmp_path), environment={"AUTO_SUMMARY": "true"})
+    assert "KHO_ROOT" in refusal("--data", str(tmp_path), environment={"KHO_ROOT": "/nope"})
+    assert "KHO_CORS_ORIGINS" in refusal("--data", str(tmp_path), "--cors-origins", "*")
+
+
 def test_incomplete_model_setting_is_reported(tmp_path: Path) -> None:
     assert "KHO_MODEL must" in refusal("--data", str(tmp_path), environment={"KHO_MODEL_PROVIDER": "bedrock"})
     half = {"KHO_MODEL_PROVIDER": "openai", "KHO_MODEL": "x", "KHO_MODEL_URL": "nowhere"}
