@@ -1,0 +1,38 @@
+"""What every answer has in common, at every endpoint."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.helpers.kho_server import KhoServer
+
+JSON = {"content-type": "application/json"}
+ANSWERS = [
+    ("GET", "/health", None, 200),
+    ("GET", "/servers/missing/capabilities", None, 404),
+    ("POST", "/memory-server/memory/get_or_create", {}, 200),
+    ("POST", "/memory-server/memory/get_context", {"conversation_id": "never created"}, 400),
+    ("POST", "/memory-server/memory/get_context", {"conversation_id": "never-created"}, 404),
+    ("POST", "/agent-data/get_document", {"document_id": "never-created"}, 404),
+    ("POST", "/actions", {"action": "unknown", "payload": {}}, 404),
+    ("POST", "/jsonrpc", {"jsonrpc": "2.0", "id": 1, "method": "unknown"}, 200),
+    ("POST", "/recall-kit/query_experiences", {}, 400),
+    ("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "ping"}, 200),
+    ("GET", "/mcp", None, 405),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body", "status"), ANSWERS)
+def test_every_answer_has_a_correlation_id(server: KhoServer, method: str, path: str, body: Any, status: int) -> None:
+    """A caller's correlation id is repeated, another is made without one."""
+    sent = None if body is None else json.dumps(body).encode()
+    response = server.http.request(
+        method, f"{server.address}{path}", body=sent, headers=JSON | {"x-correlation-id": "mine-0123456789"}
+    )
+    assert (response.status, response.headers["x-correlation-id"]) == (status, "mine-0123456789"), response.data
+    response = server.http.request(method, f"{server.address}{path}", body=sent, headers=JSON)
+    assert len(response.headers["x-correlation-id"]) >= 8
