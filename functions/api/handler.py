@@ -15,7 +15,6 @@ from shared.rpc.caller import Caller
 from shared.rpc.errors import KhoError, TooLarge
 from shared.rpc.invoke import MAX_EVENT_BYTES, FunctionAnswer, FunctionCall
 from shared.rpc.method import Method, P, Params
-from shared.rpc.strict_json import parse
 from shared.telemetry import observe
 
 if TYPE_CHECKING:
@@ -43,8 +42,7 @@ class Handler(Generic[P, R]):
     def _answer_http(self, request: HttpRequest) -> HttpResponse:
         anonymous = self.method.anonymous
         caller = caller_from_headers(request.headers) if anonymous else caller_from_authorizer(request.authorizer)
-        request.require_json()
-        result = self.method.answer(parse(request.body), caller)
+        result = self.method.answer(request.text_json(caller), caller)
         return HttpResponse(HTTPStatus.OK, self.method.as_json(result))
 
     def _answer_call(self, call: FunctionCall) -> FunctionAnswer:

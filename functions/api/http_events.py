@@ -4,25 +4,29 @@ import base64
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from http import HTTPStatus
 from typing import Any, Final, Self
 
 from api.error_formats import AGENT_DATA, JSONRPC, http_body, http_headers, status_of
 from api.jsonrpc_errors import refusal
+from shared.rpc.caller import ANONYMOUS, Caller
 from shared.rpc.errors import InvalidRequest, KhoError, ParseError, TooLarge
 from shared.rpc.invoke import MAX_EVENT_BYTES
-from shared.rpc.strict_json import compact, is_encodable, parse
+from shared.rpc.strict_json import compact, is_encodable, parse, require_text
 from shared.telemetry import correlation_id_from, observe
 
 MAX_ANSWER_BYTES: Final = MAX_EVENT_BYTES - 4096
 """The limit of a response body; the rest is for status and headers."""
+MAX_ANONYMOUS_BYTES: Final = 256 * 1024
+"""The limit of a body that a caller without credentials sends."""
 _MAX_ECHOED: Final = 1024
 _MAX_ESCAPED_BYTES: Final = 6
 """The most bytes that a character takes in an event: a control character's escape."""
 _JSON: Final = "application/json"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HttpRequest:
     """One HTTP request from the gateway."""
 
@@ -49,15 +53,40 @@ class HttpRequest:
         )
 
     def request_id(self) -> str | None:
-        """Return the body's `request_id`, even if the rest of the body is invalid."""
+        """Return the body's `request_id`, even if the rest of the body is invalid.
+
+        A large body that was refused unread is not parsed for it.
+        """
+        if len(self.body) > MAX_ANONYMOUS_BYTES and "_parsed" not in vars(self):
+            return None
         try:
-            body = parse(self.body)
+            body = self._parsed
         except ParseError:
             return None
         id_ = body.get("request_id") if isinstance(body, dict) else None
         return id_ if isinstance(id_, str) and len(id_) <= _MAX_ECHOED and is_encodable(id_) else None
 
-    def require_json(self) -> None:
+    def json(self, caller: Caller) -> Any:
+        """Return the parsed body. Refuse other types than JSON, and large bodies of anonymous callers."""
+        if caller == ANONYMOUS and len(self.body) > MAX_ANONYMOUS_BYTES:
+            raise TooLarge(
+                "A body without credentials is limited to 256 KiB.",
+                guidance="Send less at once, or send a key as 'Authorization: Bearer …'.",
+            )
+        self._require_json()
+        return self._parsed
+
+    def text_json(self, caller: Caller) -> Any:
+        """Return the parsed body like `json`. Refuse lone surrogates too."""
+        value = self.json(caller)
+        require_text(value, self.body)
+        return value
+
+    @cached_property
+    def _parsed(self) -> Any:
+        return parse(self.body)
+
+    def _require_json(self) -> None:
         """Refuse other content types than JSON: browsers send those across sites without a preflight request."""
         content_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
         if content_type != _JSON:

@@ -15,7 +15,8 @@ from shared.rpc.catalogue import catalogue
 from shared.rpc.errors import FieldProblem, InvalidParams, NotAllowed, UnknownMethod
 from shared.rpc.invoke import invoke
 from shared.rpc.method import OpenObject, Params, RequestId, read
-from shared.rpc.strict_json import compact, parse
+from shared.rpc.strict_json import compact
+from shared.rpc.unknown_fields import refuse_many_unknown_fields
 
 
 class Principal(Params):
@@ -42,12 +43,12 @@ class ActionEnvelope(Params):
 def handler(request: HttpRequest) -> HttpResponse:
     """Answer one action with its result and the request's id."""
     authenticated = authenticated_caller(request.headers)
-    request.require_json()
-    envelope = read(ActionEnvelope, parse(request.body))
+    envelope = read(ActionEnvelope, request.text_json(authenticated))
     caller = _acting_caller(authenticated, envelope.principal)
     entry = catalogue().methods.get(f"{AGENT_DATA}/{envelope.action}")
     if entry is None:
         raise UnknownMethod(f"Unknown action: {envelope.action}", details={"action": envelope.action})
+    refuse_many_unknown_fields(envelope.payload, entry.fields)
     if "request_id" in envelope.payload:
         raise InvalidParams(FieldProblem(field="payload.request_id", message="belongs next to 'action'"))
     echoed = {"request_id": envelope.request_id} if envelope.request_id else {}

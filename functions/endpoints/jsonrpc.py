@@ -17,7 +17,8 @@ from shared.rpc.caller import ANONYMOUS, Caller
 from shared.rpc.catalogue import MethodEntry, catalogue
 from shared.rpc.errors import FieldProblem, InvalidParams, InvalidRequest, KhoError, ParseError, TooLarge, UnknownMethod
 from shared.rpc.invoke import FunctionCall, send, unwrap
-from shared.rpc.strict_json import compact, parse
+from shared.rpc.strict_json import compact
+from shared.rpc.unknown_fields import refuse_many_unknown_fields
 
 MAX_ANONYMOUS_BATCH: Final = 5
 _NOTIFICATION: Final = object()
@@ -46,8 +47,9 @@ def handler(request: HttpRequest) -> HttpResponse:
     """Answer one JSON-RPC request or a batch of them."""
     caller = caller_from_headers(request.headers)
     try:
-        request.require_json()
-        body = parse(request.body)
+        body = request.json(caller)
+    except TooLarge as error:
+        return HttpResponse(HTTPStatus.OK, compact(error_response(None, error)))
     except (ParseError, InvalidRequest) as error:
         require_authenticated(caller)
         return HttpResponse(HTTPStatus.OK, compact(error_response(None, error)))
@@ -137,6 +139,7 @@ def _is_anonymous(item: Any) -> bool:
 def _named_params(params: list[Any] | dict[str, Any], entry: MethodEntry) -> dict[str, Any]:
     """Return the parameters by name. Positional parameters follow the order of the method's fields."""
     if isinstance(params, dict):
+        refuse_many_unknown_fields(params, entry.fields)
         return params
     if len(params) > len(entry.fields):
         message = f"takes at most {len(entry.fields)} by position: {', '.join(entry.fields) or 'none'}"

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from api.authentication import authenticated_caller, caller_from_headers
 from api.deployment import CREDENTIALS, MCP_SDK, lambda_function, mcp_routes
-from api.error_formats import http_body, jsonrpc_error
+from api.error_formats import http_body, jsonrpc_error, status_of
 from api.http_events import HttpRequest, HttpResponse, fits_event, respond
 from api.jsonrpc_errors import principal_problem
 from api.mcp_errors import REVISIONS, unsupported_revision, with_data
@@ -27,6 +27,7 @@ from api.mcp_transport import McpRequestContext, McpTransport
 from endpoints.resource_metadata import challenge
 from shared.config import config
 from shared.rpc.caller import Caller
+from shared.rpc.catalogue import catalogue
 from shared.rpc.errors import (
     InvalidParams,
     InvalidRequest,
@@ -37,10 +38,13 @@ from shared.rpc.errors import (
     TooLarge,
 )
 from shared.rpc.mcp_catalog import mcp_catalog
-from shared.rpc.strict_json import compact, is_encodable, parse, require_text
+from shared.rpc.strict_json import compact, is_encodable
+from shared.rpc.unknown_fields import many_unknown_fields, refuse_many_unknown_fields
 
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _LARGE: Final = 64 * 1024
+_MEMBERS: Final = ("jsonrpc", "id", "method", "params", "result", "error")
+_PARAMS: Final = ("name", "arguments", "uri", "cursor", "_meta", "protocolVersion", "capabilities", "clientInfo")
 
 
 @lambda_function(CREDENTIALS, MCP_SDK, memory=1024, timeout=28, invokes=("*",), routes=mcp_routes("/mcp"))
@@ -77,14 +81,19 @@ def _answer(
         return HttpResponse(HTTPStatus.UNAUTHORIZED, compact(http_body(error)), headers)
     message: Any = None
     try:
-        request.require_json()
-        message = parse(request.body)
+        message = request.text_json(caller)
         _require_one_message(message)
-    except (ParseError, InvalidRequest, InvalidParams) as error:
-        return _refusal(message, jsonrpc_error(error, ""))
+    except (ParseError, InvalidRequest, InvalidParams, TooLarge) as error:
+        return _refusal(message, jsonrpc_error(error, ""), status_of(type(error)))
     if unsupported := unsupported_revision(request.headers.get("mcp-protocol-version", REVISIONS[0])):
         return _refusal(message, unsupported)
     context = McpRequestContext(caller, request.correlation_id, request.path_parameters.get("device_id", ""))
+    refusal = _refused_arguments(message)
+    if refusal:
+        # The SDK copies arguments several times: it gets none, and the call fails in the format of its revision.
+        message = message | {"params": message["params"] | {"arguments": {}}}
+        event = event | {"body": compact(message), "isBase64Encoded": False}
+        context = replace(context, refusal=refusal)
     answer = partial(_response_of, transport, _mcp_headers_only(event), message)
     response = answer(context)
     if response.body and not fits_event(response.body):
@@ -140,7 +149,11 @@ def _refuse_foreign_pages(headers: Mapping[str, str]) -> None:
 def _require_one_message(message: Any) -> None:
     if isinstance(message, list):
         raise InvalidRequest(details={"reason": "MCP has no batches: send one message a request"})
-    require_text(message)
+    if isinstance(message, dict):
+        for member, known in ((message, _MEMBERS), (message.get("params"), _PARAMS)):
+            problem = many_unknown_fields(member, known) if isinstance(member, dict) else None
+            if problem:
+                raise InvalidRequest(details={"reason": f"the message {problem}"})
     if isinstance(message, dict) and not _is_id(message.get("id", "")):
         raise InvalidRequest(details={"reason": "'id' must be a string or a whole number"})
     if isinstance(message, dict) and not isinstance(message.get("params", {}), dict):
@@ -153,11 +166,25 @@ def _require_one_message(message: Any) -> None:
         raise InvalidRequest(details={"reason": "the body is not one JSON-RPC message"}) from None
 
 
-def _refusal(message: Any, error: dict[str, Any]) -> HttpResponse:
+def _refusal(message: Any, error: dict[str, Any], status: HTTPStatus = HTTPStatus.BAD_REQUEST) -> HttpResponse:
     id_ = message.get("id") if isinstance(message, dict) else None
     echoed = id_ if _is_id(id_) and is_encodable(id_) else None
     body = {"jsonrpc": "2.0", "id": echoed, "error": error}
-    return HttpResponse(HTTPStatus.BAD_REQUEST, compact(body))
+    return HttpResponse(status, compact(body))
+
+
+def _refused_arguments(message: dict[str, Any]) -> InvalidParams | None:
+    """Return the error of a tool call with many unknown arguments, or None."""
+    params = message.get("params", {})
+    arguments, name = params.get("arguments"), params.get("name")
+    tool = next((each for each in mcp_catalog().tools if each.name == name and not each.by_name), None)
+    if tool is None or message.get("method") != "tools/call" or not isinstance(arguments, dict):
+        return None
+    try:
+        refuse_many_unknown_fields(arguments, catalogue().methods[tool.method].fields)
+    except InvalidParams as error:
+        return error
+    return None
 
 
 def _is_id(value: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import FailFast, Field
 
 from api.deployment import LANGUAGE_MODEL, lambda_function, table
 from api.handler import Caller, Params, method
@@ -26,7 +26,8 @@ class OldMessage(Params):
 class GetOrCreateSummary(ConversationParams):
     """The conversation and the language of a new summary. `old_messages` is ignored: stored messages are summarized."""
 
-    old_messages: Annotated[list[OldMessage], Field(default_factory=list, max_length=100_000)]
+    # Of many wrong messages, only the first is reported.
+    old_messages: Annotated[list[OldMessage], Field(default_factory=list, max_length=100_000), FailFast()]
     language: Language = "vi"
 
 

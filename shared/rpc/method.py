@@ -7,10 +7,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, TypeVar, get_args, get_type_hints
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from shared.rpc.errors import FieldProblem, InvalidParams
 from shared.rpc.field_messages import message_of, worded
-from shared.rpc.strict_json import encodable, require_text
+from shared.rpc.strict_json import encodable
+from shared.rpc.unknown_fields import many_unknown_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +40,9 @@ class Params(BaseModel):
     def _omit_nulls(cls, raw: Any) -> Any:
         if not isinstance(raw, dict):
             return raw
+        problem = many_unknown_fields(raw, cls.model_fields) if cls.model_config.get("extra") == "forbid" else None
+        if problem:
+            raise PydanticCustomError("many_unknown_fields", "{problem}", {"problem": problem})  # in place of one each
         omitted = {name for name in _without_null(cls) if name in raw and raw[name] is None}
         return {name: value for name, value in raw.items() if name not in omitted} if omitted else raw
 
@@ -136,7 +141,6 @@ def read(model: type[P], raw: Any) -> P:
     """Return `raw` as typed parameters. Raise InvalidParams with each wrong field."""
     if not isinstance(raw, dict):
         raise model.to_error(FieldProblem(field="params", message="must be a JSON object"))
-    require_text(raw)
     try:
         return model.model_validate(raw)
     except ValidationError as error:

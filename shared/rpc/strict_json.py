@@ -1,11 +1,13 @@
 """Strict JSON for every endpoint."""
 
 import json
+import re
 from typing import Any, Final
 
 from shared.rpc.errors import FieldProblem, InvalidParams, ParseError
 
 MAX_DEPTH: Final = 64
+_SURROGATE_ESCAPE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def parse(raw: bytes) -> Any:
@@ -49,11 +51,17 @@ def is_encodable(value: Any) -> bool:
     return True
 
 
-def require_text(params: Any) -> None:
-    """Raise InvalidParams, with the field, if a string in the parameters holds a lone surrogate."""
-    if not is_encodable(params):
-        path = _first_unencodable(params, "")
-        raise InvalidParams(FieldProblem(field=path, message="holds a lone surrogate, which is not text"))
+def require_text(params: Any, raw: bytes | None = None) -> None:
+    """Raise InvalidParams, with the field, if a string in the parameters holds a lone surrogate.
+
+    Only escapes in the JSON text `raw` make surrogates: without any, the parameters are not searched.
+    """
+    if raw is not None and not _SURROGATE_ESCAPE.search(raw):
+        return
+    path = _unencodable(params)
+    if path is not None:
+        field = encodable(".".join(path)) or "params"
+        raise InvalidParams(FieldProblem(field=field, message="holds a lone surrogate, which is not text"))
 
 
 class _NumberError(ValueError):
@@ -90,10 +98,15 @@ def _children(parent: Any) -> Any:
     return parent if isinstance(parent, list) else ()
 
 
-def _first_unencodable(value: Any, path: str) -> str:
+def _unencodable(value: Any) -> tuple[str, ...] | None:
+    """Return the path of the first string that cannot be encoded, or None."""
     if isinstance(value, str):
-        return path or "params"
-    children = value.items() if isinstance(value, dict) else enumerate(value)
-    name, child = next(each for each in children if not (is_encodable(each[0]) and is_encodable(each[1])))
-    child_path = f"{path}.{encodable(str(name))}".removeprefix(".")
-    return child_path if not is_encodable(name) else _first_unencodable(child, child_path)
+        return None if value.isascii() or is_encodable(value) else ()
+    if not isinstance(value, dict | list):
+        return None
+    for name, child in value.items() if isinstance(value, dict) else enumerate(value):
+        path = None if isinstance(name, int) else _unencodable(name)
+        path = _unencodable(child) if path is None else path
+        if path is not None:
+            return str(name), *path
+    return None

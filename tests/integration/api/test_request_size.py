@@ -1,0 +1,177 @@
+"""Large and hostile requests: small bodies without credentials, and errors whose cost does not grow with the body."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agent_data import create_document, query_knowledge
+from endpoints import actions, jsonrpc, mcp, recall_kit_mcp
+from memory_server import get_or_create_summary
+from recall_kit import query_experiences
+from shared.config import config
+from shared.rpc import invoke
+from shared.rpc.unknown_fields import MAX_NAMED
+from tests.helpers.mcp_events import REVISIONS, event, request_event, response_message
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Handler = Callable[[Any, Any], Any]
+
+FIELDS = 100_000
+MAX_COST = 12 * 1024 * 1024
+"""A quarter of the 50 MB for a body of 6 MB, which holds 400,000 fields."""
+LIMIT = 256 * 1024
+QUERY = "recall-kit/query_experiences"
+
+
+@pytest.fixture
+def invoked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Record the functions that are invoked."""
+    functions: list[str] = []
+
+    def record(function: str, _payload: bytes) -> bytes:
+        functions.append(function)
+        return b'{"result": {}}'
+
+    monkeypatch.setattr(invoke, "_transport", [record])
+    return functions
+
+
+def answer_and_cost(handler: Handler, asked: dict[str, Any]) -> tuple[dict[str, Any], int]:
+    """Return the handler's answer, and the bytes that it takes at most beyond the parsed body."""
+    handler(asked | {"body": "{}"}, None)  # imports
+    peaks = []
+    for run in (lambda: json.loads(asked["body"].encode().decode()), lambda: handler(asked, None)):
+        tracemalloc.start()
+        result = run()
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    return result, peaks[1] - peaks[0]
+
+
+def rpc(method: str, params: Any) -> dict[str, Any]:
+    return event({"jsonrpc": "2.0", "method": method, "params": params, "id": 1}, path="/jsonrpc")
+
+
+def unknown() -> dict[str, int]:
+    return {f"u{number}": number for number in range(FIELDS)}
+
+
+def deep(*elements: Any) -> dict[str, Any]:
+    """Return metadata with many elements at depth 60."""
+    return {"metadata": json.loads('{"a":' * 60 + json.dumps([0] * FIELDS + list(elements)) + "}" * 60)}
+
+
+def tool_call(revision: str) -> dict[str, Any]:
+    return request_event("tools/call", revision, name="query_experiences", arguments=unknown())
+
+
+CASES: dict[str, tuple[Handler, Callable[[], dict[str, Any]]]] = {
+    "direct": (query_experiences.handler, lambda: event({"keywords": "x"} | unknown(), path=f"/{QUERY}")),
+    "jsonrpc": (jsonrpc.handler, lambda: rpc(QUERY, {"keywords": "x"} | unknown())),
+    "actions": (actions.handler, lambda: event({"action": "create_document", "payload": unknown()}, path="/actions")),
+    "actions envelope": (actions.handler, lambda: event({"action": "x", "payload": {}} | unknown(), path="/actions")),
+    **{
+        f"{name} {revision}": (handler, partial(tool_call, revision))
+        for name, handler in (("mcp", mcp.handler), ("mcp/recall-kit", recall_kit_mcp.handler))
+        for revision in REVISIONS
+    },
+    "mcp params": (mcp.handler, lambda: request_event("tools/list", REVISIONS[0], **unknown())),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_many_unknown_fields_are_refused_by_name_at_a_bounded_cost(invoked: list[str], case: str) -> None:
+    handler, ask = CASES[case]
+    answer, cost = answer_and_cost(handler, ask())
+    assert cost < MAX_COST
+    assert f"has {FIELDS} unknown fields; the first: u0, u1, u2," in answer["body"]
+    assert f"u{MAX_NAMED - 1}" in answer["body"]
+    assert f"u{MAX_NAMED}" not in answer["body"]
+    assert len(answer["body"]) < 8192
+    assert not invoked
+
+
+NESTED: dict[str, tuple[Handler, Callable[[], Any], str]] = {
+    "unknown nested": (
+        query_knowledge.handler,
+        lambda: {"query": "x", "filters": unknown()},
+        f"filters: has {FIELDS} unknown",
+    ),
+    "wrong elements": (
+        query_knowledge.handler,
+        lambda: {"query": "x", "filters": {"tags": [1] * 10 * FIELDS}},
+        "filters.tags",
+    ),
+    "wrong messages": (
+        get_or_create_summary.handler,
+        lambda: {"conversation_id": "x", "old_messages": [{}] * FIELDS},
+        "old_messages.0.role",
+    ),
+    "deep metadata": (create_document.handler, deep, "document_id"),
+    "surrogate in the depth": (create_document.handler, lambda: deep("\ud800"), "surrogate"),
+}
+
+
+@pytest.mark.parametrize("case", NESTED)
+def test_large_nested_values_are_refused_at_a_bounded_cost(case: str) -> None:
+    handler, body, reason = NESTED[case]
+    answer, cost = answer_and_cost(handler, event(body(), path="/direct"))
+    assert cost < MAX_COST
+    assert answer["statusCode"] == 400
+    assert reason in answer["body"]
+    assert len(answer["body"]) < 32_768
+
+
+def test_few_unknown_fields_are_reported_one_by_one() -> None:
+    answer = query_knowledge.handler(event({"query": "x", "filter": {}, "top": 1, "filters": {"tag": 1}}), None)
+    details = json.loads(answer["body"])["error"]["details"]
+    assert {each["field"]: each["message"] for each in details} == dict.fromkeys(
+        ("filter", "top", "filters.tag"), "is not a field of this method"
+    )
+
+
+@pytest.fixture
+def _required(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Require credentials."""
+    monkeypatch.setenv("KHO_AUTH", "required")
+    config.cache_clear()
+    yield
+    monkeypatch.undo()
+    config.cache_clear()
+
+
+@pytest.mark.usefixtures("_required")
+def test_large_body_without_credentials_is_refused_before_it_is_parsed(invoked: list[str]) -> None:
+    """More than 256 KiB are 413 in each endpoint's format; what is not even JSON shows that nothing was parsed."""
+    large = "{" * (LIMIT + 1)
+    for body in (large, f'{{"x": "{"y" * LIMIT}"}}'):
+        direct = query_experiences.handler(event(body, path=f"/{QUERY}"), None)
+        refusal = json.loads(direct["body"])
+        assert (direct["statusCode"], refusal["success"], refusal["error"]["code"]) == (413, False, "TOO_LARGE")
+        called = jsonrpc.handler(event(body, path="/jsonrpc"), None)
+        error = json.loads(called["body"])
+        assert (called["statusCode"], error["id"], error["error"]["code"]) == (200, None, 413)
+        for revision in REVISIONS:
+            tool = recall_kit_mcp.handler(event(body, mcp_protocol_version=revision), None)
+            assert tool["statusCode"] == response_message(tool)["error"]["code"] == 413
+        for handler, path in ((actions.handler, "/actions"), (mcp.handler, "/mcp")):
+            refused = handler(event(body, path=path), None)
+            assert refused["statusCode"] == 401
+            assert "PARSE" not in refused["body"]
+    assert not invoked
+
+
+@pytest.mark.usefixtures("_required")
+def test_body_of_256_kib_without_credentials_is_read(invoked: list[str]) -> None:
+    start = '{"jsonrpc": "2.0", "method": "recall-kit/query_experiences", "id": 1, "params": {"keywords": "'
+    body = start + "x" * (LIMIT - len(start) - 3) + '"}}'
+    assert len(body) == LIMIT
+    assert "result" in json.loads(jsonrpc.handler(event(body, path="/jsonrpc"), None)["body"])
+    assert invoked == ["recall_kit-query_experiences"]
