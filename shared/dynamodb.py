@@ -41,9 +41,11 @@ _READ_BATCH: Final = 100
 class ConditionFailed(Exception):
     """A write was refused because its condition does not hold; nothing was written."""
 
-    def __init__(self, failed: tuple[int, ...] = (0,)) -> None:
+    def __init__(self, failed: tuple[int, ...] = (0,), item: Item | None = None) -> None:
         super().__init__(f"condition of write {failed} does not hold")
         self.failed = failed
+        self.item = item or {}
+        """The stored item, if the write asked for it."""
 
 
 def optimistic_retry(
@@ -85,6 +87,8 @@ class Write:
     condition: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
+    returns_refusing_item: bool = False
+    """ConditionFailed has the item for which the condition does not hold."""
 
     def request(self, table: str) -> dict[str, Any]:
         """Return the write as DynamoDB's request."""
@@ -95,6 +99,7 @@ class Write:
             "ConditionExpression": self.condition,
             "ExpressionAttributeValues": marshal(self.values),
             "ExpressionAttributeNames": dict(self.names),
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD" if self.returns_refusing_item else "",
         }
         return {name: value for name, value in request.items() if value}
 
@@ -306,7 +311,7 @@ class _Conflicted(Exception):
 def _translate_errors(error: ClientError, operation: str) -> Exception:
     code = error.response.get("Error", {}).get("Code", "")
     if code == "ConditionalCheckFailedException":
-        return ConditionFailed()
+        return ConditionFailed(item=unmarshal(cast("Any", error.response).get("Item", {})))
     if code == "TransactionConflictException":
         return _Conflicted()
     if code == "TransactionCanceledException":

@@ -1,12 +1,19 @@
 """Authentication: the caller from the gateway's authorizer or from the request's own headers."""
 
+from __future__ import annotations
+
 import time
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from shared.config import config
 from shared.rpc.caller import ANONYMOUS, LOCAL, Caller
 from shared.rpc.errors import NotSignedIn
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from api.http_events import HttpRequest
 
 
 def caller_from_authorizer(authorizer: Mapping[str, Any] | None) -> Caller:
@@ -23,9 +30,9 @@ def caller_from_authorizer(authorizer: Mapping[str, Any] | None) -> Caller:
     return Caller.from_record({"sub": authorizer["sub"], "roles": roles, "tenant_id": authorizer["tenant_id"]})
 
 
-def authenticated_caller(headers: Mapping[str, str]) -> Caller:
+def authenticated_caller(request: HttpRequest) -> Caller:
     """Verify the Authorization header like `caller_from_headers`. Raise NotSignedIn if there is none."""
-    caller = caller_from_headers(headers)
+    caller = caller_from_headers(request)
     require_authenticated(caller)
     return caller
 
@@ -36,13 +43,17 @@ def require_authenticated(caller: Caller) -> None:
         raise NotSignedIn
 
 
-def caller_from_headers(headers: Mapping[str, str]) -> Caller:
+def caller_from_headers(request: HttpRequest) -> Caller:
     """Verify the Authorization header, for routes without an authorizer. Return ANONYMOUS if there is none."""
     if config().auth == "open":
         return LOCAL
-    authorization = headers.get("authorization", "").strip()
-    if not authorization:
-        return ANONYMOUS
-    from shared.access.credentials import cached_verifier  # imports botocore
+    from shared.access.source_address import source_address
 
-    return cached_verifier().verify(authorization).caller
+    authorization = request.headers.get("authorization", "").strip()
+    if authorization:
+        from shared.access.credentials import cached_verifier  # imports botocore
+
+        caller = cached_verifier().verify(authorization).caller
+    else:
+        caller = ANONYMOUS
+    return replace(caller, source=source_address(request.source_ip, request.headers))

@@ -9,7 +9,7 @@ of dataclasses.
 from collections.abc import Callable
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
-TableName = Literal["Access", "Devices", "Documents", "Experiences", "Knowledge", "Memory"]
+TableName = Literal["Access", "Devices", "Documents", "Experiences", "Knowledge", "Limits", "Memory"]
 Action = Literal[
     "BatchGetItem",
     "BatchWriteItem",

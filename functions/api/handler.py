@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from api.authentication import caller_from_authorizer, caller_from_headers
 from api.http_events import HttpRequest, HttpResponse, respond
+from shared.config import config
 from shared.rpc.caller import Caller
 from shared.rpc.errors import KhoError, TooLarge
 from shared.rpc.invoke import MAX_EVENT_BYTES, FunctionAnswer, FunctionCall
@@ -41,14 +42,14 @@ class Handler(Generic[P, R]):
 
     def _answer_http(self, request: HttpRequest) -> HttpResponse:
         anonymous = self.method.anonymous
-        caller = caller_from_headers(request.headers) if anonymous else caller_from_authorizer(request.authorizer)
-        result = self.method.answer(request.text_json(caller), caller)
+        caller = caller_from_headers(request) if anonymous else caller_from_authorizer(request.authorizer)
+        result = self._run(request.text_json(caller), caller)
         return HttpResponse(HTTPStatus.OK, self.method.as_json(result))
 
     def _answer_call(self, call: FunctionCall) -> FunctionAnswer:
         try:
             with observe(self.method.name, call["correlation_id"]):
-                result = self.method.answer(call["params"], Caller.from_record(call["caller"]))
+                result = self._run(call["params"], Caller.from_record(call["caller"]))
                 answer = FunctionAnswer(result=self.method.as_object(result))
                 if call.get("to_read") and self.method.tool and self.method.tool.text:
                     answer["text"] = self.method.tool.text(result)
@@ -57,6 +58,15 @@ class Handler(Generic[P, R]):
                 return answer
         except KhoError as error:
             return FunctionAnswer(error=error.record())
+
+    def _run(self, raw: Any, caller: Caller) -> R:
+        """Run the method within the caller's rate limits. A call with invalid parameters costs none of them."""
+        params = self.method.params_of(raw, caller)
+        if config().auth == "required":
+            from shared.access.rate_limits import rate_limits  # imports botocore
+
+            rate_limits().require_capacity(caller, self.method.role)
+        return self.method.run(params, caller)
 
 
 def method(  # noqa: PLR0913 - each is a fact of the method

@@ -34,6 +34,7 @@ class HttpRequest:
     path_parameters: Mapping[str, str]
     headers: Mapping[str, str]
     body: bytes
+    source_ip: str
     authorizer: Mapping[str, Any] | None
     correlation_id: str
 
@@ -48,6 +49,7 @@ class HttpRequest:
             path_parameters=event.get("pathParameters") or {},
             headers=headers,
             body=base64.b64decode(body) if event.get("isBase64Encoded") else body.encode("utf-8", "surrogatepass"),
+            source_ip=context.get("http", {}).get("sourceIp", ""),
             authorizer=(context.get("authorizer") or {}).get("lambda"),
             correlation_id=correlation_id_from(headers.get("x-correlation-id") or context.get("requestId")),
         )

@@ -99,7 +99,7 @@ _MCP_RESPONSES: Final = {
     "401": json_response("Not signed in.", reference("Failure")),
     "403": json_response("Foreign origin or host name.", reference("Failure")),
     "406": json_response("The client accepts neither JSON nor events.", {"type": "object"}),
-    "413": json_response("Too large.", {"anyOf": [reference("Failure"), reference("GatewayFailure")]}),
+    "413": json_response("Too large.", {"anyOf": [_MCP_ANSWER, reference("Failure"), reference("GatewayFailure")]}),
 }
 
 

@@ -1,5 +1,6 @@
 """POST /actions: agent-data's envelope; `action` is a method of agent-data, `payload` its parameters."""
 
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Annotated
 
@@ -42,7 +43,7 @@ class ActionEnvelope(Params):
 @endpoint("actions", server=AGENT_DATA)
 def handler(request: HttpRequest) -> HttpResponse:
     """Answer one action with its result and the request's id."""
-    authenticated = authenticated_caller(request.headers)
+    authenticated = authenticated_caller(request)
     envelope = read(ActionEnvelope, request.text_json(authenticated))
     caller = _acting_caller(authenticated, envelope.principal)
     entry = catalogue().methods.get(f"{AGENT_DATA}/{envelope.action}")
@@ -70,4 +71,4 @@ def _acting_caller(authenticated: Caller, principal: Principal) -> Caller:
                 details={"field": f"principal.{name}"},
                 guidance="Leave out of 'principal' what you do not know.",
             )
-    return Caller(authenticated.sub, authenticated.roles, authenticated.tenant_id, labels)
+    return replace(authenticated, labels=labels)

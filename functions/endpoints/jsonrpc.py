@@ -45,7 +45,7 @@ class _RequestObject:
 @endpoint("jsonrpc", server=JSONRPC)
 def handler(request: HttpRequest) -> HttpResponse:
     """Answer one JSON-RPC request or a batch of them."""
-    caller = caller_from_headers(request.headers)
+    caller = caller_from_headers(request)
     try:
         body = request.json(caller)
     except TooLarge as error:

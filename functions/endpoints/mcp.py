@@ -43,6 +43,8 @@ from shared.rpc.unknown_fields import many_unknown_fields, refuse_many_unknown_f
 
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _LARGE: Final = 64 * 1024
+_MAX_UNKNOWN: Final = 1000
+"""Unknown members of a message, which the SDK ignores."""
 _MEMBERS: Final = ("jsonrpc", "id", "method", "params", "result", "error")
 _PARAMS: Final = ("name", "arguments", "uri", "cursor", "_meta", "protocolVersion", "capabilities", "clientInfo")
 
@@ -69,13 +71,13 @@ def _answer(
     *,
     event: dict[str, Any],
     transport: McpTransport,
-    admit: Callable[[Mapping[str, str]], Caller],
+    admit: Callable[[HttpRequest], Caller],
 ) -> HttpResponse:
     if event["requestContext"]["http"]["method"] != "POST":
         raise MethodNotAllowed("POST")  # it keeps no sessions and opens no streams
     _refuse_foreign_pages(request.headers)
     try:
-        caller = admit(request.headers)
+        caller = admit(request)
     except NotSignedIn as error:
         headers = {"www-authenticate": challenge(request.headers)}
         return HttpResponse(HTTPStatus.UNAUTHORIZED, compact(http_body(error)), headers)
@@ -151,7 +153,7 @@ def _require_one_message(message: Any) -> None:
         raise InvalidRequest(details={"reason": "MCP has no batches: send one message a request"})
     if isinstance(message, dict):
         for member, known in ((message, _MEMBERS), (message.get("params"), _PARAMS)):
-            problem = many_unknown_fields(member, known) if isinstance(member, dict) else None
+            problem = many_unknown_fields(member, known, _MAX_UNKNOWN) if isinstance(member, dict) else None
             if problem:
                 raise InvalidRequest(details={"reason": f"the message {problem}"})
     if isinstance(message, dict) and not _is_id(message.get("id", "")):

@@ -7,7 +7,6 @@ from pydantic import Field
 
 from api.deployment import EMBEDDING_INDEX, SECRET_SCANNER, lambda_function, table
 from api.handler import Caller, method
-from shared.config import config
 from shared.experiences.models import ContextText, ExperienceReport, Keywords, Text, Title
 from shared.experiences.repository import experience_repository
 from shared.experiences.responses import ResponseEnvelope
@@ -73,12 +72,10 @@ class SubmissionResult:
         "paths; use placeholders such as <API_KEY>. A submission with any is rejected, and the error names the fields.",
     ),
 )
-def handler(params: Submission, caller: Caller) -> ResponseEnvelope[SubmissionResult]:
+def handler(params: Submission, _caller: Caller) -> ResponseEnvelope[SubmissionResult]:
     """Publish the experience and index it."""
     report = params.report()
     require_sanitized(report)
-    if not caller.holds("writer"):
-        experience_repository().require_capacity(config().anonymous_submissions_a_minute)
     experience = experience_repository().add(with_keywords(report))
     index_immediately(experience)
     message = "Experience record created and published successfully"

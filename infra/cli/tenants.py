@@ -27,8 +27,9 @@ from shared.memory import keys as memory_keys
 
 tenant: Final = App(name="tenant", help="Export or erase all data of a tenant.")
 
-_NOT_BY_TENANT: Final = ("AccessTable", "ExperiencesTable")
-"""Tables whose keys do not begin with a tenant: API keys are looked up by their hash, and experiences are shared."""
+_NOT_BY_TENANT: Final = ("AccessTable", "ExperiencesTable", "LimitsTable")
+"""Tables whose keys do not begin with a tenant: API keys are looked up by their hash, experiences are shared, and rate
+limits expire within minutes."""
 
 
 @tenant.command

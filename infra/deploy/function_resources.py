@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from api.deployment import CREDENTIALS, DEFAULT_MEMORY, DEFAULT_TIMEOUT, DEVICES, Dependency, TableAccess, deployment_of
+from api.deployment import (
+    CREDENTIALS,
+    DEFAULT_MEMORY,
+    DEFAULT_TIMEOUT,
+    DEVICES,
+    Dependency,
+    TableAccess,
+    deployment_of,
+    table,
+)
 from api.handler import Handler
 from infra.local.template import TemplateLoader, logical_id
 
@@ -114,6 +123,8 @@ def _resources(
     deployment = deployment_of(function.handler)
     uses = list(deployment.uses)
     method = function.handler.method if isinstance(function.handler, Handler) else None
+    if method:
+        uses.append(table("Limits", "UpdateItem"))
     if method and method.anonymous:
         uses.append(CREDENTIALS)
     role = f"{function.logical_id}Role"

@@ -1,10 +1,9 @@
 """Keys of the experiences table. No key contains a tenant: experiences are shared among all.
 
-pk                    sk        item
-content#{xx}          {id}      an experience; xx, the first two characters of its id, spreads them over partitions
-standing#{xx}         {id}      its query counter, with the last time; apart because it changes often
-served#{x}            {served}  the ids that one query has returned, still to be counted
-submissions#{minute}  total     the number of submissions in a minute by callers without the writer role
+pk             sk        item
+content#{xx}   {id}      an experience; xx, the first two characters of its id, spreads them over partitions
+standing#{xx}  {id}      its query counter, with the last time; apart because it changes often
+served#{x}     {served}  the ids that one query has returned, still to be counted
 """
 
 from __future__ import annotations
@@ -28,8 +27,3 @@ def query_counter(experience_id: str) -> tuple[str, str]:
 def query_result(result_id: str) -> tuple[str, str]:
     """Return the key of the ids that one query has returned."""
     return f"{QUERY_RESULT}{result_id[:1]}", result_id
-
-
-def submissions(minute: int) -> tuple[str, str]:
-    """Return the key of a minute's submission counter."""
-    return f"submissions#{minute}", "total"

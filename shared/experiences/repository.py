@@ -1,6 +1,5 @@
 """The store of experiences, which all callers can submit and read, and admins moderate."""
 
-import time
 import uuid
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -12,10 +11,8 @@ from shared.config import config
 from shared.dynamodb import ConditionFailed, Item, Table, Write, from_item, optimistic_retry
 from shared.experiences import keys
 from shared.experiences.models import Experience, ExperienceReport
-from shared.rpc.errors import NotFound, TooManyRequests, Unavailable
+from shared.rpc.errors import NotFound, Unavailable
 
-_MINUTE: Final = 60
-_SUBMISSIONS_RETENTION_SECONDS: Final = 3600
 _CONTENT_FIELDS: Final = ("created_at", "revision", "similar_to", "deleted_at")
 
 
@@ -83,26 +80,6 @@ class ExperienceRepository:
         )
         with suppress(ConditionFailed):  # the writer of a newer revision compares it again
             self._table.write(update)
-
-    def require_capacity(self, per_minute: int) -> None:
-        """Count a submission without the writer role. Raise TooManyRequests if `per_minute` were made already."""
-        now = int(time.time())
-        pk, sk = keys.submissions(now // _MINUTE)
-        increment = Write(
-            "Update",
-            {"pk": pk, "sk": sk},
-            expression="SET expires_at = :expiry ADD submitted :one",
-            condition="attribute_not_exists(submitted) OR submitted < :most",
-            values={":one": 1, ":most": per_minute, ":expiry": now + _SUBMISSIONS_RETENTION_SECONDS},
-        )
-        try:
-            self._table.write(increment)
-        except ConditionFailed:
-            raise TooManyRequests(
-                "Too many experiences were submitted without a writer's key this minute.",
-                details={"retry_after_seconds": _MINUTE - now % _MINUTE},
-                guidance="Wait for the next minute, or submit with a writer's key.",
-            ) from None
 
     def _change(self, experience_id: str, change: Callable[[Experience], Experience | None]) -> Experience:
         def attempt() -> Experience:

@@ -1,6 +1,6 @@
 """The caller: subject, roles and tenant."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Self, get_args
 
 from shared.rpc.errors import NotAllowed, NotSignedIn
@@ -22,6 +22,8 @@ class Caller:
     tenant_id: str
     labels: tuple[str, ...] = ()
     """The caller's description of itself, only for logs: it grants nothing."""
+    source: str = field(default="", compare=False)
+    """The address that the request comes from, where anonymous callers are served."""
 
     def holds(self, role: Role) -> bool:
         """Return True if the caller holds `role` or one that includes it."""
@@ -44,13 +46,14 @@ class Caller:
             "roles": sorted(self.roles),
             "tenant_id": self.tenant_id,
             "labels": list(self.labels),
+            "source": self.source,
         }
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Self:
         """Return the caller that an endpoint sent."""
         roles = frozenset(role for role in ROLES if role in record["roles"])
-        return cls(record["sub"], roles, record["tenant_id"], tuple(record.get("labels", ())))
+        return cls(record["sub"], roles, record["tenant_id"], tuple(record.get("labels", ())), record.get("source", ""))
 
 
 ANONYMOUS = Caller("anonymous", frozenset(), "")

@@ -122,11 +122,11 @@ class Method(Generic[P, R]):
         self.params: type[P] = hints[next(iter(inspect.signature(run).parameters))]
         self.result: TypeAdapter[R] = TypeAdapter(hints["return"])
 
-    def answer(self, raw: Any, caller: Caller) -> R:
-        """Check the role, read the parameters and run the method."""
+    def params_of(self, raw: Any, caller: Caller) -> P:
+        """Check the caller's role, and read the parameters."""
         if not self.anonymous:
             caller.require(self.role)
-        return self.run(read(self.params, raw), caller)
+        return read(self.params, raw)
 
     def as_json(self, result: R) -> str:
         """Return the result as JSON without null fields."""

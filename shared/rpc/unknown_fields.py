@@ -15,10 +15,10 @@ MAX_NAMED: Final = 20
 _MAX_NAME: Final = 50
 
 
-def many_unknown_fields(given: Mapping[str, Any], known: Collection[str]) -> str | None:
-    """Describe the unknown fields if they are too many for one problem each, else return None."""
+def many_unknown_fields(given: Mapping[str, Any], known: Collection[str], tolerated: int = MAX_NAMED) -> str | None:
+    """Describe the unknown fields if they are more than `tolerated`, else return None."""
     count = len(given) - sum(name in given for name in known)
-    if count <= MAX_NAMED:
+    if count <= tolerated:
         return None
     names = islice((name for name in given if name not in known), MAX_NAMED)
     return f"has {count} unknown fields; the first: {', '.join(encodable(name[:_MAX_NAME]) for name in names)}"

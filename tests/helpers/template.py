@@ -61,7 +61,16 @@ def actions(statement: dict[str, Any]) -> list[str]:
     return action if isinstance(action, list) else [action]
 
 
+METERING = ("dynamodb:UpdateItem", "LimitsTable")
+"""The action of every method on the buckets of rate limits, which only callers with credentials required have."""
+
+
 def table_actions(function: str) -> set[tuple[str, str]]:
+    """Return the DynamoDB actions that a function is allowed, each with its table, except METERING."""
+    return all_table_actions(function) - {METERING}
+
+
+def all_table_actions(function: str) -> set[tuple[str, str]]:
     """Return the DynamoDB actions that a function is allowed, each with its table."""
     return {
         (action, statement["Resource"]["Fn::GetAtt"][0])

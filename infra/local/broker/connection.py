@@ -195,7 +195,7 @@ class BrokerConnection(asyncio.Protocol):
         self._schedule_timeout()
         self.will = connect.will
         session_present = self._broker.open_session(self, client_id, connect, terms)
-        self._handler = PacketHandler(self._broker, self, self._broker.clock())
+        self._handler = PacketHandler(self._broker, self)
         self.send(Connack(0, session_present, terms.properties))
         self.session.attach(ClientLink(self._outbox, self.level, terms.receive_maximum, terms.packet_bytes))
         self._process()

@@ -9,6 +9,7 @@ from infra.local.broker.messages import BrokerMessage
 from infra.local.broker.presence import DisconnectReason
 from infra.local.mqtt import packets
 from infra.local.mqtt.reason_codes import SUBACK_3_FAILURE, MalformedPacket, ReasonCode
+from shared.token_bucket import BucketSize, TokenBucket
 
 if TYPE_CHECKING:
     from infra.local.broker.broker import Broker
@@ -17,39 +18,18 @@ if TYPE_CHECKING:
 _MAX_CACHED_TOPICS: Final = 32
 
 
-class TokenBucket:
-    """A token bucket that holds one second's worth of tokens; a rate of None disables the limit."""
-
-    __slots__ = ("_per_second", "_tokens", "_updated_at")
-
-    def __init__(self, per_second: int | None, now: float) -> None:
-        self._per_second = per_second
-        self._tokens = float(per_second or 0)
-        self._updated_at = now
-
-    def take(self, now: float) -> bool:
-        """Take a token. Return False if none is left."""
-        if self._per_second is None:
-            return True
-        self._tokens = min(self._per_second, self._tokens + (now - self._updated_at) * self._per_second)
-        self._updated_at = now
-        if self._tokens < 1:
-            return False
-        self._tokens -= 1
-        return True
-
-
 class PacketHandler:
     """The handler of one client's packets after its CONNECT."""
 
-    def __init__(self, broker: Broker, connection: BrokerConnection, now: float) -> None:
+    def __init__(self, broker: Broker, connection: BrokerConnection) -> None:
         self._broker = broker
         self._limits = broker.limits
         self._connection = connection
         self._client = connection.client
         self._session = connection.session
         self._level = connection.level
-        self._rate = TokenBucket(broker.limits.publishes_per_second, now)
+        rate = broker.limits.publishes_per_second
+        self._publishes = TokenBucket(BucketSize(rate, rate * 60)) if rate else None
         self._allowed_topics: set[str] = set()
         self._aliases: dict[int, str] = {}
 
@@ -90,7 +70,7 @@ class PacketHandler:
             raise MalformedPacket("a payload is too large", ReasonCode.PACKET_TOO_LARGE)
         if topic not in self._allowed_topics and not self._may_publish(topic):
             return
-        if not self._rate.take(now):
+        if self._publishes and not self._publishes.take(now):
             self._broker.counters.dropped_rate += 1
             if packet.qos and self._level == packets.MQTT_5:
                 self._connection.send(packets.Puback(packet.packet_id, ReasonCode.QUOTA_EXCEEDED))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shared.devices.ids import BACKEND_PREFIX, up
 from shared.devices.mqtt.broker_endpoint import ConnectionCallbacks
-from shared.devices.mqtt.rate_limiter import RateLimiter
 from shared.telemetry import logger
+from shared.token_bucket import BucketSize, TokenBucket
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +68,7 @@ class MqttConnection:
         self._retired = False
         self._max_idle_seconds = endpoint.keepalive * 1.5
         self._used_at = time.time()
-        self._rate = RateLimiter(_PUBLISHES_PER_SECOND)
+        self._rate = TokenBucket(BucketSize(_PUBLISHES_PER_SECOND, _PUBLISHES_PER_SECOND * 60))
         self.client_id = f"{BACKEND_PREFIX}{secrets.token_hex(8)}"
         self._client = endpoint.create_client(
             self.client_id, ConnectionCallbacks(self._on_message, self._on_connected, self._on_lost)
@@ -160,7 +160,7 @@ class MqttConnection:
     def _publish(self, topic: str, message: bytes, *, acknowledged: bool) -> Any:
         from awscrt import mqtt5
 
-        self._rate.wait()
+        time.sleep(self._rate.reserve(time.monotonic()))
         if not self.connected:
             raise ConnectionClosed
         qos = mqtt5.QoS.AT_LEAST_ONCE if acknowledged else mqtt5.QoS.AT_MOST_ONCE

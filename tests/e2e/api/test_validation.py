@@ -254,6 +254,11 @@ def test_number_of_reported_problems_is_limited(server: KhoServer) -> None:
     fields = {f"k{number}": 1 for number in range(200_000)}
     response = server.post("/memory-server/memory/clear", json.dumps(fields).encode())
     error = json.loads(response.data)["error"]
+    assert (response.status, error["code"], len(error["details"])) == (400, "INVALID_PARAMS", 1)
+    assert "has 200000 unknown fields; the first: k0, k1" in error["details"][0]["message"]
+    documents = {"collection": "x", "documents": [{}] * 100}
+    response = server.post("/research-agent/ingest_documents", json.dumps(documents).encode())
+    error = json.loads(response.data)["error"]
     assert (response.status, error["code"], len(error["details"])) == (400, "INVALID_PARAMS", 51)
     assert "more problems" in error["details"][-1]["message"]
     long_name = server.post("/memory-server/memory/clear", json.dumps({"x" * 3_000_000: 1}).encode())

@@ -117,8 +117,9 @@ def test_malformed_request_gets_the_contracts_error_object(guarded: KhoServer) -
         error_body = json.loads(response.data)
         assert (response.status, error_body["success"]) == (400, False)
         assert error_body["error"].keys() >= {"code", "message"}
-    large = guarded.post("/recall-kit/submit_experience", json.dumps({"title": "x" * 5_000_000}).encode())
-    assert json.loads(large.data)["error"]["code"] == "MISSING_REQUIRED_FIELDS"
+    for size, code in ((200_000, "MISSING_REQUIRED_FIELDS"), (5_000_000, "TOO_LARGE")):
+        large = guarded.post("/recall-kit/submit_experience", json.dumps({"title": "x" * size}).encode())
+        assert json.loads(large.data)["error"]["code"] == code
 
 
 def test_moderation_requires_admin_role(guarded: KhoServer) -> None:

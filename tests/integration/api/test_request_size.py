@@ -47,7 +47,8 @@ def answer_and_cost(handler: Handler, asked: dict[str, Any]) -> tuple[dict[str, 
     """Return the handler's answer, and the bytes that it takes at most beyond the parsed body."""
     handler(asked | {"body": "{}"}, None)  # imports
     peaks = []
-    for run in (lambda: json.loads(asked["body"].encode().decode()), lambda: handler(asked, None)):
+    runs: tuple[Callable[[], Any], ...] = (lambda: json.loads(asked["body"].encode()), lambda: handler(asked, None))
+    for run in runs:
         tracemalloc.start()
         result = run()
         peaks.append(tracemalloc.get_traced_memory()[1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
@@ -11,10 +10,9 @@ import pytest
 
 from shared.knowledge.embedding.e5 import E5
 from shared.knowledge.exhaustive_search import ExhaustiveSearch
-from shared.rpc.caller import ANONYMOUS, LOCAL, Caller
+from shared.rpc.caller import ANONYMOUS, LOCAL
 from shared.services import experience_index
 from tests.helpers.experience_client import call_method, call_successfully, submit_experience
-from tests.helpers.settings import changed_settings
 
 if TYPE_CHECKING:
     from shared.knowledge.store import VectorStore
@@ -160,19 +158,3 @@ def test_secret_is_rejected_and_reported_by_field_and_kind(store: str, caplog: p
     id_ = submit_experience("Vault is sealed", "It asks for keys.")
     assert call_method("update_experience", LOCAL, id=id_, context=secret)["error"]["code"] == "CONTEXT_NOT_SANITIZED"
     assert "context" not in call_successfully("get_experience", id=id_)
-
-
-def test_submission_rate_limit_depends_on_role(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = SimpleNamespace(time=lambda: 4_000_000_000.0)
-    monkeypatch.setattr("shared.experiences.repository.time", clock)
-    few = changed_settings(anonymous_submissions_a_minute=3)
-    monkeypatch.setattr("recall_kit.submit_experience.config", lambda: few)
-    reader = Caller("reading", frozenset({"reader"}), "acme")
-    writer = Caller("writing", frozenset({"writer"}), "acme")
-    callers = (ANONYMOUS, reader, ANONYMOUS, reader, ANONYMOUS)
-    answers = [call_method("submit_experience", caller, **PROBLEM) for caller in callers]
-    assert ["error" in answer for answer in answers] == [False, False, False, True, True]
-    assert answers[-1]["error"]["code"] == "TOO_MANY_REQUESTS"
-    assert "result" in call_method("submit_experience", writer, **PROBLEM)
-    clock.time = lambda: 4_000_000_060.0
-    assert "result" in call_method("submit_experience", ANONYMOUS, **PROBLEM)

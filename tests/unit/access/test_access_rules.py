@@ -6,6 +6,7 @@ import json
 import re
 import time
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +17,7 @@ from api.authentication import caller_from_authorizer
 from api.handler import Handler, Params, method
 from endpoints import jsonrpc
 from infra.deploy.generate import _entry
+from shared.access import rate_limits
 from shared.config import ConfigurationError, config
 from shared.memory import keys
 from shared.rpc import catalogue as catalogues
@@ -36,6 +38,8 @@ HELD = st.frozensets(st.sampled_from(ROLES))
 def _required(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Require credentials."""
     monkeypatch.setenv("KHO_AUTH", "required")
+    unlimited = SimpleNamespace(require_capacity=lambda *_: None)  # the limits need a store
+    monkeypatch.setattr(rate_limits, "rate_limits", lambda: unlimited)
     config.cache_clear()
     yield
     config.cache_clear()

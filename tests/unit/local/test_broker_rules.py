@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.local.broker.authorization import ClientIdentity, FleetAccessRules
-from infra.local.broker.packet_handler import TokenBucket
 from infra.local.broker.subscriptions import Subscriptions
 from infra.local.mqtt.packets import SubscriptionRequest
 from infra.local.mqtt.topics import matches
@@ -115,11 +114,3 @@ def test_backend_may_use_device_and_presence_topics() -> None:
     assert access.subscribe(backend, "$aws/events/presence/#")
     assert not access.publish(backend, "$aws/events/presence/connected/lamp-1")
     assert not access.subscribe(backend, "#")
-
-
-def test_rate_limiter_allows_a_burst_of_one_second() -> None:
-    rate = TokenBucket(100, 0.0)
-    assert sum(rate.take(0.0) for _ in range(300)) == 100
-    assert sum(rate.take(0.5) for _ in range(300)) == 50
-    assert sum(rate.take(60.0) for _ in range(300)) == 100
-    assert all(TokenBucket(None, 0.0).take(0.0) for _ in range(300))

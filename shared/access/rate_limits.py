@@ -1,0 +1,159 @@
+"""Rate limits: of anonymous callers by source address and in total, of all others by key and by tenant.
+
+A bucket is one item, and taking tokens one conditional update of it; a second one is needed if this process does not
+know that others have used the bucket. A bucket that is known to be empty costs no update.
+
+Buckets of keys and tenants are large: a process takes tokens in blocks, and drops those that it does not use within
+LEASE_SECONDS. The stored bucket holds less than the documented one by what flows in meanwhile, so that never more calls
+pass than documented.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import threading
+import time
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from shared.access.keys import bucket as bucket_key
+from shared.config import config
+from shared.dynamodb import ConditionFailed, Table, Write
+from shared.rpc.caller import ANONYMOUS
+from shared.rpc.errors import TooManyRequests, Unavailable
+from shared.token_bucket import MICROSECONDS, BucketSize
+from shared.ttl_cache import TtlCache
+
+if TYPE_CHECKING:
+    from shared.access.models import Clock
+    from shared.config import Config
+    from shared.rpc.caller import Caller, Role
+
+LEASE_SECONDS: Final = 60
+"""The bucket of a key or a tenant is documented as two minutes' worth: one stored, one in leases."""
+_BLOCKS: Final = 1000
+"""A block is this part of a bucket: even that many processes with a lease each leave others their share."""
+_RETENTION_SECONDS: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class _Bucket:
+    name: str
+    size: BucketSize
+    block: int
+    exceeded: str
+    """The message to the caller of a call that finds the bucket empty."""
+
+
+class RateLimits:
+    """The buckets of all callers, with the leases that this process holds."""
+
+    def __init__(self, table: Table, settings: Config, clock: Clock = time.time) -> None:
+        self._table = table
+        self._settings = settings
+        self._clock = clock
+        self._full_at: TtlCache[str, int] = TtlCache(LEASE_SECONDS, clock=clock)
+        self._leases: TtlCache[str, list[None]] = TtlCache(LEASE_SECONDS, clock=clock)
+        self._lock = threading.Lock()
+
+    def require_capacity(self, caller: Caller, role: Role) -> None:
+        """Count a call of a method for `role`. Raise TooManyRequests if a bucket of the caller is empty."""
+        # Only an anonymous method takes a caller without its role, such as a reader's submission.
+        is_free_of_charge = caller == ANONYMOUS or not caller.holds(role)
+        try:
+            for bucket in self._without_role(caller, role) if is_free_of_charge else self._with_role(caller):
+                self._take(bucket)
+        except Unavailable:
+            # Reads go on while the store takes no writes, as on a full disk.
+            if is_free_of_charge:
+                raise
+
+    def _without_role(self, caller: Caller, role: Role) -> list[_Bucket]:
+        """Return the buckets of the address and of all addresses, the latter last: a flood must not empty it."""
+        settings = self._settings
+        if role == "reader":
+            kind, total = "queries", settings.anonymous_queries_a_minute
+            own = BucketSize(settings.address_query_burst, settings.address_queries_a_minute)
+        else:
+            kind, total = "submissions", settings.anonymous_submissions_a_minute
+            own = BucketSize(settings.address_submission_burst, settings.address_submissions_a_minute)
+        from_here = f"Too many {kind} from this address: at most {own.a_minute} a minute, {own.capacity} at once."
+        from_all = f"Too many {kind} from all callers without a key together: at most {total} a minute."
+        return [
+            _Bucket(f"{kind}#address#{caller.source}", own, 1, from_here),
+            _Bucket(f"{kind}#total", BucketSize(total, total), 1, from_all),
+        ]
+
+    def _with_role(self, caller: Caller) -> list[_Bucket]:
+        settings = self._settings
+        return [
+            _leased(f"key#{caller.tenant_id}#{caller.sub}", settings.key_calls_a_minute, "with this key"),
+            _leased(f"tenant#{caller.tenant_id}", settings.tenant_calls_a_minute, "of this tenant"),
+        ]
+
+    def _take(self, bucket: _Bucket) -> None:
+        """Take a token from this process's lease, or a block of them from the stored bucket."""
+        with self._lock:
+            lease = self._leases.get(bucket.name)
+            if lease:
+                lease.pop()
+                return
+        pause = self._update(bucket)
+        if pause:
+            raise TooManyRequests(
+                bucket.exceeded,
+                details={"retry_after_seconds": math.ceil(pause)},
+                guidance="Wait for retry_after_seconds, then call again.",
+            )
+        if bucket.block > 1:
+            self._leases.put(bucket.name, [None] * (bucket.block - 1))
+
+    def _update(self, bucket: _Bucket) -> float:
+        """Take a block from the stored bucket. Return 0, or the seconds until it holds one."""
+        now = round(self._clock() * MICROSECONDS)
+        full_at = self._full_at.get(bucket.name) or 0
+        while not (pause := bucket.size.pause(full_at, now, bucket.block)):
+            try:
+                full_at = self._table.write(_taking(bucket, full_at, now))["full_at"]
+            except ConditionFailed as failed:
+                full_at = failed.item.get("full_at", 0)  # others have used it
+                self._full_at.put(bucket.name, full_at)
+            else:
+                self._full_at.put(bucket.name, full_at)
+                return 0
+        return pause
+
+
+def _leased(name: str, a_minute: int, calls: str) -> _Bucket:
+    exceeded = f"Too many calls {calls}: at most {a_minute} a minute."
+    return _Bucket(name, BucketSize(a_minute, a_minute), max(1, a_minute // _BLOCKS), exceeded)
+
+
+def _taking(bucket: _Bucket, full_at: int, now: int) -> Write:
+    """Return the update that takes a block from a bucket which was last seen to be full again at `full_at`."""
+    pk, sk = bucket_key(hashlib.sha256(bucket.name.encode()).hexdigest()[:32])
+    cost = bucket.block * bucket.size.interval
+    latest = bucket.size.latest(now, bucket.block)
+    values = {":expiry": max(latest + cost, now) // MICROSECONDS + _RETENTION_SECONDS, ":now": now}
+    if full_at <= now:
+        change, condition = ":full", "attribute_not_exists(full_at) OR full_at <= :now"
+        values |= {":full": now + cost}
+    else:
+        change, condition = "full_at + :cost", "full_at > :now AND full_at <= :latest"
+        values |= {":cost": cost, ":latest": latest}
+    return Write(
+        "Update",
+        {"pk": pk, "sk": sk},
+        expression=f"SET full_at = {change}, expires_at = :expiry",
+        condition=condition,
+        values=values,
+        returns_refusing_item=True,
+    )
+
+
+@cache
+def rate_limits() -> RateLimits:
+    """Return this process's rate limits."""
+    return RateLimits(Table(config().limits_table), config())
