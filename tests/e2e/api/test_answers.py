@@ -1,4 +1,4 @@
-"""What every answer has in common, at every endpoint."""
+"""Headers that every answer has, at every endpoint."""
 
 from __future__ import annotations
 

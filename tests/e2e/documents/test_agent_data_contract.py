@@ -75,7 +75,7 @@ class Client:
         """Return the details of an error, which has exactly the contract's fields."""
         got_status, body = self(action, **payload)
         assert (got_status, body["error"]["code"]) == (status, code), body
-        assert set(body["error"]) == {"code", "message", "details"}
+        assert set(body["error"]) == {"code", "message", "details", "guidance"}
         assert set(body) <= {"error", "request_id"}
         assert body.get("request_id", self.request_id) == self.request_id
         return body["error"]["details"]
