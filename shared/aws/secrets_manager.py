@@ -2,15 +2,18 @@
 
 import json
 import os
-from functools import cache
 from typing import Final
 
 from shared.aws import signed_client
 from shared.rpc.errors import Unavailable
 from shared.telemetry import logger
+from shared.ttl_cache import TtlCache
 
 _CONNECT_SECONDS: Final = 2
 _READ_SECONDS: Final = 3
+KEPT_SECONDS: Final = 900
+"""A rotated secret takes effect within this time, or as soon as a service refuses the old one."""
+_secrets: Final = TtlCache[str, str](KEPT_SECONDS)
 
 
 def get_secret(setting: str) -> str:
@@ -19,9 +22,18 @@ def get_secret(setting: str) -> str:
     return value if value or not arn else _cached_secret(arn)
 
 
-@cache
+def forget_secrets() -> None:
+    """Read secrets again at their next use, because a service has refused one: it may have been rotated."""
+    _secrets.clear()
+
+
 def _cached_secret(arn: str) -> str:
-    """Fetch a secret once per process."""
+    """Fetch a secret, and keep it for a quarter of an hour."""
+    cached = _secrets.get(arn)
+    return _secrets.put(arn, _fetch(arn)) if cached is None else cached
+
+
+def _fetch(arn: str) -> str:
     try:
         return (_fetch_signed(arn) if signed_client.runs_in_lambda() else _fetch_with_boto3(arn)).strip()
     except ConnectionError as error:

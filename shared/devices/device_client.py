@@ -82,7 +82,7 @@ class DeviceHello:
 class DeviceClient:
     """The client of all devices, with short-lived caches of their state."""
 
-    def __init__(self, table: Table, rpc: RpcClient, capabilities: dict[str, Any]) -> None:
+    def __init__(self, table: Table, rpc: RpcClient, capabilities: Callable[[], dict[str, Any]]) -> None:
         self.rpc = rpc
         self._table = table
         self._capabilities = capabilities
@@ -287,7 +287,7 @@ class DeviceClient:
         deadline: float,
     ) -> DeviceSession:
         connection = presence.connection if presence and presence.connected else ""
-        params = {"capabilities": self._capabilities}
+        params = {"capabilities": self._capabilities()}
         watch = self._presence_watch(device, presence, now_ms())
         result = self.rpc.request(device, session_id, "initialize", params, deadline=deadline, watch=watch)
         name, version = identify(result)

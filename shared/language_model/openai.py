@@ -9,13 +9,15 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from shared.aws.secrets_manager import forget_secrets
 from shared.config import ConfigurationError
-from shared.language_model import Completion
+from shared.language_model import Completion, language_model
 from shared.rpc.errors import Unavailable
 from shared.rpc.strict_json import compact
 from shared.telemetry import logger
 
 _CONNECT_SECONDS: Final = 3.0
+_UNAUTHORIZED: Final = (401, 403)
 _MAX_RESPONSE_BYTES: Final = 1024 * 1024
 
 
@@ -42,6 +44,9 @@ class OpenAICompatible:
         except (OSError, HTTPException) as error:
             logger.warning("model", extra={"failure": type(error).__name__})
             raise Unavailable("The language model is not answering.") from None
+        if status in _UNAUTHORIZED:
+            forget_secrets()
+            language_model.cache_clear()  # the next call reads the key again
         completion = _completion(response) if status == 200 else None
         if completion is None:
             logger.warning("model", extra={"failure": f"status {status}"})

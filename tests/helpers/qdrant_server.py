@@ -39,6 +39,7 @@ class QdrantServer:
         self.indexed: dict[str, dict[str, Any]] = {}
         """The payload fields that each collection was asked to index."""
         self.keys: set[str] = set()
+        self.revoked_keys: set[str] = set()
         """The API keys that callers sent."""
         self.asked: dict[str, Any] = {}
         """The last request body, by method and path."""
@@ -60,9 +61,12 @@ class QdrantServer:
         class Handler(BaseHTTPRequestHandler):
             def handle_any(self) -> None:
                 raw = self.rfile.read(int(self.headers.get("content-length", 0)))
-                qdrant.keys.add(self.headers.get("api-key", ""))
+                key = self.headers.get("authorization", "").removeprefix("Bearer ")
+                qdrant.keys.add(key)
                 qdrant._answering.wait()
                 status, body = qdrant._answer(self.command, self.path.partition("?")[0], json.loads(raw or b"{}"))
+                if key in qdrant.revoked_keys:
+                    status, body = 401, {"status": {"error": "no"}}
                 sent = json.dumps(body).encode()
                 self.send_response(status)
                 self.send_header("content-type", "application/json")

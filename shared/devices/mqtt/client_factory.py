@@ -21,7 +21,7 @@ from shared.rpc.errors import Unavailable
 def device_client() -> DeviceClient:
     """Return this process's device client. Its transport opens connections on demand."""
     transport = MqttTransport(_broker_endpoint(), data_plane())
-    return DeviceClient(devices_table(), RpcClient(transport), _capabilities())
+    return DeviceClient(devices_table(), RpcClient(transport), _capabilities)
 
 
 @cache

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
-from shared.aws.secrets_manager import get_secret
 from shared.config import ConfigurationError, config
 
 if TYPE_CHECKING:
@@ -139,7 +138,6 @@ def vector_store(space: Space, suffix: str = "") -> VectorStore:
         return connect(
             space,
             settings.qdrant_url,
-            get_secret("KHO_QDRANT_KEY"),
             "-".join(filter(None, (settings.qdrant_collection, suffix))),
         )
     if not settings.qdrant_folder:

@@ -9,6 +9,7 @@ from qdrant_client import QdrantClient, models
 from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 
+from shared.aws.secrets_manager import forget_secrets, get_secret
 from shared.config import ConfigurationError
 from shared.knowledge.bm25 import SparseTerms
 from shared.knowledge.embedding import RemoteText
@@ -33,10 +34,15 @@ _MIN_VERSION: Final = [1, 19]
 Response = TypeVar("Response")
 
 
-def connect(space: Space, url: str, key: str, collection: str) -> QdrantServerStore:
-    """Return a collection of a server. It is created at the first use."""
+def connect(space: Space, url: str, collection: str) -> QdrantServerStore:
+    """Return a collection of a server. It is created at the first use. Each request has the current key."""
+    key = partial(get_secret, "KHO_QDRANT_KEY")
     client = QdrantClient(
-        url=url, api_key=key or None, timeout=_SECONDS, cloud_inference=True, check_compatibility=False
+        url=url,
+        auth_token_provider=key if key() else None,
+        timeout=_SECONDS,
+        cloud_inference=True,
+        check_compatibility=False,
     )
     version = _call(client.info).version
     if [int(part) for part in version.split("-")[0].split(".")[:2]] < _MIN_VERSION:
@@ -109,7 +115,13 @@ def _exists(client: QdrantClient, collection: str) -> bool:
 
 def _call(call: Callable[[], Response]) -> Response:
     try:
-        return call()
+        try:
+            return call()
+        except UnexpectedResponse as error:
+            if error.status_code not in _UNAUTHORIZED:
+                raise
+            forget_secrets()
+            return call()  # with the key that is current now
     except UnexpectedResponse as error:
         # A client error is our own defect or a wrong key. Only transient failures become `Unavailable`.
         if error.status_code is not None and error.status_code < 500 and error.status_code != 429:

@@ -8,8 +8,11 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
-from shared.aws.secrets_manager import _cached_secret, get_secret
+from shared.aws import secrets_manager
+from shared.aws.secrets_manager import KEPT_SECONDS, forget_secrets, get_secret
 from shared.rpc.errors import Unavailable
+from shared.ttl_cache import TtlCache
+from tests.helpers.clock import Clock
 from tests.helpers.device_backend import running_device_backend
 from tests.helpers.wait import until
 
@@ -34,9 +37,9 @@ def manager(request: pytest.FixtureRequest, address: str, monkeypatch: pytest.Mo
         monkeypatch.setenv(name, value)
     if request.param == "function":
         monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "kho-workers-index_documents")
-    _cached_secret.cache_clear()
+    forget_secrets()
     yield boto3.client("secretsmanager")
-    _cached_secret.cache_clear()
+    forget_secrets()
 
 
 @pytest.fixture
@@ -53,10 +56,22 @@ def test_environment_value_is_used_verbatim(arn: str, monkeypatch: pytest.Monkey
     assert get_secret("KHO_TEST_KEY") == "plain"
 
 
-def test_a_secret_is_fetched_once(manager: Any, arn: str) -> None:
+def test_a_secret_is_kept_for_a_quarter_of_an_hour(manager: Any, arn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    time = Clock()
+    monkeypatch.setattr(secrets_manager, "_secrets", TtlCache(KEPT_SECONDS, clock=time))
+    assert KEPT_SECONDS == 900
     assert get_secret("KHO_TEST_KEY") == "sk-1"
     manager.put_secret_value(SecretId=arn, SecretString="sk-2")
     assert get_secret("KHO_TEST_KEY") == "sk-1"
+    time.advance(KEPT_SECONDS + 1)
+    assert get_secret("KHO_TEST_KEY") == "sk-2"
+
+
+def test_a_refused_secret_is_fetched_again(manager: Any, arn: str) -> None:
+    assert get_secret("KHO_TEST_KEY") == "sk-1"
+    manager.put_secret_value(SecretId=arn, SecretString="sk-2")
+    forget_secrets()
+    assert get_secret("KHO_TEST_KEY") == "sk-2"
 
 
 def test_failed_secret_fetch_is_retried(manager: Any, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from qdrant_client.http.exceptions import UnexpectedResponse
 
+from shared.aws import secrets_manager
 from shared.config import ConfigurationError
 from shared.knowledge.bm25 import SparseTerms
 from shared.knowledge.embedding import RemoteText
@@ -33,7 +34,7 @@ def qdrant() -> Iterator[QdrantServer]:
 @pytest.fixture
 def index(qdrant: QdrantServer) -> Iterator[QdrantServerStore]:
     """Yield a collection of that server."""
-    connected = connect(E5_SMALL, qdrant.url, "", "kho")
+    connected = connect(E5_SMALL, qdrant.url, "kho")
     yield connected
     connected.close()
 
@@ -60,20 +61,20 @@ def test_server_without_tenant_isolation_is_rejected() -> None:
         running_qdrant("1.18.2") as old,
         pytest.raises(ConfigurationError, match=r"Qdrant 1\.18\.2 .* too old"),
     ):
-        connect(E5_SMALL, old.url, "", "kho")
+        connect(E5_SMALL, old.url, "kho")
 
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_invalid_api_key_is_reported(qdrant: QdrantServer, status: int) -> None:
     qdrant.refusal = status
     with pytest.raises(ConfigurationError, match="rejects the key"):
-        connect(E5_SMALL, qdrant.url, "", "kho")
+        connect(E5_SMALL, qdrant.url, "kho")
 
 
 @pytest.mark.usefixtures("index")
 def test_incomplete_collection_setup_is_completed(qdrant: QdrantServer) -> None:
     qdrant.indexed.clear()
-    connect(E5_SMALL, qdrant.url, "", "kho").close()
+    connect(E5_SMALL, qdrant.url, "kho").close()
     tenant = {"tenant": {"type": "keyword", "is_tenant": True}}
     others = {field: {"type": "keyword"} for field in ("collection", "document", "kind", "tags")}
     indexed = {field: schema["params"] for field, schema in qdrant.indexed["kho"].items()}
@@ -98,4 +99,20 @@ def test_unreachable_server_is_unavailable(qdrant: QdrantServer, index: QdrantSe
     with pytest.raises(Unavailable):
         index.count(Scope("t"))
     with pytest.raises(Unavailable):
-        connect(E5_SMALL, qdrant.url, "", "kho")
+        connect(E5_SMALL, qdrant.url, "kho")
+
+
+@pytest.mark.filterwarnings("ignore:Auth token provider is used with an insecure connection")
+def test_a_refused_key_is_read_again(qdrant: QdrantServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rotated secret takes effect at once if the server refuses the old one."""
+    secrets = iter(["old", "new"])
+    monkeypatch.setenv("KHO_QDRANT_KEY_SECRET", "arn:aws:secretsmanager:kho")
+    monkeypatch.setattr(secrets_manager, "_fetch", lambda _: next(secrets))
+    secrets_manager.forget_secrets()
+    connected = connect(E5_SMALL, qdrant.url, "kho")
+    assert qdrant.keys == {"old"}
+    qdrant.revoked_keys.add("old")
+    assert connected.count(Scope("t")) == 0
+    assert qdrant.keys == {"old", "new"}
+    connected.close()
+    secrets_manager.forget_secrets()
