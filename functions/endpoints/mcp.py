@@ -5,13 +5,11 @@ exception's text: Host and Origin, credentials, and that the body is one message
 """
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from http import HTTPStatus
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from mcp_types.jsonrpc import jsonrpc_message_adapter
 from pydantic import ValidationError
@@ -32,7 +30,6 @@ from shared.rpc.errors import (
     InvalidParams,
     InvalidRequest,
     MethodNotAllowed,
-    NotAllowed,
     NotSignedIn,
     ParseError,
     TooLarge,
@@ -40,8 +37,8 @@ from shared.rpc.errors import (
 from shared.rpc.mcp_catalog import mcp_catalog
 from shared.rpc.strict_json import compact, is_encodable
 from shared.rpc.unknown_fields import many_unknown_fields, refuse_many_unknown_fields
+from shared.rpc.web_origin import refuse_foreign_pages
 
-_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _LARGE: Final = 64 * 1024
 _MAX_UNKNOWN: Final = 1000
 """Unknown members of a message, which the SDK ignores."""
@@ -75,7 +72,7 @@ def _answer(
 ) -> HttpResponse:
     if event["requestContext"]["http"]["method"] != "POST":
         raise MethodNotAllowed("POST")  # it keeps no sessions and opens no streams
-    _refuse_foreign_pages(request.headers)
+    refuse_foreign_pages(request.headers, is_open=config().auth == "open", origins=config().cors_origins)
     try:
         caller = admit(request)
     except NotSignedIn as error:
@@ -126,26 +123,6 @@ def _unescaped_body(response: dict[str, Any]) -> str | None:
     if len(body) > _LARGE and "\\u" in body and response["headers"].get("content-type") == "application/json":
         return compact(json.loads(body))
     return body or None
-
-
-def _refuse_foreign_pages(headers: Mapping[str, str]) -> None:
-    """Refuse requests of foreign pages in a local browser: by Origin (CSRF) or by Host (DNS rebinding)."""
-    host = headers.get("host", "").lower()
-    is_open = config().auth == "open"
-    if is_open and re.sub(r":\d*$", "", host).strip("[]") not in _LOOPBACK:
-        raise NotAllowed("This host name is not served without keys.", guidance="Call it by a loopback address.")
-    origin = headers.get("origin")
-    if origin is None:
-        return
-    try:
-        parts = urlsplit(origin.lower())
-        if parts.netloc == host or (is_open and parts.hostname in _LOOPBACK):
-            return
-        if origin.lower() in config().cors_origins:
-            return
-    except ValueError:
-        pass  # not a URL
-    raise NotAllowed("Pages of this origin are not served.", guidance="Call from a program, or from a page here.")
 
 
 def _require_one_message(message: Any) -> None:

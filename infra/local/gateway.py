@@ -35,6 +35,7 @@ from shared.rpc.errors import (
 )
 from shared.rpc.invoke import MAX_EVENT_BYTES, FunctionCrashed
 from shared.rpc.strict_json import encodable
+from shared.rpc.web_origin import refuse_foreign_pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     LogAccess = Callable[[str, str, int, float], None]
 
 MAX_BODY_BYTES: Final = 10 * 1024 * 1024
-_LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "[::1]", "")
 _MAX_WAITING_LINES: Final = 1000
 _MAX_SHOWN_PATH: Final = 200
 _MIN_COMPRESSED_BYTES: Final = 1024
@@ -92,13 +92,21 @@ class _ClientDisconnected(Exception):
 class Gateway:
     """An ASGI application that behaves as the deployed HTTP API does."""
 
-    def __init__(
-        self, template: Template, functions: Functions, *, authorizing: bool, access_log: LogAccess, threads: int = 512
+    def __init__(  # noqa: PLR0913 - each is a part of the gateway
+        self,
+        template: Template,
+        functions: Functions,
+        *,
+        authorizing: bool,
+        access_log: LogAccess,
+        origins: Sequence[str] = (),
+        threads: int = 512,
     ) -> None:
         self._routes = [(_pattern(route.path), route) for route in template.routes]
         self._authorizer = template.authorizer
         self._functions = functions
         self._authorizing = authorizing
+        self._origins = origins
         self._access_log = access_log
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="gateway")
 
@@ -108,15 +116,15 @@ class Gateway:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
-        if scope["type"] != "http":
-            return
         started = time.perf_counter()
         try:
             body = await _read(receive)
         except _ClientDisconnected:
             return  # an incomplete request is not executed
+        # uvicorn sends no body in response to HEAD.
+        request = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
         loop = asyncio.get_running_loop()
-        response = await loop.run_in_executor(self._pool, lambda: _compressed(scope, self._respond(scope, body)))
+        response = await loop.run_in_executor(self._pool, lambda: _compressed(scope, self._respond(request, body)))
         headers = {"content-length": str(len(response.body)), **response.headers}
         if response.status == HTTPStatus.NO_CONTENT:
             del headers["content-length"]
@@ -138,10 +146,7 @@ class Gateway:
     def _invoke(self, event: dict[str, Any], *, too_large: bool) -> _GatewayResponse:
         """Invoke the route's function, unless the gateway refuses the request."""
         headers = event["headers"]
-        host = re.sub(r":\d*$", "", headers.get("host", "")).lower()
-        if not self._authorizing and host not in _LOOPBACK_NAMES:
-            # DNS rebinding: without keys, a web page whose host name resolves to this machine must not be served.
-            raise NotAllowed("This host name is not served without keys.", guidance="Call it by a loopback address.")
+        refuse_foreign_pages(headers, is_open=not self._authorizing, origins=self._origins)
         route, parameters = self._route(event["requestContext"]["http"]["method"], event["rawPath"])
         if too_large:
             raise TooLarge("The request exceeds 10 MB.")

@@ -17,6 +17,7 @@ from infra.local.data_folder import ServerInfo, write_server_info
 from infra.local.dynamodb import create_tables
 from infra.local.functions import Functions
 from infra.local.gateway import AccessLog, Gateway, with_cors
+from infra.local.http_protocol import BoundedHttpProtocol
 from infra.local.iot_core import configure_functions
 from infra.local.rules.dispatcher import RuleDispatcher
 from infra.local.sockets import address_of
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     import socket
     from contextlib import AbstractContextManager
     from pathlib import Path
+
+    from starlette.types import ASGIApp
 
     from infra.local.iot_core import LocalIotCore
     from infra.local.template import Template
@@ -68,7 +71,13 @@ def run(  # noqa: PLR0913 - each is a part of the machine
         stack.callback(rules.close)
         access_log = AccessLog()
         access_log.start()
-        gateway = Gateway(template, functions, authorizing=authorizing, access_log=access_log.access)
+        gateway = Gateway(
+            template,
+            functions,
+            authorizing=authorizing,
+            access_log=access_log.access,
+            origins=config().cors_origins,
+        )
         stack.callback(gateway.close)
         readers = [StreamReader(trigger, store_url, functions, data) for trigger in template.streams]
         background: list[StreamReader | TtlSweeper] = [*readers, TtlSweeper(store_url, template.tables)]
@@ -89,8 +98,15 @@ def run(  # noqa: PLR0913 - each is a part of the machine
 
 
 def _serve(gateway: Gateway, listener: socket.socket) -> None:
-    settings = uvicorn.Config(
-        with_cors(gateway, config().cors_origins),
+    asyncio.run(uvicorn.Server(http_settings(with_cors(gateway, config().cors_origins))).serve(sockets=[listener]))
+
+
+def http_settings(gateway: ASGIApp, protocol: type[BoundedHttpProtocol] = BoundedHttpProtocol) -> uvicorn.Config:
+    """Return uvicorn's settings for the gateway."""
+    return uvicorn.Config(
+        gateway,
+        http=protocol,
+        ws="none",
         lifespan="off",
         log_level="warning",
         access_log=False,
@@ -98,7 +114,6 @@ def _serve(gateway: Gateway, listener: socket.socket) -> None:
         timeout_keep_alive=65,
         timeout_graceful_shutdown=28,
     )
-    asyncio.run(uvicorn.Server(settings).serve(sockets=[listener]))
 
 
 def _print_banner(listener: socket.socket, mqtt_url: str, data: Path, *, authorizing: bool, durable: bool) -> None:

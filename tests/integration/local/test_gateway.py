@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import re
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -17,16 +18,22 @@ if TYPE_CHECKING:
     from infra.local.functions import Functions
 
 
-def answered(answer: bytes, body: bytes = b"") -> int:
-    """Return the status of GET /servers if the function answers so."""
-    status: int = messages(answer, "GET", (), body, content_type="application/json")[0]["status"]
+def answered(answer: bytes, body: bytes = b"", method: str = "GET", path: str = "/servers", **headers: str) -> int:
+    """Return the status of a request if the function answers so."""
+    sent = messages(answer, method, (), body, path, **{"content_type": "application/json"} | headers)
+    status: int = sent[0]["status"]
     return status
 
 
 def messages(
-    answer: bytes, method: str = "GET", origins: tuple[str, ...] = (), body: bytes = b"", **headers: str
+    answer: bytes,
+    method: str = "GET",
+    origins: tuple[str, ...] = (),
+    body: bytes = b"",
+    path: str = "/servers",
+    **headers: str,
 ) -> list[Any]:
-    """Return the ASGI messages of a request for /servers if the function answers so."""
+    """Return the ASGI messages of a request if the function answers so."""
 
     def functions(_name: str, _payload: bytes) -> bytes:
         return answer
@@ -39,11 +46,13 @@ def messages(
     async def send(message: Any) -> None:
         sent.append(message)
 
-    gateway = Gateway(load(), cast("Functions", functions), authorizing=False, access_log=lambda *_: None, threads=1)
+    gateway = Gateway(
+        load(), cast("Functions", functions), authorizing=False, access_log=lambda *_: None, origins=origins, threads=1
+    )
     scope = {
         "type": "http",
         "method": method,
-        "path": "/servers",
+        "path": path,
         "headers": [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()],
         "query_string": b"",
         "http_version": "1.1",
@@ -138,3 +147,35 @@ def test_deployed_gateway_has_the_same_cors_settings() -> None:
     assert deployed.pop("AllowOrigins") == {"Fn::Split": [",", {"Ref": "CorsOrigins"}]}
     assert deployed.pop("MaxAge") == CORS_MAX_AGE
     assert {name: tuple(values) for name, values in deployed.items()} == CORS
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        *(
+            {"origin": origin}
+            for origin in ("http://evil.example", "null", "file://", "http://[", "http://localhost.evil.example")
+        ),
+        *(
+            {"host": host}
+            for host in ("rebound.evil.example", "rebound.evil.example:8001", "127.0.0.1.evil.example", "")
+        ),
+        {"host": "evil.example", "origin": "http://evil.example"},
+    ],
+)
+def test_foreign_pages_are_refused_at_every_route(headers: dict[str, str]) -> None:
+    statuses = {
+        (route.key, answered(of_size(100), b"{}", route.method, re.sub(r"{\w+}", "x", route.path), **headers))
+        for route in load().routes
+    }
+    assert {status for _, status in statuses} == {403}, statuses
+
+
+@pytest.mark.parametrize("origin", ["http://localhost:6274", "http://127.0.0.1:8001", "http://[::1]:8001"])
+def test_local_pages_are_served(origin: str) -> None:
+    assert answered(of_size(100), origin=origin, host="127.0.0.1:8001") == 200
+
+
+def test_head_is_routed_as_get() -> None:
+    assert answered(of_size(100), method="HEAD", path="/health") == 200
+    assert answered(of_size(100), method="HEAD", path="/jsonrpc") == 405
