@@ -5,7 +5,7 @@ exception's text: Host and Origin, credentials, and that the body is one message
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
 from http import HTTPStatus

@@ -3,11 +3,13 @@
 import json
 import os
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from infra.cli.target import exit_with_error
 from infra.local.container_settings import container_settings
 from infra.local.data_folder import DataFolderError, running_server
 from infra.local.template import load
+from shared.aws.passed_socket import SCHEME
 
 
 def env(*, output: Path = Path("env.json"), data: Path = Path(".kho")) -> None:
@@ -28,6 +30,8 @@ def env(*, output: Path = Path("env.json"), data: Path = Path(".kho")) -> None:
         exit_with_error(f"{error}. Choose another folder with --data.")
     if server is None:
         exit_with_error(f"No 'kho serve' is running on {data}. Start it, or choose its folder with --data.")
+    if urlsplit(server["store_url"]).scheme == SCHEME:
+        exit_with_error("No container reaches the store of this 'kho serve'. Start it with --store loopback.")
     settings = container_settings(
         load(),
         store_url=server["store_url"],

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -40,6 +40,7 @@ def serve(  # noqa: PLR0913 - one argument an option
     data: Path = Path(".kho"),
     auth: Auth = "open",
     aws_endpoint: str = "",
+    store: Literal["private", "loopback"] = "private",
     qdrant_url: str = "",
     root: tuple[Path, ...] = (),
     cors_origins: str = "",
@@ -66,6 +67,9 @@ def serve(  # noqa: PLR0913 - one argument an option
         open: every caller is the tenant 'local'. required: callers need a key, see 'kho keys create'.
     aws_endpoint
         A DynamoDB endpoint; default: the embedded store.
+    store
+        private: only this server reaches the embedded store. loopback: every program of this machine does, those of
+        other users too, for the AWS command line and for containers on the host's network.
     qdrant_url
         A Qdrant server, with its key in KHO_QDRANT_KEY; default: the embedded engine.
     root
@@ -104,7 +108,9 @@ def serve(  # noqa: PLR0913 - one argument an option
             own_account=bool(aws_endpoint),
         )
         try:
-            store_url = _check_endpoint(aws_endpoint) if aws_endpoint else start_engine(stack, data)
+            store_url = (
+                _check_endpoint(aws_endpoint) if aws_endpoint else start_engine(stack, data, private=store == "private")
+            )
         except StoreUnavailable as error:
             exit_with_error(str(error))
         point_at_store(store_url)

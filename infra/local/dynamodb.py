@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import platform
 import secrets
 import signal
@@ -15,10 +16,13 @@ import time
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote, urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from infra.local import store_namespace
 from shared.aws.dynamodb import DynamoDBHttpClient
+from shared.aws.passed_socket import SCHEME
 from shared.telemetry import logger
 
 if TYPE_CHECKING:
@@ -50,12 +54,17 @@ class EngineFailed(Exception):
 
 
 class Engine:
-    """A DynamoDB endpoint on this machine. It ends with this process, even if the process is killed."""
+    """A DynamoDB endpoint on this machine. It ends with this process, even if the process is killed.
 
-    def __init__(self, file: Path, log: Path) -> None:
+    It accepts any signature and origin. Therefore it runs where nothing but the holder of its Unix socket can connect,
+    if the machine allows it and `private` asks for it.
+    """
+
+    def __init__(self, file: Path, log: Path, *, private: bool = True) -> None:
         self._log = log
         self._closing = threading.Event()
-        self._start_on_free_port(file)
+        if not (private and self._start_in_namespace(file)):
+            self._start_on_free_port(file)
         if DURABLE:
             index_and_trim(file)
         threading.Thread(target=self._keep_running, name="store", daemon=True).start()
@@ -72,6 +81,29 @@ class Engine:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+    @property
+    def is_private(self) -> bool:
+        """True if other users of this machine cannot connect to the engine."""
+        return urlsplit(self.url).scheme == SCHEME
+
+    def _start_in_namespace(self, file: Path) -> bool:
+        """Start the engine where no other process can connect to it. Return False if this machine forbids that."""
+        if not (DURABLE and platform.system() == "Linux"):
+            return False
+        socket_file = file.parent / "store.sock"
+        self.url = f"{SCHEME}:{quote(str(socket_file))}"
+        start = [sys.executable, "-I", store_namespace.__file__, str(os.getpid()), str(socket_file)]
+        self._command = [*start, *_dynoxide("127.0.0.1", store_namespace.PORT, file)]
+        self._process = self._start()
+        try:
+            self._await_answer()
+        except EngineFailed:
+            self._end()
+            if self._process.returncode != store_namespace.FORBIDDEN:
+                raise
+            return False
+        return True
 
     def _start_on_free_port(self, file: Path) -> None:
         """Start the engine. Try another port if it ends: another process may have taken the first one meanwhile."""

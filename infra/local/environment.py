@@ -50,7 +50,7 @@ def point_at_store(url: str) -> None:
     """Make every function use the store at `url`, even if another is configured: never a real account by accident."""
     os.environ["AWS_ENDPOINT_URL_DYNAMODB"] = os.environ["AWS_ENDPOINT_URL_DYNAMODB_STREAMS"] = url
     os.environ["AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"] = "false"
-    _bypass_proxy(str(urlsplit(url).hostname))
+    _bypass_proxy(urlsplit(url).hostname or "")
 
 
 def _bypass_proxy(hosts: str) -> None:

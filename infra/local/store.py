@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Final
 
 from infra.local.dynamodb import DURABLE, Engine, EngineFailed, create_tables
 from infra.local.environment import point_at_store, prepare
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
     from infra.local.template import Template
     from shared.config import Auth
+
+_REACHABLE: Final = "Programs of other users of this machine can connect to the embedded store (docs/security.md)."
 
 
 class StoreUnavailable(Exception):
@@ -38,12 +41,14 @@ def open_store(stack: ExitStack, data: Path, *, auth: Auth, url: str = "") -> tu
     return template, url
 
 
-def start_engine(stack: ExitStack, data: Path) -> str:
+def start_engine(stack: ExitStack, data: Path, *, private: bool = True) -> str:
     """Start the DynamoDB engine on the folder until `stack` is closed. Return its URL."""
     log = data / "store.log"
     try:
-        engine = Engine(data / "dynamodb.sqlite", log)
+        engine = Engine(data / "dynamodb.sqlite", log, private=private)
     except EngineFailed as error:
         raise StoreUnavailable(f"{error}. See its log, {log}.") from None
     stack.callback(engine.close)
+    if not engine.is_private:
+        print(_REACHABLE, file=sys.stderr, flush=True)
     return engine.url

@@ -23,7 +23,9 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnec
 from ssl import SSLContext, create_default_context
 from threading import Lock
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
+
+from shared.aws import passed_socket
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -195,7 +197,7 @@ class SignedServiceClient:
         """Return the request's headers with its signature, version 4."""
         moment = at.strftime("%Y%m%dT%H%M%SZ")
         sent = {name.lower(): value for name, value in headers.items()}
-        sent |= {"host": self._parts.netloc, "x-amz-date": moment}
+        sent |= {"host": self._parts.netloc or "localhost", "x-amz-date": moment}
         if credentials.token:
             sent["x-amz-security-token"] = credentials.token
         names = sorted(sent)
@@ -230,13 +232,16 @@ class SignedServiceClient:
             if time.monotonic() - since < self._max_idle_seconds and not _is_stale(connection):
                 return connection
             connection.close()
-        host, port = self._parts.hostname or "", self._parts.port
+        host, port = self._parts.hostname or "localhost", self._parts.port
         if self._parts.scheme == "https":
             connection = HTTPSConnection(host, port, timeout=self._connect_seconds, context=self._tls)
         else:
             connection = HTTPConnection(host, port, timeout=self._connect_seconds)
         try:
-            connection.connect()
+            if self._parts.scheme == passed_socket.SCHEME:
+                connection.sock = passed_socket.connect(unquote(self._parts.path), self._connect_seconds)
+            else:
+                connection.connect()
         except OSError as error:
             connection.close()
             raise ConnectionNotEstablished(type(error).__name__) from None

@@ -15,6 +15,7 @@ import boto3
 from infra.local.data_folder import read_server_info
 from shared import dynamodb
 from shared.access.api_keys import ApiKeys
+from tests.helpers.dynamodb import tcp_url
 from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def make_key(data: Path, tenant: str, role: str, *options: str) -> dict[str, Any
     running = None if options or not data.exists() else read_server_info(data)
     if running:
         anyone = boto3.Session("local", "local", region_name="us-east-1")
-        dynamodb.override_client(anyone.client("dynamodb", endpoint_url=running["store_url"]))
+        dynamodb.override_client(anyone.client("dynamodb", endpoint_url=tcp_url(running["store_url"])))
         made, text = ApiKeys(dynamodb.Table("kho-AccessTable")).create(tenant, cast("Role", role))
         dynamodb.override_client(None)
         return {"id": made.id, "key": text}

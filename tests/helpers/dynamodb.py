@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import tempfile
+import threading
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
 import boto3
 from botocore.config import Config
@@ -14,6 +19,8 @@ from infra.local.dynamodb import Engine, create_tables
 from infra.local.environment import point_at_store, prepare
 from infra.local.template import load
 from shared import dynamodb
+from shared.aws import passed_socket
+from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +34,7 @@ def running_store() -> Iterator[str]:
     template = load()
     with tempfile.TemporaryDirectory(prefix="kho-test-") as folder:
         prepare(template, auth="open", passages=Path(folder) / "passages")
-        engine = Engine(Path(folder) / "dynamodb.sqlite", Path(folder) / "store.log")
+        engine = Engine(Path(folder) / "dynamodb.sqlite", Path(folder) / "store.log", private=False)
         try:
             point_at_store(engine.url)
             create_tables(engine.url, template.tables)
@@ -39,4 +46,31 @@ def running_store() -> Iterator[str]:
 
 def boto3_client(url: str) -> DynamoDBClient:
     """Return boto3's client of the store at `url`."""
-    return boto3.client("dynamodb", endpoint_url=url, config=Config(retries={"total_max_attempts": 1}, proxies={}))
+    settings = Config(retries={"total_max_attempts": 1}, proxies={})
+    return boto3.client("dynamodb", endpoint_url=tcp_url(url), config=settings)
+
+
+@cache
+def tcp_url(url: str) -> str:
+    """Return an address of the store for boto3, which knows no Unix sockets. This process relays its connections."""
+    parts = urlsplit(url)
+    if parts.scheme != passed_socket.SCHEME:
+        return url
+    listener = socket.create_server(("127.0.0.1", 0))
+    threading.Thread(target=_relay_connections, args=(listener, unquote(parts.path)), daemon=True).start()
+    return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def _relay_connections(listener: socket.socket, store: str) -> None:
+    while True:
+        client, _ = listener.accept()
+        server = passed_socket.connect(store, CEILING_SECONDS)
+        for source, target in ((client, server), (server, client)):
+            threading.Thread(target=_relay, args=(source, target), daemon=True).start()
+
+
+def _relay(source: socket.socket, target: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(65536):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)

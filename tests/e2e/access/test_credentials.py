@@ -10,6 +10,7 @@ import urllib3
 
 from infra.local.data_folder import read_server_info
 from tests.helpers.api_client import ApiClient, make_key, run_kho
+from tests.helpers.dynamodb import tcp_url
 from tests.helpers.identity_provider import unsigned_token
 from tests.helpers.unauthorized import ADD, LIST, MESSAGE, assert_unauthorized
 
@@ -47,7 +48,7 @@ def test_expired_key_is_rejected(guarded: KhoServer) -> None:
     running = read_server_info(guarded.data)
     assert running
     anyone = boto3.Session("local", "local", region_name="us-east-1")
-    anyone.client("dynamodb", endpoint_url=running["store_url"]).update_item(
+    anyone.client("dynamodb", endpoint_url=tcp_url(running["store_url"])).update_item(
         TableName="kho-AccessTable",
         Key={"pk": {"S": "keys"}, "sk": {"S": key["id"]}},
         UpdateExpression="SET expires_at = created_at",

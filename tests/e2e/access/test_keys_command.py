@@ -13,6 +13,7 @@ import pytest
 from infra.local.data_folder import read_server_info
 from tests.helpers.api_client import ApiClient, make_key, run_kho
 from tests.helpers.aws_stack import running_aws_stack
+from tests.helpers.dynamodb import tcp_url
 from tests.helpers.kho_server import KhoServer
 from tests.helpers.unauthorized import ADD, LIST, MESSAGE
 
@@ -60,7 +61,7 @@ def test_keys_of_a_deployed_stack_use_the_operators_aws_credentials(guarded: Kho
             "AWS_ACCESS_KEY_ID": "local",
             "AWS_SECRET_ACCESS_KEY": "local",
             "AWS_DEFAULT_REGION": "us-east-1",
-            "AWS_ENDPOINT_URL_DYNAMODB": running["store_url"],
+            "AWS_ENDPOINT_URL_DYNAMODB": tcp_url(running["store_url"]),
             "AWS_ENDPOINT_URL_LAMBDA": functions,
         }
         create = ["keys", "create", "--stack", "kho", "--tenant", "deployed", "--role", "reader", "--json"]

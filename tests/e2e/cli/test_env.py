@@ -49,7 +49,7 @@ def invoke(function: str, settings: dict[str, str]) -> Any:
 
 def test_function_with_the_written_settings_uses_the_servers_store(tmp_path: Path) -> None:
     """A container gets only variables that the template declares, and reaches the server's data with them."""
-    with KhoServer(tmp_path / "data") as server:
+    with KhoServer(tmp_path / "data", "--store", "loopback") as server:
         file = tmp_path / "env.json"
         written = write_settings(server.data, file)
         assert written.returncode == 0, written.stderr

@@ -1,23 +1,31 @@
-"""The address of the embedded DynamoDB engine, which checks neither signatures nor origins."""
+"""The embedded DynamoDB engine, which checks neither signatures nor origins: who can connect to it."""
 
 from __future__ import annotations
 
+import os
+import platform
 import socket
-from typing import TYPE_CHECKING
+import stat
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from infra.local import store_namespace
 from infra.local.dynamodb import Engine, connect
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.helpers.wait import until
 
 
-def test_engine_listens_only_on_a_random_loopback_address(tmp_path: Path) -> None:
-    engine = Engine(tmp_path / "dynamodb.sqlite", tmp_path / "store.log")
-    other = Engine(tmp_path / "other.sqlite", tmp_path / "store.log")
-    try:
+def _engine(folder: Path, *, private: bool) -> closing[Engine]:
+    folder.mkdir(parents=True, exist_ok=True)
+    return closing(Engine(folder / "dynamodb.sqlite", folder / "store.log", private=private))
+
+
+def test_engine_without_a_namespace_listens_only_on_a_random_loopback_address(tmp_path: Path) -> None:
+    with _engine(tmp_path / "a", private=False) as engine, _engine(tmp_path / "b", private=False) as other:
         with connect(engine.url) as client:
             client.list_tables()
         address = urlsplit(engine.url)
@@ -26,6 +34,49 @@ def test_engine_listens_only_on_a_random_loopback_address(tmp_path: Path) -> Non
         for host in ("127.0.0.1", "::1"):
             with pytest.raises(ConnectionRefusedError), socket.create_connection((host, address.port or 0)):
                 pass
-    finally:
-        engine.close()
-        other.close()
+
+
+def test_private_engine_is_reached_by_its_socket_alone(tmp_path: Path) -> None:
+    with _engine(tmp_path / ("x" * 150), private=True) as engine:
+        assert engine.is_private is _can_create_namespaces()
+        with connect(engine.url) as client:
+            assert client.list_tables()["TableNames"] == []
+        if engine.is_private:
+            with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.1", store_namespace.PORT)):
+                pass
+            file = Path(urlsplit(engine.url).path)
+            assert stat.S_IMODE(file.stat().st_mode) & 0o077 == 0
+
+
+def test_private_engine_answers_after_a_crash(tmp_path: Path) -> None:
+    with _engine(tmp_path, private=True) as engine, connect(engine.url) as client:
+        client.list_tables()
+        before = _children()
+        os.kill(before[-1], 9)
+        until(lambda: _children() not in ([], before))
+        until(lambda: _answers(engine.url))
+
+
+def _answers(url: str) -> bool:
+    from botocore.exceptions import BotoCoreError
+
+    try:
+        with connect(url) as client:
+            client.list_tables()
+    except BotoCoreError:
+        return False
+    return True
+
+
+def _children() -> list[int]:
+    tasks = Path("/proc/self/task").glob("*/children")
+    children = [int(pid) for task in tasks for pid in task.read_text().split()]
+    return sorted(pid for pid in children if b"dynoxide" in Path(f"/proc/{pid}/cmdline").read_bytes())
+
+
+def _can_create_namespaces() -> bool:
+    if platform.system() != "Linux":
+        return False
+    program = "import runpy, sys; module = runpy.run_path(sys.argv[1]); module['_enter_namespace']()"
+    command = [sys.executable, "-I", "-c", program, store_namespace.__file__]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
