@@ -42,7 +42,7 @@ class Params(BaseModel):
             return raw
         problem = many_unknown_fields(raw, cls.model_fields) if cls.model_config.get("extra") == "forbid" else None
         if problem:
-            raise PydanticCustomError("many_unknown_fields", "{problem}", {"problem": problem})  # in place of one each
+            raise PydanticCustomError("many_unknown_fields", "{problem}", {"problem": problem})  # instead of one each
         omitted = {name for name in _without_null(cls) if name in raw and raw[name] is None}
         return {name: value for name, value in raw.items() if name not in omitted} if omitted else raw
 
