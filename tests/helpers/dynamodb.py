@@ -64,9 +64,16 @@ def tcp_url(url: str) -> str:
 def _relay_connections(listener: socket.socket, store: str) -> None:
     while True:
         client, _ = listener.accept()
-        server = passed_socket.connect(store, CEILING_SECONDS)
-        for source, target in ((client, server), (server, client)):
-            threading.Thread(target=_relay, args=(source, target), daemon=True).start()
+        threading.Thread(target=_relay_connection, args=(client, store), daemon=True).start()
+
+
+def _relay_connection(client: socket.socket, store: str) -> None:
+    with client, passed_socket.connect(store, CEILING_SECONDS) as server:
+        server.settimeout(None)
+        answers = threading.Thread(target=_relay, args=(server, client), daemon=True)
+        answers.start()
+        _relay(client, server)
+        answers.join()
 
 
 def _relay(source: socket.socket, target: socket.socket) -> None:

@@ -13,7 +13,7 @@ from botocore.config import Config
 
 from infra.local.dynamodb import Engine, create_tables, index_and_trim
 from infra.local.template import load
-from tests.helpers.dynamodb import boto3_client
+from tests.helpers.dynamodb import boto3_client, tcp_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ class Store:
         self._client: Any = boto3_client(self._engine.url)
         create_tables(self._engine.url, tables)
         settings = Config(parameter_validation=False)
-        self._streams: Any = boto3.client("dynamodbstreams", endpoint_url=self._engine.url, config=settings)
+        self._streams: Any = boto3.client("dynamodbstreams", endpoint_url=tcp_url(self._engine.url), config=settings)
 
     def put(self, table: str, *names: str) -> None:
         for name in names:
