@@ -47,8 +47,9 @@ def caller_from_headers(request: HttpRequest) -> Caller:
     """Verify the Authorization header, for routes without an authorizer. Return ANONYMOUS if there is none."""
     if config().auth == "open":
         return LOCAL
-    from shared.access.source_address import source_address
+    from shared.access.source_address import require_proxy, source_address
 
+    require_proxy(request.headers)
     authorization = request.headers.get("authorization", "").strip()
     if authorization:
         from shared.access.credentials import cached_verifier  # imports botocore

@@ -9,6 +9,7 @@ from typing import Any
 
 from api.deployment import CREDENTIALS, lambda_function
 from shared.access.credentials import verifier
+from shared.access.source_address import require_proxy
 from shared.rpc.errors import NotSignedIn
 from shared.telemetry import correlation_id_from, observe
 
@@ -24,6 +25,7 @@ def _context_of(event: dict[str, Any]) -> dict[str, Any]:
     proposed = headers.get("x-correlation-id") or event["requestContext"].get("requestId")
     try:
         with observe("endpoints/authorizer", correlation_id_from(proposed)):
+            require_proxy(headers)
             identity = verifier().verify(event["identitySource"][0])
     except NotSignedIn as error:
         return {"refused": error.message}

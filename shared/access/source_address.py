@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import os
 from typing import TYPE_CHECKING, Final
+
+from shared.rpc.errors import NotSignedIn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,6 +39,13 @@ def is_from_proxy(headers: Mapping[str, str]) -> bool:
 
     expected = get_secret("KHO_PROXY_SECRET")
     return bool(expected) and hmac.compare_digest(presented.encode(), expected.encode())
+
+
+def require_proxy(headers: Mapping[str, str]) -> None:
+    """Refuse a request that did not come through the operator's proxy, if there is one."""
+    has_proxy = os.environ.get("KHO_PROXY_SECRET") or os.environ.get("KHO_PROXY_SECRET_SECRET")
+    if has_proxy and not is_from_proxy(headers):
+        raise NotSignedIn("This server answers at its public address alone.", guidance="Call the public address.")
 
 
 def _group(text: str) -> str:
