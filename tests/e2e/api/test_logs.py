@@ -83,6 +83,7 @@ def test_rejected_content_is_not_logged(talkative: KhoServer, tmp_path: Path) ->
 @pytest.mark.parametrize("method", sorted(catalogue().methods))
 def test_each_method_emits_count_duration_and_error_metrics(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("POWERTOOLS_METRICS_DISABLED", raising=False)
+    monkeypatch.setenv("KHO_METHOD_METRICS", "true")
     handler = importlib.import_module(catalogue().methods[method].function.replace("-", ".")).handler
     call: dict[str, Any] = {"method": method, "params": {"\0": 1}, "caller": LOCAL.record(), "correlation_id": "1"}
     stream = io.StringIO()
