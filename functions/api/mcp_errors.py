@@ -78,7 +78,8 @@ def with_data(error: dict[str, Any]) -> dict[str, Any]:
         return error
     code, guidance = _SDK_ERRORS.get(error["code"], (InvalidRequest.code, InvalidRequest.advice))
     details = data if isinstance(data, dict) else {"reason": error["message"] if data is None else str(data)}
-    return error | {"data": {"code": code, "details": details, "guidance": guidance}}
+    members = data if isinstance(data, dict) else {}  # clients look for them where MCP's schema has them
+    return error | {"data": members | {"code": code, "details": details, "guidance": guidance}}
 
 
 def unsupported_revision(requested: str) -> dict[str, Any] | None:
