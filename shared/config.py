@@ -61,6 +61,7 @@ class Config:
         self.anonymous_submissions_a_minute = _integer("KHO_ANONYMOUS_SUBMISSIONS_A_MINUTE", 120, at_least=0)
         self.key_calls_a_minute = _integer("KHO_KEY_CALLS_A_MINUTE", 30_000, at_least=1)
         self.tenant_calls_a_minute = _integer("KHO_TENANT_CALLS_A_MINUTE", 120_000, at_least=1)
+        self.moderators_tenant = os.environ.get("KHO_MODERATORS_TENANT") or "local"
         self.model_provider: ModelProvider = _choice("KHO_MODEL_PROVIDER", get_args(ModelProvider), "none")
         if self.auto_summary and self.model_provider == "none":
             raise ConfigurationError("AUTO_SUMMARY needs a model: set KHO_MODEL_PROVIDER and KHO_MODEL")

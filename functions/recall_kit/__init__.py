@@ -2,8 +2,11 @@
 
 from typing import Final
 
+from shared.config import config
 from shared.experiences.models import ExperienceId
 from shared.experiences.validation import RequiredParams
+from shared.rpc.caller import Caller
+from shared.rpc.errors import NotAllowed
 from shared.rpc.mcp_catalog import McpPrompt, McpPromptArgument
 
 MCP_PROMPTS: Final = [
@@ -31,3 +34,12 @@ class ExperienceIdParams(RequiredParams):
     """Parameters that name an experience."""
 
     id: ExperienceId
+
+
+def require_moderator(caller: Caller) -> None:
+    """Raise NotAllowed for admins of other tenants than the operator's: experiences belong to all."""
+    if caller.tenant_id != config().moderators_tenant:
+        raise NotAllowed(
+            "Only admins of the operator's own tenant moderate experiences.",
+            guidance="Ask the operator of this server to change or delete the experience.",
+        )

@@ -2,7 +2,7 @@
 
 from api.deployment import SEARCH_INDEX, lambda_function, table
 from api.handler import Caller, method
-from recall_kit import ExperienceIdParams
+from recall_kit import ExperienceIdParams, require_moderator
 from shared.experiences.repository import experience_repository
 from shared.experiences.responses import ModerationResult, ResponseEnvelope
 from shared.rpc.errors import NotFound, Unavailable
@@ -16,8 +16,9 @@ from shared.services.experience_index import index_immediately
     errors=(NotFound, Unavailable),
     example={"id": "00000000-0000-4000-8000-000000000002"},
 )
-def handler(params: ExperienceIdParams, _caller: Caller) -> ResponseEnvelope[ModerationResult]:
+def handler(params: ExperienceIdParams, caller: Caller) -> ResponseEnvelope[ModerationResult]:
     """Delete an experience softly. Succeed if it is already deleted."""
+    require_moderator(caller)
     deleted = experience_repository().delete(params.id)
     index_immediately(deleted)
     return ResponseEnvelope(success=True, data=ModerationResult(deleted.id, "deleted"))

@@ -2,7 +2,7 @@
 
 from api.deployment import EMBEDDING_INDEX, lambda_function, table
 from api.handler import Caller, method
-from recall_kit import ExperienceIdParams
+from recall_kit import ExperienceIdParams, require_moderator
 from shared.experiences.repository import experience_repository
 from shared.experiences.responses import ModerationResult, ResponseEnvelope
 from shared.rpc.errors import NotFound, Unavailable
@@ -16,8 +16,9 @@ from shared.services.experience_index import index_immediately
     errors=(NotFound, Unavailable),
     example={"id": "00000000-0000-4000-8000-000000000003"},
 )
-def handler(params: ExperienceIdParams, _caller: Caller) -> ResponseEnvelope[ModerationResult]:
+def handler(params: ExperienceIdParams, caller: Caller) -> ResponseEnvelope[ModerationResult]:
     """Restore a deleted experience. Change nothing if it is not deleted."""
+    require_moderator(caller)
     restored = experience_repository().restore(params.id)
     index_immediately(restored)
     return ResponseEnvelope(success=True, data=ModerationResult(restored.id, "published"))

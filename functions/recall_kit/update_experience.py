@@ -7,6 +7,7 @@ from pydantic import Field
 
 from api.deployment import EMBEDDING_INDEX, SECRET_SCANNER, lambda_function, table
 from api.handler import Caller, method
+from recall_kit import require_moderator
 from shared.experiences.models import ContextText, ExperienceId, ExperienceReport, Keywords, Text, Title
 from shared.experiences.repository import experience_repository
 from shared.experiences.responses import ExperienceDetail, ResponseEnvelope, experience_detail
@@ -51,8 +52,9 @@ class UpdateExperience(RequiredParams):
     errors=(NotFound, Unavailable),
     example={"id": "00000000-0000-4000-8000-000000000001", "root_cause": "The callback closed over the first render."},
 )
-def handler(params: UpdateExperience, _caller: Caller) -> ResponseEnvelope[ExperienceDetail]:
+def handler(params: UpdateExperience, caller: Caller) -> ResponseEnvelope[ExperienceDetail]:
     """Change the report and index it again."""
+    require_moderator(caller)
     updated = experience_repository().update(params.id, params.revise)
     index_immediately(updated)
     return ResponseEnvelope(success=True, data=experience_detail(updated))

@@ -122,16 +122,18 @@ def test_malformed_request_gets_the_contracts_error_object(guarded: KhoServer) -
         assert json.loads(large.data)["error"]["code"] == code
 
 
-def test_moderation_requires_admin_role(guarded: KhoServer) -> None:
+def test_only_admins_of_the_operators_tenant_moderate(guarded: KhoServer) -> None:
     anonymous = ApiClient(guarded, None)
     id_ = anonymous.result("recall-kit/submit_experience", **REQUIRED)["data"]["id"]
-    admin, writer = (
-        ApiClient(guarded, make_key(guarded.data, "moderators", role)["key"]) for role in ("admin", "writer")
+    admin, writer, stranger = (
+        ApiClient(guarded, make_key(guarded.data, tenant, role)["key"])
+        for tenant, role in (("local", "admin"), ("local", "writer"), ("acme", "admin"))
     )
     for method in ("update_experience", "delete_experience", "restore_experience"):
         assert anonymous.direct(f"recall-kit/{method}", id=id_)[0] == 401
-        status, body = writer.direct(f"recall-kit/{method}", id=id_)
-        assert (status, body["success"], body["error"]["code"]) == (403, False, "NOT_ALLOWED")
+        for refused in (writer, stranger):
+            status, body = refused.direct(f"recall-kit/{method}", id=id_)
+            assert (status, body["success"], body["error"]["code"]) == (403, False, "NOT_ALLOWED")
     assert admin.result("recall-kit/delete_experience", id=id_)["data"] == {"id": id_, "status": "deleted"}
     assert anonymous.direct("recall-kit/get_experience", id=id_)[0] == 404
     assert admin.result("recall-kit/restore_experience", id=id_)["data"] == {"id": id_, "status": "published"}
