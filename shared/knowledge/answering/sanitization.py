@@ -1,9 +1,13 @@
-"""Sanitization of a model's answer: unknown citations, addresses outside the sources, images and the prompt's fence."""
+"""Sanitization of a model's answer: citations, addresses, images, the prompt's fence and control characters."""
 
 import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
+# Escape sequences of terminals, control characters but tab and newline, and marks that reverse the reading order.
+_CONTROLS: Final = re.compile(
+    r"\x1b\[[0-?]{0,30}[ -/]{0,5}[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
+)
 # Some servers open the tag in the prompt, so that the answer only closes it.
 _THINKING: Final = re.compile(
     r"\A(?:\s*<think>.*?(?:</think>|\Z)|(?:(?!</?think>).)*^</think>[ \t]*$)", re.DOTALL | re.MULTILINE
@@ -43,7 +47,7 @@ _CITATION: Final = re.compile(r"\[(\d{1,3})\]")
 
 def sanitize_answer(answer: str, fence: str, shown: int, texts: Sequence[str]) -> str:
     """Sanitize a model's answer. It may cite numbers up to `shown` and addresses that occur in `texts`."""
-    lines = _THINKING.sub("", answer).split("\n")
+    lines = _THINKING.sub("", _CONTROLS.sub("", answer)).split("\n")
     text = "\n".join(line for line in lines if fence not in line)
     for _ in range(_MAX_PASSES):
         before, text = text, _sanitize_once(text, shown, texts)

@@ -166,6 +166,8 @@ TEXTS = ["see https://kho.example/guide?a=1 for more", "question", "A picture: `
         ("cp <source> <video src=//evil.example>", "cp <source>"),
         ("write `![a](b)` or `vec![1](2)`", "write `![a](b)` or `vec1`"),
         (" \n", ""),
+        ("a\x1b[31m red\x1b[0m\x07 b\r\n\tc\x9b", "a red b\n\tc"),
+        ("file\u202egpj.exe `\x1b[2J`", "filegpj.exe ``"),
     ],
 )
 def test_model_output_sanitization(words: str, left: str | None) -> None:
