@@ -92,7 +92,7 @@ def running_environment() -> Iterator[dict[str, str]]:
             data_plane_url=broker.data_plane_url,
         )
         own = {name: value for name, value in os.environ.items() if name.startswith(_PASSED_ON)}
-        yield settings | own | {"KHO_FUNCTION_PREFIX": STACK}
+        yield settings | own | {"KHO_FUNCTION_PREFIX": STACK, "KHO_MODERATORS_TENANT": TENANT}
 
 
 def _prepare() -> None:
