@@ -49,7 +49,10 @@ STEPS: Final = sized((1_000,), full=(100, 10, 1))
 
 def tables() -> list[bench.BenchTable]:
     """Measure through a running server's endpoints and at its store, and LangChain's history on the same store."""
-    with tempfile.TemporaryDirectory(prefix="kho-bench-") as folder, KhoServer(Path(folder) / "data", environment={"KHO_STORE": "loopback"}) as server:
+    with (
+        tempfile.TemporaryDirectory(prefix="kho-bench-") as folder,
+        KhoServer(Path(folder) / "data", environment={"KHO_STORE": "loopback"}) as server,
+    ):
         running = read_server_info(server.data)
         assert running
         prepare(load(), auth="open")
