@@ -28,7 +28,7 @@ KNOWN = {
     "JSON web token": jwt(),
     "private key": pem("RSA PRIVATE KEY"),
     "e-mail address": "lan.nguyen@gmail.com",
-    "IP address": "54.23.11.9",
+    "IP address": "http://54.23.11.9/",  # alone, four numbers may be a version next to some words
     "payment card": card("4", 16),
     "phone number": "+84 912 345 678",
     "home folder": "/home/nguyenvana/app",
