@@ -81,7 +81,7 @@ def build_server(
 
 
 def list_revisions(server: Server[Any], instructions: str) -> None:
-    """Let `server/discover` name every revision that is supported. The SDK names only those without a handshake."""
+    """Make `server/discover` name every supported revision. The SDK names only those without a handshake."""
 
     async def discover(context: Context, _params: RequestParams | None) -> DiscoverResult:
         capabilities = server.get_capabilities(protocol_version=context.protocol_version)

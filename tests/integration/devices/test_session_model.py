@@ -204,7 +204,7 @@ class SessionModel:
             until(lambda: self.board.held or call.done())
 
     def end_slow_call(self) -> None:
-        """Let the reply arrive in time or late, once or twice. The call gets its own, or an error."""
+        """Deliver the held reply in time or late, once or twice. The call gets its own reply, or an error."""
         if self.slow_call is None:
             return
         text, call = self.slow_call
