@@ -8,7 +8,7 @@ from pydantic import Field
 from api.deployment import EMBEDDING_INDEX, lambda_function, table
 from api.handler import Caller, Params, method
 from research_agent import collections, documents, jobs
-from shared.knowledge.collections import current_space
+from shared.knowledge.embedding.models import recorded_space
 from shared.knowledge.errors import document_too_large, unreadable
 from shared.knowledge.ingestion import DocumentIngestion, is_long
 from shared.knowledge.models import MAX_TEXT_BYTES, Name, NewKnowledgeDocument, Path
@@ -46,7 +46,7 @@ class AugmentKnowledge(Params):
 )
 def handler(params: AugmentKnowledge, caller: Caller) -> IngestionResult:
     """Store the text under its source."""
-    collection = collections(caller).require(params.collection, current_space())
+    collection = collections(caller).require(params.collection, recorded_space())
     if is_blank(params.content):
         raise unreadable(params.source, "holds no text")
     content = params.content.encode("utf-8")

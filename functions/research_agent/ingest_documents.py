@@ -9,7 +9,7 @@ from api.deployment import EMBEDDING_INDEX, lambda_function, table
 from api.handler import Caller, Params, method
 from research_agent import collections, documents, jobs
 from shared.knowledge import folder_sync
-from shared.knowledge.collections import current_space
+from shared.knowledge.embedding.models import recorded_space
 from shared.knowledge.errors import document_ambiguous, document_missing, file_reading_disabled
 from shared.knowledge.ingestion import DocumentIngestion, is_long
 from shared.knowledge.models import MAX_TEXT_BYTES, DocumentFailure, Name, NewKnowledgeDocument, Path
@@ -68,7 +68,7 @@ class IngestDocuments(Params):
 )
 def handler(params: IngestDocuments, caller: Caller) -> IngestionResult:
     """Ingest documents, or start a job if it takes long."""
-    collection = collections(caller).require(params.collection, current_space())
+    collection = collections(caller).require(params.collection, recorded_space())
     stored = documents(caller, collection)
     if params.path is not None:
         if params.documents is not None or params.remove is not None or params.tree:

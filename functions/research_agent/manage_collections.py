@@ -9,7 +9,7 @@ from pydantic import Field
 from api.deployment import SEARCH_INDEX, lambda_function, table
 from api.handler import Caller, Params, method
 from research_agent import collections, documents, projects
-from shared.knowledge.collections import current_space
+from shared.knowledge.embedding.models import recorded_space
 from shared.knowledge.errors import collection_incomplete
 from shared.knowledge.index import knowledge_index
 from shared.knowledge.models import Collection, CollectionType, Name, Project
@@ -69,7 +69,7 @@ def _create(params: ManageCollections, name: str, caller: Caller) -> Collections
     for project in linked:
         projects(caller).require(project)
     collection_type = params.collection_type or ("project-specific" if linked else "fundamental")
-    collection = collections(caller).create(name, collection_type, current_space())
+    collection = collections(caller).create(name, collection_type, recorded_space())
     for project in linked:
         projects(caller).link(project, [name])
     info = CollectionInfo(

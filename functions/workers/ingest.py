@@ -13,8 +13,9 @@ from api.stream_records import stream_worker
 from shared.config import config
 from shared.dynamodb import Table
 from shared.knowledge import keys
-from shared.knowledge.collections import CollectionStore, current_space
+from shared.knowledge.collections import CollectionStore
 from shared.knowledge.documents import CollectionDocuments
+from shared.knowledge.embedding.models import recorded_space
 from shared.knowledge.errors import file_reading_disabled
 from shared.knowledge.folder_sync import file_reader, sync_folder
 from shared.knowledge.index import knowledge_index
@@ -66,7 +67,7 @@ def handler(record: Any) -> None:
 def _run(job: IngestionJob, jobs: IngestionJobs, table: Table, tenant_id: str) -> None:
     """Run or resume a job. If the time is over, enqueue it for another worker."""
     collections = CollectionStore(table, tenant_id)
-    collection = replace(collections.require(job.collection, current_space()), id=job.collection_id)
+    collection = replace(collections.require(job.collection, recorded_space()), id=job.collection_id)
     collections.require_unchanged(collection)
     files = file_reader()
     if job.path and files is None:

@@ -20,8 +20,9 @@ from shared.dynamodb import Table
 from shared.experiences import keys as experience_keys
 from shared.knowledge import exhaustive_search
 from shared.knowledge import keys as knowledge_keys
-from shared.knowledge.collections import CollectionStore, current_space
+from shared.knowledge.collections import CollectionStore
 from shared.knowledge.documents import CollectionDocuments
+from shared.knowledge.embedding.models import recorded_space
 from shared.knowledge.index import knowledge_index, scope_of
 from shared.knowledge.passages import DocumentRef
 from shared.services import document_index, experience_index
@@ -131,7 +132,7 @@ class _Reindexer:
                 continue
             self.rebuilt.add(collection.id)
             yield f"{tenant_id}: {name}", list(self._collection_documents(table, tenant_id, collection))
-            CollectionStore(table, tenant_id).record_space(collection, current_space())
+            CollectionStore(table, tenant_id).record_space(collection, recorded_space())
 
     def _experiences(self) -> Iterator[tuple[str, list[_IndexTask]]]:
         index = partial(experience_index.index_experience, force=self.force)

@@ -10,9 +10,9 @@ from typing import Final
 from shared.clock import now
 from shared.dynamodb import ConditionFailed, Item, Keys, Table, Write, from_item
 from shared.knowledge import keys
-from shared.knowledge.embedding import spaces
+from shared.knowledge.embedding.models import RecordedSpace
 from shared.knowledge.errors import collection_exists, no_collection, nothing_to_search, other_embedding
-from shared.knowledge.models import MAX_NAME, Collection, CollectionType, EmbeddingSpace
+from shared.knowledge.models import MAX_NAME, Collection, CollectionType
 from shared.rpc import cursor as cursors
 
 _PURGED_AGAIN_AFTER_SECONDS: Final = 1800
@@ -27,7 +27,7 @@ class CollectionStore:
         self.tenant_id = tenant_id
         self._partition = keys.partition(tenant_id, "collections")
 
-    def create(self, name: str, kind: CollectionType, space: EmbeddingSpace) -> Collection:
+    def create(self, name: str, kind: CollectionType, space: RecordedSpace) -> Collection:
         """Create a collection whose passages are embedded in `space`."""
         item = {
             "pk": self._partition,
@@ -48,7 +48,7 @@ class CollectionStore:
         item = self.table.get(self._partition, name) if 0 < len(name) <= MAX_NAME else None
         return _collection(item) if item else None
 
-    def require(self, name: str, space: EmbeddingSpace | None = None) -> Collection:
+    def require(self, name: str, space: RecordedSpace | None = None) -> Collection:
         """Return the collection of this name. Raise an error if it is missing or not embedded in a given `space`."""
         collection = self.find(name)
         if collection is None:
@@ -62,7 +62,7 @@ class CollectionStore:
         if self.require(collection.name).id != collection.id:
             raise no_collection(collection.name)
 
-    def select(self, names: Sequence[str], space: EmbeddingSpace) -> list[Collection]:
+    def select(self, names: Sequence[str], space: RecordedSpace) -> list[Collection]:
         """Return the collections of these names, or all collections of `space` if no name is given."""
         if names:
             return [self.require(name, space) for name in dict.fromkeys(names)]
@@ -99,7 +99,7 @@ class CollectionStore:
             raise no_collection(name) from None  # deleted concurrently
         return collection
 
-    def record_space(self, collection: Collection, space: EmbeddingSpace) -> None:
+    def record_space(self, collection: Collection, space: RecordedSpace) -> None:
         """Record that the passages of a collection are now embedded in `space`."""
         update = Write(
             "Update",
@@ -118,10 +118,4 @@ class CollectionStore:
 
 
 def _collection(item: Item) -> Collection:
-    return from_item(Collection, item | {"name": item["sk"], "space": from_item(EmbeddingSpace, item)})
-
-
-def current_space() -> EmbeddingSpace:
-    """Return the embedding space of the current settings. A collection records its space and refuses any other."""
-    space = spaces.current_space()
-    return EmbeddingSpace(space.model, space.dimensions, f"{space.question_prefix}/{space.passage_prefix}")
+    return from_item(Collection, item | {"name": item["sk"], "space": from_item(RecordedSpace, item)})

@@ -15,7 +15,7 @@ from uuid import UUID, uuid5
 
 from shared.knowledge.bm25 import SparseTerms, passage_terms, question_terms
 from shared.knowledge.embedding import embedder
-from shared.knowledge.embedding.whole import Whole, whole
+from shared.knowledge.embedding.document_embedder import DocumentEmbedder, document_space
 from shared.knowledge.fusion import similarity_of
 from shared.knowledge.index import PassageIndex, filter_fields
 from shared.knowledge.passages import DocumentRef, Passage
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from shared.knowledge.embedding import Embedder
-    from shared.knowledge.embedding.spaces import Space
+    from shared.knowledge.embedding.models import Space
     from shared.knowledge.store import VectorStore
 
 _SHARED_TENANT: Final = "#everyone"
@@ -54,7 +54,7 @@ class ExhaustiveSearch:
     """One collection of entries, shared by all tenants."""
 
     def __init__(self, embedder: Embedder, store: VectorStore, collection: str) -> None:
-        self._embedder = Whole(embedder)
+        self._embedder = DocumentEmbedder(embedder)
         self._store = store
         self._collection = collection
         self._scope = Scope(_SHARED_TENANT, (collection,), kind="passage")
@@ -247,7 +247,7 @@ def open_exhaustive_search(collection: str) -> ExhaustiveSearch:
 @cache
 def _opened(collection: str) -> ExhaustiveSearch:
     text_embedder = embedder()
-    return ExhaustiveSearch(text_embedder, vector_store(whole(text_embedder.space), collection), collection)
+    return ExhaustiveSearch(text_embedder, vector_store(document_space(text_embedder.space), collection), collection)
 
 
 def scope_of(collection: str, entry_id: str) -> Scope:

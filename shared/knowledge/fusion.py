@@ -18,7 +18,7 @@ from shared.knowledge.bm25 import SATURATION, SparseTerms
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shared.knowledge.embedding.spaces import Space
+    from shared.knowledge.embedding.models import Space
 
 CONTEXT: Final = 0.5
 """Weight of the similarity to the caller's own document, relative to the question's."""

@@ -98,7 +98,7 @@ class HybridSearch:
             excluded_documents=question.excluded_documents,
         )
         # The two sides are independent: keywords are looked up while the question is embedded.
-        embed, limit = self._embedder.asking(question.text), max(_CANDIDATES, question.top_k)
+        embed, limit = self._embedder.prepare_question(question.text), max(_CANDIDATES, question.top_k)
         meaning = submit(lambda: self._by_meaning(embed(), question.context, scope, limit))
         keywords = self._by_words(question_terms(question.text, _MAX_WORDS), scope, limit)
         corrected = self._with_diacritics(question.text, keywords)

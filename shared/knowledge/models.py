@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field
 
 from shared.rpc.field_messages import worded
+
+if TYPE_CHECKING:
+    from shared.knowledge.embedding.models import RecordedSpace
 
 MAX_TEXT_BYTES: Final = 4 << 20
 MAX_PATH_BYTES: Final = 900
@@ -50,25 +53,13 @@ def parse_names(names: str | None) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddingSpace:
-    """A space of comparable vectors: one model, its dimensions, and the prefixes it was given."""
-
-    model: str
-    dimensions: int
-    prefix: str
-
-    def __str__(self) -> str:
-        return f"{self.model} ({self.dimensions} dimensions, prefix '{self.prefix}')"
-
-
-@dataclass(frozen=True, slots=True)
 class Collection:
     """A named set of documents that are searched together."""
 
     id: str
     name: str
     type: CollectionType
-    space: EmbeddingSpace
+    space: RecordedSpace
     created_at: str
 
 

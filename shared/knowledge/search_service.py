@@ -6,8 +6,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from shared.background import submit
-from shared.knowledge.collections import current_space
 from shared.knowledge.documents import CollectionDocuments
+from shared.knowledge.embedding.models import recorded_space
 from shared.knowledge.errors import not_searchable, query_invalid
 from shared.knowledge.index import knowledge_index
 from shared.knowledge.passages import SearchQuestion
@@ -39,7 +39,7 @@ def search(
         raise query_invalid("is empty")
     if len(query) > MAX_QUERY:
         raise query_invalid(f"has {len(query):,} characters")
-    searched = {each.id: each for each in collections.select(names, current_space())}
+    searched = {each.id: each for each in collections.select(names, recorded_space())}
     rated = max(top_k, _HITS_FOR_REFINEMENT)
     question = SearchQuestion(query, collections.tenant_id, tuple(searched), rated + _EXTRA_HITS, context)
     index = knowledge_index()

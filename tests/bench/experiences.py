@@ -20,7 +20,7 @@ from shared.experiences.secret_scanner import find_secrets
 from shared.knowledge.bm25 import question_terms
 from shared.knowledge.embedding import Embedding
 from shared.knowledge.embedding.e5 import E5
-from shared.knowledge.embedding.spaces import E5_SMALL
+from shared.knowledge.embedding.models import E5_SMALL
 from shared.knowledge.exhaustive_search import ExhaustiveSearch
 from shared.knowledge.store import Point, Scope, VectorQuery
 from shared.knowledge.store.embedded import EmbeddedVectorStore
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from shared.knowledge.embedding import Embedder
-    from shared.knowledge.embedding.spaces import Space
+    from shared.knowledge.embedding.models import Space
     from shared.knowledge.store import VectorStore
 
 Numbers = npt.NDArray[np.float64]
@@ -67,7 +67,7 @@ class WordSumEmbedder:
         said = np.sum([_direction(zlib.crc32(word.encode())) for word in text.split()], axis=0)
         return Embedding(_unit(0.86 * self._common + 0.5 * _unit(said)).tolist())
 
-    def asking(self, text: str) -> Callable[[], Embedding]:
+    def prepare_question(self, text: str) -> Callable[[], Embedding]:
         """Return the function that embeds a question."""
         return partial(self.question, text)
 

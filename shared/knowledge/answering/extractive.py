@@ -8,8 +8,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from shared.knowledge.answering.language_detection import detect_language
 from shared.knowledge.answering.sanitization import outside_code, remove_marks
+from shared.knowledge.language_detection import detect_language
 from shared.knowledge.tokenizer import tokenize
 
 if TYPE_CHECKING:

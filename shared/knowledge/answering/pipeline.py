@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 from shared.background import result, run_with_timeout, submit
 from shared.config import ConfigurationError, config
 from shared.knowledge.answering.extractive import best_sentences, word_overlap
-from shared.knowledge.answering.language_detection import detect_language, primary_language
 from shared.knowledge.answering.models import AnswerSource, DegradedStage, GeneratedAnswer
 from shared.knowledge.answering.prompts import build_prompt
 from shared.knowledge.answering.relevance import filter_relevant
 from shared.knowledge.answering.rendering import render_answer, render_quotations
 from shared.knowledge.answering.sanitization import sanitize_answer
+from shared.knowledge.language_detection import detect_language, primary_language
 from shared.knowledge.passages import SearchQuestion
 from shared.rpc.errors import OutOfTime, ToolFailed, Unavailable
 from shared.rpc.strict_json import is_encodable

@@ -6,7 +6,7 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from shared.knowledge.answering.language_detection import language_name
+from shared.knowledge.language_detection import language_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

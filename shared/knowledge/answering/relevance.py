@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from shared.knowledge.answering.language_detection import detect_language
+from shared.knowledge.language_detection import detect_language
 from shared.knowledge.tokenizer import tokenize
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Final
 
-from shared.knowledge.answering.language_detection import quotation_notice
 from shared.knowledge.answering.sanitization import cited_numbers, outside_code, remove_marks
+from shared.knowledge.language_detection import quotation_notice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from shared.config import config
-from shared.knowledge.embedding.spaces import current_space
+from shared.knowledge.embedding.models import current_space
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from shared.knowledge.embedding.spaces import Space
+    from shared.knowledge.embedding.models import Space
 
 Vector = list[float]
 
@@ -45,8 +45,8 @@ class Embedder(Protocol):
     def question(self, text: str) -> Embedding:
         """Embed a question, or raise `Unavailable`."""
 
-    def asking(self, text: str) -> Callable[[], Embedding]:
-        """Return a function that embeds a question, for callers that prepare it on another thread."""
+    def prepare_question(self, text: str) -> Callable[[], Embedding]:
+        """Return a function that embeds a question, for callers that run it on another thread."""
 
 
 def embedder() -> Embedder:
@@ -58,9 +58,9 @@ def embedder() -> Embedder:
 
         return E5()
     if kind == "qdrant":
-        from shared.knowledge.embedding.remote import InferredByStore
+        from shared.knowledge.embedding.store_inference import StoreInference
 
-        return InferredByStore(space)
+        return StoreInference(space)
     from shared.knowledge.embedding.bedrock import Cohere, Titan
 
     return Cohere(space) if "cohere" in space.model else Titan(space)

@@ -19,9 +19,9 @@ from shared.telemetry import logger
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from shared.knowledge.embedding.spaces import Space
+    from shared.knowledge.embedding.models import Space
 
-_AT_ONCE: Final = 8
+_CONCURRENT_CALLS: Final = 8
 _COHERE_BATCH: Final = 96
 _COHERE_CHARACTERS: Final = 2048
 _TITAN_CHARACTERS: Final = 30_000
@@ -43,18 +43,18 @@ class _Bedrock(ABC):
     def question(self, text: str) -> Embedding:
         """Embed a question, or raise `Unavailable`."""
 
-    def asking(self, text: str) -> Callable[[], Embedding]:
+    def prepare_question(self, text: str) -> Callable[[], Embedding]:
         """Return a function that embeds a question."""
         return partial(self.question, text)
 
-    def _ask(self, body: dict[str, Any]) -> dict[str, Any]:
+    def _invoke(self, body: dict[str, Any]) -> dict[str, Any]:
         try:
-            answer = self._client.invoke_model(modelId=self.space.model, body=json.dumps(body))
-            read: dict[str, Any] = json.loads(answer["body"].read())
+            response = self._client.invoke_model(modelId=self.space.model, body=json.dumps(body))
+            answer: dict[str, Any] = json.loads(response["body"].read())
         except (BotoCoreError, ClientError) as error:
             logger.warning("embedding", extra={"failure": type(error).__name__})
             raise Unavailable("The embedding model is not answering.") from None
-        return read
+        return answer
 
 
 class Cohere(_Bedrock):
@@ -63,8 +63,8 @@ class Cohere(_Bedrock):
     def passages(self, texts: Sequence[str]) -> list[Embedding]:
         """Embed passages, or raise `Unavailable`."""
         starts = range(0, len(texts), _COHERE_BATCH)
-        found = [self._embed(texts[start : start + _COHERE_BATCH], self.space.passage_prefix) for start in starts]
-        return [Embedding(vector) for batch in found for vector in batch]
+        batches = [self._embed(texts[start : start + _COHERE_BATCH], self.space.passage_prefix) for start in starts]
+        return [Embedding(vector) for batch in batches for vector in batch]
 
     def question(self, text: str) -> Embedding:
         """Embed a question, or raise `Unavailable`."""
@@ -72,8 +72,8 @@ class Cohere(_Bedrock):
 
     def _embed(self, texts: Sequence[str], kind: str) -> list[Vector]:
         # Cohere rejects an empty text.
-        asked = [text[:_COHERE_CHARACTERS] or " " for text in texts]
-        vectors: list[Vector] = self._ask({"texts": asked, "input_type": kind, "truncate": "END"})["embeddings"]
+        not_empty = [text[:_COHERE_CHARACTERS] or " " for text in texts]
+        vectors: list[Vector] = self._invoke({"texts": not_empty, "input_type": kind, "truncate": "END"})["embeddings"]
         return vectors
 
 
@@ -82,11 +82,11 @@ class Titan(_Bedrock):
 
     def passages(self, texts: Sequence[str]) -> list[Embedding]:
         """Embed passages, or raise `Unavailable`."""
-        with ThreadPoolExecutor(_AT_ONCE) as threads:
+        with ThreadPoolExecutor(_CONCURRENT_CALLS) as threads:
             return list(threads.map(self.question, texts))
 
     def question(self, text: str) -> Embedding:
         """Embed a question, or raise `Unavailable`."""
         body = {"inputText": text[:_TITAN_CHARACTERS] or " ", "dimensions": self.space.dimensions, "normalize": True}
-        vector: Vector = self._ask(body)["embedding"]
+        vector: Vector = self._invoke(body)["embedding"]
         return Embedding(vector)

@@ -12,9 +12,9 @@ import onnxruntime  # type: ignore[import-untyped]
 
 from shared.knowledge.cpu_count import cpu_count
 from shared.knowledge.embedding import Embedding
-from shared.knowledge.embedding.graph import model
-from shared.knowledge.embedding.pieces import Pieces
-from shared.knowledge.embedding.spaces import E5_SMALL
+from shared.knowledge.embedding.models import E5_SMALL
+from shared.knowledge.embedding.onnx_graph import onnx_model
+from shared.knowledge.embedding.sentencepiece import SentencePiece
 from shared.knowledge.embedding.weights import Weights, blocks_to_floats, weights
 
 if TYPE_CHECKING:
@@ -35,21 +35,21 @@ class E5:
 
     def question(self, text: str) -> Embedding:
         """Embed a question."""
-        return self.asking(text)()
+        return self.prepare_question(text)()
 
-    def asking(self, text: str) -> Callable[[], Embedding]:
+    def prepare_question(self, text: str) -> Callable[[], Embedding]:
         """Tokenize a question, and return a function that embeds it. It uses none of the other embedding threads."""
-        run = _engine().reading(E5_SMALL.question_prefix, text)
+        run = _engine().prepare(E5_SMALL.question_prefix, text)
 
-        def asked() -> Embedding:
+        def embed() -> Embedding:
             vectors, own = run()
             return Embedding(_unit(vectors.mean(axis=0)).tolist(), _unit(own).tolist())
 
-        return asked
+        return embed
 
 
 def _passage(text: str) -> Embedding:
-    vectors, own = _engine().reading(E5_SMALL.passage_prefix, text)()
+    vectors, own = _engine().prepare(E5_SMALL.passage_prefix, text)()
     pooled = np.add.reduceat(own, range(0, len(own), _POOLED), axis=0)
     return Embedding(_unit(vectors.mean(axis=0)).tolist(), _unit(pooled).tolist())
 
@@ -59,32 +59,32 @@ def _unit(vectors: Any) -> Any:
 
 
 class _Engine:
-    def __init__(self, read: Weights) -> None:
-        vocabulary = read.vocabulary
-        self._pieces = Pieces(vocabulary)
+    def __init__(self, stored: Weights) -> None:
+        vocabulary = stored.vocabulary
+        self._tokenizer = SentencePiece(vocabulary)
         self._begin, self._end = vocabulary.begin, vocabulary.end
-        self._words = read.blocks("emb.word")
-        self._places = read.floats("emb.pos").reshape(-1, read.width) + read.floats("emb.type")[: read.width]
+        self._words = stored.blocks("emb.word")
+        self._positions = stored.floats("emb.pos").reshape(-1, stored.width) + stored.floats("emb.type")[: stored.width]
         self._prefixes = {
-            prefix: self._pieces(prefix.strip(), len(self._places))
+            prefix: self._tokenizer(prefix.strip(), len(self._positions))
             for prefix in (E5_SMALL.question_prefix, E5_SMALL.passage_prefix)
         }
         options = onnxruntime.SessionOptions()
         # One text per run and one thread per text, with as many runs as there are cores. So there is no padding, and a
         # text's vector never depends on other texts, whose outliers would set the 8-bit scale.
         options.intra_op_num_threads = 1
-        self._session = onnxruntime.InferenceSession(model(read), options, providers=["CPUExecutionProvider"])
+        self._session = onnxruntime.InferenceSession(onnx_model(stored), options, providers=["CPUExecutionProvider"])
 
-    def reading(self, prefix: str, text: str) -> Callable[[], tuple[Any, Any]]:
+    def prepare(self, prefix: str, text: str) -> Callable[[], tuple[Any, Any]]:
         """Tokenize a text. Return a function that computes the vectors of all tokens and of the text's own tokens."""
         before = [self._begin, *self._prefixes[prefix]]
-        own = self._pieces(text, len(self._places) - len(before) - 1)
+        own = self._tokenizer(text, len(self._positions) - len(before) - 1)
         numbers = [*before, *own, self._end]
-        embedded = blocks_to_floats(self._words[numbers]) + self._places[: len(numbers)]
+        embedded = blocks_to_floats(self._words[numbers]) + self._positions[: len(numbers)]
 
         def run() -> tuple[Any, Any]:
-            (found,) = self._session.run(None, {"pieces": embedded[None]})
-            return found[0], found[0][len(before) : -1]
+            (outputs,) = self._session.run(None, {"pieces": embedded[None]})
+            return outputs[0], outputs[0][len(before) : -1]
 
         return run
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from shared.knowledge.bm25 import SparseTerms
     from shared.knowledge.embedding import RemoteText, Vector
-    from shared.knowledge.embedding.spaces import Space
+    from shared.knowledge.embedding.models import Space
 
 Kind = Literal["document", "passage"]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from shared.knowledge.embedding import Vector
-    from shared.knowledge.embedding.spaces import Space
+    from shared.knowledge.embedding.models import Space
     from shared.knowledge.store import Point, VectorQuery
 
 _GRAPH_LINKS: Final = 16

@@ -20,7 +20,7 @@ from shared.telemetry import logger
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Sequence
 
-    from shared.knowledge.embedding.spaces import Space
+    from shared.knowledge.embedding.models import Space
     from shared.knowledge.store import Point, Scope, VectorQuery
 
 _GRAPH_LINKS: Final = 16

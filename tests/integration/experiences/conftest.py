@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from shared.knowledge.embedding.e5 import E5
-from shared.knowledge.embedding.spaces import E5_SMALL
+from shared.knowledge.embedding.models import E5_SMALL
 from shared.knowledge.exhaustive_search import ExhaustiveSearch
 from shared.knowledge.store.embedded import EmbeddedVectorStore
 from shared.services import experience_index

@@ -13,8 +13,9 @@ from research_agent.manage_collections import ManageCollections
 from shared.config import config
 from shared.dynamodb import Keys, Table
 from shared.knowledge import keys
-from shared.knowledge.collections import CollectionStore, current_space
+from shared.knowledge.collections import CollectionStore
 from shared.knowledge.documents import CollectionDocuments
+from shared.knowledge.embedding.models import recorded_space
 from shared.knowledge.ingestion import DocumentIngestion
 from shared.knowledge.ingestion_jobs import IngestionJobs
 from shared.knowledge.models import Collection, IngestionTally, NewKnowledgeDocument
@@ -41,7 +42,7 @@ def collections(table: Table, tenant: str) -> CollectionStore:
 
 @pytest.fixture
 def collection(collections: CollectionStore) -> Collection:
-    return collections.create("notes", "fundamental", current_space())
+    return collections.create("notes", "fundamental", recorded_space())
 
 
 @pytest.fixture
@@ -55,19 +56,19 @@ def documents(table: Table, tenant: str, collection: Collection, index: MemoryIn
 
 
 def test_collection_names_are_unique(collections: CollectionStore, collection: Collection) -> None:
-    assert collections.require("notes", current_space()) == collection
+    assert collections.require("notes", recorded_space()) == collection
     with pytest.raises(Conflict, match="already exists"):
-        collections.create("notes", "fundamental", current_space())
+        collections.create("notes", "fundamental", recorded_space())
     with pytest.raises(NotFound):
         collections.require("other")
     with pytest.raises(Conflict, match="was embedded with"):
-        collections.require("notes", replace(current_space(), dimensions=1024))
+        collections.require("notes", replace(recorded_space(), dimensions=1024))
 
 
 def test_concurrent_creates_make_one_collection(collections: CollectionStore) -> None:
     def create(_: int) -> bool:
         try:
-            collections.create("one", "project-specific", current_space())
+            collections.create("one", "project-specific", recorded_space())
         except Conflict:
             return False
         return True
@@ -233,7 +234,7 @@ def test_deleted_collection_is_not_found(
     documents.put(NewKnowledgeDocument("a.md", TEXT))
     collections.delete("notes")
     assert collections.find("notes") is None
-    again = collections.create("notes", "fundamental", current_space())
+    again = collections.create("notes", "fundamental", recorded_space())
     assert again.id != collection.id
     collections.purge(collection.id)
     for partition in (
@@ -314,7 +315,7 @@ def test_listing_reads_projects_once_and_no_more_collections_than_shown(
     table: Table, tenant: str, collections: CollectionStore
 ) -> None:
     for name in ("a", "b", "c"):
-        collection = collections.create(name, "fundamental", current_space())
+        collection = collections.create(name, "fundamental", recorded_space())
         CollectionDocuments(table, tenant, collection, MemoryIndex()).put(NewKnowledgeDocument("x.md", TEXT))
     ProjectStore(table, tenant).create("garden", ["a", "c"])
     calls: list[str] = []

@@ -12,8 +12,9 @@ from infra.agent.files.reader import FileReader
 from infra.agent.files.roots import Roots
 from shared.config import config
 from shared.dynamodb import Table
-from shared.knowledge.collections import CollectionStore, current_space
+from shared.knowledge.collections import CollectionStore
 from shared.knowledge.documents import CollectionDocuments
+from shared.knowledge.embedding.models import recorded_space
 from shared.knowledge.folder_sync import sync_folder
 from shared.knowledge.ingestion import DocumentIngestion
 from shared.knowledge.models import DocumentFailure, IngestionTally
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 def follow(tenant: str, tmp_path: Path) -> Callable[[], tuple[IngestionTally, list[str]]]:
     """Return a function that ingests the folder, and returns the tally and the stored documents."""
     table = Table(config().knowledge_table)
-    collection = CollectionStore(table, tenant).create("notes", "fundamental", current_space())
+    collection = CollectionStore(table, tenant).create("notes", "fundamental", recorded_space())
     documents = CollectionDocuments(table, tenant, collection, MemoryIndex())
 
     def ingested() -> tuple[IngestionTally, list[str]]:

@@ -11,7 +11,8 @@ from shared import telemetry
 from shared.config import config
 from shared.dynamodb import Table
 from shared.knowledge import documents as kept
-from shared.knowledge.collections import CollectionStore, current_space
+from shared.knowledge.collections import CollectionStore
+from shared.knowledge.embedding.models import recorded_space
 from shared.knowledge.ingestion_jobs import IngestionJob, IngestionJobs
 from shared.knowledge.models import MAX_PATH_BYTES, Collection, NewKnowledgeDocument
 from workers import ingest
@@ -29,7 +30,7 @@ def table() -> Table:
 
 @pytest.fixture
 def collection(table: Table, tenant: str) -> Collection:
-    return CollectionStore(table, tenant).create("notes", "fundamental", current_space())
+    return CollectionStore(table, tenant).create("notes", "fundamental", recorded_space())
 
 
 @pytest.fixture
@@ -102,7 +103,7 @@ def test_ingestion_into_a_deleted_collection_fails(
 
     def deleting(self: kept.CollectionDocuments, new: NewKnowledgeDocument) -> Any:
         CollectionStore(table, tenant).delete("notes")
-        CollectionStore(table, tenant).create("notes", "fundamental", current_space())
+        CollectionStore(table, tenant).create("notes", "fundamental", recorded_space())
         return split(self, new)
 
     monkeypatch.setattr(kept.CollectionDocuments, "_split", deleting)

@@ -13,8 +13,8 @@ from botocore.stub import Stubber
 from shared.config import ConfigurationError, config
 from shared.knowledge.embedding import RemoteText, embedder
 from shared.knowledge.embedding.bedrock import Cohere, Titan
-from shared.knowledge.embedding.remote import InferredByStore
-from shared.knowledge.embedding.spaces import E5_SMALL, current_space
+from shared.knowledge.embedding.models import E5_SMALL, current_space
+from shared.knowledge.embedding.store_inference import StoreInference
 from shared.knowledge.reranking import BedrockReranker, reranker
 from shared.rpc.errors import Unavailable
 
@@ -93,7 +93,7 @@ def test_unresponsive_model_is_unavailable(choose: Callable[..., None]) -> None:
 def test_qdrant_cloud_gets_the_text_with_its_prefix(choose: Callable[..., None]) -> None:
     choose(KHO_EMBEDDER="qdrant")
     remote = embedder()
-    assert isinstance(remote, InferredByStore)
+    assert isinstance(remote, StoreInference)
     assert remote.question("a\0b").vector == RemoteText("query: a b", "intfloat/multilingual-e5-small")
     assert [each.vector for each in remote.passages(["x"])] == [
         RemoteText("passage: x", "intfloat/multilingual-e5-small")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.knowledge.bm25 import SATURATION, SparseTerms
-from shared.knowledge.embedding.spaces import E5_SMALL
+from shared.knowledge.embedding.models import E5_SMALL
 from shared.knowledge.fusion import fuse, rarity, similarity_of, similarity_of_tokens
 
 SHARE = st.floats(0, 1)

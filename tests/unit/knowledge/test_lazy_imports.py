@@ -14,7 +14,7 @@ HEAVY = {"boto3", "numpy", "onnx", "onnxruntime", "qdrant_client", "qdrant_edge"
     ("module", "allowed"),
     [
         ("shared.knowledge.index", set[str]()),
-        ("shared.knowledge.embedding.spaces", set[str]()),
+        ("shared.knowledge.embedding.models", set[str]()),
         ("shared.knowledge.store.server", {"qdrant_client", "numpy"}),
         ("shared.knowledge.store.embedded", {"qdrant_edge"}),
         ("shared.memory.conversations", set[str]()),

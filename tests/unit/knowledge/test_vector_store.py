@@ -9,7 +9,7 @@ from qdrant_client import QdrantClient
 
 from shared.config import ConfigurationError
 from shared.knowledge.bm25 import passage_terms, question_terms
-from shared.knowledge.embedding.spaces import Space
+from shared.knowledge.embedding.models import Space
 from shared.knowledge.store import Point, Scope, VectorQuery
 from shared.knowledge.store.server import QdrantServerStore
 

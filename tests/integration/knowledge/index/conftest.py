@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from shared.knowledge.embedding.e5 import E5
-from shared.knowledge.embedding.spaces import E5_SMALL
+from shared.knowledge.embedding.models import E5_SMALL
 from shared.knowledge.index import PassageIndex
 from shared.knowledge.passages import DocumentRef
 from shared.knowledge.store.embedded import EmbeddedVectorStore

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from shared.knowledge import exhaustive_search
 from shared.knowledge.bm25 import question_terms
 from shared.knowledge.embedding import Embedding
-from shared.knowledge.embedding.spaces import E5_SMALL
+from shared.knowledge.embedding.models import E5_SMALL
 from shared.knowledge.exhaustive_search import ExhaustiveSearch
 from shared.knowledge.store import Scope, VectorQuery
 from shared.knowledge.store.embedded import EmbeddedVectorStore
@@ -44,7 +44,7 @@ class StandIn:
         length = sum(each * each for each in raw) ** 0.5
         return Embedding([each / length for each in raw])
 
-    def asking(self, text: str) -> Callable[[], Embedding]:
+    def prepare_question(self, text: str) -> Callable[[], Embedding]:
         return partial(self.question, text)
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from shared.config import ConfigurationError
-from shared.knowledge.embedding.spaces import E5_SMALL
+from shared.knowledge.embedding.models import E5_SMALL
 from shared.knowledge.index import PassageIndex
 from shared.knowledge.passages import DocumentRef, Passage
 from shared.knowledge.store.embedded import EmbeddedVectorStore, FolderLocked

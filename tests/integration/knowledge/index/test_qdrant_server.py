@@ -11,7 +11,7 @@ from shared.aws import secrets_manager
 from shared.config import ConfigurationError
 from shared.knowledge.bm25 import SparseTerms
 from shared.knowledge.embedding import RemoteText
-from shared.knowledge.embedding.spaces import E5_SMALL
+from shared.knowledge.embedding.models import E5_SMALL
 from shared.knowledge.store import Point, Scope, VectorQuery
 from shared.knowledge.store.server import connect
 from shared.rpc.errors import Unavailable

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from shared.knowledge.embedding.weights import Weights
 
 _MICROSOFT: Final = "com.microsoft"
-_MOST: Final = 63
+_LARGEST: Final = 63
 """The largest weight: twice 255 times this value fits into 16 bits."""
 
 
-def model(weights: Weights) -> bytes:
+def onnx_model(weights: Weights) -> bytes:
     """Return the model in ONNX, from embedded tokens (`pieces`) to one vector each (`vectors`)."""
-    return _Graph(weights).made()
+    return _Graph(weights).build()
 
 
 class _Graph:
@@ -32,7 +32,7 @@ class _Graph:
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
 
-    def made(self) -> bytes:
+    def build(self) -> bytes:
         state = self._node(
             "LayerNormalization", "pieces", *self._norm("emb.ln"), out="embedded", epsilon=self._weights.epsilon
         )
@@ -48,25 +48,25 @@ class _Graph:
             self._constants,
         )
         operators = [helper.make_opsetid("", 20), helper.make_opsetid(_MICROSOFT, 1)]
-        made: bytes = helper.make_model(graph, opset_imports=operators, ir_version=10).SerializeToString()
-        return made
+        serialized: bytes = helper.make_model(graph, opset_imports=operators, ir_version=10).SerializeToString()
+        return serialized
 
     def _layer(self, layer: str, state: str) -> str:
-        asked = self._product(state, f"{layer}.qkv", [f"{layer}.{part}" for part in "qkv"], biased=True)
+        projections = self._product(state, f"{layer}.qkv", [f"{layer}.{part}" for part in "qkv"], biased=True)
         parts = [f"{layer}.{part}" for part in ("query", "key", "value")]
-        self._nodes.append(helper.make_node("Split", [asked], parts, axis=-1, num_outputs=3))
+        self._nodes.append(helper.make_node("Split", [projections], parts, axis=-1, num_outputs=3))
         attended = self._node(
             "MultiHeadAttention", *parts, out=f"{layer}.attended", domain=_MICROSOFT, num_heads=self._weights.heads
         )
         projected = self._product(attended, f"{layer}.projected", [f"{layer}.ao"])
-        state = self._added(projected, state, f"{layer}.ao", f"{layer}.aln")
+        state = self._residual(projected, state, f"{layer}.ao", f"{layer}.aln")
         widened = self._product(state, f"{layer}.widened", [f"{layer}.fi"], biased=True)
         active = self._node("Gelu", widened, out=f"{layer}.active")
-        return self._added(self._narrowed(active, layer), state, f"{layer}.fo", f"{layer}.oln")
+        return self._residual(self._product_with_outliers(active, layer), state, f"{layer}.fo", f"{layer}.oln")
 
     def _product(self, state: str, out: str, names: list[str], *, biased: bool = False) -> str:
         matrix = np.concatenate([self._weights.matrix(f"{name}.w") for name in names])
-        scales = np.abs(matrix).max(axis=1) / _MOST
+        scales = np.abs(matrix).max(axis=1) / _LARGEST
         inputs = [
             self._constant(f"{out}.matrix", np.round(matrix / scales[:, None]).astype(np.int8).T),
             self._constant(f"{out}.scales", scales),
@@ -77,7 +77,7 @@ class _Graph:
             inputs.append(self._constant(f"{out}.bias", bias))
         return self._node("DynamicQuantizeMatMul", state, *inputs, out=out, domain=_MICROSOFT)
 
-    def _narrowed(self, state: str, layer: str) -> str:
+    def _product_with_outliers(self, state: str, layer: str) -> str:
         """Add a product whose input has outliers: normalize each token before it, and scale the result back."""
         along = self._constant(f"{layer}.along", np.array([-1]))
         sizes = self._node("Abs", state, out=f"{layer}.sizes")
@@ -86,7 +86,7 @@ class _Graph:
         product = self._product(alike, f"{layer}.product", [f"{layer}.fo"])
         return self._node("Mul", product, largest, out=f"{layer}.narrowed")
 
-    def _added(self, change: str, state: str, biased: str, norm: str) -> str:
+    def _residual(self, change: str, state: str, biased: str, norm: str) -> str:
         return self._node(
             "SkipLayerNormalization",
             change,

@@ -16,7 +16,7 @@ _UNKNOWN_COSTS: Final = 10
 _IMPOSSIBLE: Final = float("-inf")
 
 
-class Pieces:
+class SentencePiece:
     """Tokenizes texts as in the model's training."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -33,19 +33,19 @@ class Pieces:
         for piece in self._known:
             self._reach[piece[0]] = max(len(piece), self._reach.get(piece[0], 0))
         self._unknown_score = min(vocabulary.scores) - _UNKNOWN_COSTS
-        self._word = lru_cache(maxsize=50_000)(self._cut)
+        self._word = lru_cache(maxsize=50_000)(self._segment)
 
     def __call__(self, text: str, limit: int) -> list[int]:
         """Return the numbers of the first `limit` tokens of `text`."""
         start = unicodedata.normalize("NFC", text[: limit * self._longest]).translate(self._replacements)
-        found: list[int] = []
+        numbers: list[int] = []
         for word in _RUNS.sub(" ", start).removeprefix(" ").split(" "):
-            found += self._word(_SPACE + word)
-            if len(found) >= limit:
+            numbers += self._word(_SPACE + word)
+            if len(numbers) >= limit:
                 break
-        return found[:limit]
+        return numbers[:limit]
 
-    def _cut(self, word: str) -> tuple[int, ...]:
+    def _segment(self, word: str) -> tuple[int, ...]:
         size = len(word)
         best = [0.0] + [_IMPOSSIBLE] * size
         last = [(self._unknown, 0)] * (size + 1)

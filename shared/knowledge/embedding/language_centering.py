@@ -14,6 +14,8 @@ from functools import cache
 from math import sqrt
 from typing import TYPE_CHECKING, Final
 
+from shared.knowledge.language_detection import detect_language
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -21,10 +23,8 @@ if TYPE_CHECKING:
 
 _SCALE: Final = 2500
 _LETTERS: Final = re.compile(r"[^\W\d_]")
-_HAN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _LATIN: Final = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
-_VIETNAMESE: Final = re.compile(r"[ăâđêôơưĂÂĐÊÔƠƯ\u1ea0-\u1ef9]")
-_ADDED: Final = {
+_COMPONENTS: Final = {
     "en": (
         ";34td@&5Mw=@tVH{P+tG?F{<*`~MF7{|^P#;_v4A|M=7T00|l9_4g6yAMp6sCgAY@@Cp72+zc4u1M>0(>J<9}=nUQc?EvQ+="
         "kf9cA_x%`^91?v8sGTp1Nh|o-vtEq@E9cs8t3Q_4EhZG5d013`2pt+9~$P?1PlolC-?U0A@&Xh_{#<p`~3*(69)Vo3-u8e^y"
@@ -50,20 +50,15 @@ _ADDED: Final = {
 """Each language's component, in steps of 1/2,500."""
 
 
-def without_language(vector: Vector, text: str) -> Vector:
+def remove_language(vector: Vector, text: str) -> Vector:
     """Return the vector of `text` without its language component, if the language is known."""
-    added = _added(language(text))
-    return unit(value - part for value, part in zip(vector, added, strict=True)) if added else vector
+    component = _component(detect_language(text) or ("en" if _is_latin(text) else ""))
+    return unit(value - part for value, part in zip(vector, component, strict=True)) if component else vector
 
 
-def language(text: str) -> str:
-    """Return the language of `text`: en, vi or zh, else ''."""
-    letters = len(_LETTERS.findall(text))
-    if len(_HAN.findall(text)) * 5 >= letters > 0:
-        return "zh"
-    if len(_VIETNAMESE.findall(text)) * 20 >= letters > 0:
-        return "vi"
-    return "en" if len(_LATIN.findall(text)) * 2 > letters else ""
+def _is_latin(text: str) -> bool:
+    """Return True for text such as keywords and code: without a known word, it is closest to English."""
+    return len(_LATIN.findall(text)) * 2 > len(_LETTERS.findall(text))
 
 
 def unit(values: Iterable[float]) -> Vector:
@@ -74,5 +69,6 @@ def unit(values: Iterable[float]) -> Vector:
 
 
 @cache
-def _added(language: str) -> tuple[float, ...]:
-    return tuple((step - 256 if step > 127 else step) / _SCALE for step in base64.b85decode(_ADDED.get(language, "")))
+def _component(language: str) -> tuple[float, ...]:
+    steps = base64.b85decode(_COMPONENTS.get(language, ""))
+    return tuple((step - 256 if step > 127 else step) / _SCALE for step in steps)

@@ -12,6 +12,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordedSpace:
+    """The part of a space that a collection of documents records. `prefix` holds both prefixes."""
+
+    model: str
+    dimensions: int
+    prefix: str
+
+    def __str__(self) -> str:
+        return f"{self.model} ({self.dimensions} dimensions, prefix '{self.prefix}')"
+
+
+@dataclass(frozen=True, slots=True)
 class Space:
     """A vector space. Only vectors of one space can be compared.
 
@@ -34,9 +46,9 @@ class Space:
         """Raise an error if `recorded` describes another space."""
         different = {name: recorded.get(name) for name, value in self.record().items() if recorded.get(name) != value}
         if different:
-            named = ", ".join(f"{name} {was!r} instead of {self.record()[name]!r}" for name, was in different.items())
+            listed = ", ".join(f"{name} {was!r} instead of {self.record()[name]!r}" for name, was in different.items())
             raise ConfigurationError(
-                f"the knowledge index was made with {named}; set the embedding model back, or use an empty index"
+                f"the knowledge index was made with {listed}; set the embedding model back, or use an empty index"
             )
 
 
@@ -65,3 +77,9 @@ def current_space() -> Space:
     raise ConfigurationError(
         f"KHO_EMBEDDING_MODEL is '{model}'; with KHO_EMBEDDER={settings.embedder} it can be: {named}"
     )
+
+
+def recorded_space() -> RecordedSpace:
+    """Return the recorded part of the current space. A collection refuses passages of any other space."""
+    space = current_space()
+    return RecordedSpace(space.model, space.dimensions, f"{space.question_prefix}/{space.passage_prefix}")

@@ -10,10 +10,10 @@ from shared.knowledge.embedding import Embedding, RemoteText
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from shared.knowledge.embedding.spaces import Space
+    from shared.knowledge.embedding.models import Space
 
 
-class InferredByStore:
+class StoreInference:
     """Passes texts with the model's prefixes to the store instead of vectors."""
 
     def __init__(self, space: Space) -> None:
@@ -21,15 +21,15 @@ class InferredByStore:
 
     def passages(self, texts: Sequence[str]) -> list[Embedding]:
         """Return the passages for the store to embed."""
-        return [self._left(self.space.passage_prefix + text) for text in texts]
+        return [self._remote(self.space.passage_prefix + text) for text in texts]
 
     def question(self, text: str) -> Embedding:
         """Return the question for the store to embed."""
-        return self._left(self.space.question_prefix + text)
+        return self._remote(self.space.question_prefix + text)
 
-    def asking(self, text: str) -> Callable[[], Embedding]:
+    def prepare_question(self, text: str) -> Callable[[], Embedding]:
         """Return a function that returns the question for the store to embed."""
         return partial(self.question, text)
 
-    def _left(self, text: str) -> Embedding:
+    def _remote(self, text: str) -> Embedding:
         return Embedding(RemoteText(text.replace("\0", " "), self.space.model))

@@ -1,4 +1,4 @@
-"""Language detection for answers, and the texts that depend on the language."""
+"""Language detection, and the texts of answers that depend on the language."""
 
 from __future__ import annotations
 

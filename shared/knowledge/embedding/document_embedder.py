@@ -7,35 +7,35 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
 from shared.knowledge.embedding import Embedding, RemoteText
-from shared.knowledge.embedding.languages import unit, without_language
+from shared.knowledge.embedding.language_centering import remove_language, unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from shared.knowledge.embedding import Embedder, Vector
-    from shared.knowledge.embedding.spaces import Space
+    from shared.knowledge.embedding.models import Space
 
-_REFINED: Final = ", title and text, without language"
+_REFINEMENT: Final = ", title and text, without language"
 
 
-def whole(space: Space) -> Space:
-    """Return the space of whole-text vectors, given the space `space` of their model."""
-    # With token vectors the model runs in this process, and its language components were measured.
+def document_space(space: Space) -> Space:
+    """Return the space of document vectors, given the space `space` of their model."""
+    # The language components were measured with the model that returns token vectors.
     if not space.tokens:
         return space
-    return replace(space, tokens=False, model=space.model + _REFINED, floor=0.79, reach=0.18)
+    return replace(space, tokens=False, model=space.model + _REFINEMENT, floor=0.79, reach=0.18)
 
 
-class Whole:
+class DocumentEmbedder:
     """An embedder without token vectors that gives a text's first line as much weight as the whole text."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self._refines = embedder.space.tokens
-        self.space = whole(embedder.space)
+        self.space = document_space(embedder.space)
         # A stored text is compared next, and a page's caller often requests the next page.
-        self._passage = lru_cache(maxsize=16)(self._made)
-        self._question = lru_cache(maxsize=256)(self._asked)
+        self._passage = lru_cache(maxsize=16)(self._embed_passage)
+        self._question = lru_cache(maxsize=256)(self._embed_question)
 
     def passages(self, texts: Sequence[str]) -> list[Embedding]:
         """Embed passages."""
@@ -45,25 +45,25 @@ class Whole:
         """Embed a question."""
         return self._question(text)
 
-    def asking(self, text: str) -> Callable[[], Embedding]:
+    def prepare_question(self, text: str) -> Callable[[], Embedding]:
         """Return a function that embeds a question."""
         return partial(self.question, text)
 
-    def _asked(self, text: str) -> Embedding:
-        return Embedding(self._refined(self._embedder.question(text).vector, text))
+    def _embed_question(self, text: str) -> Embedding:
+        return Embedding(self._refine(self._embedder.question(text).vector, text))
 
-    def _made(self, text: str) -> Embedding:
+    def _embed_passage(self, text: str) -> Embedding:
         title = text.partition("\n")[0]
         parts = [title, text] if self._refines and title != text else [text]
         vectors = [
-            self._refined(each.vector, part) for each, part in zip(self._embedder.passages(parts), parts, strict=True)
+            self._refine(each.vector, part) for each, part in zip(self._embedder.passages(parts), parts, strict=True)
         ]
-        return Embedding(vectors[0] if len(vectors) == 1 else _middle(vectors))
+        return Embedding(vectors[0] if len(vectors) == 1 else _mean(vectors))
 
-    def _refined(self, vector: Vector | RemoteText, text: str) -> Vector | RemoteText:
-        return vector if isinstance(vector, RemoteText) or not self._refines else without_language(vector, text)
+    def _refine(self, vector: Vector | RemoteText, text: str) -> Vector | RemoteText:
+        return vector if isinstance(vector, RemoteText) or not self._refines else remove_language(vector, text)
 
 
-def _middle(vectors: Sequence[Vector | RemoteText]) -> Vector:
+def _mean(vectors: Sequence[Vector | RemoteText]) -> Vector:
     known = [vector for vector in vectors if not isinstance(vector, RemoteText)]
     return unit(map(sum, zip(*known, strict=True)))
