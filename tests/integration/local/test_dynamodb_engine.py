@@ -71,7 +71,14 @@ def _answers(url: str) -> bool:
 def _children() -> list[int]:
     tasks = Path("/proc/self/task").glob("*/children")
     children = [int(pid) for task in tasks for pid in task.read_text().split()]
-    return sorted(pid for pid in children if b"dynoxide" in Path(f"/proc/{pid}/cmdline").read_bytes())
+    return sorted(pid for pid in children if b"dynoxide" in _command_line(pid))
+
+
+def _command_line(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except FileNotFoundError:  # it has ended since it was listed
+        return b""
 
 
 def _can_create_namespaces() -> bool:
