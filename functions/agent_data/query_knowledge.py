@@ -39,14 +39,14 @@ _LANGUAGE_TAG: Final = worded(r"^[A-Za-z]{2,8}([_-][A-Za-z0-9]{1,8})*$", "a lang
 
 
 class Filters(Params):
-    """The documents to search: those with all of the tags, of the caller's own tenant."""
+    """The documents to search."""
 
     tags: Annotated[list[Tag], Field(default_factory=list, max_length=64, examples=[["pf", "phase-11"]])]
     tenant_id: Annotated[str, Field(pattern=TENANT_PATTERN, max_length=128)] | None = None
 
 
 class ContextHints(Params):
-    """The format and language of the answer. The default language is that of the question."""
+    """The format and language of the answer."""
 
     preferred_format: FormatName = "markdown"
     language: (

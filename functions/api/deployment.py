@@ -128,9 +128,12 @@ def change(*events: EventName, **keys: Any) -> dict[str, Any]:
     return kinds | {"dynamodb": {"Keys": {name: {"S": [pattern]} for name, pattern in keys.items()}}}
 
 
-def mcp_routes(path: str) -> dict[str, str]:
-    """Return an MCP endpoint's routes. GET and DELETE exist to be refused: the SDK would leave the client hanging."""
-    return {"Message": f"POST {path}", "Stream": f"GET {path}", "EndOfSession": f"DELETE {path}"}
+def mcp_routes(path: str, name: str = "") -> dict[str, str]:
+    """Return an MCP endpoint's routes. GET and DELETE exist to be refused: the SDK would leave the client hanging.
+
+    The events' names begin with `name`.
+    """
+    return {f"{name}Message": f"POST {path}", f"{name}Stream": f"GET {path}", f"{name}EndOfSession": f"DELETE {path}"}
 
 
 def lambda_function(  # noqa: PLR0913 - each is a fact of the function

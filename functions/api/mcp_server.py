@@ -33,17 +33,18 @@ RequestHandler = tuple[str, type[BaseModel], Answer]
 Context = ServerRequestContext[Any, Any]
 
 VERSION: Final = "0.1.0"
+EVERYTHING: Final = "a storehouse for agents. Tools named memory_… keep conversations; the others say what they do"
 _INSTRUCTIONS: Final = (
-    "A storehouse for agents. Tools named memory_… keep conversations; the others say what they do. Ids that tools "
-    "take come from other tools' results or from the resources. An error's 'guidance' says what to do about it."
+    "Kho: {}. Ids that tools take come from other tools' results or from the resources. An error's 'guidance' says "
+    "what to do about it."
 )
 _CACHED: Final = CacheHint(ttl_ms=60_000, scope="private")
 _FRESH: Final = CacheHint(ttl_ms=0, scope="private")
 _UNCHANGING: Final = ("server/discover", "tools/list", "prompts/list", "resources/templates/list")
 
 
-def server_for_catalog(catalog: McpCatalog) -> Server[Any]:
-    """Return the MCP server of `catalog`."""
+def server_for_catalog(catalog: McpCatalog, subject: str = EVERYTHING) -> Server[Any]:
+    """Return the MCP server of `catalog`, whose instructions name its subject."""
     tools, resources = McpTools(catalog.tools), McpResources(catalog.resources, catalog.prompts)
     answers: list[RequestHandler] = [
         ("tools/list", PaginatedRequestParams, tools.list_tools),
@@ -55,7 +56,12 @@ def server_for_catalog(catalog: McpCatalog) -> Server[Any]:
         ("prompts/get", GetPromptRequestParams, resources.get_prompt),
         ("completion/complete", CompleteRequestParams, resources.complete),
     ]
-    return build_server(answers, _INSTRUCTIONS, tools.schema_of, _UNCHANGING)
+    return build_server(answers, instructions_of(subject), tools.schema_of, _UNCHANGING)
+
+
+def instructions_of(subject: str) -> str:
+    """Return a server's instructions for models."""
+    return _INSTRUCTIONS.format(subject)
 
 
 def build_server(

@@ -1,4 +1,4 @@
-"""POST /mcp: MCP over Streamable HTTP, stateless: every tool, resource and prompt.
+"""POST /mcp, POST /mcp/{toolset}: MCP over Streamable HTTP, stateless: all tools, resources and prompts, or a subset.
 
 The official SDK implements the protocol. This endpoint first checks what the SDK would let through or answer with an
 exception's text: Host and Origin, credentials, and that the body is one message.
@@ -30,44 +30,60 @@ from shared.rpc.errors import (
     InvalidParams,
     InvalidRequest,
     MethodNotAllowed,
+    NotFound,
     NotSignedIn,
     ParseError,
     TooLarge,
 )
-from shared.rpc.mcp_catalog import mcp_catalog
-from shared.rpc.strict_json import compact, is_encodable
+from shared.rpc.mcp_catalog import TOOLSETS, mcp_catalog
+from shared.rpc.strict_json import compact, encodable, is_encodable
 from shared.rpc.unknown_fields import many_unknown_fields, refuse_many_unknown_fields
 from shared.rpc.web_origin import refuse_foreign_pages
 
 _LARGE: Final = 64 * 1024
 _MAX_UNKNOWN: Final = 1000
 """Unknown members of a message, which the SDK ignores."""
+_MAX_ECHOED: Final = 64
 _MEMBERS: Final = ("jsonrpc", "id", "method", "params", "result", "error")
 _PARAMS: Final = ("name", "arguments", "uri", "cursor", "_meta", "protocolVersion", "capabilities", "clientInfo")
 
 
-@lambda_function(CREDENTIALS, MCP_SDK, memory=1024, timeout=28, invokes=("*",), routes=mcp_routes("/mcp"))
+@lambda_function(
+    CREDENTIALS,
+    MCP_SDK,
+    memory=1024,
+    timeout=28,
+    invokes=("*",),
+    routes=mcp_routes("/mcp") | mcp_routes("/mcp/{toolset}", "Toolset"),
+)
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     """Answer one MCP message."""
-    return handle_message(event, _transport())
+    toolset = (event.get("pathParameters") or {}).get("toolset")
+    return handle_message(event, _transport(toolset) if toolset in (None, *TOOLSETS) else None)
 
 
-def handle_message(event: dict[str, Any], transport: McpTransport, *, open_to_all: bool = False) -> dict[str, Any]:
-    """Answer the gateway's event through `transport`."""
+def handle_message(
+    event: dict[str, Any], transport: McpTransport | None, *, open_to_all: bool = False
+) -> dict[str, Any]:
+    """Answer the gateway's event through `transport`, which is None if there is no such toolset."""
     admit = caller_from_headers if open_to_all else authenticated_caller
     return respond("endpoints/mcp", event, partial(_answer, event=event, transport=transport, admit=admit))
 
 
 @cache
-def _transport() -> McpTransport:
-    return McpTransport(server_for_catalog(mcp_catalog()))
+def _transport(toolset: str | None) -> McpTransport:
+    """Return the transport of a toolset, or of all tools."""
+    if toolset is None:
+        return McpTransport(server_for_catalog(mcp_catalog()))
+    subject, methods = TOOLSETS[toolset]
+    return McpTransport(server_for_catalog(mcp_catalog().of(*methods), subject))
 
 
 def _answer(
     request: HttpRequest,
     *,
     event: dict[str, Any],
-    transport: McpTransport,
+    transport: McpTransport | None,
     admit: Callable[[HttpRequest], Caller],
 ) -> HttpResponse:
     if event["requestContext"]["http"]["method"] != "POST":
@@ -78,6 +94,12 @@ def _answer(
     except NotSignedIn as error:
         headers = {"www-authenticate": challenge(request.headers)}
         return HttpResponse(HTTPStatus.UNAUTHORIZED, compact(http_body(error)), headers)
+    if transport is None:
+        raise NotFound(
+            "There is no such toolset.",
+            details={"toolset": encodable(request.path_parameters["toolset"])[:_MAX_ECHOED]},
+            guidance=f"Choose one of {', '.join(TOOLSETS)}, or /mcp for all tools.",
+        )
     message: Any = None
     try:
         message = request.text_json(caller)

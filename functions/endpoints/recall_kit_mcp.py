@@ -31,4 +31,4 @@ def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
 
 @cache
 def _transport() -> McpTransport:
-    return McpTransport(server_for_catalog(mcp_catalog().of(RECALL_KIT)))
+    return McpTransport(server_for_catalog(mcp_catalog().of(f"{RECALL_KIT}/")))

@@ -30,7 +30,9 @@ class QueryKnowledgeBase(Params):
             json_schema_extra=NOT_BLANK | {"maxLength": MAX_QUERY},
         ),
     ]
-    collections: Annotated[Names | None, Field(description="Collection names, separated by commas.")] = None
+    collections: Annotated[
+        Names | None, Field(description="Names, separated by commas; default: the project's, or all.")
+    ] = None
     top_k: Annotated[int, Field(ge=1, le=50), WHOLE] = 10
     document_context: Annotated[
         str | None, Field(max_length=100_000, description="The text you are working on; it influences the ranking.")

@@ -17,7 +17,7 @@ from cyclopts.validators import Number
 from infra.local.data_folder import DataFolderError, DataFolderInUse, server_or_lock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from shared.rpc.caller import Caller
     from shared.rpc.errors import KhoError
@@ -158,27 +158,35 @@ class RemoteBackend:
         import urllib3
 
         self._server = server
-        self._address = f"{endpoint.rstrip('/')}/jsonrpc"
+        self._endpoint = endpoint.rstrip("/")
         self._headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
         self._http = urllib3.PoolManager(retries=False, timeout=timeout)
 
     def call(self, method: str, params: dict[str, Any]) -> Any:
         """Return the result as plain JSON values, or raise `BackendError`."""
+        message = {"jsonrpc": "2.0", "id": 1, "method": f"{self._server}/{method}", "params": params}
+        return self.send("/jsonrpc", message, {})
+
+    def send(self, path: str, message: dict[str, Any], headers: Mapping[str, str]) -> Any:
+        """Send a JSON-RPC message to an endpoint. Return its result, or raise its error as `BackendError`."""
         from urllib3.exceptions import HTTPError
 
-        call = {"jsonrpc": "2.0", "id": 1, "method": f"{self._server}/{method}", "params": params}
+        address, body = self._endpoint + path, json.dumps(message).encode()
         try:
-            response = self._http.request("POST", self._address, body=json.dumps(call).encode(), headers=self._headers)
+            response = self._http.request("POST", address, body=body, headers={**self._headers, **headers})
         except HTTPError:
-            message = "The server does not answer."
-            raise BackendError.system(message, f"Check that {self._address} can be reached, and try again.") from None
+            reason = "The server does not answer."
+            raise BackendError.system(reason, f"Check that {address} can be reached, and try again.") from None
         if response.status in (401, 403):
-            message = "The server rejected the key."
-            raise BackendError.configuration(message, "Set KHO_KEY to a valid key; 'kho keys create' makes one.")
+            reason = "The server rejected the key."
+            raise BackendError.configuration(reason, "Set KHO_KEY to a valid key; 'kho keys create' makes one.")
         return _parse_response(response.status, response.data)
 
 
 def _parse_response(status: int, body: bytes) -> Any:
+    if body.startswith(b"event: "):  # MCP's transport may stream the one response
+        *_, body = (line for line in body.splitlines() if line.startswith(b"data: "))
+        body = body.removeprefix(b"data: ")
     try:
         response = json.loads(body)
     except (ValueError, RecursionError):

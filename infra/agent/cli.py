@@ -93,10 +93,12 @@ def mcp(*, root: _Roots = (), debug: bool = False, target: BackendTarget = DEFAU
     from infra.agent import stdio_server
     from infra.agent.files.reader import FileReader
     from infra.agent.managed_server import ManagedServerBackend
+    from infra.agent.tools import AgentTools
 
     roots = roots_or_exit(root, target)
     backend = ManagedServerBackend(target, roots.folders)
-    stdio_server.run(backend, FileReader(roots), timeout=target.timeout, debug=debug)
+    tools = AgentTools(backend, FileReader(roots), target.timeout)
+    stdio_server.run(stdio_server.research_server(backend, tools), debug=debug)
 
 
 _CollectionType = Annotated[Literal["fundamental", "project-specific"] | None, Parameter(name="--type")]

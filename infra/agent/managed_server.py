@@ -41,10 +41,14 @@ class ManagedServerBackend:
 
     def call(self, method: str, params: dict[str, Any]) -> Any:
         """Return the result as plain JSON values, or raise `BackendError`. Calls fail after `close`."""
+        return self.server().call(method, params)
+
+    def server(self) -> RemoteBackend:
+        """Return a client of the server that runs now, or raise `BackendError`."""
         if self._closed.is_set():
             raise _closed_error()
         address = self._target.endpoint or self._address()
-        return RemoteBackend(address, self._key, self._target.timeout).call(method, params)
+        return RemoteBackend(address, self._key, self._target.timeout)
 
     def close(self) -> None:
         """End the server that this session started. Pending calls start no other."""

@@ -19,7 +19,7 @@ from api.mcp_errors import formatted_error, is_handshake, protocol_error, unknow
 from api.mcp_resources import no_resource, prompt_arguments
 from infra.agent.backend import SERVER
 from infra.agent.stdio_transport import StdioServer
-from infra.agent.tools import AgentTools, CodedError
+from infra.agent.tools import CodedError
 from research_agent import COLLECTIONS_URI, MCP_PROMPTS, MCP_RESOURCES
 from shared.rpc.errors import InvalidParams
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from fastmcp import FastMCP
     from fastmcp.server.middleware import CallNext, MiddlewareContext
 
-    from infra.agent.files.reader import FileReader
     from infra.agent.managed_server import ManagedServerBackend
+    from infra.agent.tools import AgentTools
 
 _INSTRUCTIONS: Final = (
     "A knowledge base of documents. Make a collection with manage_collections, fill it with ingest_documents (files "
@@ -85,13 +85,25 @@ def _revision(context: MiddlewareContext[Any]) -> str:
     return context.fastmcp_context.request_context.protocol_version
 
 
-def run(backend: ManagedServerBackend, reader: FileReader, *, timeout: float, debug: bool) -> None:
-    """Serve an editor until it closes the pipe. Logs go to the standard error."""
+def run(server: StdioServer, *, debug: bool) -> None:
+    """Serve a client until it closes the pipe. Logs go to the standard error."""
     logging.basicConfig(level=logging.DEBUG if debug else logging.WARNING)
-    anyio.run(_server(backend, AgentTools(backend, reader, timeout)).serve)
+    anyio.run(server.serve)
 
 
-def _server(backend: ManagedServerBackend, tools: AgentTools) -> StdioServer:
+def research_server(backend: ManagedServerBackend, tools: AgentTools) -> StdioServer:
+    """Return the server of research-agent's tools, resources and prompts."""
+    mcp = new_server("research-agent", _INSTRUCTIONS, backend)
+    for tool in tools.list():
+        mcp.add_tool(tool)
+    _add_resources(mcp, tools)
+    _add_prompts(mcp)
+    return mcp
+
+
+def new_server(name: str, instructions: str, backend: ManagedServerBackend) -> StdioServer:
+    """Return a server without tools, which closes `backend` with its session."""
+
     @asynccontextmanager
     async def session(_server: FastMCP) -> AsyncIterator[None]:
         try:
@@ -100,14 +112,7 @@ def _server(backend: ManagedServerBackend, tools: AgentTools) -> StdioServer:
             # Close it with the session: threads that wait for the backend would otherwise keep the process alive.
             backend.close()
 
-    mcp = StdioServer(
-        "research-agent", _INSTRUCTIONS, middleware=[_ErrorCodes()], mask_error_details=True, lifespan=session
-    )
-    for tool in tools.list():
-        mcp.add_tool(tool)
-    _add_resources(mcp, tools)
-    _add_prompts(mcp)
-    return mcp
+    return StdioServer(name, instructions, middleware=[_ErrorCodes()], mask_error_details=True, lifespan=session)
 
 
 def _add_resources(mcp: FastMCP, tools: AgentTools) -> None:

@@ -15,7 +15,6 @@ from fastmcp.exceptions import ToolError
 from fastmcp.server.dependencies import get_context
 from fastmcp.tools import Tool, ToolResult
 from fastmcp.tools.base import InputRequiredToolResult
-from fastmcp.utilities.json_schema import compress_schema
 from mcp_types import InputRequiredResult, TextContent, ToolAnnotations
 from pydantic import Field
 
@@ -107,17 +106,16 @@ class AgentTools:
             "ingest_documents": self._ingest_documents,
             "augment_knowledge": self._augment_knowledge,
         }
-        for offer in mcp_catalog().of(SERVER).tools:
+        for offer in mcp_catalog().of(f"{SERVER}/").tools:
             description = offer.described
             schema = description["inputSchema"]
             if offer.name == "ingest_documents":
-                schema = compress_schema(IngestFiles.model_json_schema(), prune_titles=True)
+                schema = _schema_of_files(schema["properties"])
             yield _AgentTool(
                 name=offer.name,
                 title=description["title"],
                 description=description["description"],
                 parameters=schema,
-                output_schema=description["outputSchema"],
                 annotations=ToolAnnotations.model_validate(description["annotations"]),
                 work=own.get(offer.name) or partial(self._call, offer.name),
             )
@@ -179,6 +177,15 @@ class AgentTools:
             message = f"It did not end within {self._timeout:g} s."
             guidance = "Request less, or allow more time with --timeout (KHO_TIMEOUT)."
             raise CodedError(BackendError.system(message, guidance)) from None
+
+
+def _schema_of_files(properties: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of `IngestFiles`, whose fields are described as at /mcp, except the path."""
+    fields = IngestFiles.model_fields
+    own = {name: properties[name] for name in fields}
+    own["path"] = own["path"] | {"description": fields["path"].description}
+    required = [name for name, field in fields.items() if field.is_required()]
+    return {"additionalProperties": False, "properties": own, "required": required, "type": "object"}
 
 
 def _validate(model: type[Params], arguments: dict[str, Any]) -> Any:

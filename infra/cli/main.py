@@ -30,6 +30,7 @@ app.command("infra.cli.tenants:tenant", name="tenant")
 app.command("infra.cli.reindex:reindex", name="reindex")
 app.command("infra.cli.qdrant:qdrant", name="qdrant")
 app.command("infra.cli.serve:serve", name="serve")
+app.command("infra.cli.mcp:mcp", name="mcp")
 app.command("infra.cli.env:env", name="env")
 app.command("infra.cli.generate:generate", name="generate")
 

@@ -6,14 +6,16 @@ import importlib
 import inspect
 import json
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
 from api.handler import Handler
 from api.openapi_schemas import inline_definitions
+from api.tool_schemas import tool_schema
 from infra.deploy import observability
+from infra.deploy.field_descriptions import field_description
 from infra.deploy.function_resources import SERVERS, declared_functions, template
 from infra.deploy.reference import PAGES, ROOT, method_sections
 from infra.deploy.sample_events import FOLDER, sample_event
@@ -120,6 +122,9 @@ def _tool(method: Method[Any, Any]) -> dict[str, Any]:
             "title": tool.title,
             "description": tool.description,
             "annotations": mcp_catalog.tool_annotations(tool.effect, open_world=tool.open_world),
+            "inputSchema": tool_schema(
+                _params_schema(method), partial(field_description, method.name.partition("/")[0]), tool.defaults
+            ),
         },
         "method": method.name,
         **({"defaults": tool.defaults} if tool.defaults else {}),
@@ -130,10 +135,8 @@ def _tool(method: Method[Any, Any]) -> dict[str, Any]:
 def _tool_by_name(package: ModuleType, tool: ServerTool[Any]) -> dict[str, Any]:
     """Describe a tool that its server runs by name."""
     caller = next(each.method for _, each in handlers(package) if each.method.name.endswith("/tools/call"))
-    data = TypeAdapter(tool.data).json_schema(mode="serialization", schema_generator=_Untitled)
     described = tool.described() | {
         "title": tool.title or tool.name,
-        "outputSchema": inline_definitions(data),
         "annotations": mcp_catalog.tool_annotations(tool.effect, open_world=True),
     }
     return {"described": described, "method": caller.name, "by_name": True}

@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import yaml
-
 from api.error_formats import RECALL_KIT, jsonrpc_error, recall_kit_body, status_of
+from infra.deploy.field_descriptions import field_description
 from shared.rpc import errors
 from shared.rpc.field_messages import PATTERNS
 
@@ -22,9 +21,6 @@ PAGES: Final = ROOT / "docs" / "reference"
 ANSWERS: Final = PAGES / "answers"
 """Answers to the sample events of methods, recorded by `python -m tests.record_answers`."""
 
-_FIELDS: Final[dict[str, str]] = yaml.safe_load(
-    Path(__file__).with_name("field_descriptions.yaml").read_text(encoding="utf-8")
-)
 _MAX_DEPTH: Final = 4
 _WIDTH: Final = 110
 _CATEGORIES: Final = "research-agent"
@@ -63,14 +59,15 @@ def _method(method: dict[str, Any], tool: dict[str, Any] | None, example: dict[s
         yield from ("| parameter | type | required | default | limits | description |", "|---|---|---|---|---|---|")
         yield from (
             f"| `{path}` | {_type(schema)} | {'yes' if required else 'no'} | {_default(schema)} | {_limits(schema)} "
-            f"| {_description(server, path, schema)} |"
+            f"| {_cell(field_description(server, path, schema))} |"
             for path, schema, required in fields
         )
     else:
         yield "It takes no parameters."
     yield from ("", "| result | type | description |", "|---|---|---|")
     yield from (
-        f"| `{path}` | {_type(schema)}{'' if required else ', optional'} | {_description(server, path, schema)} |"
+        f"| `{path}` | {_type(schema)}{'' if required else ', optional'} "
+        f"| {_cell(field_description(server, path, schema))} |"
         for path, schema, required in _fields(method["result"], method["result"].get("$defs", {}))
     )
     yield from _example(method["function"], example)
@@ -122,13 +119,6 @@ def _type(schema: dict[str, Any]) -> str:
     if "anyOf" in schema:
         return " or ".join(_type(each) for each in schema["anyOf"])
     return str(schema.get("type", "any JSON"))
-
-
-def _description(server: str, path: str, schema: dict[str, Any]) -> str:
-    names = path.replace("[]", "").split(".")
-    suffixes = [".".join(names[start:]) for start in range(len(names))]
-    known = (_FIELDS.get(key) for suffix in suffixes for key in (f"{server}:{suffix}", suffix))
-    return _cell(schema.get("description") or next(filter(None, known), ""))
 
 
 def _default(schema: dict[str, Any]) -> str:

@@ -102,7 +102,9 @@ class Gateway:
         origins: Sequence[str] = (),
         threads: int = 512,
     ) -> None:
-        self._routes = [(_pattern(route.path), route) for route in template.routes]
+        # As in API Gateway, a path without variables precedes one with them.
+        routes = sorted(template.routes, key=lambda route: route.path.count("{"))
+        self._routes = [(_pattern(route.path), route) for route in routes]
         self._authorizer = template.authorizer
         self._functions = functions
         self._authorizing = authorizing

@@ -7,10 +7,10 @@ A tool is a method with an `McpTool`; a server's package declares resources and 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +18,24 @@ if TYPE_CHECKING:
     from shared.rpc.caller import Role
 
 FILE: Final = Path(__file__).with_name("mcp_catalog.json")
+
+
+class Toolset(NamedTuple):
+    """A subset of the catalog that `/mcp/{toolset}` offers: its subject, and the beginnings of its methods' names."""
+
+    subject: str
+    methods: tuple[str, ...]
+
+
+TOOLSETS: Final = {
+    "documents": Toolset("a tree of documents that agents share", ("agent-data/",)),
+    "memory": Toolset(
+        "the conversations of a chatbot, and a search of the web", ("memory-server/", "tool-server/tools/")
+    ),
+    "knowledge": Toolset("a knowledge base of documents", ("research-agent/",)),
+    "experiences": Toolset("problems that agents have solved", ("recall-kit/",)),
+    "devices": Toolset("the tools of a fleet of devices", ("device-server/",)),
+}
 
 Effect = Literal["reads", "adds", "sets", "replaces", "removes", "acts"]
 """The effect of a call on stored data; `acts` is an effect on the world, which no write can undo.
@@ -126,12 +144,12 @@ class McpCatalog:
     resources: list[McpResource]
     prompts: list[McpPrompt]
 
-    def of(self, server: str) -> McpCatalog:
-        """Return the catalog of one server."""
+    def of(self, *methods: str) -> McpCatalog:
+        """Return the catalog of the methods whose names begin with one of `methods`."""
         return McpCatalog(
-            [each for each in self.tools if each.method.startswith(f"{server}/")],
-            [each for each in self.resources if each.read.startswith(f"{server}/")],
-            [each for each in self.prompts if each.server == server],
+            [each for each in self.tools if each.method.startswith(methods)],
+            [each for each in self.resources if each.read.startswith(methods)],
+            [each for each in self.prompts if f"{each.server}/".startswith(methods)],
         )
 
 
@@ -154,14 +172,4 @@ def _tool_entry(record: dict[str, Any]) -> McpToolEntry:
     from shared.rpc.catalogue import catalogue
 
     method = catalogue().methods[record["method"]]
-    entry = McpToolEntry(**record, role=method.role, anonymous=method.anonymous)
-    schemas = {} if entry.by_name else {"inputSchema": _with_defaults(method.params, entry.defaults)}
-    if not (entry.by_name or entry.returns_content):
-        schemas["outputSchema"] = method.result
-    return replace(entry, described=entry.described | schemas)
-
-
-def _with_defaults(schema: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object with other defaults of some of its properties."""
-    properties = {name: schema["properties"][name] | {"default": value} for name, value in defaults.items()}
-    return schema | {"properties": schema["properties"] | properties} if defaults else schema
+    return McpToolEntry(**record, role=method.role, anonymous=method.anonymous)

@@ -30,7 +30,12 @@ def main() -> int:
     from tests.conformance.server import serving  # its import configures the log
 
     with serving() as address:
-        failed = [revision for revision in REVISIONS if _run_suite(f"{address}/mcp", revision)]
+        failed = [
+            f"{revision} at {path}"
+            for path in ("/mcp", "/mcp/memory")
+            for revision in REVISIONS
+            if _run_suite(address + path, revision)
+        ]
     inspector.run(NODE, MODULES)
     if failed:
         print(f"Not conforming to: {', '.join(failed)}")
@@ -38,7 +43,7 @@ def main() -> int:
 
 
 def _run_suite(url: str, revision: str) -> int:
-    print(f"\n=== {revision}", flush=True)
+    print(f"\n=== {revision} at {url}", flush=True)
     expected = HERE / f"{revision}.yaml"
     command = [str(NODE), str(SUITE), "server", "--url", url, "--requirements", revision]
     command += ["--expected-failures", str(expected)] if expected.exists() else []

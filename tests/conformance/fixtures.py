@@ -22,7 +22,6 @@ from mcp_types import (
 )
 
 from api.mcp_server import server_for_catalog
-from shared.rpc.mcp_catalog import mcp_catalog
 from tests.conformance.elicitation import INPUTS, ask, ask_in_rounds, elicit, responses, text, wanting
 
 if TYPE_CHECKING:
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
     from mcp.server.context import HandlerResult, ServerRequestContext
     from mcp.server.lowlevel.server import Server
     from pydantic import BaseModel
+
+    from shared.rpc.mcp_catalog import McpCatalog
 
     Context = ServerRequestContext[Any, Any]
     Tool = Callable[[Context, CallToolRequestParams], Awaitable[dict[str, Any]]]
@@ -215,9 +216,9 @@ async def _complete(_context: Context, params: CompleteRequestParams) -> dict[st
     return None
 
 
-def server_with_fixtures() -> Server[Any]:
-    """Return Kho's own server with the suite's fixtures listed first."""
-    server = server_for_catalog(mcp_catalog())
+def server_with_fixtures(catalog: McpCatalog) -> Server[Any]:
+    """Return Kho's own server of `catalog` with the suite's fixtures listed first."""
+    server = server_for_catalog(catalog)
     own = server.get_tool_input_schema
     assert own
     server.get_tool_input_schema = lambda name: SCHEMAS.get(name) or own(name)

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from infra.local.simulator.fleet import Fleet
+from shared.rpc.mcp_catalog import TOOLSETS, mcp_catalog
+from tests.e2e.api.test_toolsets import CALLS
 from tests.e2e.devices.test_broker import mqtt_port
 from tests.helpers.kho_server import KhoServer
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     Ask = Callable[..., Any]
 
 RESEARCH_AGENT: Final = str(Path(sys.executable).with_name("research-agent"))
+KHO: Final = str(Path(sys.executable).with_name("kho"))
 
 
 def run(node: Path, modules: Path) -> None:
@@ -43,6 +46,10 @@ def run(node: Path, modules: Path) -> None:
 
             _at_the_door(at("/mcp"))
             _at_recall_kit(at("/mcp/recall-kit"))
+            for name in TOOLSETS:
+                _at_toolset(name, f"/mcp/{name}", at(f"/mcp/{name}"))
+                over_stdio = asking(KHO, "mcp", "-e", f"KHO_DATA={data}", "-e", f"KHO_TOOLSET={name}")
+                _at_toolset(name, f"kho mcp --toolset {name}", over_stdio)
             with Fleet("127.0.0.1", mqtt_port(server), ["inspected"]) as fleet:
                 fleet.start()
                 _at_a_device(at("/mcp/devices/inspected"))
@@ -68,6 +75,15 @@ def _at_recall_kit(ask: Ask) -> None:
     response = ask("tools/call", "--tool-name", "query_experiences", "--tool-arg", "keywords=react")
     assert response["structuredContent"]["success"] is True
     print(f"/mcp/recall-kit: listed {len(names)} tools, called one")
+
+
+def _at_toolset(name: str, place: str, ask: Ask) -> None:
+    names = {tool["name"] for tool in ask("tools/list")["tools"]}
+    assert names == {each.name for each in mcp_catalog().of(*TOOLSETS[name].methods).tools}
+    tool, arguments = CALLS[name]
+    given = [each for key, value in arguments.items() for each in ("--tool-arg", f"{key}={value}")]
+    assert not ask("tools/call", "--tool-name", tool, *given).get("isError")
+    print(f"{place}: listed {len(names)} tools, called {tool}")
 
 
 def _at_a_device(ask: Ask) -> None:

@@ -16,6 +16,7 @@ from infra.local.gateway import Gateway
 from infra.local.sockets import address_of, listen
 from infra.local.template import load
 from shared.rpc import invoke
+from shared.rpc.mcp_catalog import TOOLSETS, mcp_catalog
 from tests.conformance.fixtures import server_with_fixtures
 from tests.helpers.dynamodb import running_store
 
@@ -28,12 +29,16 @@ class WithFixtures(Functions):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._transport = McpTransport(server_with_fixtures())
+        catalogs = {name: mcp_catalog().of(*each.methods) for name, each in TOOLSETS.items()} | {"": mcp_catalog()}
+        self._transports = {name: McpTransport(server_with_fixtures(each)) for name, each in catalogs.items()}
 
     def _import(self, name: str) -> Callable[[Any, Any], Any]:
         if name == "endpoints-mcp":
-            return lambda event, _context: mcp.handle_message(event, self._transport)
+            return lambda event, _context: mcp.handle_message(event, self._transport_of(event))
         return super()._import(name)
+
+    def _transport_of(self, event: dict[str, Any]) -> McpTransport:
+        return self._transports[event.get("pathParameters", {}).get("toolset", "")]
 
 
 @contextmanager

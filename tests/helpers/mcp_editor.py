@@ -1,4 +1,4 @@
-"""`research-agent mcp` as an editor starts it, driven by a real MCP client, and its command line."""
+"""`research-agent mcp` and `kho mcp` as an editor starts them, driven by a real MCP client, and their command line."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal
 
 COMMAND: Final = str(Path(sys.executable).with_name("research-agent"))
+KHO: Final = str(Path(sys.executable).with_name("kho"))
 
 
 @dataclass(slots=True)
@@ -37,6 +38,7 @@ class Editor:
     progress: list[tuple[float, float | None]] = field(default_factory=list)
     enough: anyio.Event | None = None
     enough_at: int = 0
+    mode: str = "legacy"
 
     def tools(self) -> dict[str, Any]:
         """Return the tools by name."""
@@ -93,14 +95,21 @@ class Editor:
 
 
 @contextmanager
-def editor(folder: Path, data: Path, *options: str, mode: str = "legacy") -> Iterator[Editor]:
+def editor(
+    folder: Path, data: Path, *options: str, mode: str = "legacy", command: str = COMMAND, **environment: str
+) -> Iterator[Editor]:
     """Yield an editor that works in `folder`."""
     arguments = ["mcp", "--data", str(data), *options]
     transport = StdioTransport(
-        COMMAND, arguments, cwd=str(folder), keep_alive=False, log_file=folder.parent / "mcp.log"
+        command,
+        arguments,
+        env=environment or None,
+        cwd=str(folder),
+        keep_alive=False,
+        log_file=folder.parent / "mcp.log",
     )
     with start_blocking_portal() as portal:
-        running = Editor(portal)
+        running = Editor(portal, mode=mode)
         client = Client(
             transport,
             mode=mode,

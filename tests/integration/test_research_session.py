@@ -10,7 +10,7 @@ from fastmcp import Client
 
 from infra.agent.files.reader import FileReader
 from infra.agent.files.roots import Roots
-from infra.agent.stdio_server import _server
+from infra.agent.stdio_server import research_server
 from infra.agent.tools import AgentTools
 from tests.helpers.wait import CEILING_SECONDS
 
@@ -57,7 +57,7 @@ def client(
         progress.append((done, total))
 
     tools = AgentTools(backend, FileReader(Roots([folder])), CEILING_SECONDS, job_wait_share=job_wait_share)
-    server = _server(backend, tools)  # type: ignore[arg-type] # implements the used methods
+    server = research_server(backend, tools)  # type: ignore[arg-type] # implements the used methods
     return Client(server, progress_handler=on_progress, timeout=CEILING_SECONDS)
 
 

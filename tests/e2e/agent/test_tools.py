@@ -42,7 +42,7 @@ def test_tool_schemas_match_the_mcp_endpoint(session: Editor, data: Path) -> Non
         for each in (here, known):
             each.pop("meta")
         assert here == known
-    assert {each.name for each in mcp_catalog().of("research-agent").tools} == set(session.tools())
+    assert {each.name for each in mcp_catalog().of("research-agent/").tools} == set(session.tools())
 
 
 async def _tools_at(address: str) -> list[Any]:

@@ -10,7 +10,8 @@ import pytest
 from api.mcp_server import server_for_catalog
 from api.mcp_transport import McpRequestContext, McpTransport
 from shared.rpc.caller import Caller
-from shared.rpc.mcp_catalog import McpCatalog, McpPrompt, McpToolEntry, mcp_catalog
+from shared.rpc.mcp_catalog import TOOLSETS, McpCatalog, McpPrompt, McpToolEntry, mcp_catalog
+from shared.rpc.strict_json import compact
 from tests.helpers.mcp_events import (
     HANDSHAKE,
     MODERN,
@@ -60,10 +61,24 @@ def test_tools_have_schemas_and_descriptions(ask: Callable[..., Any], revision: 
         assert tool["title"]
         assert len(tool["description"]) <= 400
         assert tool["inputSchema"]["type"] == "object"
-        # A device's result is MCP content, which is passed on as it is.
-        assert tool["name"] == "device_tools_call" or tool["outputSchema"]["type"] == "object"
         assert "$ref" not in json.dumps(tool)
         assert len(tool["annotations"]) == 4
+
+
+@pytest.mark.parametrize(("toolset", "most_bytes"), [("", 35_000), *((name, 12_000) for name in TOOLSETS)])
+def test_definitions_are_short(toolset: str, most_bytes: int, tenant: str) -> None:
+    catalog = mcp_catalog().of(*TOOLSETS[toolset].methods) if toolset else mcp_catalog()
+    transport = McpTransport(server_for_catalog(catalog))
+    visit = McpRequestContext(Caller("tester", frozenset({"admin"}), tenant), "integration-test")
+    listed = answer_of_server(transport, request_event("tools/list", MODERN), visit)["result"]
+    transport.close()
+    assert len(listed["tools"]) == len(catalog.tools)
+    assert len(compact({"tools": listed["tools"]}).encode("utf-8")) <= most_bytes
+
+
+def test_each_tool_is_in_one_toolset() -> None:
+    names = [tool.name for each in TOOLSETS.values() for tool in mcp_catalog().of(*each.methods).tools]
+    assert sorted(names) == sorted(each.name for each in mcp_catalog().tools)
 
 
 def test_reading_tools_have_read_only_hint(ask: Callable[..., Any]) -> None:

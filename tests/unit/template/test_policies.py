@@ -220,7 +220,7 @@ def test_actions_endpoint_may_invoke_exactly_agent_data() -> None:
 
 
 def test_public_mcp_endpoint_may_invoke_exactly_recall_kit_tools() -> None:
-    reached = {tool.method for tool in mcp_catalog().of("recall-kit").tools}
+    reached = {tool.method for tool in mcp_catalog().of("recall-kit/").tools}
     assert reached == {f"recall-kit/{name}" for name in ("query_experiences", "submit_experience", "get_experience")}
     assert callable_from("endpoints-recall_kit_mcp") == functions_of(reached)
 

@@ -12,7 +12,7 @@ from tests.helpers.template import LAMBDAS, PARAMETERS, RESOURCES, function_name
 
 def test_mcp_routes_cover_all_http_methods() -> None:
     routes = {(route.method, route.path) for route in load().routes if route.function == "endpoints-mcp"}
-    assert routes == {("POST", "/mcp"), ("GET", "/mcp"), ("DELETE", "/mcp")}
+    assert routes == {(method, path) for method in ("POST", "GET", "DELETE") for path in ("/mcp", "/mcp/{toolset}")}
     open_to_all = {
         (route.method, route.path) for route in load().routes if route.function == "endpoints-recall_kit_mcp"
     }
@@ -34,6 +34,7 @@ def test_only_public_routes_have_no_authorizer() -> None:
         "/jsonrpc",
         "/actions",
         "/mcp",
+        "/mcp/{toolset}",
         "/mcp/devices/{device_id}",
         "/mcp/recall-kit",
         "/recall-kit/query_experiences",

@@ -1,0 +1,67 @@
+"""Input schemas of MCP tools: a method's schema without what a model does not need.
+
+A client sends every definition to its model in every session. Types, limits, enumerations, defaults, descriptions and
+examples remain. Titles go, and null, which means "omitted" for every optional parameter.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+Describe = Callable[[str, dict[str, Any]], str]
+"""Returns the description of the field at a path, whose schema may have one."""
+
+_NULL: Final = {"type": "null"}
+
+
+def tool_schema(schema: dict[str, Any], describe: Describe, defaults: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a tool's arguments, with other `defaults` of some of them.
+
+    The tool has a description, so the one of the whole object goes too.
+    """
+    whole = _shortened({name: value for name, value in schema.items() if name != "description"})
+    for name, value in defaults.items():
+        whole["properties"][name]["default"] = value
+    _add_descriptions(whole, describe, "")
+    return whole
+
+
+def _add_descriptions(schema: dict[str, Any], describe: Describe, path: str) -> None:
+    for name, field in schema.get("properties", {}).items():
+        description = describe(path + name, field)
+        if _words(description) - _words(path + name):
+            field["description"] = description
+        _add_descriptions(field.get("items", field), describe, f"{path}{name}.")
+
+
+def _words(text: str) -> set[str]:
+    """Return the words of a field's path or description that could tell something."""
+    return {word.rstrip("s") for word in re.split(r"[\W_]+", text.lower())} - {"", "the"}
+
+
+def _shortened(schema: dict[str, Any]) -> dict[str, Any]:
+    alternatives = [_shortened(each) for each in schema.get("anyOf", ()) if each != _NULL]
+    outside = {name: value for name, value in schema.items() if name not in ("anyOf", "title")}
+    if len(alternatives) == 1:
+        outside = alternatives[0] | outside
+    elif alternatives:
+        outside["anyOf"] = alternatives
+    if "properties" in outside:
+        outside["properties"] = {name: _shortened(each) for name, each in outside["properties"].items()}
+    if "items" in outside:
+        outside["items"] = _shortened(outside["items"])
+    if "enum" in outside or outside.get("examples") == [outside.get("default")]:
+        outside.pop("examples", None)
+    if outside.get("additionalProperties") is True:
+        del outside["additionalProperties"]  # it is the default
+    if "default" in outside and _is_implied(outside["default"], outside):
+        del outside["default"]
+    return outside
+
+
+def _is_implied(default: Any, schema: dict[str, Any]) -> bool:
+    """Return True if omitting the value and giving its default are the same for a reader of the schema."""
+    if isinstance(default, dict):
+        properties = schema.get("properties", {})
+        return all(value is None or value == properties[name].get("default") for name, value in default.items())
+    return default is None
