@@ -82,6 +82,29 @@ def query(  # noqa: PLR0913 - one argument an option
 
 
 @app.command
+def evaluate(queries: Path, /, *, collections: str, target: BackendTarget = DEFAULT_TARGET) -> None:
+    """Measure how well the knowledge base finds the documents that answer your queries.
+
+    Each line of the file is a JSON object: {"query": "…", "relevant": ["path of a document", …]}. The result has
+    nDCG@10, recall@10, and the queries whose relevant documents are not first.
+
+    Parameters
+    ----------
+    queries
+        The file of queries, in JSON Lines.
+    collections
+        Names of collections, separated by commas.
+    """
+    from infra.agent import evaluation
+
+    with exit_on_error(target):
+        judged = evaluation.read_queries(queries)
+    with backend_or_exit(target) as backend, console.progress_bar(quiet=target.as_json) as progress:
+        result = evaluation.evaluate(backend, judged, collections, progress)
+    show_result(result, target, console.print_evaluation)
+
+
+@app.command
 def mcp(*, root: _Roots = (), debug: bool = False, target: BackendTarget = DEFAULT_TARGET) -> None:
     """Serve an editor by MCP over STDIO.
 

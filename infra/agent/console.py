@@ -86,6 +86,17 @@ def print_collections(result: dict[str, Any]) -> None:
         _table(("path", "title", "chunks", "updated_at"), result["documents"])
 
 
+def print_evaluation(result: dict[str, Any]) -> None:
+    """Print the means of an evaluation, and the queries that lose."""
+    count, ndcg, recall = (result[name] for name in ("queries", "ndcg_at_10", "recall_at_10"))
+    out.print(_text(f"{count} queries: nDCG@10 {ndcg:.3f}, recall@10 {recall:.3f}", "bold"))
+    for each in result["losses"]:
+        out.print(_text(f"{each['ndcg']:.2f} {each['query']}"))
+        for path, rank in each["ranks"].items():
+            out.print(_text(f"     {path}: {f'rank {rank}' if rank else 'not found'}", "dim"))
+        out.print(_text(f"     first: {each['first'] or 'nothing'}", "dim"))
+
+
 def print_projects(result: dict[str, Any]) -> None:
     """Print projects."""
     out.print(_text(result["message"]))

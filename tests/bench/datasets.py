@@ -1,28 +1,33 @@
-"""Texts to measure retrieval on: documents, questions, and which documents answer which question."""
+"""Data sets to measure retrieval with: documents, queries, and the documents that answer each query."""
 
 from __future__ import annotations
 
 import json
-import math
+import os
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from infra.agent.evaluation import ndcg
 from tests.bench.size import sized
 from tests.bench.tables import BenchTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FOLDER: Final = sized(Path(__file__).with_name("samples"), full=Path(__file__).parents[3] / "shared" / "retrieval")
+SETTING: Final = "KHO_BENCH_DATA"
+FOLDER: Final = sized(
+    Path(__file__).with_name("samples"),
+    full=Path(os.environ.get(SETTING) or Path(__file__).parents[3] / "shared" / "retrieval"),
+)
 ENCYCLOPAEDIA: Final = sized("sample", full="xquad")
 """The data sets whose names begin so hold the same short articles in several languages."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """Documents, and queries of which is known what answers them."""
+    """Documents, and queries with the documents that answer them."""
 
     name: str
     corpus: dict[str, str]
@@ -34,16 +39,9 @@ class DataSet:
         """The same for data sets of the same documents."""
         return f"c{zlib.crc32(''.join(self.corpus.values()).encode())}"
 
-    def ndcg(self, search: Callable[[str, str], list[str]]) -> float:
-        """Compute the mean nDCG@10 of a search, which returns the documents for a collection and a query."""
-        gains = [self._gain(id_, search(self.collection, query)) for id_, query in self.queries.items()]
-        return sum(gains) / len(gains)
-
-    def _gain(self, query: str, found: list[str]) -> float:
-        wanted = self.relevant[query]
-        best = list(dict.fromkeys(found))[:10]
-        gain = sum(1 / math.log2(rank + 2) for rank, id_ in enumerate(best) if id_ in wanted)
-        return gain / sum(1 / math.log2(rank + 2) for rank in range(min(10, len(wanted))))
+    def gains(self, search: Callable[[str], list[str]]) -> list[float]:
+        """Return the nDCG@10 of each query, by a search that returns the documents for a query."""
+        return [ndcg(search(query), self.relevant[id_]) for id_, query in self.queries.items()]
 
 
 def data_sets(family: str = "") -> list[DataSet]:
@@ -53,7 +51,9 @@ def data_sets(family: str = "") -> list[DataSet]:
 
 def not_measured_table(title: str) -> BenchTable:
     """Return a table that says that the data sets are missing."""
-    return BenchTable(title, [], [], [f"Not measured: the data sets are not at `../shared/{FOLDER.name}`."])
+    return BenchTable(
+        title, [], [], [f"Not measured: there are no data sets in `{FOLDER.name}`; {SETTING} names theirs."]
+    )
 
 
 def _read(folder: Path) -> DataSet:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -59,6 +60,31 @@ def test_deletion_of_a_missing_collection_says_so(
 ) -> None:
     code, answered = run_research_agent(folder, data, "collections", "delete", "none", *confirmation)
     assert (code, answered["error"]["data"]["code"]) == (4, "COLLECTION_NOT_FOUND")
+
+
+def test_evaluation_measures_a_users_own_queries(notes: str, folder: Path, data: Path) -> None:
+    """nDCG@10 and recall@10 of judged queries, and where the relevant documents are that do not come first."""
+    queries = folder / "queries.jsonl"
+    judged = [
+        {"query": "how much water does a cactus need?", "relevant": ["docs/plants.md"]},
+        {"query": "how much water does a cactus need?", "relevant": ["docs/tools.md", "docs/none.md"]},
+    ]
+    queries.write_text("\n".join(json.dumps(each) for each in judged), encoding="utf-8")
+    code, measured = run_research_agent(folder, data, "evaluate", str(queries), "--collections", notes)
+    (loss,) = measured.pop("losses")
+    assert (code, measured["queries"], measured["recall_at_10"]) == (0, 2, 0.75)
+    assert measured["ndcg_at_10"] == pytest.approx((1 + loss["ndcg"]) / 2, abs=1e-4)
+    assert (loss["first"], loss["ranks"]["docs/none.md"]) == ("docs/plants.md", None)
+    assert loss["ranks"]["docs/tools.md"] > 1
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"query": "x"}', '{"query": "x", "relevant": "a.md"}', ""])
+def test_evaluation_refuses_other_files(notes: str, folder: Path, data: Path, line: str) -> None:
+    queries = folder / "queries.jsonl"
+    queries.write_text(line, encoding="utf-8")
+    code, answered = run_research_agent(folder, data, "evaluate", str(queries), "--collections", notes)
+    assert (code, answered["error"]["data"]["code"]) == (3, "CONFIGURATION")
+    assert '"relevant"' in answered["error"]["data"]["guidance"]
 
 
 def test_missing_root_is_refused_at_start(folder: Path, data: Path) -> None:
