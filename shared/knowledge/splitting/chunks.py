@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from shared.knowledge.passages import Passage
 from shared.knowledge.splitting.sizes import LIMIT, TARGET, cut, fit, size
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from shared.knowledge.passages import ContentType, DocumentRef
+
+_MAX_FRAME: Final = 2_000
+"""Characters that each piece of a table or of code may repeat. Blanks have no size in tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ def framed(head: str, body: str, tail: str) -> list[str]:
     """Cut `body` into pieces that each get `head` and `tail`: a fence's marks or a table's header."""
     whole = head + body + tail
     available = TARGET - size(head) - size(tail)
-    if size(whole) <= LIMIT or available < TARGET / 2:
+    if size(whole) <= LIMIT or available < TARGET / 2 or len(head) + len(tail) > _MAX_FRAME:
         return fit(whole)
     ended = (piece if piece.endswith("\n") else f"{piece}\n" for piece in cut(body, available))
     return [f"{head}{piece}{tail}" for piece in ended]

@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_block.table import table
 from markdown_it.tree import SyntaxTreeNode
 
 from shared.knowledge.splitting.chunks import Block, Split, framed, gather
@@ -15,6 +16,8 @@ from shared.knowledge.splitting.sizes import LIMIT, cut, fit, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from markdown_it.rules_block import StateBlock
 
     from shared.knowledge.passages import ContentType
 
@@ -123,8 +126,33 @@ class _MarkdownWalk:
 @cache
 def _block_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark").enable("table")
+    parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
+
+
+def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - the parser's signature
+    """Parse a table as one node. The parser's own rule makes three tokens of each cell, which may be one character."""
+    if not table(state, start, end, True):  # checks the header
+        return False
+    if silent:
+        return True
+    outer, state.parentType = state.parentType, "table"
+    endings = state.md.block.ruler.getRules("blockquote")
+    line = start + 2
+    while (
+        line < end
+        and state.sCount[line] >= state.blkIndent
+        and not state.isEmpty(line)
+        and not state.is_code_block(line)
+        and not any(rule(state, line, end, True) for rule in endings)
+    ):
+        line += 1
+    state.parentType = outer
+    state.push("table_open", "table", 1).map = [start, line]
+    state.push("table_close", "table", -1)
+    state.line = line
+    return True
 
 
 @cache

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.knowledge.splitting import Chunk, Format, split
+from shared.knowledge.splitting import Chunk, Format, markdown, split
 from shared.knowledge.splitting.sizes import LIMIT, cut, size
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -141,6 +141,23 @@ def test_split_table_repeats_header_and_split_fence_its_markers() -> None:
     fences = [chunk.text for chunk in chunks if chunk.content_type == "code_block"]
     assert all(text.count("```") == 2 for text in fences)
     assert not lost(table + fence, chunks)
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(2, 3000), (3000, 2), (80, 80)])
+def test_table_is_one_node_however_many_cells_it_has(columns: int, rows: int) -> None:
+    row = "|" + "a|" * columns + "\n"
+    table = f"{row}|{'-|' * columns}\n{row * rows}"
+    assert len(markdown._block_parser().parse(f"{table}\nprose")) == 2 + 3
+    chunks = split("x.md", f"{table}\nprose").chunks
+    assert not lost(table, chunks)
+    assert sum(len(chunk.text) for chunk in chunks) < 2 * len(table)
+
+
+@pytest.mark.parametrize("head", ["| a" + " " * 4000 + "| b |\n|---|---|\n", "```python" + " " * 4000 + "\n"])
+def test_blanks_of_a_header_are_not_repeated(head: str) -> None:
+    text = head + "| x | y |\n" * 2000
+    chunks = split("x.md", text).chunks
+    assert sum(len(chunk.text) for chunk in chunks) < 2 * len(text)
 
 
 def test_html_text_equals_the_rendered_text() -> None:
