@@ -10,6 +10,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -31,8 +32,12 @@ class _Console(Console):
 
 out: Final = _Console()
 _err: Final = _Console(stderr=True)
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""All control characters except tab and newline: a terminal would interpret them."""
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""All control characters except tab and newline, and marks that reorder text: a terminal would interpret them."""
+
+_FRACTION: Final = re.compile(r"\.\d+(?=Z$)")
+_WHOLE_COLUMNS: Final = {"type", "documents", "chunks", "created_at", "updated_at"}
+"""Columns that are never wrapped. Names, paths and reasons take what is left of the terminal's width."""
 
 _COMMAND_GUIDANCE: Final = {
     "COLLECTION_NOT_FOUND": "'research-agent collections list' shows those that exist; 'collections create' makes one.",
@@ -137,15 +142,21 @@ def progress_bar(*, quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
 
 
 def _table(columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
-    table = Table()
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        is_time = column.endswith("_at")
-        width = max(len(str(row[column])) for row in rows) if is_time else None
-        table.add_column(column.replace("_", " "), overflow="fold", no_wrap=is_time, min_width=width)
+        is_whole = column in _WHOLE_COLUMNS
+        width = max(len(_cell(row, column)) for row in rows) if is_whole else None
+        table.add_column(column.replace("_", " "), overflow="fold", no_wrap=is_whole, min_width=width)
     for row in rows:
-        values = [row[column] for column in columns]
-        table.add_row(*(_text(", ".join(each) if isinstance(each, list) else str(each)) for each in values))
+        table.add_row(*(_text(_cell(row, column)) for column in columns))
     out.print(table)
+
+
+def _cell(row: dict[str, Any], column: str) -> str:
+    value = row[column]
+    if column.endswith("_at"):
+        return _FRACTION.sub("", value)
+    return ", ".join(value) if isinstance(value, list) else str(value)
 
 
 def _text(text: str, style: str = "") -> Text:
@@ -153,7 +164,11 @@ def _text(text: str, style: str = "") -> Text:
 
 
 def _visible(text: str) -> str:
-    return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text.replace("\r\n", "\n"))
+    return _CONTROL.sub(_escape, text.replace("\r\n", "\n"))
+
+
+def _escape(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode()
 
 
 def _write(text: str) -> None:

@@ -20,7 +20,7 @@ class OptionEnvironment(Env):
 
     def __call__(self, app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
         """Set the options that the environment names."""
-        settings = ArgumentCollection(filter(_is_setting, arguments))  # type: ignore[no-untyped-call]
+        settings = ArgumentCollection(filter(_is_setting, arguments))  # type: ignore[no-untyped-call]  # cyclopts leaves it untyped
         super().__call__(app, commands, settings)
 
     def _convert_argument(self, commands: tuple[str, ...], argument: Argument) -> str:

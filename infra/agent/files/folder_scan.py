@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import TYPE_CHECKING, Final, Literal
 
-import re2  # type: ignore[import-untyped]
+import re2  # type: ignore[import-untyped]  # the package has no types
 from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore.base import GitIgnorePatternError
 
@@ -176,8 +176,15 @@ def _is_excluded(roots: Roots, location: RootedPath) -> bool:
 
 def _rules(roots: Roots, folder: Path) -> list[_Rules]:
     """Read the folder's `.gitignore`, if it has one. As git does, skip each line that is not a pattern."""
+    file = folder / _IGNORE_FILE
     try:
-        content = read_bytes(roots.locate(folder / _IGNORE_FILE), _MAX_IGNORE_BYTES)
+        file.lstat()  # much cheaper than locating it in a deep folder
+    except FileNotFoundError:
+        return []
+    except OSError:
+        pass  # reported below
+    try:
+        content = read_bytes(roots.locate(file), _MAX_IGNORE_BYTES)
     except FileMissing:
         return []
     except UnreadableFile as error:

@@ -71,7 +71,7 @@ def _main() -> None:
     except RecursionError:
         sys.exit("is nested too deeply")
     except (PyPdfError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, NotImplementedError):
-        # pypdf raises different exceptions for different defects.
+        # pypdf does not check for every defect: its parser then fails with whatever it runs into.
         sys.exit("is not a PDF that can be read")
 
 

@@ -12,8 +12,8 @@ from infra.agent.backend import BackendError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-HOSTILE = "a\x1b]0;pwned\x07b\x9b31m"
-VISIBLE = r"a\x1b]0;pwned\x07b\x9b31m"
+HOSTILE = "a\x1b]0;pwned\x07b\x9b31m\u202e"
+VISIBLE = r"a\x1b]0;pwned\x07b\x9b31m\u202e"
 PASSAGES = [
     "# a comment, no heading\n\tif x:\n        return  1  # **not** bold",
     "<div>markup</div>\n\n| a | b |",
@@ -34,16 +34,35 @@ def test_passages_are_printed_verbatim(passage: str, capsys: pytest.CaptureFixtu
     assert f"\n{passage}\n" in capsys.readouterr().out
 
 
-def test_times_are_whole_in_narrow_terminals(
+def test_types_counts_and_times_are_whole_in_narrow_terminals(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(console.out, "_width", 80)
-    moment = "2026-11-19T05:17:34.123456Z"
-    row = {"name": "a" * 64, "type": "fundamental", "documents": 12, "chunks": 345, "projects": ["x" * 64]}
-    console.print_collections({"message": "1 collection.", "collections": [row | {"created_at": moment}]})
+    row = {"name": "a" * 64, "type": "fundamental", "documents": 12_345, "chunks": 345_678, "projects": ["x" * 64]}
+    row["created_at"] = "2026-11-19T05:17:34.123456Z"
+    console.print_collections({"message": "2 collections.", "collections": [row, row | {"type": "project-specific"}]})
     printed = capsys.readouterr().out
-    assert moment in printed
+    for whole in ("fundamental", "project-specific", "12345", "345678", "2026-11-19T05:17:34Z"):
+        assert whole in printed
     assert "…" not in printed
+
+
+def test_errors_are_printed_with_fields_and_guidance(capsys: pytest.CaptureFixture[str]) -> None:
+    details = [{"field": "top_k", "message": "must be at most 20"}]
+    console.print_error(BackendError(-32004, "Invalid query.", {"guidance": "Ask for fewer.", "details": details}))
+    assert capsys.readouterr().err.splitlines() == [
+        "research-agent: Invalid query.",
+        "top_k: must be at most 20",
+        "Ask for fewer.",
+    ]
+
+
+def test_guidance_names_commands_where_there_are_some(capsys: pytest.CaptureFixture[str]) -> None:
+    guidance = {"code": "COLLECTION_NOT_FOUND", "guidance": "Call manage_collections with action list."}
+    console.print_error(BackendError(-32002, "Collection not found: x", guidance))
+    printed = capsys.readouterr().err
+    assert "research-agent collections list" in printed
+    assert "manage_collections" not in printed
 
 
 SHOWN: list[tuple[Callable[[Any], None], Any]] = [
@@ -77,4 +96,4 @@ def test_control_characters_are_escaped(
 
 def test_json_output_escapes_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
     console.print_json({"title": HOSTILE})
-    assert r"a\u001b]0;pwned\u0007b\u009b31m" in capsys.readouterr().out
+    assert r"a\u001b]0;pwned\u0007b\u009b31m\u202e" in capsys.readouterr().out

@@ -65,6 +65,15 @@ def test_invalid_gitignore_line_is_reported_and_the_others_hold(root: Path, line
         scan(Roots([root]), "d/secret.txt", recursive=True)
 
 
+def test_folder_without_gitignore_costs_the_same_at_any_depth(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    located: list[str] = []
+    locate = Roots.locate
+    monkeypatch.setattr(Roots, "locate", lambda self, path: located.append(str(path)) or locate(self, path))
+    write_files(root, "/".join(["d"] * 60) + "/a.md")
+    assert len(scanned_names(root)) == 1
+    assert len(located) == 2, "the folder that is scanned, and the file"
+
+
 def test_folder_without_readable_gitignore_is_refused(root: Path) -> None:
     write_files(root, "a.md", "d/secret.txt", "d/deep/b.md")
     (root / "link.md").symlink_to("d/secret.txt")
