@@ -1,7 +1,7 @@
 """Run ingestion jobs that outlast a request.
 
-A work item starts each job. If a worker ends early, by a time limit or a crash, another one resumes the job and finds
-the documents ingested before unchanged.
+A work item starts each job. A worker runs it for a short turn, then enqueues it again, so that no tenant waits long for
+others in its part of the stream. If a worker crashes, another one resumes the job.
 """
 
 import math
@@ -24,8 +24,9 @@ from shared.knowledge.ingestion_jobs import IngestionJob, IngestionJobs
 from shared.rpc.errors import KhoError, NotFound, OutOfTime, Unavailable
 from shared.telemetry import correlation_id_from, observe
 
-_TURN_SECONDS: Final = 600.0
-"""Leaves time for the document in progress when the time is over."""
+_TURN_SECONDS: Final = 60.0
+_READING_SECONDS: Final = 600.0
+"""The turn of a job that reads files. It compares every file again in its next turn, and never shares a queue."""
 
 
 @lambda_function(
@@ -76,7 +77,10 @@ def _run(job: IngestionJob, jobs: IngestionJobs, table: Table, tenant_id: str) -
     documents = CollectionDocuments(table, tenant_id, collection, knowledge_index())
     total = listing.total if listing else job.total
     ingestion = DocumentIngestion(
-        documents, lambda tally: jobs.report(job.id, "running", tally, total=total), seconds=_TURN_SECONDS
+        documents,
+        lambda tally: jobs.report(job.id, "running", tally, total=total),
+        tally=None if listing else job.tally,
+        seconds=_READING_SECONDS if listing else _TURN_SECONDS,
     )
     tally = ingestion.tally
     try:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import threading
 import time
+from collections import defaultdict, deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +18,7 @@ from shared.rpc.invoke import FunctionCrashed
 from shared.telemetry import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from infra.local.functions import Functions
@@ -29,6 +31,115 @@ _RETRY_SECONDS: Final = 1.0
 _MAX_RETRY_SECONDS: Final = 5.0
 
 
+class _Positions:
+    """The position in each shard up to which records are read, and on disk, up to which all are finished."""
+
+    def __init__(self, file: Path, function: str) -> None:
+        self._file = file
+        self._stored = self._load(function)
+        self._read = dict(self._stored)
+        self._is_finished: defaultdict[str, dict[str, bool]] = defaultdict(dict)
+        """By shard, the sequence numbers after the stored position, in order."""
+        self._lock = threading.Lock()
+
+    def _load(self, function: str) -> dict[str, str]:
+        """Return the stored positions. If they cannot be read, start over: workers are idempotent."""
+        try:
+            positions: dict[str, str] = json.loads(self._file.read_text())
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            logger.warning("stream", extra={"function": function, "failure": type(error).__name__})
+            return {}
+        return positions
+
+    def last_read(self, shard: str) -> str | None:
+        """Return the number of the last record that was read, if any."""
+        return self._read.get(shard)
+
+    def unfinished(self, shard: str) -> int:
+        """Return the number of records from the first unfinished one to the last one that was read."""
+        return len(self._is_finished[shard])
+
+    def add(self, shard: str, matching: Iterable[str], last: str) -> None:
+        """Add records that were read: those to deliver, and the last one, which may not be one of them."""
+        with self._lock:
+            self._is_finished[shard] |= dict.fromkeys(matching, False)
+            self._is_finished[shard].setdefault(last, True)
+            self._read[shard] = last
+            self._store(shard)
+
+    def finish(self, shard: str, numbers: Iterable[str]) -> None:
+        """Record that these records were processed or given up."""
+        with self._lock:
+            self._is_finished[shard] |= dict.fromkeys(numbers, True)
+            self._store(shard)
+
+    def _store(self, shard: str) -> None:
+        """Store the number before the first unfinished record."""
+        numbers = self._is_finished[shard]
+        finished = [number for number, _ in itertools.takewhile(lambda each: each[1], numbers.items())]
+        if not finished:
+            return
+        for number in finished:
+            del numbers[number]
+        self._stored[shard] = finished[-1]
+        new = self._file.with_suffix(".new")
+        new.write_text(json.dumps(self._stored))
+        new.replace(self._file)
+
+
+class _Lanes:
+    """Records by shard and partition key. Those of one key are delivered in order, those of several at the same time.
+
+    `deliver` takes a shard and a record, and returns False if it was stopped before. At most `limit` threads call it;
+    if there are more keys, they take turns.
+    """
+
+    def __init__(self, deliver: Callable[[str, dict[str, Any]], bool], limit: int) -> None:
+        self._deliver = deliver
+        self._limit = limit
+        self._waiting: dict[tuple[str, str], deque[dict[str, Any]]] = {}
+        self._active: dict[tuple[str, str], deque[dict[str, Any]]] = {}
+        self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()
+
+    def add(self, shard: str, record: dict[str, Any]) -> None:
+        """Add a record to the lane of its partition key."""
+        key = shard, record["dynamodb"]["Keys"]["pk"]["S"]
+        with self._lock:
+            lane = self._active.get(key)
+            if lane is None:
+                lane = self._waiting.setdefault(key, deque())
+            lane.append(record)
+            if self._waiting and len(self._active) < self._limit:
+                thread = threading.Thread(target=self._run, args=self._take(), name="stream-lane", daemon=True)
+                self._threads = [each for each in self._threads if each.is_alive()] + [thread]
+                thread.start()
+
+    def join(self) -> None:
+        """Wait for the records that are being delivered."""
+        for thread in self._threads:
+            thread.join()
+
+    def _take(self) -> tuple[tuple[str, str], deque[dict[str, Any]]]:
+        """Make the lane active that has waited longest."""
+        key = next(iter(self._waiting))
+        self._active[key] = self._waiting.pop(key)
+        return key, self._active[key]
+
+    def _run(self, key: tuple[str, str], lane: deque[dict[str, Any]]) -> None:
+        while self._deliver(key[0], lane[0]):
+            with self._lock:
+                del self._active[key]
+                lane.popleft()
+                if lane:
+                    self._waiting[key] = lane
+                if not self._waiting:
+                    return
+                key, lane = self._take()
+
+
 class StreamReader(threading.Thread):
     """A thread that delivers one table's stream to one function and stores its position on disk."""
 
@@ -36,7 +147,10 @@ class StreamReader(threading.Thread):
         super().__init__(name=f"stream-{trigger.function}", daemon=True)
         self._trigger = trigger
         self._functions = functions
-        self._position_file = folder / f"stream-{trigger.function}.json"
+        self._positions = _Positions(folder / f"stream-{trigger.function}.json", trigger.function)
+        # A batch may hold records of several keys, so only functions that take single records have lanes.
+        has_lanes = trigger.parallelization > 1 and trigger.batch_size == 1
+        self._lanes = _Lanes(self._deliver_one, trigger.parallelization) if has_lanes else None
         self._stopping = threading.Event()
         self._iterators: dict[str, str] = {}
         self._next_listing_at = -math.inf
@@ -52,13 +166,14 @@ class StreamReader(threading.Thread):
         try:
             self._deliver_all()
         finally:
+            if self._lanes:
+                self._lanes.join()
             self._client.close()
 
     def _deliver_all(self) -> None:
-        positions = self._load_positions()
         while not self._stopping.is_set():
             try:
-                busy = self._advance(positions)
+                busy = self._advance()
             except (BotoCoreError, ClientError, OSError) as error:
                 logger.warning("stream", extra={"function": self._trigger.function, "failure": type(error).__name__})
                 self._iterators.clear()
@@ -67,25 +182,25 @@ class StreamReader(threading.Thread):
             else:
                 self._stopping.wait(0 if busy else _IDLE_SECONDS)
 
-    def _advance(self, positions: dict[str, str]) -> bool:
+    def _advance(self) -> bool:
         """Deliver the new records of every shard. Return whether there may be more."""
         if time.monotonic() >= self._next_listing_at:
-            self._list_shards(positions)
+            self._list_shards()
         busy = False
         for shard in list(self._iterators):
             with self._dropping_on_error(shard):
-                busy |= self._advance_shard(shard, positions)
+                busy |= self._advance_shard(shard)
         return busy
 
-    def _list_shards(self, positions: dict[str, str]) -> None:
-        """Open an iterator for each new shard, at its stored position."""
+    def _list_shards(self) -> None:
+        """Open an iterator for each new shard, at its position."""
         self._next_listing_at = time.monotonic() + _LIST_INTERVAL_SECONDS
         for stream in self._client.list_streams(TableName=self._trigger.table)["Streams"]:
             arn = stream["StreamArn"]
             for each in self._client.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]:
                 shard = f"{arn}/{each['ShardId']}"
                 if shard not in self._iterators:
-                    last = positions.get(shard)
+                    last = self._positions.last_read(shard)
                     start = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": last} if last else {}
                     request = {"StreamArn": arn, "ShardId": each["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
                     with self._dropping_on_error(shard):
@@ -103,40 +218,36 @@ class StreamReader(threading.Thread):
             self._iterators.pop(shard, None)
             self._next_listing_at = time.monotonic() + _RETRY_SECONDS
 
-    def _advance_shard(self, shard: str, positions: dict[str, str]) -> bool:
+    def _advance_shard(self, shard: str) -> bool:
+        if self._positions.unfinished(shard) >= _MAX_RECORDS:
+            return False
         response = self._client.get_records(ShardIterator=self._iterators[shard], Limit=_MAX_RECORDS)
         records = response["Records"]
         filters = self._trigger.filters or [{}]
         matching = [record for record in records if any(matches_filter(pattern, record) for pattern in filters)]
+        if records:
+            self._positions.add(shard, map(_number, matching), _number(records[-1]))
         for first in range(0, len(matching), self._trigger.batch_size):
             batch = matching[first : first + self._trigger.batch_size]
-            if self._stopping.is_set() or not self._deliver(batch):
+            if self._lanes:
+                self._lanes.add(shard, batch[0])
+            elif not self._deliver_batch(shard, batch):
                 return True
-            self._store_position(positions, shard, batch[-1])
-        if records:
-            self._store_position(positions, shard, records[-1])
         if "NextShardIterator" in response:
             self._iterators[shard] = response["NextShardIterator"]
         else:
             del self._iterators[shard]
         return bool(matching) or len(records) == _MAX_RECORDS
 
-    def _load_positions(self) -> dict[str, str]:
-        """Return the stored positions. If they cannot be read, start over: workers are idempotent."""
-        try:
-            positions: dict[str, str] = json.loads(self._position_file.read_text())
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError) as error:
-            logger.warning("stream", extra={"function": self._trigger.function, "failure": type(error).__name__})
-            return {}
-        return positions
+    def _deliver_one(self, shard: str, record: dict[str, Any]) -> bool:
+        return self._deliver_batch(shard, [record])
 
-    def _store_position(self, positions: dict[str, str], shard: str, record: dict[str, Any]) -> None:
-        positions[shard] = record["dynamodb"]["SequenceNumber"]
-        new = self._position_file.with_suffix(".new")
-        new.write_text(json.dumps(positions))
-        new.replace(self._position_file)
+    def _deliver_batch(self, shard: str, batch: list[dict[str, Any]]) -> bool:
+        """Deliver a batch and finish it. Return False if stopped before."""
+        if self._stopping.is_set() or not self._deliver(batch):
+            return False
+        self._positions.finish(shard, map(_number, batch))
+        return True
 
     def _deliver(self, batch: list[dict[str, Any]]) -> bool:
         """Invoke the function until each record is processed or given up. Return False if stopped before."""
@@ -150,7 +261,7 @@ class StreamReader(threading.Thread):
             if failed == set():
                 return True
             # Like Lambda, deliver every record from the first failure on again.
-            while failed and batch[0]["dynamodb"]["SequenceNumber"] not in failed:
+            while failed and _number(batch[0]) not in failed:
                 batch = batch[1:]
             if retries >= self._trigger.retries or time.monotonic() - started > self._trigger.record_age:
                 logger.error("dead letters", extra={"function": self._trigger.function, "records": len(batch)})
@@ -168,6 +279,11 @@ class StreamReader(threading.Thread):
         except (FunctionCrashed, TimeoutError):
             return None
         return {failure["itemIdentifier"] for failure in result["batchItemFailures"]}
+
+
+def _number(record: dict[str, Any]) -> str:
+    number: str = record["dynamodb"]["SequenceNumber"]
+    return number
 
 
 def matches_filter(pattern: dict[str, Any], value: Any) -> bool:

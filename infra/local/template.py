@@ -47,6 +47,8 @@ class StreamTrigger:
     """The age in seconds after which records are dropped."""
     bisects: bool = False
     """True if a failed batch is split in halves."""
+    parallelization: int = 1
+    """The number of partition keys whose records are delivered at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +183,7 @@ class _TemplateReader:
                             retries=_limit(details.get("MaximumRetryAttempts", -1)),
                             record_age=_limit(details.get("MaximumRecordAgeInSeconds", -1)),
                             bisects=details.get("BisectBatchOnFunctionError", False),
+                            parallelization=details.get("ParallelizationFactor", 1),
                         )
                     )
                 case unknown:

@@ -1,6 +1,7 @@
 """Ingestion of documents into a collection: within the request if they are few, else by a worker.
 
-A worker may be killed at any time. The next one resumes, because documents that are already stored are unchanged.
+A worker may be killed at any time. The next one resumes with the last tally; documents that are already stored are
+unchanged.
 """
 
 from __future__ import annotations
@@ -47,9 +48,10 @@ class DocumentIngestion:
         documents: CollectionDocuments,
         report: Callable[[IngestionTally], None] | None = None,
         *,
+        tally: IngestionTally | None = None,
         seconds: float = float("inf"),
     ) -> None:
-        self.tally = IngestionTally()
+        self.tally = tally or IngestionTally()
         self._deadline = time.monotonic() + seconds
         self._documents = documents
         self.find, self.stored = documents.find, documents.stored

@@ -81,7 +81,7 @@ class IngestionJobs:
             texts.write(compress(new.text), job_id, text_id)
             document = asdict(new) | {"text": text_id}
             self._table.write(
-                Write("Put", {"pk": partition, "sk": keys.job_input(keys.TODO, number)} | document | _expiry())
+                Write("Put", {"pk": partition, "sk": keys.job_input(keys.PENDING, number)} | document | _expiry())
             )
         for start in range(0, len(removed_paths), _PATHS_PER_ITEM):
             chunk = {
@@ -114,9 +114,12 @@ class IngestionJobs:
         return [path for page in pages for item in page for path in item["paths"]]
 
     def documents(self, job: IngestionJob) -> Iterator[NewKnowledgeDocument]:
-        """Yield the documents that the job ingests, in order."""
+        """Yield the documents that the job has yet to ingest, in order."""
         texts = self._texts(job.collection_id)
-        for page in self._table.query(keys.partition(self._tenant_id, "job", job.id), Keys.beginning(keys.TODO)):
+        remaining = Keys.between(
+            keys.job_input(keys.PENDING, job.tally.documents), keys.job_input(keys.PENDING, job.total)
+        )
+        for page in self._table.query(keys.partition(self._tenant_id, "job", job.id), remaining):
             for item in page:
                 text = texts.read(job.id, item["text"])
                 if text is not None:
@@ -149,7 +152,7 @@ class IngestionJobs:
         """Delete the input of a job."""
         texts = self._texts(job.collection_id)
         partition = keys.partition(self._tenant_id, "job", job.id)
-        for page in self._table.query(partition, Keys.beginning(keys.TODO)):
+        for page in self._table.query(partition, Keys.beginning(keys.PENDING)):
             for item in page:
                 texts.delete(job.id, item["text"])
             self._table.delete_all((item["pk"], item["sk"]) for item in page)

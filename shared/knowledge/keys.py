@@ -23,7 +23,7 @@ import hashlib
 from typing import Final, Literal
 
 JOB: Final = "job"
-TODO: Final[Literal["todo#"]] = "todo#"
+PENDING: Final[Literal["todo#"]] = "todo#"
 REMOVE: Final[Literal["remove#"]] = "remove#"
 INGEST: Final = "ingest#"
 INDEX: Final = "index#"

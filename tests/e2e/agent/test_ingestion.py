@@ -77,6 +77,7 @@ def test_progress_is_reported_and_cancelled_ingestion_resumes(session: Editor, f
 def test_long_ingestion_over_http_survives_kill_9(tmp_path: Path) -> None:
     text = "Ships of many kinds lie here, and each has its berth. " * 8
     write_files(tmp_path / "root", {f"{number:02}.md": f"# Ship {number}\n\n{text}" for number in range(16)})
+    write_files(tmp_path / "root", {"secret.txt": "The key lies under the mat.", ".gitignore": "secret.txt\n[z-a]\n"})
     with KhoServer(tmp_path / "data", "--root", str(tmp_path / "root")) as server:
         server.call("research-agent/manage_collections", action="create", collection_name="ships")
         forbidden = server.error("research-agent/ingest_documents", collection="ships", path="../data")
@@ -88,7 +89,9 @@ def test_long_ingestion_over_http_survives_kill_9(tmp_path: Path) -> None:
         server.kill()
         server.start()
         report = finished(server, job_id)
-        assert (report["total"], report["processed"], report["failed"]) == (16, 16, [])
+        assert (report["total"], report["processed"]) == (17, 17)
+        [failure] = report["failed"]
+        assert (failure["path"], failure["reason"].rpartition(" ")[2]) == (".gitignore", "2")
         info = server.call("research-agent/manage_collections", action="info", collection_name="ships")
         assert info["collection"]["documents"] == 16
         documents = [{"path": "sent.md", "content": f"# Sent\n\n{' ' * 25_000}words"}]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +16,7 @@ from infra.local.template import StreamTrigger
 from shared.config import config
 from shared.dynamodb import Table, Write
 from shared.rpc.invoke import FunctionCrashed
-from tests.helpers.wait import CEILING_SECONDS
+from tests.helpers.wait import CEILING_SECONDS, until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,9 +30,13 @@ class Receiver:
         self.batches: list[list[str]] = []
         self.arrived = threading.Semaphore(0)
 
+    @staticmethod
+    def names(payload: bytes) -> list[str]:
+        return [record["dynamodb"]["Keys"]["sk"]["S"] for record in json.loads(payload)["Records"]]
+
     def __call__(self, function: str, payload: bytes) -> bytes:
         records = json.loads(payload)["Records"]
-        self.batches.append([record["dynamodb"]["Keys"]["sk"]["S"] for record in records])
+        self.batches.append(self.names(payload))
         failure = self.failures.pop(0) if self.failures else ""
         if failure == "crash":
             raise FunctionCrashed(function)
@@ -43,13 +48,26 @@ class Receiver:
 
 
 def trigger(tenant: str, **limits: Any) -> StreamTrigger:
-    filters: list[dict[str, Any]] = [{"dynamodb": {"Keys": {"pk": {"S": [tenant]}}}}]
-    return StreamTrigger(config().memory_table, "receiver", batch_size=3, filters=filters, **limits)
+    filters: list[dict[str, Any]] = [{"dynamodb": {"Keys": {"pk": {"S": [{"prefix": tenant}]}}}}]
+    return StreamTrigger(config().memory_table, "receiver", **{"batch_size": 3, "filters": filters, **limits})
 
 
 def put(tenant: str, *names: str) -> None:
     for name in names:
         Table(config().memory_table).write(Write("Put", {"pk": tenant, "sk": name}))
+
+
+class Holding(Receiver):
+    """A receiver that processes a record when the test releases it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.released: defaultdict[str, threading.Event] = defaultdict(threading.Event)
+
+    def __call__(self, function: str, payload: bytes) -> bytes:
+        answer = super().__call__(function, payload)
+        assert self.released[self.names(payload)[0]].wait(CEILING_SECONDS)
+        return answer
 
 
 def read(tenant: str, store: str, folder: Path, receiver: Receiver, answers: int, **limits: Any) -> list[list[str]]:
@@ -124,6 +142,60 @@ def test_restart_resumes_at_the_checkpoint(tenant: str, store: str, tmp_path: Pa
     assert read(tenant, store, tmp_path, Receiver(), answers=1) == [["a"]]
     put(tenant, "b")
     assert read(tenant, store, tmp_path, Receiver(), answers=1) == [["b"]]
+
+
+def test_partition_keys_do_not_wait_for_each_other(tenant: str, store: str, tmp_path: Path) -> None:
+    receiver = Holding()
+    reader = StreamReader(trigger(tenant, batch_size=1, parallelization=2), store, receiver, tmp_path)  # type: ignore[arg-type]
+    reader.start()
+    put(f"{tenant}-a", "a1", "a2")
+    put(f"{tenant}-b", "b1")
+    until(lambda: sorted(receiver.batches) == [["a1"], ["b1"]])
+    receiver.released["b1"].set()
+    put(f"{tenant}-c", "c1")
+    until(lambda: receiver.batches[2:] == [["c1"]])
+    receiver.released["a1"].set()
+    until(lambda: receiver.batches[3:] == [["a2"]])
+    reader.stop()
+    receiver.released["a2"].set()
+    receiver.released["c1"].set()
+    reader.join(CEILING_SECONDS)
+    assert not reader.is_alive()
+
+
+def test_restart_delivers_what_was_not_finished(tenant: str, store: str, tmp_path: Path) -> None:
+    limits = {"batch_size": 1, "parallelization": 2}
+    receiver = Holding()
+    reader = StreamReader(trigger(tenant, **limits), store, receiver, tmp_path)  # type: ignore[arg-type]
+    reader.start()
+    put(f"{tenant}-b", "b1")
+    put(f"{tenant}-a", "a1", "a2")
+    put(f"{tenant}-b", "b2")
+    receiver.released["b1"].set()
+    receiver.released["b2"].set()
+    until(lambda: sorted(receiver.batches) == [["a1"], ["b1"], ["b2"]])
+    reader.stop()
+    receiver.released["a1"].set()
+    reader.join(CEILING_SECONDS)
+    assert not reader.is_alive()
+    # b2 was finished, but not what precedes it in the stream.
+    assert sorted(read(tenant, store, tmp_path, Receiver(), answers=2, **limits)) == [["a2"], ["b2"]]
+
+
+def test_partition_keys_take_turns() -> None:
+    begun, delivered = threading.Event(), list[str]()
+
+    def deliver(_shard: str, record: dict[str, Any]) -> bool:
+        assert begun.wait(CEILING_SECONDS)
+        delivered.append(record["name"])
+        return True
+
+    lanes = streams._Lanes(deliver, 1)
+    for name in ("a1", "a2", "a3", "b1", "c1", "b2"):
+        lanes.add("shard", {"name": name, "dynamodb": {"Keys": {"pk": {"S": name[0]}}}})
+    begun.set()
+    lanes.join()
+    assert delivered == ["a1", "b1", "c1", "a2", "b2", "a3"]
 
 
 def test_failing_shard_does_not_block_others(tenant: str, store: str, tmp_path: Path) -> None:

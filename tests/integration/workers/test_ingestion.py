@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from research_agent import get_ingestion
 from shared import telemetry
 from shared.config import config
-from shared.dynamodb import Table
+from shared.dynamodb import Keys, Table, Write
 from shared.knowledge import documents as kept
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.embedding.models import recorded_space
-from shared.knowledge.ingestion_jobs import IngestionJob, IngestionJobs
+from shared.knowledge.ingestion_jobs import STALLED_SECONDS, IngestionJob, IngestionJobs
 from shared.knowledge.models import MAX_PATH_BYTES, Collection, NewKnowledgeDocument
+from shared.rpc.caller import ROLES, Caller
 from workers import ingest
 
 if TYPE_CHECKING:
@@ -40,13 +43,16 @@ def carried_out(table: Table, tenant: str, collection: Collection) -> Callable[.
 
     def carry_out(documents: Sequence[NewKnowledgeDocument], removed: Sequence[str] = ()) -> IngestionJob:
         job_id = jobs.start(collection, documents, removed)
-        keys = {"pk": {"S": f"{tenant}#work"}, "sk": {"S": f"ingest#{job_id}#1"}}
-        record = {"eventID": "1", "eventName": "INSERT", "dynamodb": {"Keys": keys, "SequenceNumber": "1"}}
-        answer = ingest.handler({"Records": [record], "eventSource": "aws:dynamodb"}, None)
-        assert answer == {"batchItemFailures": []}
+        run_worker(tenant, job_id)
         return jobs.require(job_id)
 
     return carry_out
+
+
+def run_worker(tenant: str, job_id: str) -> None:
+    keys = {"pk": {"S": f"{tenant}#work"}, "sk": {"S": f"ingest#{job_id}#1"}}
+    record = {"eventID": "1", "eventName": "INSERT", "dynamodb": {"Keys": keys, "SequenceNumber": "1"}}
+    assert ingest.handler({"Records": [record], "eventSource": "aws:dynamodb"}, None) == {"batchItemFailures": []}
 
 
 def test_failures_are_counted_and_listed_within_the_item_limit(
@@ -109,3 +115,35 @@ def test_ingestion_into_a_deleted_collection_fails(
     monkeypatch.setattr(kept.CollectionDocuments, "_split", deleting)
     job = carried_out([NewKnowledgeDocument("a.md", "Ferns.", hash="h")])
     assert (job.status, job.message) == ("failed", "Collection not found: notes")
+
+
+def test_long_ingestion_takes_turns_and_counts_each_document_once(
+    table: Table, tenant: str, collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingest, "_TURN_SECONDS", -1)  # over after one document
+    jobs = IngestionJobs(table, tenant)
+    texts = {"a.md": "Ferns.", "b.md": BLANK, "c.md": "Moss."}
+    documents = [NewKnowledgeDocument(path, text, hash=path) for path, text in texts.items()]
+    job_id = jobs.start(collection, documents, [])
+    counts = []
+    while (job := jobs.require(job_id)).status != "done":
+        counts.append(job.tally.documents)
+        run_worker(tenant, job_id)
+    assert counts == [0, 1, 2, 3]
+    work = [item["sk"] for page in table.query(f"{tenant}#work", Keys.beginning("ingest#")) for item in page]
+    assert len(work) == 4, "each turn enqueues the next one"
+    assert (job.tally.added, job.tally.unchanged, job.tally.failures) == (2, 0, 1)
+
+
+@pytest.mark.parametrize(("idle", "status"), [(0, "queued"), (STALLED_SECONDS + 60, "stalled")])
+def test_job_that_no_worker_moves_is_stalled(
+    table: Table, tenant: str, collection: Collection, idle: int, status: str
+) -> None:
+    job_id = IngestionJobs(table, tenant).start(collection, [NewKnowledgeDocument("a.md", "Ferns.", hash="h")], [])
+    at = (datetime.now(UTC) - timedelta(seconds=idle)).isoformat()
+    key = {"pk": f"{tenant}#job#{job_id}", "sk": "job"}
+    table.write(Write("Update", key, expression="SET updated_at = :at", values={":at": at}))
+    call = {"params": {"job_id": job_id}, "caller": Caller("t", frozenset(ROLES), tenant).record()}
+    result = get_ingestion.handler(call | {"method": "", "correlation_id": "stalled"}, None)["result"]
+    assert result["status"] == status
+    assert ("Nothing has happened for" in result["message"]) is (status == "stalled")
