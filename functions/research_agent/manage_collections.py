@@ -18,6 +18,7 @@ from shared.knowledge.responses import CollectionAction, CollectionInfo, Collect
 from shared.rpc.cursor import Cursor, Limit
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from shared.rpc.mcp_catalog import McpTool
+from shared.rpc.names import refuse_deceptive_name
 
 
 class ManageCollections(Params):
@@ -65,6 +66,7 @@ def handler(params: ManageCollections, caller: Caller) -> CollectionsResult:
 
 
 def _create(params: ManageCollections, name: str, caller: Caller) -> CollectionsResult:
+    refuse_deceptive_name(name, "collection_name")
     linked = [params.project_name] if params.project_name else []
     for project in linked:
         projects(caller).require(project)
@@ -101,7 +103,7 @@ def _describe(params: ManageCollections, name: str, caller: Caller) -> Collectio
 
 def _delete(name: str, caller: Caller) -> CollectionsResult:
     deleted = collections(caller).delete(name)
-    projects(caller).forget(name)
+    projects(caller).forget(deleted.name)
     # If the index is unavailable, the stream's worker deletes the passages. The collection is no longer searched.
     with contextlib.suppress(Unavailable):
         knowledge_index().delete_collection(caller.tenant_id, deleted.id)

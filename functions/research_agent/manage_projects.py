@@ -14,6 +14,7 @@ from shared.knowledge.rendering import render_projects
 from shared.knowledge.responses import ProjectAction, ProjectsResult
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound
 from shared.rpc.mcp_catalog import McpTool
+from shared.rpc.names import refuse_deceptive_name
 
 
 class ManageProjects(Params):
@@ -64,6 +65,7 @@ def _change(action: ProjectAction, name: str, names: list[str], caller: Caller) 
     names_text = ", ".join(names) or "nothing"
     match action:
         case "create":
+            refuse_deceptive_name(name, "project_name")
             return f"Created the project '{name}', linked to {names_text}.", store.create(name, names)
         case "link":
             return f"Linked the project '{name}' to {names_text}.", store.link(name, names)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from shared.rpc.names import deception
+
 BACKEND_PREFIX: Final = "kho-backend-"
 """The prefix of the backend's own client ids; device ids may not use it."""
 _THING_NAME: Final = re.compile(r"[A-Za-z0-9:_-]+", re.ASCII)
 """IoT Core's thing names."""
-_CLIENT_ID: Final = re.compile(r"[^$/+#\0][^/+#\0]*")
+_CLIENT_ID: Final = re.compile(r"[^$/+#\x00-\x1f\x7f-\x9f][^/+#\x00-\x1f\x7f-\x9f]*")
 _MAX_BYTES: Final = 128
 
 
@@ -19,6 +21,7 @@ def may_be_device(client_id: str) -> bool:
         _CLIENT_ID.fullmatch(client_id) is not None
         and len(client_id.encode("utf-8", "surrogatepass")) <= _MAX_BYTES
         and not client_id.startswith(BACKEND_PREFIX)
+        and deception(client_id) is None
     )
 
 

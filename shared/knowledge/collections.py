@@ -14,6 +14,7 @@ from shared.knowledge.embedding.models import RecordedSpace
 from shared.knowledge.errors import collection_exists, no_collection, nothing_to_search, other_embedding
 from shared.knowledge.models import MAX_NAME, Collection, CollectionType
 from shared.rpc import cursor as cursors
+from shared.rpc.names import stored_forms
 
 _PURGED_AGAIN_AFTER_SECONDS: Final = 1800
 """Longer than any worker lives: by then no writer can still add to the collection."""
@@ -45,8 +46,11 @@ class CollectionStore:
 
     def find(self, name: str) -> Collection | None:
         """Return the collection of this name, if it exists."""
-        item = self.table.get(self._partition, name) if 0 < len(name) <= MAX_NAME else None
-        return _collection(item) if item else None
+        for each in stored_forms(name) if 0 < len(name) <= MAX_NAME else ():
+            item = self.table.get(self._partition, each)
+            if item:
+                return _collection(item)
+        return None
 
     def require(self, name: str, space: RecordedSpace | None = None) -> Collection:
         """Return the collection of this name. Raise an error if it is missing or not embedded in a given `space`."""
@@ -91,7 +95,7 @@ class CollectionStore:
             "sk": f"{keys.PURGE}{collection.id}",
             "expires_at": int(time.time()) + _PURGED_AGAIN_AFTER_SECONDS,
         }
-        key = {"pk": self._partition, "sk": name}
+        key = {"pk": self._partition, "sk": collection.name}
         deletion = Write("Delete", key, condition="id = :id", values={":id": collection.id})
         try:
             self.table.transact(deletion, Write("Put", purge))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from pydantic import AfterValidator, Field
 
 from shared.rpc.field_messages import worded
+from shared.rpc.names import normalize_name
 
 if TYPE_CHECKING:
     from shared.knowledge.embedding.models import RecordedSpace
@@ -28,7 +29,7 @@ _NAME_PATTERN: Final = r"[^\s,#\ufeff\x00-\x1f\x7f-\x9f]+"
 def _name(value: str) -> str:
     if value and not re.fullmatch(_NAME_PATTERN, value):
         raise ValueError("holds a space, a comma, a '#' or a control character")
-    return value
+    return normalize_name(value)
 
 
 Name = Annotated[
@@ -49,7 +50,7 @@ Path = Annotated[str, Field(min_length=1, max_length=MAX_PATH_BYTES, examples=["
 
 def parse_names(names: str | None) -> list[str]:
     """Return the distinct names in a comma-separated list."""
-    return list(dict.fromkeys(filter(None, (each.strip() for each in (names or "").split(",")))))
+    return list(dict.fromkeys(filter(None, (normalize_name(each.strip()) for each in (names or "").split(",")))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from shared.knowledge import keys
 from shared.knowledge.errors import no_project, not_linked, project_exists
 from shared.knowledge.models import Project
 from shared.rpc.errors import Unavailable
+from shared.rpc.names import stored_forms
 
 
 class ProjectStore:
@@ -83,10 +84,11 @@ class ProjectStore:
         return optimistic_retry(attempt, exhausted=exhausted)
 
     def _read(self, name: str) -> Item:
-        item = self._table.get(self._partition, name)
-        if item is None:
-            raise no_project(name)
-        return item
+        for each in stored_forms(name):
+            item = self._table.get(self._partition, each)
+            if item is not None:
+                return item
+        raise no_project(name)
 
     def _item(self, project: Project, revision: int) -> dict[str, Any]:
         return {

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 INVISIBLE: Final = (
     r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff"
-    r"\uffa0"
+    r"\uffa0\U000e0000-\U000e0fff"
 )
 """Invisible characters other than whitespace, as the content of a regex character class."""
 NOT_BLANK: Final[dict[str, Any]] = {"pattern": r"\S"}

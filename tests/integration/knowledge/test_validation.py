@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import unicodedata
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from infra.agent.backend import BackendError
 from infra.cli import serve
+from shared.config import config
+from shared.dynamodb import Table
 from shared.knowledge import folder_sync
+from shared.knowledge.collections import CollectionStore, current_space
+from shared.knowledge.projects import ProjectStore
 from shared.rpc.caller import ROLES, Caller
 from shared.rpc.errors import KhoError
 from tests.helpers.pdf import make_pdf, text_stream
@@ -88,3 +93,33 @@ def test_slow_pdf_is_a_failed_document(tenant: str, tmp_path: Path, monkeypatch:
     refused = BackendError.from_kho_error(KhoError.from_record(handler(call, None)["error"]))
     assert (refused.code, refused.data["code"]) == (-32003, "DOCUMENT_UNREADABLE")
     assert refused.message == "slow.pdf takes longer than 0 s to unpack"
+
+
+@pytest.mark.parametrize(
+    ("method", "field"), [("manage_collections", "collection_name"), ("manage_projects", "project_name")]
+)
+def test_new_names_can_be_told_apart(ask: Asking, method: str, field: str) -> None:
+    for name in ("no\u200btes", "\u202enotes", "n\u043etes"):
+        assert ask(method, action="create", **{field: name}) == "INVALID_PARAMS"
+    assert ask(method, action="create", **{field: "Tài_liệu-👩🏽\u200d💻"})["status"] == "success"
+
+
+def test_a_letter_written_in_two_ways_is_one_name(ask: Asking, tenant: str) -> None:
+    composed, decomposed = (unicodedata.normalize(form, "ghi-chú") for form in ("NFC", "NFD"))
+    created = ask("manage_collections", action="create", collection_name=decomposed)["collection"]
+    assert created["name"] == composed
+    assert ask("manage_collections", action="create", collection_name=composed) == "COLLECTION_EXISTS"
+    ask("manage_projects", action="create", project_name=decomposed, collections=decomposed)
+    assert ask("manage_projects", action="info", project_name=composed)["project"]["collections"] == [composed]
+    ask("augment_knowledge", content="The key lies under the mat.", source="secret", collection=decomposed)
+    assert ask("query_knowledge_base", query="where is the key?", collections=decomposed)["results"]
+
+
+def test_name_that_was_stored_decomposed_is_found_and_deleted(ask: Asking, tenant: str) -> None:
+    decomposed = unicodedata.normalize("NFD", "ghi-chú")
+    table = Table(config().knowledge_table)
+    CollectionStore(table, tenant).create(decomposed, "fundamental", current_space())
+    ProjectStore(table, tenant).create(decomposed, [decomposed])
+    assert ask("manage_projects", action="info", project_name="ghi-chú")["status"] == "success"
+    assert ask("manage_collections", action="delete", collection_name="ghi-chú")["status"] == "success"
+    assert ask("manage_collections", action="info", collection_name=decomposed) == "COLLECTION_NOT_FOUND"
