@@ -63,7 +63,9 @@ class Handler(Generic[P, R]):
         """Run the method within the caller's rate limits. A call with invalid parameters costs none of them."""
         params = self.method.params_of(raw, caller)
         if config().auth == "required":
-            from shared.access.rate_limits import rate_limits  # imports botocore
+            from shared.access.rate_limits import (
+                rate_limits,
+            )  # loads the client of the store, which open mode may not need
 
             rate_limits().require_capacity(caller, self.method.role)
         return self.method.run(params, caller)

@@ -149,6 +149,12 @@ def _alarms(template: Template) -> dict[str, Any]:
     alarms["DeviceRuleFailures"] = _alarm(
         "device-rule-failures", _total(_rule_metrics(len(template.rules))), 1, condition="WithDeviceAlarms"
     )
+    alarms["DeviceErrorActionFailures"] = _alarm(
+        "device-error-action-failures",
+        _total(_error_action_metrics(len(template.rules))),
+        1,
+        condition="WithDeviceAlarms",
+    )
     for kind in ("Read", "Write"):
         alarms[f"Table{kind}Throttles"] = _alarm(
             f"table-{kind.lower()}-throttles",
@@ -229,6 +235,16 @@ def _rule_metrics(rules: int) -> list[_Metric]:
         metrics.append(("AWS/IoT", "Failure", {"RuleName": name, "ActionType": "Lambda"}))
         metrics.append(("AWS/IoT", "RuleMessageThrottled", {"RuleName": name}))
     return metrics
+
+
+def _error_action_metrics(rules: int) -> list[_Metric]:
+    """Return the metrics of messages that reach neither a rule's function nor the dead-letter queue."""
+    # AWS documents this dimension without its values. A metric that does not exist counts as zero.
+    return [
+        ("AWS/IoT", "ErrorActionFailure", {"RuleName": _item("DeviceRules", number), "ActionType": kind})
+        for number in range(rules)
+        for kind in ("SQS", "Sqs")
+    ]
 
 
 def _item(parameter: str, number: int) -> dict[str, Any]:

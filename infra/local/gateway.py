@@ -36,10 +36,13 @@ from shared.rpc.errors import (
 from shared.rpc.invoke import MAX_EVENT_BYTES, FunctionCrashed
 from shared.rpc.strict_json import encodable
 from shared.rpc.web_origin import refuse_foreign_pages
+from shared.telemetry import correlation_id_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from starlette.datastructures import Headers
+    from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from infra.local.functions import Functions
@@ -201,11 +204,19 @@ class Gateway:
         return UnknownMethod(f"There is no endpoint {shown}.", details={"path": shown}, guidance=guidance)
 
 
+class _Cors(CORSMiddleware):
+    def preflight_response(self, request_headers: Headers) -> Response:
+        """Answer with a correlation id, as every answer has one."""
+        response = super().preflight_response(request_headers)
+        response.headers["x-correlation-id"] = correlation_id_from(None)
+        return response
+
+
 def with_cors(gateway: ASGIApp, origins: Sequence[str]) -> ASGIApp:
     """Return the gateway with the headers that let pages of these origins call it. API Gateway sends the same."""
     if not origins:
         return gateway
-    return CORSMiddleware(
+    return _Cors(
         gateway,
         allow_origins=origins,
         allow_methods=CORS["AllowMethods"],

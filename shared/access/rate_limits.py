@@ -47,6 +47,13 @@ class _Bucket:
     """The message to the caller of a call that finds the bucket empty."""
 
 
+@dataclass(slots=True)
+class _Lease:
+    """Tokens of a bucket that this process has taken and not used."""
+
+    tokens: int
+
+
 class RateLimits:
     """The buckets of all callers, with the leases that this process holds."""
 
@@ -55,7 +62,7 @@ class RateLimits:
         self._settings = settings
         self._clock = clock
         self._full_at: TtlCache[str, int] = TtlCache(LEASE_SECONDS, clock=clock)
-        self._leases: TtlCache[str, list[None]] = TtlCache(LEASE_SECONDS, clock=clock)
+        self._leases: TtlCache[str, _Lease] = TtlCache(LEASE_SECONDS, clock=clock)
         self._lock = threading.Lock()
 
     def require_capacity(self, caller: Caller, role: Role) -> None:
@@ -97,18 +104,14 @@ class RateLimits:
         """Take a token from this process's lease, or a block of them from the stored bucket."""
         with self._lock:
             lease = self._leases.get(bucket.name)
-            if lease:
-                lease.pop()
+            if lease and lease.tokens:
+                lease.tokens -= 1
                 return
         pause = self._update(bucket)
         if pause:
-            raise TooManyRequests(
-                bucket.exceeded,
-                details={"retry_after_seconds": math.ceil(pause)},
-                guidance="Wait for retry_after_seconds, then call again.",
-            )
+            raise TooManyRequests(bucket.exceeded, retry_after_seconds=math.ceil(pause))
         if bucket.block > 1:
-            self._leases.put(bucket.name, [None] * (bucket.block - 1))
+            self._leases.put(bucket.name, _Lease(bucket.block - 1))
 
     def _update(self, bucket: _Bucket) -> float:
         """Take a block from the stored bucket. Return 0, or the seconds until it holds one."""

@@ -139,8 +139,11 @@ class TooManyRequests(KhoError):
 
     code = "TOO_MANY_REQUESTS"
     summary = "Too many requests"
-    advice = "Wait as long as Retry-After says, then call again."
+    advice = "Wait for retry_after_seconds, then call again."
     retryable = True
+
+    def __init__(self, message: str = "", *, retry_after_seconds: int = 1, guidance: str | None = None) -> None:
+        super().__init__(message, details={"retry_after_seconds": retry_after_seconds}, guidance=guidance)
 
 
 class ToolFailed(KhoError):

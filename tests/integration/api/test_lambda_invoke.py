@@ -122,8 +122,9 @@ def test_throttled_invocations_are_retried(invocations: list[tuple[str, Any]]) -
 
 
 def test_lasting_throttling_is_reported(invocations: list[tuple[str, Any]]) -> None:
-    with pytest.raises(TooManyRequests):
+    with pytest.raises(TooManyRequests) as refused:
         call("throttled")
+    assert refused.value.details == {"retry_after_seconds": 1}
     assert len(invocations) == 3
 
 

@@ -127,6 +127,7 @@ def test_preflight_is_answered_for_configured_origins_alone() -> None:
     assert status == 200
     assert headers[b"access-control-allow-origin"] == ORIGIN.encode()
     assert b"authorization" in headers[b"access-control-allow-headers"]
+    assert headers[b"x-correlation-id"]
     for origins, origin in (((ORIGIN,), "https://evil.example"), ((), ORIGIN)):
         status, headers = preflight(origins, origin)
         assert status >= 400

@@ -97,6 +97,14 @@ def test_device_alarms_exist_only_with_devices() -> None:
     assert len(passed[2].split(",")) == len(rules)
 
 
+def test_failed_error_action_of_each_rule_has_an_alarm() -> None:
+    """A message that reaches neither the rule's function nor the dead-letter queue would be lost unseen."""
+    metrics = [each["MetricStat"]["Metric"] for each in ALARMS["DeviceErrorActionFailures"]["Metrics"][1:]]
+    assert {each["MetricName"] for each in metrics} == {"ErrorActionFailure"}
+    watched = {each["Dimensions"][0]["Value"]["Fn::Select"][0] for each in metrics}
+    assert watched == set(range(len(load().rules)))
+
+
 def test_dashboard_fits_into_the_free_tier() -> None:
     metrics = [each for widget in WIDGETS for each in widget["properties"].get("metrics", [])]
     assert len(metrics) <= 50
