@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-import re2  # type: ignore[import-untyped]
+import re2  # type: ignore[import-untyped]  # the package has no types
 
 from shared.experiences.secret_scanner.credentials import CREDENTIALS
 from shared.experiences.secret_scanner.normalizations import normalized_views

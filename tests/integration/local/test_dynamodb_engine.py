@@ -8,14 +8,16 @@ import socket
 import stat
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from infra.local import store_namespace
+from infra.local import dynamodb, serve, store, store_namespace
 from infra.local.dynamodb import Engine, connect
+from infra.local.store import start_engine
+from infra.local.template import load
 from tests.helpers.wait import until
 
 
@@ -87,3 +89,41 @@ def _can_create_namespaces() -> bool:
     program = "import runpy, sys; module = runpy.run_path(sys.argv[1]); module['_enter_namespace']()"
     command = [sys.executable, "-I", "-c", program, store_namespace.__file__]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def test_start_tells_that_other_users_can_connect_where_namespaces_are_forbidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    forbidding = tmp_path / "forbidding.py"
+    forbidding.write_text(f"import sys; sys.exit({store_namespace.FORBIDDEN})")
+    monkeypatch.setattr(store_namespace, "__file__", str(forbidding))
+    with ExitStack() as stack:
+        url = start_engine(stack, tmp_path)
+        assert urlsplit(url).scheme == "http"
+        with connect(url) as client:
+            client.list_tables()
+    assert "Programs of other users of this machine can connect to the embedded store" in capsys.readouterr().err
+
+
+def test_platform_without_the_engine_serves_from_memory_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(dynamodb, "DURABLE", False)
+    table = load().tables[0]
+    with ExitStack() as stack:
+        url = start_engine(stack, tmp_path)
+        dynamodb.create_tables(url, [table])
+        with connect(url) as client:
+            assert client.list_tables()["TableNames"] == [table.name]
+    assert "Programs of other users of this machine can connect to the embedded store" in capsys.readouterr().err
+    assert not (tmp_path / "dynamodb.sqlite").exists()
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        serve._print_banner(listener, "mqtt://127.0.0.1:1883", tmp_path, authorizing=False, durable=False)
+    assert "Data is NOT kept" in capsys.readouterr().out
+
+
+def test_commands_refuse_a_platform_without_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "DURABLE", False)
+    monkeypatch.setattr(store, "prepare", lambda *_, **__: None)
+    with ExitStack() as stack, pytest.raises(store.StoreUnavailable, match="Start 'kho serve'"):
+        store.open_store(stack, tmp_path, auth="open")

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from shared import background
+from shared.aws import secrets_manager
 from shared.knowledge.answering import pipeline
+from shared.language_model import language_model
+from shared.rpc.errors import Unavailable
 from tests.helpers.answer_library import PF, Ask, cited_documents, dropped_sources
-from tests.helpers.model_server import FAILING, SLOW, reply_with
+from tests.helpers.model_server import FAILING, SLOW, ModelRequestHandler, ModelServer, reply_with
 from tests.helpers.wait import until
 
 if TYPE_CHECKING:
@@ -105,3 +109,30 @@ def test_model_is_not_called_without_remaining_time(ask: Ask, with_model: ModelS
 
 def test_missing_model_is_not_reported_as_timeout(ask: Ask) -> None:
     assert dropped_sources(ask(query=PF, routing={"max_latency_ms": 1}))["answer_model"] == "not_configured"
+
+
+def test_a_refused_key_is_read_again(
+    model: ModelServer, settings: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rotated secret takes effect with the call after the first one that the model's server refuses."""
+    secrets = iter(["old", "new"])
+    monkeypatch.setattr(secrets_manager, "_fetch", lambda _: next(secrets))
+    monkeypatch.delenv("KHO_MODEL_KEY")
+    secrets_manager.forget_secrets()
+    settings(KHO_MODEL_KEY_SECRET="arn:aws:secretsmanager:kho")
+    reply = model.behave
+
+    def refuse_old(conversation: ModelRequestHandler) -> None:
+        if conversation.headers["authorization"] == "Bearer old":
+            conversation.answer(b"{}", status=401)
+        else:
+            reply(conversation)
+
+    model.behave = refuse_old
+    for outcome in (pytest.raises(Unavailable), nullcontext()):
+        with outcome:
+            configured = language_model()
+            assert configured
+            configured.complete("", "x", max_tokens=1)
+    assert [each.headers["authorization"] for each in model.asked] == ["Bearer old", "Bearer new"]
+    secrets_manager.forget_secrets()
