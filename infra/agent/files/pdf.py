@@ -71,7 +71,7 @@ def _main() -> None:
     except RecursionError:
         sys.exit("is nested too deeply")
     except (PyPdfError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, NotImplementedError):
-        # pypdf does not check for every defect: its parser then fails with whatever it runs into.
+        # pypdf does not check for every defect: its parser fails with exceptions of many types.
         sys.exit("is not a PDF that can be read")
 
 

@@ -13,7 +13,8 @@ from infra.cli import serve
 from shared.config import config
 from shared.dynamodb import Table
 from shared.knowledge import folder_sync
-from shared.knowledge.collections import CollectionStore, current_space
+from shared.knowledge.collections import CollectionStore
+from shared.knowledge.embedding.models import recorded_space
 from shared.knowledge.projects import ProjectStore
 from shared.rpc.caller import ROLES, Caller
 from shared.rpc.errors import KhoError
@@ -118,7 +119,7 @@ def test_a_letter_written_in_two_ways_is_one_name(ask: Asking, tenant: str) -> N
 def test_name_that_was_stored_decomposed_is_found_and_deleted(ask: Asking, tenant: str) -> None:
     decomposed = unicodedata.normalize("NFD", "ghi-chú")
     table = Table(config().knowledge_table)
-    CollectionStore(table, tenant).create(decomposed, "fundamental", current_space())
+    CollectionStore(table, tenant).create(decomposed, "fundamental", recorded_space())
     ProjectStore(table, tenant).create(decomposed, [decomposed])
     assert ask("manage_projects", action="info", project_name="ghi-chú")["status"] == "success"
     assert ask("manage_collections", action="delete", collection_name="ghi-chú")["status"] == "success"

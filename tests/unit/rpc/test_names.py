@@ -1,4 +1,4 @@
-"""Names of collections, projects and devices can be told apart by eye, in any script."""
+"""Names of collections, projects and devices are distinct to the eye, in any script."""
 
 from __future__ import annotations
 
