@@ -13,7 +13,7 @@ import pytest
 from infra.agent.files.errors import FileMissing, OutsideRoots, UnreadableFile
 from infra.agent.files.folder_scan import scan
 from infra.agent.files.reader import FileReader, read
-from infra.agent.files.roots import Roots
+from infra.agent.files.roots import RootedPath, Roots
 from shared.knowledge.folder_sync import InvalidFile
 from shared.knowledge.models import DocumentFailure, NewKnowledgeDocument
 from shared.rpc.errors import InvalidRequest
@@ -68,7 +68,12 @@ def test_invalid_gitignore_line_is_reported_and_the_others_hold(root: Path, line
 def test_folder_without_gitignore_costs_the_same_at_any_depth(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     located: list[str] = []
     locate = Roots.locate
-    monkeypatch.setattr(Roots, "locate", lambda self, path: located.append(str(path)) or locate(self, path))
+
+    def counted(self: Roots, path: str | Path) -> RootedPath:
+        located.append(str(path))
+        return locate(self, path)
+
+    monkeypatch.setattr(Roots, "locate", counted)
     write_files(root, "/".join(["d"] * 60) + "/a.md")
     assert len(scanned_names(root)) == 1
     assert len(located) == 2, "the folder that is scanned, and the file"
