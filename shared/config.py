@@ -14,6 +14,7 @@ RerankerKind = Literal["late-interaction", "bedrock", "none"]
 Choice = TypeVar("Choice", bound=str)
 
 _HTTP_URL = re.compile(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?([/?]\S*)?")
+_PUBLIC_URL = re.compile(r"https://[a-z0-9.-]+(:\d{1,5})?|http://(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?")
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:\d{1,5})?")
 
 
@@ -24,7 +25,7 @@ class ConfigurationError(Exception):
 class Config:
     """The operator's settings."""
 
-    def __init__(self) -> None:
+    def __init__(self) -> None:  # noqa: PLR0915 - one statement a setting
         # Credentials are required unless `kho serve` turns them off: a missing setting must not open a deployment.
         self.auth: Auth = _choice("KHO_AUTH", get_args(Auth), "required")
         self.memory_table = os.environ.get("KHO_MEMORY_TABLE", "")
@@ -42,6 +43,7 @@ class Config:
         self.vision_url = _http_url("KHO_VISION_URL")
         self.audio_server = os.environ.get("KHO_AUDIO_SERVER", "")
         self.audio_port = _integer("KHO_AUDIO_PORT", 8884, at_least=1)
+        self.public_url = _public_url("KHO_PUBLIC_URL")
         self.oidc_issuer = _url("KHO_OIDC_ISSUER")
         self.oidc_audience = _required_with("KHO_OIDC_ISSUER", "KHO_OIDC_AUDIENCE")
         self.oidc_jwks_url = _url("KHO_OIDC_JWKS_URL")
@@ -111,6 +113,16 @@ def _http_url(name: str) -> str:
     value = os.environ.get(name, "")
     if value and not _HTTP_URL.fullmatch(value):
         raise ConfigurationError(f"{name} is '{value}'; it must begin with http:// or https://, and name a host")
+    return value
+
+
+def _public_url(name: str) -> str:
+    """Return the origin under which clients reach this server, from which issuer and resources are named."""
+    value = os.environ.get(name, "").rstrip("/")
+    if value and not _PUBLIC_URL.fullmatch(value):
+        raise ConfigurationError(
+            f"{name} is '{value}'; it takes an origin such as https://kho.example.com (http:// only for this machine)"
+        )
     return value
 
 

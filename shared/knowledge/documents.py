@@ -53,7 +53,7 @@ class CollectionDocuments:
         self._collection = collection
         self._index = index
         self._partition = keys.partition(tenant_id, "documents", collection.id)
-        self._texts = BlobStore(table, partial(keys.text, tenant_id, collection.id), keys.PART_DIGITS)
+        self._texts = _texts(table, tenant_id, collection)
 
     def put(self, new: NewKnowledgeDocument) -> PutResult:
         """Store `new` under its path. Change nothing if the same document is stored already."""
@@ -250,6 +250,28 @@ class CollectionDocuments:
 
     def _document(self, path: str) -> DocumentRef:
         return DocumentRef(self._tenant_id, self._collection.id, path)
+
+
+def read_text(table: Table, tenant_id: str, collection: Collection, path: str) -> tuple[StoredDocument, str] | None:
+    """Return the document under `path` and its text, if there is one. This needs no index."""
+    if not is_short(path):
+        return None
+    partition = keys.partition(tenant_id, "documents", collection.id)
+
+    def read() -> tuple[StoredDocument, str] | None:
+        item = table.get(partition, path)
+        if item is None or item.get("gone"):
+            return None
+        text = _texts(table, tenant_id, collection).read(path, item["text"])
+        if text is None:
+            raise ConditionFailed  # replaced in the meantime
+        return _stored(item), text
+
+    return optimistic_retry(read, exhausted=_too_many_writers())
+
+
+def _texts(table: Table, tenant_id: str, collection: Collection) -> BlobStore:
+    return BlobStore(table, partial(keys.text, tenant_id, collection.id), keys.PART_DIGITS)
 
 
 def _too_many_writers() -> Unavailable:

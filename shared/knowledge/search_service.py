@@ -17,10 +17,11 @@ from shared.rpc.errors import Unavailable
 from shared.rpc.whitespace import is_blank
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from concurrent.futures import Future
 
     from shared.knowledge.collections import CollectionStore
+    from shared.knowledge.models import Collection
     from shared.knowledge.passages import DocumentRef, Passage, SearchHit
 
 MAX_QUERY: Final = 2048
@@ -45,19 +46,9 @@ def search(
     index = knowledge_index()
     revision_checks: list[Future[dict[DocumentRef, int]]] = []
 
-    def current_revisions(found: Iterable[DocumentRef]) -> dict[DocumentRef, int]:
-        by_collection: defaultdict[str, dict[str, DocumentRef]] = defaultdict(dict)
-        for document in found:
-            by_collection[document.collection][document.document_id] = document
-        revisions: dict[DocumentRef, int] = {}
-        for collection_id, by_path in by_collection.items():
-            stored = CollectionDocuments(collections.table, collections.tenant_id, searched[collection_id], index)
-            revisions |= {by_path[path]: each for path, each in stored.read_field("revision", by_path).items()}
-        return revisions
-
     def check(passages: Iterable[Passage]) -> None:
         found = {passage.document for passage in passages}
-        revision_checks.append(submit(lambda: current_revisions(found)))
+        revision_checks.append(submit(lambda: current_revisions(collections, searched, found)))
 
     try:
         candidates = index.search(question, check)
@@ -67,6 +58,21 @@ def search(
     current = [hit for hit in candidates if revisions.get(hit.passage.document) == hit.passage.revision]
     results = [_result(hit) for hit in current[:top_k]]
     return QueryResults("success", results, refine(query, current[:rated])), [each.name for each in searched.values()]
+
+
+def current_revisions(
+    collections: CollectionStore, searched: Mapping[str, Collection], found: Iterable[DocumentRef]
+) -> dict[DocumentRef, int]:
+    """Return the revision of each document of the `searched` collections, which are given by id, that still exists."""
+    by_collection: defaultdict[str, dict[str, DocumentRef]] = defaultdict(dict)
+    for document in found:
+        by_collection[document.collection][document.document_id] = document
+    revisions: dict[DocumentRef, int] = {}
+    for collection_id, by_path in by_collection.items():
+        collection, index = searched[collection_id], knowledge_index()
+        stored = CollectionDocuments(collections.table, collections.tenant_id, collection, index)
+        revisions |= {by_path[path]: each for path, each in stored.read_field("revision", by_path).items()}
+    return revisions
 
 
 def _result(hit: SearchHit) -> SearchResult:

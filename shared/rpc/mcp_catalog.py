@@ -35,6 +35,7 @@ TOOLSETS: Final = {
     "knowledge": Toolset("a knowledge base of documents", ("research-agent/",)),
     "experiences": Toolset("problems that agents have solved", ("recall-kit/",)),
     "devices": Toolset("the tools of a fleet of devices", ("device-server/",)),
+    "search": Toolset("all documents, to search and to read", ("tool-server/search", "tool-server/fetch")),
 }
 
 Effect = Literal["reads", "adds", "sets", "replaces", "removes", "acts"]

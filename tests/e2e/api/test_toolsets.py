@@ -24,6 +24,7 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "knowledge": ("manage_collections", {"action": "list"}),
     "experiences": ("query_experiences", {"keywords": "react"}),
     "devices": ("devices_list", {}),
+    "search": ("search", {"query": "ferns"}),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.tenant_isolation.case import IsolationCase
+from tests.e2e.tenant_isolation.documents import make_document, make_findable_document, read_answers, read_document
 from tests.helpers.wait import until
 
 if TYPE_CHECKING:
@@ -65,6 +66,14 @@ def on_project(action: str) -> IsolationCase:
 
 
 CASES: dict[str, list[IsolationCase]] = {
+    "tool-server/search": [
+        IsolationCase(lambda _: {"query": "the secret number"}, make_findable_document, read_answers),
+        collection(lambda _: {"query": "kohlrabi"}),
+    ],
+    "tool-server/fetch": [
+        IsolationCase(lambda id_: {"id": f"document:{id_}"}, make_document, read_document),
+        collection(lambda id_: {"id": f"knowledge:{id_}#{id_}"}),
+    ],
     f"{RESEARCH}/augment_knowledge": [collection(lambda id_: {"content": "mine", "source": id_, "collection": id_})],
     f"{RESEARCH}/get_ingestion": [IsolationCase(lambda id_: {"job_id": id_}, make_ingestion, read_ingestion)],
     f"{RESEARCH}/ingest_documents": [

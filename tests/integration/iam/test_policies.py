@@ -97,6 +97,8 @@ SCENARIOS: dict[str, list[dict[str, Any]]] = {
     "research_agent-resources_read": [
         {"uri": uri} for uri in ("knowledge://collections", "knowledge://collections/notes", "knowledge://queries")
     ],
+    "tool_server-search": [{"query": "plants"}],
+    "tool_server-fetch": [{"id": "document:large"}, {"id": "knowledge:notes#a.md"}],
     "tool_server-tools_list": [{}],
     "tool_server-tools_call": [],
 }
@@ -137,12 +139,13 @@ def test_policy_allows_exactly_the_actions_used(
     function: str, tenant: str, store_actions: set[tuple[str, str]]
 ) -> None:
     run("memory_server-add_message", [MESSAGE] * 10, tenant)
-    if function.startswith("agent_data-"):
+    reads_both = function in ("tool_server-search", "tool_server-fetch")
+    if reads_both or function.startswith("agent_data-"):
         run("agent_data-create_document", [*TREE, {**TREE[0], "document_id": "large", "content": LARGE}], tenant)
         run("agent_data-delete_document", [{"document_id": "gone"}], tenant)
-    if function == "agent_data-query_knowledge":
+    if function in ("agent_data-query_knowledge", "tool_server-search"):
         refresh_document(tenant, "leaf")
-    if function.startswith("research_agent-"):
+    if reads_both or function.startswith("research_agent-"):
         prepare_knowledge(tenant)
     store_actions.clear()
     run(function, SCENARIOS[function], tenant)
