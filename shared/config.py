@@ -22,6 +22,18 @@ class ConfigurationError(Exception):
     """A setting has an invalid value."""
 
 
+class OAuthConfig:
+    """The operator's settings of Kho's own OAuth server."""
+
+    def __init__(self) -> None:
+        self.address_sign_in_burst = _integer("KHO_ADDRESS_SIGN_IN_BURST", 300, at_least=1)
+        self.address_sign_ins_a_minute = _integer("KHO_ADDRESS_SIGN_INS_A_MINUTE", 60, at_least=1)
+        self.address_registration_burst = _integer("KHO_ADDRESS_REGISTRATION_BURST", 30, at_least=1)
+        self.address_registrations_a_minute = _integer("KHO_ADDRESS_REGISTRATIONS_A_MINUTE", 5, at_least=1)
+        self.sign_ins_a_minute = _integer("KHO_SIGN_INS_A_MINUTE", 1200, at_least=0)
+        self.registrations_a_minute = _integer("KHO_REGISTRATIONS_A_MINUTE", 60, at_least=0)
+
+
 class Config:
     """The operator's settings."""
 
@@ -44,8 +56,11 @@ class Config:
         self.audio_server = os.environ.get("KHO_AUDIO_SERVER", "")
         self.audio_port = _integer("KHO_AUDIO_PORT", 8884, at_least=1)
         self.public_url = _public_url("KHO_PUBLIC_URL")
+        self.oauth = OAuthConfig()
         self.oidc_issuer = _url("KHO_OIDC_ISSUER")
         self.oidc_audience = _required_with("KHO_OIDC_ISSUER", "KHO_OIDC_AUDIENCE")
+        self.oidc_client_id = os.environ.get("KHO_OIDC_CLIENT_ID", "")
+        self.oidc_scopes = os.environ.get("KHO_OIDC_SCOPES") or "openid"
         self.oidc_jwks_url = _url("KHO_OIDC_JWKS_URL")
         self.oidc_tenant_claim = os.environ.get("KHO_OIDC_TENANT_CLAIM") or "tenant_id"
         self.oidc_roles_claim = os.environ.get("KHO_OIDC_ROLES_CLAIM") or "roles"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from api.http_events import HttpRequest
+    from shared.access.models import Identity
 
 
 def caller_from_authorizer(authorizer: Mapping[str, Any] | None) -> Caller:
@@ -43,6 +44,15 @@ def require_authenticated(caller: Caller) -> None:
         raise NotSignedIn
 
 
+def require_resource(identity: Identity, path: str = "") -> None:
+    """Refuse an OAuth token at another address than the one that it is for, or at a part of Kho if it is for none."""
+    public_url = config().public_url
+    if identity.resource not in ("", public_url, public_url + path):
+        raise NotSignedIn(
+            "This token is for another address.", guidance=f"It is for {identity.resource}: sign in for this one."
+        )
+
+
 def caller_from_headers(request: HttpRequest) -> Caller:
     """Verify the Authorization header, for routes without an authorizer. Return ANONYMOUS if there is none."""
     if config().auth == "open":
@@ -54,7 +64,9 @@ def caller_from_headers(request: HttpRequest) -> Caller:
     if authorization:
         from shared.access.credentials import cached_verifier  # imports botocore
 
-        caller = cached_verifier().verify(authorization).caller
+        identity = cached_verifier().verify(authorization)
+        require_resource(identity, request.path)
+        caller = identity.caller
     else:
         caller = ANONYMOUS
     return replace(caller, source=source_address(request.source_ip, request.headers))

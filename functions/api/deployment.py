@@ -100,6 +100,10 @@ class Deployment(NamedTuple):
 
 CREDENTIALS: Final = Dependency(("CredentialVerification", "ProxySecretAccess", "SecretsKeyAccess"), ("AccessLayer",))
 """Verification of API keys and tokens, and of the proxy in front of the API."""
+PROXY_SECRET: Final = Dependency(("ProxySecretAccess", "SecretsKeyAccess"))
+"""Verification of the proxy in front of the API alone."""
+PROVIDER_SECRET: Final = Dependency(("ProviderSecretAccess", "SecretsKeyAccess"))
+"""Kho's own secret at the identity provider."""
 SEARCH_INDEX: Final = Dependency(("QdrantKeyAccess", "SecretsKeyAccess"), ("KnowledgeLayer",), INDEX_MEMORY)
 """The search index, for functions that embed no text."""
 EMBEDDING_INDEX: Final = SEARCH_INDEX._replace(policies=(*SEARCH_INDEX.policies, "EmbeddingModelAccess"))

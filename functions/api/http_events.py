@@ -1,9 +1,11 @@
 """HTTP requests and responses in the gateway's event format (payload 2.0)."""
 
+from __future__ import annotations
+
 import base64
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from http import HTTPStatus
 from typing import Any, Final, Self
@@ -37,6 +39,8 @@ class HttpRequest:
     source_ip: str
     authorizer: Mapping[str, Any] | None
     correlation_id: str
+    query: str = ""
+    method: str = ""
 
     @classmethod
     def from_event(cls, event: Mapping[str, Any]) -> Self:
@@ -51,6 +55,8 @@ class HttpRequest:
             body=base64.b64decode(body) if event.get("isBase64Encoded") else body.encode("utf-8", "surrogatepass"),
             source_ip=context.get("http", {}).get("sourceIp", ""),
             authorizer=(context.get("authorizer") or {}).get("lambda"),
+            method=context.get("http", {}).get("method", ""),
+            query=event.get("rawQueryString") or "",
             correlation_id=correlation_id_from(headers.get("x-correlation-id") or context.get("requestId")),
         )
 
@@ -106,6 +112,10 @@ class HttpResponse:
     status: HTTPStatus
     body: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+
+    def with_headers(self, headers: Mapping[str, str]) -> HttpResponse:
+        """Return the response with these headers besides its own, which take precedence."""
+        return replace(self, headers={**headers, **self.headers})
 
     def to_event(self, correlation_id: str) -> dict[str, Any]:
         """Return the response as the gateway's event. Raise TooLarge if it does not fit."""

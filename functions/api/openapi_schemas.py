@@ -107,6 +107,10 @@ def _get(operation: str, summary: str, responses: dict[str, Any], **keywords: An
     return {"get": {"operationId": operation, "summary": summary, "security": [], **keywords, "responses": responses}}
 
 
+def _path_parameter(name: str) -> dict[str, Any]:
+    return {"name": name, "in": "path", "required": True, "schema": _TEXT}
+
+
 INFO_PATHS: Final = {
     "/health": _get(
         "health",
@@ -130,7 +134,7 @@ INFO_PATHS: Final = {
             "200": json_response("Its capabilities.", _object({"server_name": _TEXT, "capabilities": _CAPABILITIES})),
             "404": json_response("Unknown server.", reference("Failure")),
         },
-        parameters=[{"name": "server_name", "in": "path", "required": True, "schema": _TEXT}],
+        parameters=[_path_parameter("server_name")],
     ),
     "/mcp": {
         "post": {
@@ -151,16 +155,22 @@ INFO_PATHS: Final = {
     },
     **{
         f"/.well-known/oauth-protected-resource{path}": _get(
-            f"resource_metadata{path.replace('/', '_')}",
-            "Protected resource metadata: where MCP clients get credentials (RFC 9728).",
+            name,
+            "Protected resource metadata: where MCP clients get tokens (RFC 9728).",
             {
                 "200": json_response(
-                    "The metadata, with the authorization servers.", {"type": "object", "required": ["resource"]}
+                    "The metadata, with the authorization server.", {"type": "object", "required": ["resource"]}
                 ),
-                "404": json_response("Nothing needs credentials here.", reference("Failure")),
+                "404": json_response("Nothing needs credentials here, or there is no endpoint.", reference("Failure")),
             },
+            **({"parameters": [_path_parameter(parameter)]} if parameter else {}),
         )
-        for path in ("", "/mcp")
+        for path, name, parameter in (
+            ("", "resource_metadata", ""),
+            ("/mcp", "resource_metadata_mcp", ""),
+            ("/mcp/{toolset}", "resource_metadata_toolset", "toolset"),
+            ("/mcp/devices/{device_id}", "resource_metadata_device", "device_id"),
+        )
     },
     "/openapi.json": _get("openapi", "This document.", {"200": json_response("OpenAPI 3.1.", {"type": "object"})}),
 }

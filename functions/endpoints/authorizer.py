@@ -7,6 +7,7 @@ a minute, but not its failures.
 
 from typing import Any
 
+from api.authentication import require_resource
 from api.deployment import CREDENTIALS, lambda_function
 from shared.access.credentials import verifier
 from shared.access.source_address import require_proxy
@@ -27,6 +28,7 @@ def _context_of(event: dict[str, Any]) -> dict[str, Any]:
         with observe("endpoints/authorizer", correlation_id_from(proposed)):
             require_proxy(headers)
             identity = verifier().verify(event["identitySource"][0])
+            require_resource(identity)  # the gateway caches the answer for all routes, none of which is a resource
     except NotSignedIn as error:
         return {"refused": error.message}
     caller = identity.caller

@@ -92,7 +92,7 @@ def _answer(
     try:
         caller = admit(request)
     except NotSignedIn as error:
-        headers = {"www-authenticate": challenge(request.headers)}
+        headers = {"www-authenticate": challenge(request)}
         return HttpResponse(HTTPStatus.UNAUTHORIZED, compact(http_body(error)), headers)
     if transport is None:
         raise NotFound(

@@ -7,6 +7,7 @@ from typing import Any, Final
 from api import error_formats
 from api.deployment import lambda_function
 from api.http_events import HttpRequest, HttpResponse, endpoint
+from api.oauth_schemas import OAUTH_PATHS
 from api.openapi_schemas import INFO_PATHS, SCHEMAS, inline_definitions, json_content, json_response, reference
 from endpoints import actions
 from shared.rpc import errors
@@ -39,7 +40,10 @@ def document() -> dict[str, Any]:
             "description": "Documents, memory, experiences, knowledge and devices for AI agents.",
         },
         "security": [{"key": []}, {}],
-        "paths": INFO_PATHS | {"/jsonrpc": {"post": _jsonrpc()}, "/actions": {"post": _actions()}} | methods,
+        "paths": INFO_PATHS
+        | OAUTH_PATHS
+        | {"/jsonrpc": {"post": _jsonrpc()}, "/actions": {"post": _actions()}}
+        | methods,
         "components": {
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
             "schemas": SCHEMAS,

@@ -1,19 +1,17 @@
-"""GET /.well-known/oauth-protected-resource: where MCP clients get credentials for `/mcp` (RFC 9728)."""
+"""GET /.well-known/oauth-protected-resource: where MCP clients get tokens for an MCP endpoint (RFC 9728)."""
 
-import re
-from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
 from api.deployment import lambda_function
 from api.http_events import HttpRequest, HttpResponse, endpoint
+from api.oauth_http import require_oauth
+from shared.access.oauth.resources import MCP, is_resource, scopes_of
 from shared.config import config
 from shared.rpc.errors import NotFound
 from shared.rpc.strict_json import compact
 
 WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
-MCP: Final = "/mcp"
-_HOST: Final = re.compile(r"[A-Za-z0-9._:\[\]-]+")
 
 
 @lambda_function(
@@ -21,33 +19,31 @@ _HOST: Final = re.compile(r"[A-Za-z0-9._:\[\]-]+")
     routes={
         "Whole": f"GET {WELL_KNOWN}",
         "Mcp": f"GET {WELL_KNOWN}{MCP}",
+        "Toolset": f"GET {WELL_KNOWN}{MCP}/{{toolset}}",
+        "Device": f"GET {WELL_KNOWN}{MCP}/devices/{{device_id}}",
     },
 )
 @endpoint("resource_metadata")
 def handler(request: HttpRequest) -> HttpResponse:
-    """Answer with the MCP endpoint's metadata, with or without its path behind the well-known one."""
-    if config().auth == "open":
-        raise NotFound("Nothing here needs credentials.", guidance="Call /mcp without credentials.")
-    return HttpResponse(HTTPStatus.OK, compact(_metadata(request.headers)))
-
-
-def challenge(headers: Mapping[str, str]) -> str:
-    """Return the `WWW-Authenticate` header of the MCP endpoint, which points to the metadata."""
-    error = 'error="invalid_token", ' if "authorization" in headers else ""
-    return f'Bearer {error}resource_metadata="{_origin(headers)}{WELL_KNOWN}{MCP}"'
-
-
-def _metadata(headers: Mapping[str, str]) -> dict[str, Any]:
-    issuer = config().oidc_issuer
-    return {
-        "resource": _origin(headers) + MCP,
+    """Answer with the metadata of the resource whose path is behind the well-known one."""
+    require_oauth()
+    path = request.path.removeprefix(WELL_KNOWN)
+    if not is_resource(path):
+        raise NotFound("There is no MCP endpoint at this path.")
+    public_url = config().public_url
+    metadata = {
+        "resource": public_url + path,
         "resource_name": "Kho",
+        "authorization_servers": [public_url],
         "bearer_methods_supported": ["header"],
-        **({"authorization_servers": [issuer]} if issuer else {}),
+        "scopes_supported": scopes_of(path),
     }
+    return HttpResponse(HTTPStatus.OK, compact(metadata))
 
 
-def _origin(headers: Mapping[str, str]) -> str:
-    host = headers.get("host", "")
-    scheme = "https" if headers.get("x-forwarded-proto") == "https" else "http"
-    return f"{scheme}://{host if _HOST.fullmatch(host) else 'localhost'}"
+def challenge(request: HttpRequest) -> str:
+    """Return the `WWW-Authenticate` header of an MCP endpoint, which points to its metadata."""
+    parameters = ['error="invalid_token"'] if "authorization" in request.headers else []
+    if config().public_url:
+        parameters.append(f'resource_metadata="{config().public_url}{WELL_KNOWN}{request.path}"')
+    return f"Bearer {', '.join(parameters)}".rstrip()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import timedelta
@@ -15,6 +16,7 @@ from cyclopts.validators import Number
 from infra.cli.target import DEFAULT_TARGET, AsJson, DataTarget, exit_with_error, open_stores, require_tenant_id
 from infra.cli.text_table import format_table
 from shared.access.api_keys import ApiKeys
+from shared.access.oauth.grants import Grants
 from shared.config import config
 from shared.dynamodb import Table
 from shared.rpc.caller import Role  # noqa: TC001 - cyclopts reads it
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from shared.access.api_keys import ApiKey
+    from shared.access.oauth.grants import Grant
 
 keys: Final = App(name="keys", help="API keys. A caller with a key belongs to its tenant and has its role.")
 
@@ -75,17 +78,18 @@ def list_(*, tenant: str | None = None, target: DataTarget = DEFAULT_TARGET, as_
         List only this tenant's keys.
     """
     with _open_keys(target) as store:
-        records = [_record(key) for key in store.list_keys(tenant)]
+        signed = Counter(grant.key_id for grant in _active_grants(tenant))
+        records = [_record(key, signed[key.id]) for key in store.list_keys(tenant)]
     if as_json:
         print(json.dumps({"keys": records}))
         return
-    columns = ("id", "tenant_id", "role", "name", "state", "created_at", "expires_at")
-    print(format_table(columns, (tuple(str(each[column] or "never") for column in columns) for each in records)))
+    columns = ("id", "tenant_id", "role", "name", "state", "created_at", "expires_at", "grants")
+    print(format_table(columns, (tuple(_shown(each[column]) for column in columns) for each in records)))
 
 
 @keys.command
 def revoke(key_id: str, /, *, target: DataTarget = DEFAULT_TARGET, as_json: AsJson = False) -> None:
-    """Revoke a key. It is rejected within a minute.
+    """Revoke a key. It is rejected within a minute, as are the tokens of OAuth grants that it signed.
 
     Parameters
     ----------
@@ -97,8 +101,18 @@ def revoke(key_id: str, /, *, target: DataTarget = DEFAULT_TARGET, as_json: AsJs
     print(json.dumps(_record(key)) if as_json else f"Key {key.id} ({key.name}) was revoked at {key.revoked_at}.")
 
 
-def _record(key: ApiKey) -> dict[str, Any]:
-    return asdict(key) | {"state": key.state(time.time())}
+def _record(key: ApiKey, grants: int = 0) -> dict[str, Any]:
+    return asdict(key) | {"state": key.state(time.time()), "grants": grants}
+
+
+def _shown(value: object) -> str:
+    return "never" if value is None else str(value)
+
+
+def _active_grants(tenant: str | None) -> Iterator[Grant]:
+    """Yield the OAuth grants that are in force, apart from the state of the keys that signed them."""
+    grants = Grants(Table(config().access_table)).list_grants(tenant)
+    return (grant for grant in grants if grant.state(time.time()) == "active")
 
 
 @contextmanager

@@ -24,6 +24,7 @@ app: Final = LazyApp(
     config=OPTION_ENVIRONMENT,
 )
 app.command("infra.cli.keys:keys", name="keys")
+app.command("infra.cli.grants:grants", name="grants")
 app.command("infra.cli.devices.app:devices", name="devices")
 app.command("infra.cli.doctor.command:doctor", name="doctor")
 app.command("infra.cli.tenants:tenant", name="tenant")

@@ -17,7 +17,7 @@ from infra.local.broker.limits import Limits
 from infra.local.data_folder import DataFolderError, lock_folder
 from infra.local.dynamodb import DURABLE, connect
 from infra.local.environment import point_at_store, prepare
-from infra.local.sockets import listen
+from infra.local.sockets import address_of, listen
 from infra.local.store import StoreUnavailable, start_engine
 from infra.local.template import load
 from shared.config import Auth
@@ -44,6 +44,7 @@ def serve(  # noqa: PLR0913 - one argument an option
     qdrant_url: str = "",
     root: tuple[Path, ...] = (),
     cors_origins: str = "",
+    public_url: str = "",
 ) -> None:
     """Serve template.yaml on this machine, with every service embedded.
 
@@ -76,6 +77,9 @@ def serve(  # noqa: PLR0913 - one argument an option
         A folder whose files ingestions may read, if the address is a loopback one; default: the working folder.
     cors_origins
         The origins of web pages that may call, separated by commas, such as https://app.example.com; default: none.
+    public_url
+        The address under which clients reach this server, such as https://kho.example.com, for OAuth; default: the
+        address that is listened on, if it is a loopback one.
     """
     if auth == "open" and host not in _LOOPBACK:
         exit_with_error(
@@ -100,6 +104,9 @@ def serve(  # noqa: PLR0913 - one argument an option
             os.environ["KHO_QDRANT_URL"] = qdrant_url
         if cors_origins:
             os.environ["KHO_CORS_ORIGINS"] = cors_origins
+        public_url = public_url or (address_of(listener) if host in _LOOPBACK else "")
+        if public_url:
+            os.environ["KHO_PUBLIC_URL"] = public_url
         prepare(
             template,
             auth=auth,

@@ -27,9 +27,9 @@ from shared.memory import keys as memory_keys
 
 tenant: Final = App(name="tenant", help="Export or erase all data of a tenant.")
 
-_NOT_BY_TENANT: Final = ("AccessTable", "ExperiencesTable", "LimitsTable")
-"""Tables whose keys do not begin with a tenant: API keys are looked up by their hash, experiences are shared, and rate
-limits expire within minutes."""
+_NOT_BY_TENANT: Final = ("ExperiencesTable", "LimitsTable")
+"""Tables whose keys do not begin with a tenant: experiences are shared, and rate limits expire within minutes. Nor do
+API keys, which are looked up by their id."""
 
 
 @tenant.command
@@ -63,7 +63,7 @@ def export(tenant_id: str, /, *, to: Path, target: DataTarget = DEFAULT_TARGET) 
 def erase(
     tenant_id: str, /, *, target: DataTarget = DEFAULT_TARGET, yes: Annotated[bool, Parameter(negative=())] = False
 ) -> None:
-    """Remove all data and API keys of a tenant permanently. If it is interrupted, repeat it.
+    """Remove all data, API keys and OAuth grants of a tenant permanently. If it is interrupted, repeat it.
 
     Stop a 'kho serve' that runs on the data folder first, unless its index is a Qdrant server.
 

@@ -76,7 +76,8 @@ def run(  # noqa: PLR0913 - each is a part of the machine
             functions,
             authorizing=authorizing,
             access_log=access_log.access,
-            origins=config().cors_origins,
+            # The sign-in page sends its form from the public address, even if a proxy calls another.
+            origins=tuple(filter(None, (*config().cors_origins, config().public_url))),
         )
         stack.callback(gateway.close)
         readers = [StreamReader(trigger, store_url, functions, data) for trigger in template.streams]

@@ -13,7 +13,7 @@ from shared.access import keys
 from shared.access.models import Clock, Identity
 from shared.clock import iso_time
 from shared.dynamodb import ConditionFailed, Item, Keys, Table, Write
-from shared.rpc.caller import Caller, Role
+from shared.rpc.caller import ROLES, Caller, Role
 from shared.rpc.errors import NotFound, NotSignedIn
 from shared.telemetry import logger
 
@@ -100,6 +100,11 @@ class ApiKeys:
 
     def verify(self, text: str) -> Identity:
         """Return the identity of the key with this text. Raise NotSignedIn if it is not valid."""
+        key = self.authenticate(text)
+        return Identity(Caller(key.name, frozenset((key.role,)), key.tenant_id), key.ends)
+
+    def authenticate(self, text: str) -> ApiKey:
+        """Return the active key with this text. Raise NotSignedIn if there is none."""
         parts = _TEXT.fullmatch(text)
         item = self._table.get(keys.PARTITION, parts[1]) if parts else None
         # The secret is random and long, so a plain hash can be neither reversed nor guessed.
@@ -110,7 +115,16 @@ class ApiKeys:
         if state != "active":
             logger.info("key refused", extra={"key_id": key.id, "reason": state})
             raise NotSignedIn(f"This key is {state}.")
-        return Identity(Caller(key.name, frozenset((key.role,)), key.tenant_id), key.ends)
+        return key
+
+    def allows(self, key_id: str, tenant_id: str, role: Role) -> bool:
+        """Return True if the key is active, of this tenant, and holds `role` or one that includes it."""
+        item = self._table.get(keys.PARTITION, key_id)
+        if item is None:
+            return False
+        key = _key(item)
+        active = key.state(self._clock()) == "active" and key.tenant_id == tenant_id
+        return active and ROLES.index(key.role) >= ROLES.index(role)
 
 
 def _key(item: Item) -> ApiKey:

@@ -8,6 +8,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Final
 
 from shared.access.api_keys import PREFIX, ApiKeys
+from shared.access.oauth.token_text import ACCESS_PREFIX
 from shared.config import config
 from shared.dynamodb import Table
 from shared.rpc.errors import NotSignedIn
@@ -15,6 +16,7 @@ from shared.ttl_cache import TtlCache
 
 if TYPE_CHECKING:
     from shared.access.models import Clock, Identity
+    from shared.access.oauth.grants import Grants
     from shared.access.tokens import TokenVerifier
 
 CACHE_SECONDS: Final = 60
@@ -23,7 +25,7 @@ _MAX_CREDENTIAL: Final = 8192
 
 
 class CredentialVerifier:
-    """Verifies keys, and tokens where an identity provider is configured."""
+    """Verifies keys, access tokens, and tokens of the identity provider where one is configured."""
 
     def __init__(self, table: str, clock: Clock = time.time) -> None:
         self._table = table
@@ -37,6 +39,8 @@ class CredentialVerifier:
             raise NotSignedIn("Authorization must be 'Bearer' and a key or a token.")
         if credential.startswith(PREFIX):
             return self._keys.verify(credential)
+        if credential.startswith(ACCESS_PREFIX):
+            return self._grants.verify(credential)
         if not config().oidc_issuer:
             raise NotSignedIn("This is not a valid key.")
         return self._tokens.verify(credential)
@@ -44,6 +48,12 @@ class CredentialVerifier:
     @cached_property
     def _keys(self) -> ApiKeys:
         return ApiKeys(Table(self._table), self._clock)
+
+    @cached_property
+    def _grants(self) -> Grants:
+        from shared.access.oauth.grants import Grants
+
+        return Grants(Table(self._table), self._clock)
 
     @cached_property
     def _tokens(self) -> TokenVerifier:

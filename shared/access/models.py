@@ -15,3 +15,5 @@ class Identity:
 
     caller: Caller
     expires_at: float | None = None
+    resource: str = ""
+    """The address that an OAuth token is for; empty: all of Kho."""

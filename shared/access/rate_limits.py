@@ -77,8 +77,19 @@ class RateLimits:
             if is_free_of_charge:
                 raise
 
+    def require_sign_in_capacity(self, source: str, *, registers: bool = False) -> None:
+        """Count a request to an OAuth endpoint. Raise TooManyRequests if the address's bucket or the total is empty."""
+        settings = self._settings.oauth
+        if registers:
+            kind, total = "registrations", settings.registrations_a_minute
+            own = BucketSize(settings.address_registration_burst, settings.address_registrations_a_minute)
+        else:
+            kind, total = "sign-in requests", settings.sign_ins_a_minute
+            own = BucketSize(settings.address_sign_in_burst, settings.address_sign_ins_a_minute)
+        for bucket in _of_address(kind, source, own, total, "from all addresses"):
+            self._take(bucket)
+
     def _without_role(self, caller: Caller, role: Role) -> list[_Bucket]:
-        """Return the buckets of the address and of all addresses, the latter last: a flood must not empty it."""
         settings = self._settings
         if role == "reader":
             kind, total = "queries", settings.anonymous_queries_a_minute
@@ -86,12 +97,7 @@ class RateLimits:
         else:
             kind, total = "submissions", settings.anonymous_submissions_a_minute
             own = BucketSize(settings.address_submission_burst, settings.address_submissions_a_minute)
-        from_here = f"Too many {kind} from this address: at most {own.a_minute} a minute, {own.capacity} at once."
-        from_all = f"Too many {kind} from all callers without a key together: at most {total} a minute."
-        return [
-            _Bucket(f"{kind}#address#{caller.source}", own, 1, from_here),
-            _Bucket(f"{kind}#total", BucketSize(total, total), 1, from_all),
-        ]
+        return _of_address(kind, caller.source, own, total, "from all callers without a key")
 
     def _with_role(self, caller: Caller) -> list[_Bucket]:
         settings = self._settings
@@ -127,6 +133,16 @@ class RateLimits:
                 self._full_at.put(bucket.name, full_at)
                 return 0
         return pause
+
+
+def _of_address(kind: str, source: str, own: BucketSize, total: int, origin: str) -> list[_Bucket]:
+    """Return the buckets of the address and of all addresses, the latter last: a flood must not empty it."""
+    from_here = f"Too many {kind} from this address: at most {own.a_minute} a minute, {own.capacity} at once."
+    from_all = f"Too many {kind} {origin} together: at most {total} a minute."
+    return [
+        _Bucket(f"{kind}#address#{source}", own, 1, from_here),
+        _Bucket(f"{kind}#total", BucketSize(total, total), 1, from_all),
+    ]
 
 
 def _leased(name: str, a_minute: int, calls: str) -> _Bucket:

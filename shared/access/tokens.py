@@ -29,7 +29,7 @@ _MAX_SUBJECT: Final = 256
 class TokenVerifier:
     """Verifier of the tokens that the settings trust."""
 
-    def __init__(self, settings: Config, clock: Clock = time.time) -> None:
+    def __init__(self, settings: Config, clock: Clock = time.time, audience: str = "") -> None:
         self._clock = clock
         self._tenant_claim = settings.oidc_tenant_claim
         self._roles_claim = settings.oidc_roles_claim
@@ -39,13 +39,13 @@ class TokenVerifier:
             now=lambda: int(clock()),
             leeway=_LEEWAY_SECONDS,
             iss={"essential": True, "value": settings.oidc_issuer},
-            aud={"essential": True, "value": settings.oidc_audience},
+            aud={"essential": True, "value": audience or settings.oidc_audience},
             exp={"essential": True},
             sub={"essential": True},
         )
 
-    def verify(self, text: str) -> Identity:
-        """Return the identity of this token. Raise NotSignedIn if it is not valid."""
+    def verify(self, text: str, nonce: str = "") -> Identity:
+        """Return the identity of this token, with this nonce if one is given. Raise NotSignedIn if it is not valid."""
         try:
             token = self._decode(text)
             self._claims.validate(token.claims)
@@ -56,6 +56,8 @@ class TokenVerifier:
             raise NotSignedIn("This is not a valid token.") from None
         if str(token.header.get("typ", "JWT")).lower() not in _TYPES:
             raise NotSignedIn("This is not an access token.")
+        if nonce and token.claims.get("nonce") != nonce:
+            raise NotSignedIn("This token is of another sign-in.")
         return Identity(self._caller(token.claims), token.claims["exp"] + _LEEWAY_SECONDS)
 
     def _decode(self, text: str) -> jwt.Token:

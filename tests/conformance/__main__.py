@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from tests.conformance import inspector
+from tests.conformance import authorization, inspector
 
 HERE: Final = Path(__file__).parent
 TOOLS: Final = Path(sys.prefix) / "share" / "conformance"
@@ -24,7 +24,7 @@ REVISIONS: Final = ("2026-07-28", "2025-11-25")
 
 
 def main() -> int:
-    """Run the suite for each revision, then the Inspector. Return 0 if nothing failed but the listed tests."""
+    """Run the suite for each revision and for authorization, then the Inspector. Return 0 if nothing failed."""
     _install()
     os.environ["KHO_LOG_FILE"] = str(TOOLS / "kho.log")
     from tests.conformance.server import serving  # its import configures the log
@@ -36,6 +36,8 @@ def main() -> int:
             for revision in REVISIONS
             if _run_suite(address + path, revision)
         ]
+    if authorization.run([str(NODE), str(SUITE)]):
+        failed.append("authorization server")
     inspector.run(NODE, MODULES)
     if failed:
         print(f"Not conforming to: {', '.join(failed)}")

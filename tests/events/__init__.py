@@ -14,6 +14,8 @@ __all__ = ["FOLDER", "KEY", "TENANT"]
 
 DEVICE: Final = "kitchen"
 PASSWORD: Final = "0" * 64
+REFRESH_TOKEN: Final = f"khor_YWNtZQ.{'0' * 16}.{'0' * 43}"
+"""A refresh token of the tenant, which no deployment has."""
 
 
 def event(function: str) -> bytes:

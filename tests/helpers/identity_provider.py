@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import hashlib
 import hmac
 import json
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from joserfc import jws
 from joserfc.jwk import ECKey, RSAKey
@@ -34,17 +36,36 @@ class IdentityProvider(ThreadingHTTPServer):
         self.asked: list[str] = []
         self.pages: dict[str, tuple[int, dict[str, str], bytes]] = {}
         self.down = False
+        self.visits: dict[str, tuple[dict[str, str], dict[str, Any]]] = {}
+        self.client_credentials = ""
         self.publish()
 
     def publish(self, *more: Any) -> None:
         """Publish the current keys, and `more` with them."""
         published = [key.as_dict(private=False) for key in self.keys.values()]
         self.serve("/keys", {"keys": [*published, *more]})
-        self.serve("/.well-known/openid-configuration", {"issuer": self.issuer, "jwks_uri": f"{self.issuer}/keys"})
+        endpoints = {"jwks_uri": "keys", "authorization_endpoint": "authorize", "token_endpoint": "token"}
+        metadata = {name: f"{self.issuer}/{path}" for name, path in endpoints.items()}
+        self.serve("/.well-known/openid-configuration", {"issuer": self.issuer} | metadata)
 
     def serve(self, path: str, content: Any) -> None:
         """Answer `path` with `content` from now on."""
         self.pages[path] = (200, {}, json.dumps(content).encode())
+
+    def sign_in(self, address: str, **claims: Any) -> str:
+        """Sign a person in at the address to which a client leads. Return the query with which the client is called."""
+        query = dict(parse_qsl(urlsplit(address).query))
+        code = f"code-{len(self.visits)}"
+        self.visits[code] = (query, {"aud": query["client_id"], "nonce": query["nonce"]} | claims)
+        return urlencode({"code": code, "state": query["state"], "iss": self.issuer})
+
+    def exchange(self, form: dict[str, str], authorization: str) -> dict[str, str] | None:
+        """Return the tokens of a code, or None if the request is wrong."""
+        query, claims = self.visits.pop(form.get("code", ""), ({}, {}))
+        digest = hashlib.sha256(form.get("code_verifier", "").encode()).digest()
+        expected = {"redirect_uri": query.get("redirect_uri"), "client_id": query.get("client_id")}
+        is_right = encode_part(digest) == query.get("code_challenge") and expected.items() <= form.items()
+        return {"id_token": self.token(**claims)} if is_right and authorization == self.client_credentials else None
 
     def claims(self, **changes: Any) -> dict[str, Any]:
         """Return the claims of a valid token, with changes. None omits a claim."""
@@ -84,6 +105,15 @@ class _Conversation(BaseHTTPRequestHandler):
         # The client may have closed the connection early.
         with contextlib.suppress(ConnectionError):
             self.wfile.write(body)
+
+    def do_POST(self) -> None:
+        form = dict(parse_qsl(self.rfile.read(int(self.headers["content-length"])).decode()))
+        tokens = self.server.exchange(form, self.headers.get("authorization", ""))
+        body = json.dumps(tokens or {"error": "invalid_grant"}).encode()
+        self.send_response(200 if tokens else 400)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
         """Log nothing."""

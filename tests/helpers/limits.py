@@ -24,6 +24,8 @@ LIMITS: Final = {
     "shared.knowledge.store.server._SECONDS": int(CEILING_SECONDS),
     "shared.language_model.SECONDS": CEILING_SECONDS,
     "shared.aws.secrets_manager._READ_SECONDS": CEILING_SECONDS,
+    "shared.access.provider_client._CONNECT_SECONDS": CEILING_SECONDS,
+    "shared.access.provider_client._READ_SECONDS": CEILING_SECONDS,
     "shared.aws.signed_client._CREDENTIALS_SECONDS": CEILING_SECONDS,
     "shared.telemetry.REQUEST_SECONDS": LONG_SECONDS,
     "shared.web_search.BUDGET_SECONDS": CEILING_SECONDS,

@@ -9,7 +9,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.events import KEY, PASSWORD, event
+from tests.events import KEY, PASSWORD, REFRESH_TOKEN, event
 from tests.rie.emulator import Lambda, crashed, service
 from tests.rie.functions import deployed_functions
 from tests.rie.installation import TARGET, installed, version
@@ -58,7 +58,8 @@ def unexpected(function: DeployedFunction, answer: bytes) -> str:
     body: Any = json.loads(answer)
     match function.trigger:
         case "HTTP":
-            refused = body["statusCode"] >= 300 or _is_error(json.loads(body["body"]))
+            is_json = body["headers"].get("content-type") == "application/json"
+            refused = body["statusCode"] >= 400 or (is_json and _is_error(json.loads(body["body"])))
             return f"answered {body['statusCode']}: {body['body'][:500]}" if refused else ""
         case "stream":
             return f"left undone: {body}" if body["batchItemFailures"] else ""
@@ -72,8 +73,9 @@ def unexpected(function: DeployedFunction, answer: bytes) -> str:
 def revealed(function: DeployedFunction, log: str) -> str:
     """Return what the function logged of its event's sentences, keys and passwords, or an empty string."""
     request: Any = json.loads(event(function.name))
-    texts = [text for text in _texts(json.loads(request.get("body", "null"))) if " " in text]
-    leaks = [text for text in [*texts, KEY, PASSWORD] if text in log]
+    is_json = request.get("headers", {}).get("content-type") == "application/json"
+    texts = [text for text in _texts(json.loads(request["body"]) if is_json else None) if " " in text]
+    leaks = [text for text in [*texts, KEY, PASSWORD, REFRESH_TOKEN] if text in log]
     return f"logged: {leaks}" if leaks else ""
 
 

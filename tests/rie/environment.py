@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+import time
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -18,17 +19,22 @@ from infra.local.simulator.fleet import Fleet
 from infra.local.sockets import listen
 from infra.local.template import STACK, load
 from shared.access import keys as access_keys
+from shared.access.oauth.authorization_requests import AuthorizationRequest
+from shared.access.oauth.clients import CONSOLE
+from shared.access.oauth.grants import GRANT_SECONDS
+from shared.access.oauth.token_text import hash_of, read_token
 from shared.config import config
 from shared.devices import keys as device_keys
 from shared.devices.registry import registry
-from shared.dynamodb import Table, Write
+from shared.dynamodb import Table, Write, to_item
 from shared.experiences import keys as experience_keys
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.ingestion_jobs import IngestionJobs
 from shared.rpc.caller import ROLES, Caller
-from tests.events import DEVICE, KEY, PASSWORD, TENANT
+from tests.events import DEVICE, KEY, PASSWORD, REFRESH_TOKEN, TENANT
 from tests.helpers.duckduckgo import duckduckgo
 from tests.helpers.dynamodb import running_store
+from tests.helpers.identity_provider import identity_provider
 from tests.helpers.qdrant_server import running_qdrant
 
 if TYPE_CHECKING:
@@ -37,6 +43,7 @@ if TYPE_CHECKING:
 _PASSED_ON: Final = ("AWS_ACCESS", "AWS_SECRET", "AWS_REGION", "AWS_DEFAULT", "KHO_SEARCH_", "NO_PROXY", "no_proxy")
 """The variables that SAM sets for a container, and the double of the search engine."""
 
+PUBLIC_URL: Final = "https://api.example"
 DOCUMENTS: Final = {"guide": "root", "guide-soil": "guide", "draft": "root", "old-notes": "root", "lost-notes": "root"}
 EXPERIENCES: Final = {1: "", 2: "", 3: "2026-11-18T00:00:00.000Z"}
 """The deletion times, by the last digit of their ids."""
@@ -92,7 +99,10 @@ def running_environment() -> Iterator[dict[str, str]]:
             data_plane_url=broker.data_plane_url,
         )
         own = {name: value for name, value in os.environ.items() if name.startswith(_PASSED_ON)}
-        yield settings | own | {"KHO_FUNCTION_PREFIX": STACK, "KHO_MODERATORS_TENANT": TENANT}
+        provider = stack.enter_context(identity_provider())
+        signing_in = {"KHO_OIDC_ISSUER": provider.issuer, "KHO_OIDC_AUDIENCE": "kho", "KHO_OIDC_CLIENT_ID": "kho"}
+        of_stack = {"KHO_FUNCTION_PREFIX": STACK, "KHO_MODERATORS_TENANT": TENANT, "KHO_PUBLIC_URL": PUBLIC_URL}
+        yield settings | own | of_stack | signing_in
 
 
 def _prepare() -> None:
@@ -117,6 +127,7 @@ def _prepare() -> None:
         "created_at": "2026-11-18T00:00:00.000Z",
     }
     Table(config().access_table).write(Write("Put", {"pk": access_keys.PARTITION, "sk": key_id} | key))
+    _prepare_grant()
     registry().register(TENANT, DEVICE)
     Table(config().devices_table).write(
         Write(
@@ -126,6 +137,34 @@ def _prepare() -> None:
             values={":hash": hashlib.sha256(PASSWORD.encode()).hexdigest()},
         )
     )
+
+
+def _prepare_grant() -> None:
+    """Store a grant of the console and a request, with the refresh token and the handle of the sample events."""
+    token = read_token("refresh", REFRESH_TOKEN)
+    assert token
+    end = int(time.time()) + GRANT_SECONDS
+    grant = {
+        "client_id": CONSOLE,
+        "client_name": "Kho",
+        "redirect_uri": f"{PUBLIC_URL}/console/",
+        "resource": f"{PUBLIC_URL}/mcp",
+        "refreshable": True,
+        "role": "admin",
+        "sub": "events",
+        "key_id": KEY.split("_")[1],
+        "created_at": "2026-11-18T00:00:00.000Z",
+        "redeemed_at": "2026-11-18T00:00:00.000Z",
+        "ends_at": end,
+        "idle_until": end,
+    }
+    table = Table(config().access_table)
+    table.write(Write("Put", {"pk": access_keys.grants(TENANT), "sk": token.grant_id} | grant))
+    request = AuthorizationRequest(CONSOLE, "Kho", f"{PUBLIC_URL}/console/", True, "0" * 43, PUBLIC_URL, "reader", True)
+    pk, sk = access_keys.authorization(hash_of("sample-request"))
+    table.write(Write("Put", {"pk": pk, "sk": sk, "expires_at": end} | to_item(request)))
+    partition = access_keys.grant_tokens(TENANT, token.grant_id)
+    table.write(Write("Put", {"pk": partition, "sk": access_keys.token("refresh", token.hash), "expires_at": end}))
 
 
 def _experience(number: int) -> dict[str, Any]:

@@ -98,9 +98,10 @@ def test_unauthenticated_client_gets_oauth_metadata(guarded: KhoServer, server: 
     wrong = guarded.post("/mcp", INITIALIZE, authorization="Bearer kho_wrong")
     assert wrong.status == 401
     assert 'error="invalid_token"' in wrong.headers["www-authenticate"]
-    for path in (where, f"{where}/mcp"):
+    for resource in ("", "/mcp"):
+        path = where + resource
         metadata = json.loads(guarded.get(path).data)
-        assert metadata["resource"] == f"{guarded.address}/mcp"
+        assert metadata["resource"] == guarded.address + resource
         assert metadata["bearer_methods_supported"] == ["header"]
         assert len(metadata["authorization_servers"]) == 1
         assert server.get(path).status == 404

@@ -13,6 +13,7 @@ from infra.local.environment import prepare
 from infra.local.template import load
 from tests.helpers.api_client import ApiClient, make_key, run_kho
 from tests.helpers.kho_server import KhoServer
+from tests.helpers.oauth_person import Person
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +28,11 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder: Path = tmp_path_factory.mktemp("tenants") / "data"
     with KhoServer(folder, "--auth", "required") as server:
         for tenant in ("acme", "acme-2"):
-            fill(ApiClient(server, make_key(folder, tenant, "writer")["key"]), tenant)
+            key = make_key(folder, tenant, "writer")["key"]
+            fill(ApiClient(server, key), tenant)
+            client = Person(server).client
+            client.register()
+            client.tokens(key)
     return folder
 
 
@@ -81,7 +86,8 @@ def test_export_contains_all_data_of_one_tenant(data: Path, tmp_path: Path) -> N
     assert (text["collection"], text["text"]) == ("notes", "# acme")
     items = lines(tmp_path / "out" / "items.jsonl")
     assert {each["item"]["pk"].partition("#")[0] for each in items} == {"acme"}
-    assert {each["table"] for each in items} >= {"kho-DocumentsTable", "kho-MemoryTable", "kho-KnowledgeTable"}
+    tables = ("Access", "Documents", "Memory", "Knowledge")
+    assert {each["table"] for each in items} >= {f"kho-{table}Table" for table in tables}
 
 
 def test_erase_removes_all_data_of_one_tenant(data: Path, tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ from shared.rpc.catalogue import catalogue
 from tests.helpers.measured_policies import MEASURED
 from tests.helpers.template import BY_NAME, table_actions
 from tests.integration.devices import test_iam_policies
-from tests.integration.iam import test_policies, test_recall_kit_policies
+from tests.integration.iam import test_oauth_policies, test_policies, test_recall_kit_policies
 
-MEASURING = (test_policies, test_recall_kit_policies, test_iam_policies)
+MEASURING = (test_policies, test_recall_kit_policies, test_oauth_policies, test_iam_policies)
 """On import, they record in MEASURED the functions that they measure."""
 
 

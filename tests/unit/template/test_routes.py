@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 
-from endpoints.resource_metadata import MCP, WELL_KNOWN
+from endpoints.resource_metadata import WELL_KNOWN
 from infra.local.template import load
 from shared.rpc.catalogue import catalogue
 from tests.helpers.template import LAMBDAS, PARAMETERS, RESOURCES, function_name
+
+RESOURCES_OF_OAUTH = ("", "/mcp", "/mcp/{toolset}", "/mcp/devices/{device_id}")
+OAUTH = {f"endpoints-oauth_{name}" for name in ("authorize", "register", "revoke", "sign_in", "token")}
 
 
 def test_mcp_routes_cover_all_http_methods() -> None:
@@ -20,7 +23,7 @@ def test_mcp_routes_cover_all_http_methods() -> None:
     of_devices = {(route.method, route.path) for route in load().routes if route.function == "endpoints-device_mcp"}
     assert of_devices == {(method, "/mcp/devices/{device_id}") for method in ("POST", "GET", "DELETE")}
     paths = {route.path for route in load().routes if route.function == "endpoints-resource_metadata"}
-    assert paths == {WELL_KNOWN, WELL_KNOWN + MCP}
+    assert paths == {WELL_KNOWN + path for path in RESOURCES_OF_OAUTH}
 
 
 def test_only_public_routes_have_no_authorizer() -> None:
@@ -40,8 +43,10 @@ def test_only_public_routes_have_no_authorizer() -> None:
         "/recall-kit/query_experiences",
         "/recall-kit/submit_experience",
         "/recall-kit/get_experience",
-        WELL_KNOWN,
-        WELL_KNOWN + MCP,
+        *(WELL_KNOWN + path for path in RESOURCES_OF_OAUTH),
+        "/.well-known/oauth-authorization-server",
+        *(f"/oauth/{name}" for name in ("authorize", "callback", "register", "revoke", "sign-in", "token")),
+        "/token",
     }
 
 
@@ -79,7 +84,7 @@ def test_concurrency_is_reserved_on_demand_for_anonymous_callers_and_authorizers
     }
     anonymous = {entry.function for entry in catalogue().methods.values() if entry.anonymous}
     assert anonymous
-    assert by_parameter["AnonymousConcurrency"] == anonymous | {"endpoints-recall_kit_mcp"}
+    assert by_parameter["AnonymousConcurrency"] == anonymous | {"endpoints-recall_kit_mcp"} | OAUTH
     assert by_parameter["AuthorizerConcurrency"] == {"endpoints-authorizer", "device_access-authorizer"}
 
 

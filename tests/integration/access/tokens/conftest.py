@@ -6,20 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from shared.access import jwks
 from tests.helpers.identity_provider import IdentityProvider, identity_provider
 from tests.helpers.token_verification import ShiftedClock
-from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-
-@pytest.fixture(autouse=True)
-def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for the provider as long as a busy machine takes."""
-    monkeypatch.setattr(jwks, "_CONNECT_SECONDS", CEILING_SECONDS)
-    monkeypatch.setattr(jwks, "_READ_SECONDS", CEILING_SECONDS)
 
 
 @pytest.fixture(scope="module")
