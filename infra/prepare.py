@@ -27,6 +27,7 @@ VENV = ROOT / ".venv"
 LOCK = ROOT / "requirements.lock"
 INSTALLER = ROOT / "infra" / "installer.lock"
 STORE = ROOT / "infra" / "local" / "dynoxide"
+MODEL = ROOT / "infra" / "deploy" / "layers" / "model_builder"
 STAMP = VENV / "kho-prepared"
 _SCRIPTS = VENV / ("Scripts" if os.name == "nt" else "bin")
 _PYTHON = _SCRIPTS / "python"
@@ -53,6 +54,8 @@ def main() -> None:
             install("--require-hashes", "-r", str(LOCK))
         with _step("installing Kho"):
             install("--no-build-isolation", "--no-deps", "-e", str(ROOT))
+        with _step("building the embedding model"):
+            _run([str(_PYTHON), "-m", MODEL.name], folder=MODEL.parent)
         if (platform.system(), platform.machine()) == ("Linux", "x86_64"):
             with _step("fetching the local DynamoDB engine"):
                 _fetch_store()
@@ -83,7 +86,7 @@ def pip_install(*arguments: str, python: Path = _PYTHON) -> None:
 def _wanted() -> str:
     import tomllib  # there since 3.11: after the check of the version
 
-    files = [LOCK, INSTALLER, STORE / "package-lock.json", Path(__file__)]
+    files = [LOCK, INSTALLER, STORE / "package-lock.json", *sorted(MODEL.glob("*.py")), Path(__file__)]
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in files))
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     # Of the project's settings, those that an installation holds; linters read theirs when they run.
@@ -139,7 +142,7 @@ def _fetch_store() -> None:
     _run([npm, "ci", "--no-audit", "--no-fund", "--prefix", str(target)])
 
 
-def _run(command: list[str]) -> None:
+def _run(command: list[str], folder: Path | None = None) -> None:
     environment = os.environ | {"PATH": f"{_SCRIPTS}{os.pathsep}{os.environ.get('PATH', '')}"}
     done = subprocess.run(  # noqa: S603 - our own words only
         command,
@@ -148,6 +151,7 @@ def _run(command: list[str]) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         env=environment,
+        cwd=folder,
         encoding="utf-8",
         errors="replace",
     )

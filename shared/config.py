@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 Auth = Literal["open", "required"]
 ModelProvider = Literal["none", "bedrock", "openai"]
-EmbedderKind = Literal["embedded", "qdrant", "bedrock"]
+EmbedderKind = Literal["function", "qdrant", "bedrock"]
 RerankerKind = Literal["late-interaction", "bedrock", "none"]
 
 Choice = TypeVar("Choice", bound=str)
@@ -82,17 +82,17 @@ class Config:
         self.model_provider: ModelProvider = _choice("KHO_MODEL_PROVIDER", get_args(ModelProvider), "none")
         if self.auto_summary and self.model_provider == "none":
             raise ConfigurationError("AUTO_SUMMARY needs a model: set KHO_MODEL_PROVIDER and KHO_MODEL")
-        self.model = os.environ.get("KHO_MODEL", "")
-        self.model_url = os.environ.get("KHO_MODEL_URL", "")
-        self.embedder: EmbedderKind = _choice("KHO_EMBEDDER", get_args(EmbedderKind), "embedded")
+        self.model, self.model_url = os.environ.get("KHO_MODEL", ""), os.environ.get("KHO_MODEL_URL", "")
+        self.embedder: EmbedderKind = _choice("KHO_EMBEDDER", get_args(EmbedderKind), "function")
         self.embedding_model = os.environ.get("KHO_EMBEDDING_MODEL", "")
+        self.embedding_calls = _integer("KHO_EMBEDDING_CALLS", 8, at_least=1)
+        self.embedding_instances = _integer("KHO_EMBEDDING_INSTANCES", 0, at_least=0)
         self.reranker: RerankerKind = _choice("KHO_RERANKER", get_args(RerankerKind), "late-interaction")
         self.rerank_model = os.environ.get("KHO_RERANK_MODEL", "")
         self.qdrant_url = _url("KHO_QDRANT_URL")
         self.qdrant_collection = os.environ.get("KHO_QDRANT_COLLECTION") or "kho"
         self.qdrant_folder = os.environ.get("KHO_QDRANT_FOLDER", "")
-        self.search_proxy = os.environ.get("KHO_SEARCH_PROXY", "")
-        self.search_ca = os.environ.get("KHO_SEARCH_CA", "")
+        self.search_proxy, self.search_ca = (os.environ.get(f"KHO_SEARCH_{name}", "") for name in ("PROXY", "CA"))
 
     @property
     def has_index(self) -> bool:

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from agent_data import WriteParams, unit_of_work
-from api.deployment import EMBEDDING_INDEX, lambda_function, table
+from api.deployment import EMBEDDING_INDEX, SPLITTING, lambda_function, table
 from api.handler import Caller, Params, method
 from shared.documents import commands
 from shared.documents.models import Body, Metadata, MimeType, NewDocumentId, ParentId, WriteResult
@@ -36,6 +36,7 @@ class CreateDocument(WriteParams):
 @lambda_function(
     table("Documents", "BatchGetItem", "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
     EMBEDDING_INDEX,
+    SPLITTING,
 )
 @method(
     "agent-data/create_document",

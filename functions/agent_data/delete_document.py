@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from agent_data import DocumentWriteParams, unit_of_work
-from api.deployment import EMBEDDING_INDEX, lambda_function, table
+from api.deployment import EMBEDDING_INDEX, SPLITTING, lambda_function, table
 from api.handler import Caller, method
 from shared.documents import deletion
 from shared.documents.models import WriteResult
@@ -27,6 +27,7 @@ class DeleteDocument(DocumentWriteParams):
 @lambda_function(
     table("Documents", "BatchGetItem", "GetItem", "PutItem", "Query", "UpdateItem"),
     EMBEDDING_INDEX,
+    SPLITTING,
 )
 @method(
     "agent-data/delete_document",

@@ -1,7 +1,7 @@
 """agent-data/restore_document: restore a deleted document, or cancel its scheduled deletion."""
 
 from agent_data import DocumentWriteParams, unit_of_work
-from api.deployment import EMBEDDING_INDEX, lambda_function, table
+from api.deployment import EMBEDDING_INDEX, SPLITTING, lambda_function, table
 from api.handler import Caller, method
 from shared.documents import deletion
 from shared.documents.models import WriteResult
@@ -19,6 +19,7 @@ class RestoreDocument(DocumentWriteParams):
 @lambda_function(
     table("Documents", "BatchGetItem", "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
     EMBEDDING_INDEX,
+    SPLITTING,
 )
 @method(
     "agent-data/restore_document",

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from agent_data import DocumentWriteParams, unit_of_work
-from api.deployment import EMBEDDING_INDEX, lambda_function, table
+from api.deployment import EMBEDDING_INDEX, SPLITTING, lambda_function, table
 from api.handler import Caller, Params, method
 from shared.documents import commands
 from shared.documents.models import Body, Metadata, MimeType, PatchField, WriteResult
@@ -38,7 +38,7 @@ class UpdateDocument(DocumentWriteParams):
     last_known_revision: Annotated[int, Field(ge=1, le=2**53), WHOLE] | None = None
 
 
-@lambda_function(table("Documents", "GetItem", "PutItem", "Query", "UpdateItem"), EMBEDDING_INDEX)
+@lambda_function(table("Documents", "GetItem", "PutItem", "Query", "UpdateItem"), EMBEDDING_INDEX, SPLITTING)
 @method(
     "agent-data/update_document",
     role="writer",

@@ -23,6 +23,8 @@ Action = Literal[
 EventName = Literal["INSERT", "MODIFY", "REMOVE"]
 Concurrency = Literal["AnonymousConcurrency", "AuthorizerConcurrency"]
 """The parameter that reserves concurrency for a function."""
+Provisioned = Literal["EmbeddingInstances"]
+"""The parameter that provisions concurrency for a function, which is then called by its alias."""
 
 H = TypeVar("H", bound="Callable[..., Any]")
 
@@ -33,7 +35,7 @@ DEFAULT_MEMORY: Final = 512
 DEFAULT_TIMEOUT: Final = 26
 """Seconds, likewise."""
 INDEX_MEMORY: Final = 1769
-"""Megabytes with which a function has a whole processor, to load the index's libraries."""
+"""Megabytes with which a function has a whole processor, to start and to rank in a third of a second."""
 INDEX_RECOVERY_SECONDS: Final = 21_600
 """The time for which workers retry while the search index is unavailable."""
 
@@ -96,6 +98,7 @@ class Deployment(NamedTuple):
     condition: str = ""
     """The template's condition under which the function exists."""
     concurrency: Concurrency | None = None
+    provisioned: Provisioned | None = None
 
 
 CREDENTIALS: Final = Dependency(("CredentialVerification", "ProxySecretAccess", "SecretsKeyAccess"), ("AccessLayer",))
@@ -104,10 +107,16 @@ PROXY_SECRET: Final = Dependency(("ProxySecretAccess", "SecretsKeyAccess"))
 """Verification of the proxy in front of the API alone."""
 PROVIDER_SECRET: Final = Dependency(("ProviderSecretAccess", "SecretsKeyAccess"))
 """Kho's own secret at the identity provider."""
-SEARCH_INDEX: Final = Dependency(("QdrantKeyAccess", "SecretsKeyAccess"), ("KnowledgeLayer",), INDEX_MEMORY)
+SEARCH_INDEX: Final = Dependency(("QdrantKeyAccess", "SecretsKeyAccess"), memory=INDEX_MEMORY)
 """The search index, for functions that embed no text."""
-EMBEDDING_INDEX: Final = SEARCH_INDEX._replace(policies=(*SEARCH_INDEX.policies, "EmbeddingModelAccess"))
-"""The search index, and the model that embeds texts and queries for it."""
+EMBEDDING_INDEX: Final = SEARCH_INDEX._replace(
+    policies=(*SEARCH_INDEX.policies, "EmbeddingFunctionAccess", "EmbeddingModelAccess")
+)
+"""The search index, and the function or model that embeds texts and queries for it."""
+SPLITTING: Final = Dependency(layers=("KnowledgeLayer",))
+"""Splitting of documents into passages."""
+EMBEDDING_MODEL: Final = Dependency(layers=("EmbeddingLayer",), memory=INDEX_MEMORY)
+"""The embedding model itself."""
 RERANKING_MODEL: Final = Dependency(("RerankingModelAccess",))
 LANGUAGE_MODEL: Final = Dependency(("LanguageModelAccess", "LanguageModelKeyAccess", "SecretsKeyAccess"))
 DEVICE_MESSAGES: Final = Dependency(
@@ -150,12 +159,15 @@ def lambda_function(  # noqa: PLR0913 - each is a fact of the function
     rules: tuple[IotRule, ...] = (),
     condition: str = "",
     concurrency: Concurrency | None = None,
+    provisioned: Provisioned | None = None,
 ) -> Callable[[H], H]:
     """Declare the deployment of the decorated handler."""
     memory = max([memory, *(each.memory for each in uses if isinstance(each, Dependency))])
     condition = condition or (DEVICES if rules else "")
     all_routes = tuple((routes or {}).items())
-    deployment = Deployment(uses, memory, timeout, all_routes, invokes, stream, rules, condition, concurrency)
+    deployment = Deployment(
+        uses, memory, timeout, all_routes, invokes, stream, rules, condition, concurrency, provisioned
+    )
 
     def decorate(handler: H) -> H:
         vars(handler)["deployment"] = deployment

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from api.deployment import EMBEDDING_INDEX, lambda_function, table
+from api.deployment import EMBEDDING_INDEX, SPLITTING, lambda_function, table
 from api.handler import Caller, Params, method
 from research_agent import collections, documents, jobs
 from shared.knowledge.embedding.models import recorded_space
@@ -31,6 +31,7 @@ class AugmentKnowledge(Params):
 @lambda_function(
     table("Knowledge", "BatchGetItem", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
     EMBEDDING_INDEX,
+    SPLITTING,
 )
 @method(
     "research-agent/augment_knowledge",
@@ -58,7 +59,7 @@ def handler(params: AugmentKnowledge, caller: Caller) -> IngestionResult:
     if is_long(stored, [new]):
         return job_accepted(jobs(caller).start(collection, [new], []), collection)
     ingestion = DocumentIngestion(stored)
-    ingestion.add(new)
+    ingestion.add_all([new])
     require_ingested(ingestion.tally)
     collections(caller).require_unchanged(collection)
     return ingestion_result(ingestion.tally, collection)

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from api.deployment import EMBEDDING_INDEX, lambda_function, table
+from api.deployment import EMBEDDING_INDEX, SPLITTING, lambda_function, table
 from api.handler import Caller, Params, method
 from research_agent import collections, documents, jobs
 from shared.knowledge import folder_sync
@@ -49,6 +49,7 @@ class IngestDocuments(Params):
 @lambda_function(
     table("Knowledge", "BatchGetItem", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
     EMBEDDING_INDEX,
+    SPLITTING,
 )
 @method(
     "research-agent/ingest_documents",

@@ -3,7 +3,15 @@
 import math
 from typing import Any
 
-from api.deployment import EMBEDDING_INDEX, INDEX_RECOVERY_SECONDS, TableStream, change, lambda_function, table
+from api.deployment import (
+    EMBEDDING_INDEX,
+    INDEX_RECOVERY_SECONDS,
+    SPLITTING,
+    TableStream,
+    change,
+    lambda_function,
+    table,
+)
 from api.stream_records import stream_worker
 from shared.config import config
 from shared.documents import keys
@@ -16,6 +24,7 @@ from shared.telemetry import correlation_id_from, observe
 @lambda_function(
     table("Documents", "GetItem", "PutItem", "Query"),
     EMBEDDING_INDEX,
+    SPLITTING,
     timeout=900,
     stream=TableStream(
         table="Documents",

@@ -7,7 +7,15 @@ TTL deletes what a late writer has added since.
 import math
 from typing import Any
 
-from api.deployment import EMBEDDING_INDEX, INDEX_RECOVERY_SECONDS, TableStream, change, lambda_function, table
+from api.deployment import (
+    EMBEDDING_INDEX,
+    INDEX_RECOVERY_SECONDS,
+    SPLITTING,
+    TableStream,
+    change,
+    lambda_function,
+    table,
+)
 from api.stream_records import stream_worker
 from shared.config import config
 from shared.dynamodb import Table, Write
@@ -21,6 +29,7 @@ from shared.telemetry import correlation_id_from, observe
 @lambda_function(
     table("Knowledge", "BatchWriteItem", "DeleteItem", "GetItem", "Query", "UpdateItem"),
     EMBEDDING_INDEX,
+    SPLITTING,
     timeout=900,
     stream=TableStream(
         table="Knowledge",

@@ -8,7 +8,7 @@ import math
 from dataclasses import replace
 from typing import Any, Final
 
-from api.deployment import EMBEDDING_INDEX, TableStream, change, lambda_function, table
+from api.deployment import EMBEDDING_INDEX, SPLITTING, TableStream, change, lambda_function, table
 from api.stream_records import stream_worker
 from shared.config import config
 from shared.dynamodb import Table
@@ -32,6 +32,7 @@ _READING_SECONDS: Final = 600.0
 @lambda_function(
     table("Knowledge", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
     EMBEDDING_INDEX,
+    SPLITTING,
     timeout=900,
     stream=TableStream(
         table="Knowledge",

@@ -41,7 +41,16 @@ _HEAD: Final = """\
 # infra/template/.
 """
 _DESCRIPTION_CHARACTERS: Final = 256
-_LAYERS: Final = ("AccessLayer", "McpLayer", "KnowledgeLayer", "DevicesLayer", "SecretsLayer", "SearchLayer")
+_LAYERS: Final = (
+    "AccessLayer",
+    "McpLayer",
+    "KnowledgeLayer",
+    "EmbeddingLayer",
+    "DevicesLayer",
+    "SecretsLayer",
+    "SearchLayer",
+)
+_ALIAS: Final = "live"
 _QUOTED: Final = re.compile(r"(!Ref|!GetAtt) '([\w.:]+)'")
 _SECTION: Final = re.compile(r"^(?=[A-Z])", re.MULTILINE)
 
@@ -142,9 +151,7 @@ def _resources(
         properties["MemorySize"] = deployment.memory
     if deployment.timeout != DEFAULT_TIMEOUT:
         properties["Timeout"] = deployment.timeout
-    concurrency = deployment.concurrency or ("AnonymousConcurrency" if method and method.anonymous else None)
-    if concurrency:
-        properties["ReservedConcurrentExecutions"] = _if(f"With{concurrency}", {"Ref": concurrency})
+    properties |= _concurrency(deployment, anonymous=bool(method and method.anonymous))
     if deployment.rules:
         properties["EventInvokeConfig"] = _ASYNCHRONOUS
     events = _events(deployment, f"/{method.name}" if method else "", anonymous=bool(method and method.anonymous))
@@ -163,6 +170,20 @@ def _resources(
     for rule in deployment.rules:
         resources |= _rule(rule, function.logical_id)
     return resources
+
+
+def _concurrency(deployment: Deployment, *, anonymous: bool) -> dict[str, Any]:
+    properties: dict[str, Any] = {}
+    reserved = deployment.concurrency or ("AnonymousConcurrency" if anonymous else None)
+    if reserved:
+        properties["ReservedConcurrentExecutions"] = _if(f"With{reserved}", {"Ref": reserved})
+    if deployment.provisioned:
+        instances = {"ProvisionedConcurrentExecutions": {"Ref": deployment.provisioned}}
+        properties["AutoPublishAlias"] = _ALIAS
+        # A version is published when the function changes, or a layer of it with PublishLambdaVersion.
+        properties["AutoPublishAliasAllProperties"] = True
+        properties["ProvisionedConcurrencyConfig"] = _if(f"With{deployment.provisioned}", instances)
+    return properties
 
 
 def _role(

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from shared.knowledge.cpu_count import cpu_count
+
 if TYPE_CHECKING:
     from infra.local.template import Template
 
 
 _BEDROCK_SETTINGS: Final = ("KHO_MODEL_PROVIDER", "KHO_EMBEDDER", "KHO_RERANKER")
-
-_EMBEDDED: Final = {"KHO_EMBEDDER": "embedded", "KHO_RERANKER": "late-interaction"}
-"""Models that run in this process. On AWS, services run them."""
 _CREDENTIALS: Final = ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
 
 
@@ -31,7 +30,9 @@ def prepare(
     AWS credentials are removed unless Bedrock or the operator's own account is used.
     """
     configured = {name: value for name, value in os.environ.items() if value}
-    os.environ.update(template.environment | _EMBEDDED | configured)
+    # Calls of the embedding function share this machine's cores. On AWS each has an instance of its own.
+    own = {"KHO_EMBEDDING_CALLS": str(cpu_count())}
+    os.environ.update(template.environment | own | configured)
     os.environ["KHO_AUTH"] = auth
     # boto3 reads AWS_DEFAULT_REGION, our client AWS_REGION; set both.
     os.environ["AWS_REGION"] = os.environ.setdefault("AWS_DEFAULT_REGION", os.environ.get("AWS_REGION", "us-east-1"))

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from infra.local.dynamodb import DURABLE, Engine, EngineFailed, create_tables
 from infra.local.environment import point_at_store, prepare
+from infra.local.functions import Functions
 from infra.local.template import load
+from shared.rpc import invoke
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -26,9 +28,10 @@ class StoreUnavailable(Exception):
 def open_store(stack: ExitStack, data: Path, *, auth: Auth, url: str = "") -> tuple[Template, str]:
     """Make this process use the store at `url`, else a durable one started on the folder. Create missing tables.
 
-    Return the template and the store's URL.
+    Functions that it calls run in this process. Return the template and the store's URL.
     """
     template = load()
+    invoke.use_transport(Functions(template.functions))
     prepare(template, auth=auth, log_file=data / "kho.log", passages=data / "passages")
     if not url:
         if not DURABLE:

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from shared.aws.signed_client import ConnectionFailed, SignedServiceClient
+from shared.aws.signed_client import SignedServiceClient
+from shared.http_client import ConnectionFailed
 
 _ATTEMPTS: Final = 3
 _CONNECT_SECONDS: Final = 2

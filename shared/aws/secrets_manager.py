@@ -5,6 +5,7 @@ import os
 from typing import Final
 
 from shared.aws import signed_client
+from shared.http_client import ConnectionFailed
 from shared.rpc.errors import Unavailable
 from shared.telemetry import logger
 from shared.ttl_cache import TtlCache
@@ -48,7 +49,7 @@ def _fetch_signed(arn: str) -> str:
     headers = {"content-type": "application/x-amz-json-1.1", "x-amz-target": "secretsmanager.GetSecretValue"}
     try:
         status, _, raw = service.post("/", json.dumps({"SecretId": arn}).encode(), headers)
-    except signed_client.ConnectionFailed as error:
+    except ConnectionFailed as error:
         raise ConnectionError(str(error)) from None
     finally:
         service.close()

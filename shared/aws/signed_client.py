@@ -1,8 +1,7 @@
-"""Signed HTTP requests to AWS services (Signature Version 4, SigV4), on the standard library's HTTP client.
+"""Signed HTTP requests to AWS services (Signature Version 4, SigV4).
 
-It is ready in a tenth of boto3's time and takes a third of its time per request. On Lambda, credentials come from the
-environment, or from a local address if the instance was restored from a snapshot. With `kho serve`, they are the
-operator's.
+On Lambda, credentials come from the environment, or from a local address if the instance was restored from a snapshot.
+With `kho serve`, they are the operator's.
 """
 
 from __future__ import annotations
@@ -12,20 +11,14 @@ import hmac
 import json
 import math
 import os
-import select
-import time
-from collections import deque
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cache, cached_property
-from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from ssl import SSLContext, create_default_context
+from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote
 
-from shared.aws import passed_socket
+from shared.http_client import ConnectionFailed, HttpClient
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,21 +28,8 @@ if TYPE_CHECKING:
 _CREDENTIALS_URI: Final = "AWS_CONTAINER_CREDENTIALS_FULL_URI"
 _RENEWAL_MARGIN: Final = timedelta(minutes=5)
 _ALGORITHM: Final = "AWS4-HMAC-SHA256"
-_MAX_IDLE: Final = 100
 _CREDENTIALS_SECONDS: Final = 2
 _session_lock: Final = Lock()
-
-
-class ConnectionFailed(Exception):
-    """No complete response was received."""
-
-
-class ConnectionNotEstablished(ConnectionFailed):
-    """No connection could be made, so the request was not sent."""
-
-
-class ResponseTimeout(ConnectionFailed):
-    """The request was sent, and no response came in time."""
 
 
 def runs_in_lambda() -> bool:
@@ -119,12 +99,8 @@ def _botocore_credentials() -> BotocoreCredentials | None:
     return get_session().get_credentials()
 
 
-class SignedServiceClient:
-    """Client of one service in this region, with a connection pool.
-
-    A connection that was idle for `max_idle_seconds` is not reused: the service may just be closing it, and a request
-    that must not be retried would be lost.
-    """
+class SignedServiceClient(HttpClient):
+    """Client of one service in this region."""
 
     def __init__(
         self,
@@ -136,14 +112,15 @@ class SignedServiceClient:
         max_idle_seconds: float = math.inf,
     ) -> None:
         self._name = name
-        self._max_idle_seconds = max_idle_seconds
         self._region = os.environ.get("AWS_REGION") or os.environ["AWS_DEFAULT_REGION"]
-        self._connect_seconds, self._read_seconds = connect_seconds, read_seconds
         domain = "amazonaws.com.cn" if self._region.startswith("cn-") else "amazonaws.com"
         endpoint = url or os.environ.get(f"AWS_ENDPOINT_URL_{name.upper()}") or os.environ.get("AWS_ENDPOINT_URL")
-        self.url = endpoint or f"https://{name}.{self._region}.{domain}"
-        self._parts = urlsplit(self.url)
-        self._idle: deque[tuple[HTTPConnection, float]] = deque()
+        super().__init__(
+            endpoint or f"https://{name}.{self._region}.{domain}",
+            connect_seconds=connect_seconds,
+            read_seconds=read_seconds,
+            max_idle_seconds=max_idle_seconds,
+        )
         self._credentials: Credentials | None = None
 
     def post(self, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str], bytes]:
@@ -163,25 +140,7 @@ class SignedServiceClient:
         signed = self.sign(path, body, headers, self._credentials, now, method=method, query=query)
         if trace := os.environ.get("_X_AMZN_TRACE_ID"):
             signed["x-amzn-trace-id"] = trace  # the service appears in the caller's trace
-        connection = self._connection()
-        reusable = False
-        try:
-            response, content = _exchange(connection, method, f"{path}?{query}" if query else path, signed, body)
-            reusable = not response.will_close
-        except (OSError, HTTPException) as error:
-            failure = ResponseTimeout if isinstance(error, TimeoutError) else ConnectionFailed
-            raise failure(type(error).__name__) from None
-        finally:
-            if reusable and len(self._idle) < _MAX_IDLE:
-                self._idle.append((connection, time.monotonic()))
-            else:
-                connection.close()
-        return response.status, {name.lower(): value for name, value in response.getheaders()}, content
-
-    def close(self) -> None:
-        """Close the idle connections."""
-        while self._idle:
-            self._idle.pop()[0].close()
+        return self.send(method, f"{path}?{query}" if query else path, signed, body)
 
     def sign(  # noqa: PLR0913 - each is a part of what is signed
         self,
@@ -197,7 +156,7 @@ class SignedServiceClient:
         """Return the request's headers with its signature, version 4."""
         moment = at.strftime("%Y%m%dT%H%M%SZ")
         sent = {name.lower(): value for name, value in headers.items()}
-        sent |= {"host": self._parts.netloc or "localhost", "x-amz-date": moment}
+        sent |= {"host": self.authority, "x-amz-date": moment}
         if credentials.token:
             sent["x-amz-security-token"] = credentials.token
         names = sorted(sent)
@@ -215,61 +174,3 @@ class SignedServiceClient:
             f"{_ALGORITHM} Credential={credential}, SignedHeaders={signed_names}, Signature={signature}"
         )
         return sent
-
-    @cached_property
-    def _tls(self) -> SSLContext:
-        # One context for all connections: it reads every trusted certificate.
-        context = create_default_context(cafile=os.environ.get("AWS_CA_BUNDLE") or None)
-        context.set_alpn_protocols(["http/1.1"])
-        return context
-
-    def _connection(self) -> HTTPConnection:
-        while self._idle:
-            try:
-                connection, since = self._idle.pop()
-            except IndexError:
-                break  # another thread was first
-            if time.monotonic() - since < self._max_idle_seconds and not _is_stale(connection):
-                return connection
-            connection.close()
-        host, port = self._parts.hostname or "localhost", self._parts.port
-        if self._parts.scheme == "https":
-            connection = HTTPSConnection(host, port, timeout=self._connect_seconds, context=self._tls)
-        else:
-            connection = HTTPConnection(host, port, timeout=self._connect_seconds)
-        try:
-            if self._parts.scheme == passed_socket.SCHEME:
-                connection.sock = passed_socket.connect(unquote(self._parts.path), self._connect_seconds)
-            else:
-                connection.connect()
-        except OSError as error:
-            connection.close()
-            raise ConnectionNotEstablished(type(error).__name__) from None
-        connection.sock.settimeout(self._read_seconds)
-        return connection
-
-
-def _exchange(
-    connection: HTTPConnection, method: str, target: str, headers: Mapping[str, str], body: bytes
-) -> tuple[HTTPResponse, bytes]:
-    """Send one request. Return the response and its body, or raise HTTPException if it may be incomplete."""
-    start = f"{method} {target} HTTP/1.1"
-    lines = [f"{name}: {value}" for name, value in headers.items()]
-    if " " in target or not all(line.isprintable() for line in (start, *lines)):
-        raise ValueError("the target must be escaped, and each header must be one line")
-    head = "\r\n".join([start, *lines, f"content-length: {len(body)}", "", ""])
-    # HTTPConnection would send head and body separately, which wakes the service twice.
-    connection.sock.sendall(head.encode("latin-1") + body)
-    with HTTPResponse(connection.sock, method=method) as response:
-        response.begin()
-        lengths = response.headers.get_all("content-length", [])
-        if response.status < HTTPStatus.OK or len(lengths) > 1 or (response.length is None and not response.chunked):
-            raise HTTPException("the response has no definite end")
-        return response, response.read()
-
-
-def _is_stale(connection: HTTPConnection) -> bool:
-    """Return True if there is something to read on an idle connection: its end, or surplus bytes."""
-    poll = select.poll()
-    poll.register(connection.sock, select.POLLIN)
-    return bool(poll.poll(0))

@@ -145,7 +145,7 @@ class CollectionDocuments:
         text = self._texts.read(path, item["text"])
         if text is None:
             return False  # replaced in the meantime; the other writer indexes it
-        self._index_now(item, split(path, text, read_as=_read_as(item["origin"], path)))
+        self._index_now(item, split(path, text, read_as=_read_as(item["origin"], path)), resume=not force)
         return True
 
     def rebuild(self, path: str, *, force: bool) -> bool:
@@ -207,9 +207,10 @@ class CollectionDocuments:
         is_indexed = self._now_or_queued(item, lambda: self._index_now(item, parts))
         return PutResult(outcome, len(parts.chunks), pending=not is_indexed)
 
-    def _index_now(self, item: Item, parts: Split) -> None:
+    def _index_now(self, item: Item, parts: Split, *, resume: bool = True) -> None:
         document = self._document(item["sk"])
-        self._index.replace(document, item["revision"], parts.passages(document, item["revision"], item["title"]))
+        passages = parts.passages(document, item["revision"], item["title"])
+        self._index.replace(document, item["revision"], passages, resume=resume)
         self._mark_indexed(item)
 
     def _delete_from_index(self, item: Item) -> None:

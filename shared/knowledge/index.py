@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import threading
 from dataclasses import asdict
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
+from shared.background import map_concurrently
 from shared.config import config
 from shared.knowledge.bm25 import passage_terms
 from shared.knowledge.embedding import Embedder, embedder
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from shared.knowledge.passages import DocumentRef, Passage, SearchHit, SearchQuestion
     from shared.knowledge.store import Kind
 
-_BATCH: Final = 32
-"""Closing the index waits for at most this many passages to be embedded."""
+_BATCH: Final = 16
+"""The passages that are embedded by one call and written together. Closing waits for the calls in progress."""
 _CLOSED: Final = "The index is closed."
 _open_lock: Final = threading.Lock()
 _is_closing: Final = threading.Event()
@@ -43,16 +44,23 @@ class PassageIndex:
         self._retriever = retriever or HybridSearch(embedder, store)
         self._is_closed = False
 
-    def replace(self, document: DocumentRef, revision: int, passages: Sequence[Passage]) -> bool:
+    def replace(
+        self, document: DocumentRef, revision: int, passages: Sequence[Passage], *, resume: bool = False
+    ) -> bool:
         """Make `passages` the only passages of `document`. Return False if a newer revision is stored.
 
-        The call is idempotent. A concurrent reader may see passages of both revisions.
+        The call is idempotent. A concurrent reader may see passages of both revisions. With `resume`, passages that
+        an interrupted call stored at this revision are not embedded again.
         """
         version = 2 * revision
         if self._version(document) > version:
             return self._delete_older(document) == version
-        for start in range(0, len(passages), _BATCH):
-            self._store.write(self._points(passages[start : start + _BATCH], version), version)
+        batches = [passages[start : start + _BATCH] for start in range(0, len(passages), _BATCH)]
+        if resume and len(batches) > 1:
+            batches = [missing for batch in batches if (missing := self._not_stored(batch, version))]
+        embed = partial(self._points, version=version)
+        for points in map_concurrently(embed, batches, min(len(batches), config().embedding_calls) or 1):
+            self._store.write(points, version)
         self._record(document, version)
         return self._delete_older(document) == version
 
@@ -139,6 +147,10 @@ class PassageIndex:
             )
             for passage, embedding in zip(passages, embeddings, strict=True)
         ]
+
+    def _not_stored(self, passages: Sequence[Passage], version: int) -> list[Passage]:
+        stored = self._store.read([passage.id for passage in passages], ("version",))
+        return [passage for passage in passages if stored.get(passage.id, {}).get("version") != version]
 
     def _version(self, document: DocumentRef) -> int:
         self._require_open()

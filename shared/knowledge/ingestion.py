@@ -1,22 +1,26 @@
 """Ingestion of documents into a collection: within the request if they are few, else by a worker.
 
-A worker may be killed at any time. The next one resumes with the last tally; documents that are already stored are
-unchanged.
+Several documents are stored and embedded at once. A worker may be killed at any time. The next one resumes with the
+last tally; documents that are already stored are unchanged.
 """
 
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Final
 
+from shared.config import config
 from shared.knowledge.folder_sync import InvalidFile
 from shared.knowledge.models import DocumentFailure, IngestionTally
 from shared.rpc.errors import KhoError, OutOfTime, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from concurrent.futures import Future
 
-    from shared.knowledge.documents import CollectionDocuments
+    from shared.knowledge.documents import CollectionDocuments, PutResult
     from shared.knowledge.models import NewKnowledgeDocument, StoredFile
 
 _MAX_INLINE_BYTES: Final = 24 * 1024
@@ -57,6 +61,9 @@ class DocumentIngestion:
         self.find, self.stored = documents.find, documents.stored
         self._report = report
         self._reported_at = 0.0
+        self._limit = config().embedding_calls
+        self._threads = ThreadPoolExecutor(self._limit, thread_name_prefix="ingestion")
+        self._running: dict[str, Future[PutResult | DocumentFailure]] = {}
 
     def skip(self, stored: StoredFile) -> None:
         """Count an unchanged document."""
@@ -65,20 +72,15 @@ class DocumentIngestion:
         self._report_progress()
 
     def add(self, new: NewKnowledgeDocument) -> None:
-        """Add or replace one document. An error that concerns only this document is counted, not raised."""
-        try:
-            result = self._documents.put(new)
-        except (Unavailable, OutOfTime):
-            raise  # the other documents would fail as well
-        except KhoError as error:
-            # The file has changed, so the document of its former content goes, although the new content is refused.
-            failure = InvalidFile if new.origin == "file" else DocumentFailure
-            self.fail(failure(new.path, error.message.removeprefix(new.path).strip()))
-            return
-        setattr(self.tally, result.outcome, getattr(self.tally, result.outcome) + 1)
-        self.tally.chunks += result.chunks
-        self.tally.pending += result.pending
-        self._report_progress()
+        """Begin to add or replace one document, after the ones in progress if they are too many or of the same path.
+
+        An error that concerns only this document is counted, not raised.
+        """
+        if new.path in self._running:
+            self.finish()
+        self._running[new.path] = self._threads.submit(copy_context().run, self._put, new)
+        while len(self._running) >= self._limit:
+            self._collect()
 
     def add_all(self, new: Iterable[NewKnowledgeDocument | DocumentFailure]) -> None:
         """Add each document and record each failure."""
@@ -87,16 +89,60 @@ class DocumentIngestion:
                 self.fail(each)
             else:
                 self.add(each)
+        self.finish()
+
+    def finish(self) -> None:
+        """Wait for the documents in progress, and count them."""
+        while self._running:
+            self._collect()
+
+    def _put(self, new: NewKnowledgeDocument) -> PutResult | DocumentFailure:
+        try:
+            return self._documents.put(new)
+        except (Unavailable, OutOfTime):
+            raise  # the other documents would fail as well
+        except KhoError as error:
+            # The file has changed, so the document of its former content goes, although the new content is refused.
+            failure = InvalidFile if new.origin == "file" else DocumentFailure
+            return failure(new.path, error.message.removeprefix(new.path).strip())
+
+    def _collect(self) -> None:
+        """Count the oldest document in progress. Before an error is raised, the others end."""
+        try:
+            self._count_oldest()
+            self._report_progress()
+        except WorkerTimeExpired:
+            # The next worker begins with the document after those that are counted.
+            while self._running:
+                self._count_oldest()
+            raise
+        except BaseException:
+            wait(self._running.values())
+            raise
+
+    def _count_oldest(self) -> None:
+        result = self._running.pop(next(iter(self._running))).result()
+        if isinstance(result, DocumentFailure):
+            self._count_failure(result)
+            return
+        setattr(self.tally, result.outcome, getattr(self.tally, result.outcome) + 1)
+        self.tally.chunks += result.chunks
+        self.tally.pending += result.pending
+
+    def _count_failure(self, failure: DocumentFailure) -> None:
+        self.tally.failed.append(failure)
+        if isinstance(failure, InvalidFile):
+            self.tally.removed += self._documents.remove(failure.path)
 
     def fail(self, failure: DocumentFailure) -> None:
         """Record a document that cannot be ingested. A file that is now invalid loses its document."""
-        self.tally.failed.append(failure)
-        if isinstance(failure, InvalidFile):
-            self.remove([failure.path])
+        self.finish()
+        self._count_failure(failure)
         self._report_progress()
 
     def remove(self, paths: Iterable[str]) -> None:
         """Remove the documents under `paths`."""
+        self.finish()
         for path in paths:
             self.tally.removed += self._documents.remove(path)
             self._report_progress()

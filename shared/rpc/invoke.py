@@ -96,6 +96,19 @@ def send(call: FunctionCall, function: str) -> bytes:
         raise Internal(call["correlation_id"]) from None
 
 
+def call_internal(function: str, event: Any) -> Any:
+    """Send an event to a function (`name` or `name:alias`) that has no route.
+
+    Return its response, or raise `Unavailable`.
+    """
+    transport = _transport[0] if _transport else _lambda()
+    try:
+        return json.loads(transport(function, json.dumps(event).encode()))
+    except (TimeoutError, FunctionCrashed, TooManyRequests) as error:
+        _warn(function, type(error).__name__)
+        raise Unavailable from None
+
+
 def unwrap(raw: bytes) -> FunctionAnswer:
     """Parse a function's answer. Raise its error if it has one."""
     answer: FunctionAnswer = json.loads(raw)
@@ -106,7 +119,8 @@ def unwrap(raw: bytes) -> FunctionAnswer:
 
 @cache
 def _lambda() -> FunctionTransport:
-    from shared.aws.signed_client import ConnectionFailed, ResponseTimeout, SignedServiceClient
+    from shared.aws.signed_client import SignedServiceClient
+    from shared.http_client import ConnectionFailed, ResponseTimeout
 
     # A call that was sent may have taken effect: it is never retried. Lambda runs nothing of a call that it throttles.
     service = SignedServiceClient(
@@ -115,10 +129,12 @@ def _lambda() -> FunctionTransport:
     prefix = config().function_prefix
 
     def transport(function: str, payload: bytes) -> bytes:
-        path = f"/2015-03-31/functions/{prefix}-{function}/invocations"
+        name, _, alias = function.partition(":")
+        path = f"/2015-03-31/functions/{prefix}-{name}/invocations"
+        query = f"Qualifier={alias}" if alias else ""
         try:
             for attempt in range(1, _THROTTLED_ATTEMPTS + 1):
-                status, headers, body = service.post(path, payload, {})
+                status, headers, body = service.request("POST", path, payload, {}, query)
                 if status != HTTPStatus.TOO_MANY_REQUESTS or attempt == _THROTTLED_ATTEMPTS:
                     break
                 time.sleep(random.uniform(0, 0.1 * 2**attempt))  # noqa: S311 - jitter, no secret

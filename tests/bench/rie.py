@@ -36,7 +36,7 @@ OTHERS: Final = {
 }
 LATER: Final = {"KnowledgeLayer": "shared.knowledge.store.server"}
 """The packages that functions with this layer import at their first call."""
-NAMED: Final = "With `{}`, which the first call imports: Qdrant's client, and httpx, grpc and protobuf with it."
+NAMED: Final = "With `{}`, which the first call imports."
 IMPORTS: Final = sized(1, full=7)
 RANKED: Final = 12
 _IMPORTED: Final = re.compile(r"import time:\s+(\d+) \|\s+\d+ \| +([\w.]+)$", re.MULTILINE)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import os
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 from infra.cli import serve
@@ -15,9 +14,6 @@ from tests.helpers.limits import LIMITS, LONG_SECONDS
 if TYPE_CHECKING:
     from infra.local.template import Template
 
-_QDRANT: Final = "shared.knowledge.store.server"
-"""A module that takes a second to import, needed only by servers of a cluster."""
-
 
 def _prepare_and_raise_limits(template: Template, **options: Any) -> None:
     prepare(template, **options)  # modules with limits read their settings on import
@@ -25,8 +21,7 @@ def _prepare_and_raise_limits(template: Template, **options: Any) -> None:
         object.__setattr__(function, "timeout", LONG_SECONDS)
     for name, seconds in LIMITS.items():
         module, _, attribute = name.rpartition(".")
-        if module != _QDRANT or os.environ.get("KHO_QDRANT_URL"):
-            setattr(importlib.import_module(module), attribute, seconds)
+        setattr(importlib.import_module(module), attribute, seconds)
 
 
 if __name__ == "__main__":

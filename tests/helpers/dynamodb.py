@@ -17,9 +17,13 @@ from botocore.config import Config
 
 from infra.local.dynamodb import Engine, create_tables
 from infra.local.environment import point_at_store, prepare
+from infra.local.functions import Functions
 from infra.local.template import load
 from shared import dynamodb
 from shared.aws import passed_socket
+from shared.config import config
+from shared.rpc import invoke
+from tests.helpers.limits import LONG_SECONDS
 from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
@@ -30,13 +34,17 @@ if TYPE_CHECKING:
 
 @contextmanager
 def running_store() -> Iterator[str]:
-    """Serve the template's tables on loopback, and point this process's settings at them."""
+    """Serve the template's tables on loopback, and point this process's settings at them. Functions run in it too."""
     template = load()
+    for function in template.functions.values():
+        object.__setattr__(function, "timeout", LONG_SECONDS)
+    invoke.use_transport(Functions(template.functions))
     with tempfile.TemporaryDirectory(prefix="kho-test-") as folder:
         prepare(template, auth="open", passages=Path(folder) / "passages")
         engine = Engine(Path(folder) / "dynamodb.sqlite", Path(folder) / "store.log", private=False)
         try:
             point_at_store(engine.url)
+            config.cache_clear()  # a test without a store may have read the settings
             create_tables(engine.url, template.tables)
             yield engine.url
         finally:

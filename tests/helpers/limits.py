@@ -21,7 +21,7 @@ LIMITS: Final = {
     "shared.aws.dynamodb._READ_SECONDS": CEILING_SECONDS,
     "shared.knowledge.answering.pipeline._MAX_SECONDS": LONG_SECONDS,
     "shared.knowledge.answering.pipeline._SEARCH_SECONDS": LONG_SECONDS,
-    "shared.knowledge.store.server._SECONDS": int(CEILING_SECONDS),
+    "shared.knowledge.store.qdrant_rest._SECONDS": CEILING_SECONDS,
     "shared.language_model.SECONDS": CEILING_SECONDS,
     "shared.aws.secrets_manager._READ_SECONDS": CEILING_SECONDS,
     "shared.access.provider_client._CONNECT_SECONDS": CEILING_SECONDS,

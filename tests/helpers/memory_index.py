@@ -25,7 +25,14 @@ class MemoryIndex(PassageIndex):
         self._passages: dict[DocumentRef, list[Passage]] = {}
         self._lock = threading.Lock()
 
-    def replace(self, document: DocumentRef, revision: int, passages: Sequence[Passage]) -> bool:
+    def replace(
+        self,
+        document: DocumentRef,
+        revision: int,
+        passages: Sequence[Passage],
+        *,
+        resume: bool = False,  # noqa: ARG002
+    ) -> bool:
         with self._writing():
             self.replaced += 1
             if self._revisions.get(document, 0) > revision or (

@@ -104,6 +104,11 @@ class QdrantServer:
         """Answer again, including the requests received meanwhile."""
         self._answering.set()
 
+    def create_foreign(self, name: str) -> None:
+        """Create a collection as other software would."""
+        with self._lock:
+            self._client.create_collection(name, vectors_config={})
+
     def count(self, **payload: str) -> int:
         """Return the number of points that have this payload."""
         must: Any = [models.FieldCondition(key=key, match=models.MatchValue(value=it)) for key, it in payload.items()]

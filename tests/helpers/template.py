@@ -78,3 +78,20 @@ def all_table_actions(function: str) -> set[tuple[str, str]]:
         for action in actions(statement)
         if action.startswith("dynamodb:") and action not in OF_STREAMS
     }
+
+
+def invocable_functions(function: str) -> set[str]:
+    """Return the functions that a function may invoke."""
+    invocable = set()
+    for statement in statements(BY_NAME[function][1]):
+        if "lambda:InvokeFunction" in actions(statement):
+            for resource in statement["Resource"]:
+                logical = resource["Fn::GetAtt"][0] if "Fn::GetAtt" in resource else _aliased(resource["Fn::Sub"])
+                invocable.add(function_name(LAMBDAS[logical]))
+    return invocable
+
+
+def _aliased(arn: str) -> str:
+    logical, _, alias = arn.removeprefix("${").partition(".Arn}:")
+    assert LAMBDAS[logical]["AutoPublishAlias"] == alias
+    return logical

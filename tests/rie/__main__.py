@@ -9,6 +9,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
+from shared.knowledge.embedding.function import FUNCTION, MAX_TEXTS, EmbeddingRequest
 from tests.events import KEY, PASSWORD, REFRESH_TOKEN, event
 from tests.rie.emulator import Lambda, crashed, service
 from tests.rie.functions import deployed_functions
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from tests.rie.functions import DeployedFunction
 
 _AT_ONCE: Final = 2
+PASSAGES: Final = 64
+PASSAGE: Final = "Ferns are watered in the morning, because the sun would burn their wet leaves at noon. " * 8
 
 
 def main(names: list[str]) -> int:
@@ -34,9 +37,11 @@ def main(names: list[str]) -> int:
 
         def run(function: DeployedFunction) -> None:
             answer, instance = aws.invoke(function.name, event(function.name))
+            processor_ms = instance.processor_ms()
             problem = unexpected(function, answer) or revealed(function, instance.log)
             with printing:
-                print(f"{function.name:42} init {instance.init_ms():6.0f} ms  {problem or 'ok'}", flush=True)
+                times = f"init {instance.init_ms():5.0f} ms  processor {processor_ms:5.0f} ms"
+                print(f"{function.name:42} {times}  {problem or 'ok'}", flush=True)
                 if problem:
                     failed.append(function.name)
                     print(instance.log)
@@ -45,10 +50,26 @@ def main(names: list[str]) -> int:
             with service(aws, "kho-") as url, ThreadPoolExecutor(_AT_ONCE) as pool:
                 aws.point_at(url)
                 list(pool.map(run, [each for each in functions if not names or each.name in names]))
+                print(embedding(aws))
         finally:
             aws.close()
     print(f"Python {version(fetched.python)}: {len(failed)} of {len(names or functions)} failed. {' '.join(failed)}")
     return len(failed)
+
+
+def embedding(aws: Lambda) -> str:
+    """Return the memory and the times of the embedding function after its start."""
+    question = EmbeddingRequest(kind="question", texts=["When are ferns watered?"], correlation_id="measuring")
+    passages = EmbeddingRequest(kind="passages", texts=[PASSAGE] * MAX_TEXTS, correlation_id="measuring")
+    requests = [question, question, *[passages] * (PASSAGES // MAX_TEXTS)]
+    for request in requests:
+        answer, instance = aws.invoke(FUNCTION, json.dumps(request).encode())
+        assert not crashed(answer), answer
+    _, query_ms, *passages_ms = instance.calls_ms()[-len(requests) :]
+    return (
+        f"{FUNCTION}: peak memory {instance.peak_mb():.0f} MB; warm, a query takes {query_ms:.0f} ms, "
+        f"{PASSAGES} passages of 169 tokens {sum(passages_ms):.0f} ms"
+    )
 
 
 def unexpected(function: DeployedFunction, answer: bytes) -> str:
@@ -65,6 +86,8 @@ def unexpected(function: DeployedFunction, answer: bytes) -> str:
             return f"left undone: {body}" if body["batchItemFailures"] else ""
         case "authorizer":
             return "" if "tenant_id" in body["context"] else f"refused: {body}"
+        case "functions":
+            return "" if len(body["embeddings"]) == 1 else f"answered {body}"
         case "IoT Core":
             return "" if True in body.values() else f"refused: {body}"
     return f"answered {body}" if body is not None else ""

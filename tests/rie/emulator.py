@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _INVOKED: Final = "/2015-03-31/functions/function/invocations"
 _INIT: Final = re.compile(r"INIT REPORT\(durationMs: ([\d.]+)\)")
 _CALL: Final = re.compile(r"INVOKE RTDONE\(status: \w+, produced bytes: \d+, duration: ([\d.]+)ms\)")
+_PEAK: Final = re.compile(r"VmHWM:\s+(\d+) kB")
 _KEPT: Final = ("PATH", "HOME", "LANG", "TZ", "TMPDIR")
 
 
@@ -85,10 +86,13 @@ class Instance:
 
     def processor_ms(self) -> float:
         """Return the runtime's CPU time since its start."""
-        threads = Path(f"/proc/{self._process.pid}/task").glob("*/children")
-        (pid,) = " ".join(each.read_text() for each in threads).split()
-        tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
+        tasks = Path(f"/proc/{self._runtime()}/task").glob("*/schedstat")
         return sum(int(each.read_text().split()[0]) for each in tasks) / 1e6
+
+    def peak_mb(self) -> float:
+        """Return the most memory that the runtime has had."""
+        status = Path(f"/proc/{self._runtime()}/status").read_text()
+        return int(_PEAK.findall(status)[0]) / 1024
 
     def calls_ms(self) -> list[float]:
         """Return the duration of each call, from the event to the answer."""
@@ -101,6 +105,11 @@ class Instance:
         self._process.wait()
         self._http.clear()
         self._log.close()
+
+    def _runtime(self) -> str:
+        threads = Path(f"/proc/{self._process.pid}/task").glob("*/children")
+        (pid,) = " ".join(each.read_text() for each in threads).split()
+        return pid
 
     def _await_listening(self) -> None:
         host, port = self._address.split(":")

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from infra.local.template import FILE, TemplateLoader, load
+from shared.knowledge.embedding.function import FUNCTION
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,7 @@ class DeployedFunction:
     memory_mb: int
     timeout: float
     trigger: str
-    """The trigger: HTTP, a stream, a rule, or the gateway's authorization."""
+    """The trigger: HTTP, a stream, a rule, the gateway's authorization, or other functions."""
 
 
 def deployed_functions() -> list[DeployedFunction]:
@@ -32,7 +33,7 @@ def deployed_functions() -> list[DeployedFunction]:
     triggers = {route.function: "HTTP" for route in template.routes}
     triggers |= {stream.function: "stream" for stream in template.streams}
     triggers |= {rule.function: "rule" for rule in template.rules}
-    triggers[template.authorizer] = "authorizer"
+    triggers |= {template.authorizer: "authorizer", FUNCTION: "functions"}
     functions = []
     for logical, resource in document["Resources"].items():
         if resource["Type"] != "AWS::Serverless::Function":

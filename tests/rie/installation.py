@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from infra.local.template import FILE
-from infra.prepare import install
+from infra.prepare import MODEL, install
 
 ROOT: Final = FILE.parent
 LAYERS: Final = ROOT / "infra" / "deploy" / "layers"
@@ -80,7 +80,8 @@ def functions_python() -> Path | None:
 
 def _fetch(base: Path) -> None:
     locks = [HERE / "emulator.lock", HERE / "runtime.lock", HERE / "peers.lock", *sorted(LAYERS.glob("*.lock"))]
-    content = b"".join(lock.read_bytes() for lock in (*locks, ROOT / "requirements.lock"))
+    sources = [*locks, ROOT / "requirements.lock", *sorted(MODEL.glob("*.py"))]
+    content = b"".join(file.read_bytes() for file in sources)
     wanted = f"{base} {version(base)} {hashlib.sha256(content).hexdigest()}"
     stamp = TARGET / "installed"
     if stamp.exists() and stamp.read_text() == wanted:
@@ -96,6 +97,8 @@ def _fetch(base: Path) -> None:
         pinned = layer.with_suffix(".txt")
         pinned.write_text(_for_this_python(lock))
         _install(base, "--no-deps", "--target", str(layer), "-r", str(pinned))
+    model = TARGET / "layers" / "EmbeddingLayer"
+    subprocess.run([sys.executable, "-m", MODEL.name, str(model)], check=True, cwd=MODEL.parent)
     stamp.write_text(wanted)
 
 

@@ -6,7 +6,8 @@ import json
 from typing import Final
 from urllib.parse import quote, urlsplit
 
-from shared.aws.signed_client import ConnectionFailed, ConnectionNotEstablished, SignedServiceClient
+from shared.aws.signed_client import SignedServiceClient
+from shared.http_client import ConnectionFailed, ConnectionNotEstablished
 from shared.rpc.errors import TooLarge, TooManyRequests, Unavailable
 from shared.telemetry import logger
 from shared.ttl_cache import TtlCache

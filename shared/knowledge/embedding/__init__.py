@@ -1,4 +1,4 @@
-"""Text embedding behind one interface: e5 in this process, Qdrant Cloud's inference, or Bedrock."""
+"""Text embedding behind one interface: e5 in a function, Qdrant Cloud's inference, or Bedrock."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def embedder() -> Embedder:
     """Return the configured embedder."""
     space = current_space()
     kind = config().embedder
-    if kind == "embedded":
-        from shared.knowledge.embedding.e5 import E5
+    if kind == "function":
+        from shared.knowledge.embedding.function import FunctionEmbedder
 
-        return E5()
+        return FunctionEmbedder()
     if kind == "qdrant":
         from shared.knowledge.embedding.store_inference import StoreInference
 

@@ -1,12 +1,15 @@
-"""multilingual-e5-small in this process, without a server or a download."""
+"""multilingual-e5-small in this process, from the files that `infra/deploy/layers/model_builder` builds."""
 
 from __future__ import annotations
 
 import gc
+import json
 import os
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from functools import cache, partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -14,48 +17,65 @@ import numpy as np
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 import onnxruntime  # type: ignore[import-untyped]
 
+from shared.config import ConfigurationError
 from shared.knowledge.cpu_count import cpu_count
 from shared.knowledge.embedding import Embedding
 from shared.knowledge.embedding.models import E5_SMALL
-from shared.knowledge.embedding.onnx_graph import onnx_model
 from shared.knowledge.embedding.sentencepiece import SentencePiece
-from shared.knowledge.embedding.weights import Weights, blocks_to_floats, weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from shared.knowledge.embedding.sentencepiece import Vocabulary
 
 _POOLED: Final = 3
 """Neighbouring tokens of a passage that share a vector: a third of the space, for .002 of nDCG across languages."""
 
 
+class TextVectors(NamedTuple):
+    """The vectors of a text as arrays: one of the whole, and those of its tokens."""
+
+    text: Any
+    tokens: Any
+
+
 class E5:
-    """The embedder of one process, safe for any number of threads."""
+    """The model as an embedder, for callers that have it in their process. Safe for any number of threads."""
 
     space = E5_SMALL
 
     def passages(self, texts: Sequence[str]) -> list[Embedding]:
         """Embed passages."""
-        return list(_threads().map(_passage, texts)) if len(texts) > 1 else [_passage(text) for text in texts]
+        return [_embedding(each) for each in embed_passages(texts)]
 
     def question(self, text: str) -> Embedding:
         """Embed a question."""
-        return self.prepare_question(text)()
+        return _embedding(embed_question(text))
 
     def prepare_question(self, text: str) -> Callable[[], Embedding]:
-        """Tokenize a question, and return a function that embeds it. It uses none of the other embedding threads."""
-        run = _engine().prepare(E5_SMALL.question_prefix, text)
-
-        def embed() -> Embedding:
-            vectors, own = run()
-            return Embedding(_unit(vectors.mean(axis=0)).tolist(), _unit(own).tolist())
-
-        return embed
+        """Return a function that embeds a question."""
+        return partial(self.question, text)
 
 
-def _passage(text: str) -> Embedding:
-    vectors, own = _engine().prepare(E5_SMALL.passage_prefix, text)()
+def embed_passages(texts: Sequence[str]) -> list[TextVectors]:
+    """Embed passages, as many at once as there are cores."""
+    return list(_threads().map(_passage, texts)) if len(texts) > 1 else [_passage(text) for text in texts]
+
+
+def embed_question(text: str) -> TextVectors:
+    """Embed a question. It uses none of the threads of passages."""
+    vectors, own = _engine().run(E5_SMALL.question_prefix, text)
+    return TextVectors(_unit(vectors.mean(axis=0)), _unit(own))
+
+
+def _passage(text: str) -> TextVectors:
+    vectors, own = _engine().run(E5_SMALL.passage_prefix, text)
     pooled = np.add.reduceat(own, range(0, len(own), _POOLED), axis=0)
-    return Embedding(_unit(vectors.mean(axis=0)).tolist(), _unit(pooled).tolist())
+    return TextVectors(_unit(vectors.mean(axis=0)), _unit(pooled))
+
+
+def _embedding(vectors: TextVectors) -> Embedding:
+    return Embedding(vectors.text.tolist(), vectors.tokens.tolist())
 
 
 def _unit(vectors: Any) -> Any:
@@ -63,12 +83,15 @@ def _unit(vectors: Any) -> Any:
 
 
 class _Engine:
-    def __init__(self, stored: Weights) -> None:
-        vocabulary = stored.vocabulary
-        self._tokenizer = SentencePiece(vocabulary)
-        self._begin, self._end = vocabulary.begin, vocabulary.end
-        self._words = stored.blocks("emb.word")
-        self._positions = stored.floats("emb.pos").reshape(-1, stored.width) + stored.floats("emb.type")[: stored.width]
+    def __init__(self, folder: Path) -> None:
+        vocabulary: Vocabulary = json.loads((folder / "vocabulary.json").read_text(encoding="utf-8"))
+        self._tokenizer = SentencePiece(vocabulary, np.load(folder / "scores.npy").tolist())
+        self._begin, self._end = vocabulary["begin"], vocabulary["end"]
+        # The table of words stays on disk, apart from the rows of words that were read.
+        self._words, self._scales = (
+            np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("words", "word_scales")
+        )
+        self._positions = np.load(folder / "positions.npy")
         self._prefixes = {
             prefix: self._tokenizer(prefix.strip(), len(self._positions))
             for prefix in (E5_SMALL.question_prefix, E5_SMALL.passage_prefix)
@@ -77,25 +100,32 @@ class _Engine:
         # One text per run and one thread per text, with as many runs as there are cores. So there is no padding, and a
         # text's vector never depends on other texts, whose outliers would set the 8-bit scale.
         options.intra_op_num_threads = 1
-        self._session = onnxruntime.InferenceSession(onnx_model(stored), options, providers=["CPUExecutionProvider"])
+        self._session = onnxruntime.InferenceSession(
+            folder / "encoder.onnx", options, providers=["CPUExecutionProvider"]
+        )
 
-    def prepare(self, prefix: str, text: str) -> Callable[[], tuple[Any, Any]]:
-        """Tokenize a text. Return a function that computes the vectors of all tokens and of the text's own tokens."""
+    def run(self, prefix: str, text: str) -> tuple[Any, Any]:
+        """Return the vectors of all tokens, and of the text's own tokens."""
         before = [self._begin, *self._prefixes[prefix]]
         own = self._tokenizer(text, len(self._positions) - len(before) - 1)
         numbers = [*before, *own, self._end]
-        embedded = blocks_to_floats(self._words[numbers]) + self._positions[: len(numbers)]
+        embedded = self._embed(numbers) + self._positions[: len(numbers)]
+        (outputs,) = self._session.run(None, {"pieces": embedded[None]})
+        return outputs[0], outputs[0][len(before) : -1]
 
-        def run() -> tuple[Any, Any]:
-            (outputs,) = self._session.run(None, {"pieces": embedded[None]})
-            return outputs[0], outputs[0][len(before) : -1]
-
-        return run
+    def _embed(self, numbers: list[int]) -> Any:
+        """Return the vectors of words, which are stored in 4 bits, in blocks with a scale each."""
+        packed = self._words[numbers]
+        steps = np.concatenate([packed & 15, packed >> 4], axis=-1).astype(np.float32) - 8
+        return (steps * self._scales[numbers][..., None]).reshape(len(numbers), -1)
 
 
 @cache
 def _engine() -> _Engine:
-    engine = _Engine(weights())
+    package = find_spec("e5_model")
+    if package is None or not package.submodule_search_locations:
+        raise ConfigurationError("the files of the embedding model are missing; 'make setup' builds them")
+    engine = _Engine(Path(package.submodule_search_locations[0]))
     # The vocabulary of a quarter of a million tokens lives as long as the process: freeze it out of garbage collection.
     gc.freeze()
     return engine

@@ -66,7 +66,7 @@ _BEDROCK: Final = (
 def current_space() -> Space:
     """Return the space of the configured embedder."""
     settings = config()
-    if settings.embedder == "embedded":
+    if settings.embedder == "function":
         return E5_SMALL
     known = _INFERRED if settings.embedder == "qdrant" else _BEDROCK
     model = settings.embedding_model or known[0].model

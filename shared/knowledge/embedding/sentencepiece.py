@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from shared.knowledge.embedding.weights import Vocabulary
+from typing import Final, TypedDict
 
 _SPACE: Final = "▁"
 _RUNS: Final = re.compile(" {2,}")
@@ -16,23 +13,31 @@ _UNKNOWN_COSTS: Final = 10
 _IMPOSSIBLE: Final = float("-inf")
 
 
+class Vocabulary(TypedDict):
+    """The tokens that the model knows, as its files list them."""
+
+    pieces: list[str]
+    """By number; control tokens, which belong to the model, are empty."""
+    longest: dict[str, int]
+    """The length of the longest piece that begins with a character."""
+    replacements: dict[str, str]
+    """The replacements of characters before tokenization, by code point."""
+    begin: int
+    end: int
+    unknown: int
+
+
 class SentencePiece:
     """Tokenizes texts as in the model's training."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        self._unknown = vocabulary.unknown
-        # Control tokens such as <s> belong to the model: in a text they are spelled out.
-        self._known = {
-            piece: (at, score)
-            for at, (piece, score) in enumerate(zip(vocabulary.pieces, vocabulary.scores, strict=True))
-            if piece and not (piece.startswith("<") and piece.endswith(">"))
-        }
-        self._replacements = vocabulary.replacements | {0: " "}
-        self._longest = max(map(len, self._known))
-        self._reach: dict[str, int] = {}
-        for piece in self._known:
-            self._reach[piece[0]] = max(len(piece), self._reach.get(piece[0], 0))
-        self._unknown_score = min(vocabulary.scores) - _UNKNOWN_COSTS
+    def __init__(self, vocabulary: Vocabulary, scores: list[float]) -> None:
+        self._unknown = vocabulary["unknown"]
+        self._numbers = {piece: number for number, piece in enumerate(vocabulary["pieces"])}
+        self._scores = scores
+        self._replacements = {int(code): text for code, text in vocabulary["replacements"].items()} | {0: " "}
+        self._reach = vocabulary["longest"]
+        self._longest = max(self._reach.values())
+        self._unknown_score = min(scores) - _UNKNOWN_COSTS
         self._word = lru_cache(maxsize=50_000)(self._segment)
 
     def __call__(self, text: str, limit: int) -> list[int]:
@@ -51,10 +56,10 @@ class SentencePiece:
         last = [(self._unknown, 0)] * (size + 1)
         for start in range(size):
             for end in range(start + 1, min(size, start + self._reach.get(word[start], 1)) + 1):
-                piece = self._known.get(word[start:end])
-                number, score = piece or (self._unknown, self._unknown_score)
-                if (piece or end == start + 1) and best[start] + score > best[end]:
-                    best[end], last[end] = best[start] + score, (number, start)
+                number = self._numbers.get(word[start:end])
+                score = self._unknown_score if number is None else self._scores[number]
+                if (number is not None or end == start + 1) and best[start] + score > best[end]:
+                    best[end], last[end] = best[start] + score, (self._unknown if number is None else number, start)
         pieces = []
         end = size
         while end:

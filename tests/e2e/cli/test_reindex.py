@@ -144,7 +144,7 @@ def test_deployed_index_is_rebuilt_from_the_stacks_tables(qdrant: QdrantServer) 
         "KHO_QDRANT_URL": qdrant.url,
         "KHO_QDRANT_COLLECTION": "acme",
         "KHO_QDRANT_KEY_SECRET": "acme/qdrant",
-        "KHO_EMBEDDER": "embedded",
+        "KHO_EMBEDDER": "qdrant",
     }
     with running_aws_stack("acme", settings) as url:
         session = boto3.Session("test", "test", region_name="us-east-1")

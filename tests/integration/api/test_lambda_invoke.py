@@ -36,6 +36,8 @@ class FakeLambda(BaseHTTPRequestHandler):
         match name.removeprefix("stack-"):
             case "echo":
                 self.answer(200, {"result": call["params"]})
+            case "workers-embed_texts" if self.path.endswith("/invocations?Qualifier=live"):
+                self.answer(200, {"embeddings": call})
             case "last":
                 self.answer(200, {"result": None}, connection="close")
             case "refusing":
@@ -115,6 +117,19 @@ def test_error_round_trip(invocations: list[tuple[str, Any]]) -> None:
     with pytest.raises(Conflict) as caught:
         call("refusing")
     assert (caught.value.code, caught.value.message, caught.value.details) == ("ALREADY_EXISTS", "Taken.", {"id": 1})
+
+
+def test_internal_function_is_invoked_by_its_alias(invocations: list[tuple[str, Any]]) -> None:
+    """Provisioned instances belong to the alias."""
+    assert invoke.call_internal("workers-embed_texts:live", {"texts": ["Xin chào"]}) == {
+        "embeddings": {"texts": ["Xin chào"]}
+    }
+
+
+@pytest.mark.parametrize("function", ["crashing", "throttled", "broken"])
+def test_internal_function_that_fails_is_unavailable(invocations: list[tuple[str, Any]], function: str) -> None:
+    with pytest.raises(Unavailable):
+        invoke.call_internal(function, {})
 
 
 def test_throttled_invocations_are_retried(invocations: list[tuple[str, Any]]) -> None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from shared.aws.signed_client import ConnectionFailed, ConnectionNotEstablished, ResponseTimeout, SignedServiceClient
+from shared.aws.signed_client import SignedServiceClient
+from shared.http_client import ConnectionFailed, ConnectionNotEstablished, ResponseTimeout
 from tests.helpers.certificates import certify
 from tests.helpers.wait import CEILING_SECONDS, until
 

@@ -13,15 +13,17 @@ from shared.config import config
 from shared.dynamodb import Table
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.documents import CollectionDocuments
+from shared.knowledge.embedding.function import FUNCTION, FunctionEmbedder
 from shared.knowledge.ingestion_jobs import IngestionJobs
 from shared.knowledge.keys import awaiting_index
 from shared.knowledge.models import NewKnowledgeDocument
 from shared.memory.conversations import Conversations
+from shared.rpc import invoke
 from shared.rpc.caller import ROLES, Caller
 from shared.services.document_index import refresh_document
 from tests.helpers.measured_policies import measures
 from tests.helpers.memory_index import MemoryIndex
-from tests.helpers.template import table_actions
+from tests.helpers.template import invocable_functions, table_actions
 
 pytestmark = pytest.mark.usefixtures("indexing")
 
@@ -40,7 +42,10 @@ NOTE = {"collection": "notes"}
 
 # Calls that cover every path of each function's code to the store.
 SCENARIOS: dict[str, list[dict[str, Any]]] = {
-    "agent_data-create_document": [{"document_id": "new", "parent_id": "mid", "content": LARGE, "request_id": "r"}],
+    "agent_data-create_document": [
+        {"document_id": "new", "parent_id": "mid", "content": LARGE, "request_id": "r"},
+        {"document_id": "short", "parent_id": "mid", "content": {"body": "y"}},
+    ],
     "agent_data-update_document": [
         {"document_id": "top", "patch": {"content": {"body": "y"}}, "request_id": "r"},
         {"document_id": "top", "patch": {"content": LARGE}},
@@ -112,6 +117,9 @@ WITH_A_MODEL = {
     "memory_server-get_or_create_summary": {("dynamodb:PutItem", "MemoryTable"), ("dynamodb:Query", "MemoryTable")}
 }
 
+# Reached only if the index is behind.
+WITH_A_STALE_INDEX = {"agent_data-delete_document": {FUNCTION}}
+
 
 def run(function: str, calls: list[dict[str, Any]], tenant: str) -> None:
     handler = importlib.import_module(function.replace("-", ".")).handler
@@ -133,10 +141,24 @@ def prepare_knowledge(tenant: str) -> None:
     jobs.store_input("job", CollectionStore(Table(config().knowledge_table), tenant).require("notes"), [], [])
 
 
+@pytest.fixture
+def invoked(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Return the functions that functions of the test invoke."""
+    invoked: set[str] = set()
+    (functions,) = invoke._transport
+
+    def record(function: str, payload: bytes) -> bytes:
+        invoked.add(function)
+        return functions(function, payload)
+
+    monkeypatch.setattr(invoke, "_transport", [record])
+    return invoked
+
+
 @measures(*SCENARIOS)
 @pytest.mark.parametrize("function", sorted(SCENARIOS))
 def test_policy_allows_exactly_the_actions_used(
-    function: str, tenant: str, store_actions: set[tuple[str, str]]
+    function: str, tenant: str, store_actions: set[tuple[str, str]], invoked: set[str]
 ) -> None:
     run("memory_server-add_message", [MESSAGE] * 10, tenant)
     reads_both = function in ("tool_server-search", "tool_server-fetch")
@@ -148,8 +170,10 @@ def test_policy_allows_exactly_the_actions_used(
     if reads_both or function.startswith("research_agent-"):
         prepare_knowledge(tenant)
     store_actions.clear()
+    invoked.clear()
     run(function, SCENARIOS[function], tenant)
     assert store_actions | WITH_A_MODEL.get(function, set()) == table_actions(function)
+    assert invoked | WITH_A_STALE_INDEX.get(function, set()) == invocable_functions(function)
 
 
 @measures(*VERIFYING)
@@ -176,6 +200,12 @@ def test_policy_of_purge_worker(tenant: str, store_actions: set[tuple[str, str]]
     record = {"eventID": "1", "eventName": "INSERT", "dynamodb": {"Keys": keys, "SequenceNumber": "1"}}
     assert handler({"Records": [record]}, None) == {"batchItemFailures": []}
     assert store_actions == table_actions("workers-purge_messages")
+
+
+def test_embedding_function_needs_no_table(store_actions: set[tuple[str, str]]) -> None:
+    store_actions.clear()
+    assert FunctionEmbedder().question("How are plants watered?").tokens
+    assert store_actions == table_actions("workers-embed_texts") == set()
 
 
 def work(tenant: str, sk: str) -> dict[str, Any]:

@@ -190,15 +190,15 @@ def test_repeated_ingestion_indexes_missing_passages(
 def test_timeout_does_not_fail_the_document(
     documents: CollectionDocuments, index: MemoryIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def late(*_: object) -> bool:
+    def late(*_: object, **__: object) -> bool:
         raise OutOfTime
 
     with monkeypatch.context() as patched:
         patched.setattr(index, "replace", late)
         with pytest.raises(OutOfTime):
-            DocumentIngestion(documents).add(NewKnowledgeDocument("a.md", TEXT))
+            DocumentIngestion(documents).add_all([NewKnowledgeDocument("a.md", TEXT)])
     again = DocumentIngestion(documents)
-    again.add(NewKnowledgeDocument("a.md", TEXT))
+    again.add_all([NewKnowledgeDocument("a.md", TEXT)])
     assert (again.tally.updated, again.tally.failed) == (1, [])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -15,9 +16,11 @@ from shared.dynamodb import Keys, Table, Write
 from shared.knowledge import documents as kept
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.embedding.models import recorded_space
+from shared.knowledge.index import knowledge_index
 from shared.knowledge.ingestion_jobs import STALLED_SECONDS, IngestionJob, IngestionJobs
 from shared.knowledge.models import MAX_PATH_BYTES, Collection, NewKnowledgeDocument
 from shared.rpc.caller import ROLES, Caller
+from tests.helpers.wait import CEILING_SECONDS
 from workers import ingest
 
 if TYPE_CHECKING:
@@ -102,6 +105,34 @@ def test_worker_may_exceed_the_request_deadline(
     assert (job.status, job.tally.added, job.tally.failed) == ("done", 2, [])
 
 
+def test_documents_are_ingested_at_once(
+    carried_out: Callable[..., IngestionJob], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The barrier ends only if as many documents as allowed are in progress together."""
+    together = threading.Barrier(config().embedding_calls)
+    split = kept.CollectionDocuments._split
+
+    def waiting(self: kept.CollectionDocuments, new: NewKnowledgeDocument) -> Any:
+        together.wait(CEILING_SECONDS)
+        return split(self, new)
+
+    monkeypatch.setattr(kept.CollectionDocuments, "_split", waiting)
+    names = [f"{number}.md" for number in range(2 * together.parties)]
+    job = carried_out([NewKnowledgeDocument(name, f"Ferns of {name}.", hash="h") for name in names])
+    assert (job.status, job.tally.added) == ("done", len(names))
+
+
+def test_later_document_of_a_path_replaces_the_earlier(
+    carried_out: Callable[..., IngestionJob], table: Table, tenant: str, collection: Collection
+) -> None:
+    texts = [NewKnowledgeDocument("a.md", f"Text {number}.", hash=str(number)) for number in range(9)]
+    job = carried_out(texts)
+    assert (job.tally.added, job.tally.updated) == (1, 8)
+    stored = kept.CollectionDocuments(table, tenant, collection, knowledge_index()).find("a.md")
+    assert stored is not None
+    assert stored.hash == "8"
+
+
 def test_ingestion_into_a_deleted_collection_fails(
     carried_out: Callable[..., IngestionJob], table: Table, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,10 +148,16 @@ def test_ingestion_into_a_deleted_collection_fails(
     assert (job.status, job.message) == ("failed", "Collection not found: notes")
 
 
+@pytest.mark.parametrize("turns", [[0, 1, 2, 3], [0, 2, 3]], ids=["one at once", "two at once"])
 def test_long_ingestion_takes_turns_and_counts_each_document_once(
-    table: Table, tenant: str, collection: Collection, monkeypatch: pytest.MonkeyPatch
+    table: Table,
+    tenant: str,
+    collection: Collection,
+    monkeypatch: pytest.MonkeyPatch,
+    turns: list[int],
 ) -> None:
-    monkeypatch.setattr(ingest, "_TURN_SECONDS", -1)  # over after one document
+    monkeypatch.setattr(ingest, "_TURN_SECONDS", -1)  # over after the first documents
+    monkeypatch.setattr(config(), "embedding_calls", turns[1])
     jobs = IngestionJobs(table, tenant)
     texts = {"a.md": "Ferns.", "b.md": BLANK, "c.md": "Moss."}
     documents = [NewKnowledgeDocument(path, text, hash=path) for path, text in texts.items()]
@@ -129,9 +166,9 @@ def test_long_ingestion_takes_turns_and_counts_each_document_once(
     while (job := jobs.require(job_id)).status != "done":
         counts.append(job.tally.documents)
         run_worker(tenant, job_id)
-    assert counts == [0, 1, 2, 3]
+    assert counts == turns
     work = [item["sk"] for page in table.query(f"{tenant}#work", Keys.beginning("ingest#")) for item in page]
-    assert len(work) == 4, "each turn enqueues the next one"
+    assert len(work) == len(turns), "each turn enqueues the next one"
     assert (job.tally.added, job.tally.unchanged, job.tally.failures) == (2, 0, 1)
 
 

@@ -15,7 +15,7 @@ HEAVY = {"boto3", "numpy", "onnx", "onnxruntime", "qdrant_client", "qdrant_edge"
     [
         ("shared.knowledge.index", set[str]()),
         ("shared.knowledge.embedding.models", set[str]()),
-        ("shared.knowledge.store.server", {"qdrant_client", "numpy"}),
+        ("shared.knowledge.store.server", set[str]()),
         ("shared.knowledge.store.embedded", {"qdrant_edge"}),
         ("shared.memory.conversations", set[str]()),
         ("agent_data.create_document", {"boto3"}),

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from api.deployment import INDEX_MEMORY
 from endpoints import device_mcp
 from infra.local.template import FILE
+from shared.knowledge.embedding.function import FUNCTION
 from shared.rpc.catalogue import catalogue
 from shared.rpc.mcp_catalog import mcp_catalog
 from tests.helpers.template import (
@@ -24,6 +26,7 @@ from tests.helpers.template import (
     TEMPLATE,
     actions,
     function_name,
+    invocable_functions,
     managed_policies,
     statements,
 )
@@ -149,7 +152,7 @@ def granted(logical: str, action: str) -> set[str]:
 @pytest.mark.parametrize("logical", sorted(LAMBDAS))
 def test_only_index_and_model_users_may_read_their_secrets(logical: str) -> None:
     keys, models = granted(logical, "secretsmanager:GetSecretValue"), granted(logical, "bedrock:InvokeModel")
-    indexes = {"Ref": "KnowledgeLayer"} in LAMBDAS[logical].get("Layers", [])
+    indexes = LAMBDAS[logical].get("MemorySize") == INDEX_MEMORY and logical != "WorkersEmbedTexts"
     assert ("QdrantKeySecret" in keys) is indexes
     assert not models & {"EmbeddingModel", "RerankModel"} or indexes
     assert ("ModelKeySecret" in keys) is ("Model" in models) is ("ModelArns" in models)
@@ -178,53 +181,50 @@ def test_searching_functions_may_invoke_models() -> None:
         assert "ModelKeySecret" in granted(logical, "secretsmanager:GetSecretValue")
 
 
-def callable_from(function: str) -> set[str]:
-    """Return the functions that `function` may invoke."""
-    invoking = [each for each in statements(BY_NAME[function][1]) if "lambda:InvokeFunction" in actions(each)]
-    return {function_name(LAMBDAS[arn["Fn::GetAtt"][0]]) for statement in invoking for arn in statement["Resource"]}
-
-
 def functions_of(methods: Iterable[str]) -> set[str]:
     return {catalogue().methods[name].function for name in methods}
 
 
 @pytest.mark.parametrize("function", sorted(BY_NAME))
 def test_invocable_functions_are_listed_one_by_one(function: str) -> None:
-    """Only endpoints invoke functions, each named by its ARN, and only methods: no other endpoint and no worker."""
+    """Endpoints invoke methods, functions with the index the embedding function: no endpoint, no other worker."""
     invoking = [each for each in statements(BY_NAME[function][1]) if "lambda:InvokeFunction" in actions(each)]
-    assert all(set(arn) == {"Fn::GetAtt"} for statement in invoking for arn in statement["Resource"])
-    assert not invoking or function.startswith("endpoints-")
-    assert callable_from(function) <= functions_of(METHODS)
+    assert all(set(arn) <= {"Fn::GetAtt", "Fn::Sub"} for statement in invoking for arn in statement["Resource"])
+    invocable = invocable_functions(function)
+    assert invocable <= (functions_of(METHODS) if function.startswith("endpoints-") else {FUNCTION})
+    embeds = {"EmbeddingFunctionAccess", "QdrantKeyAccess"} <= set(managed_policies(BY_NAME[function][1]))
+    assert (FUNCTION in invocable) is embeds
 
 
 @pytest.mark.parametrize("function", sorted(BY_NAME))
 def test_inline_policies_fit_with_the_longest_names(function: str) -> None:
     """Policies have at most 10,240 characters, in every partition and region, with the longest stack name."""
     own = [policy for policy in BY_NAME[function][1].get("Policies", []) if "Statement" in policy]
-    invoked = "".join(f'"{LONGEST_ARN}{"s" * LONGEST_STACK_NAME}-{name}",' for name in callable_from(function))
+    invoked = "".join(f'"{LONGEST_ARN}{"s" * LONGEST_STACK_NAME}-{name}",' for name in invocable_functions(function))
     assert len(json.dumps(own, separators=(",", ":"))) + len(invoked) <= MAX_INLINE_POLICIES
 
 
 def test_jsonrpc_endpoint_may_invoke_exactly_all_methods() -> None:
-    assert callable_from("endpoints-jsonrpc") == functions_of(METHODS)
+    assert invocable_functions("endpoints-jsonrpc") == functions_of(METHODS)
 
 
 def test_mcp_endpoint_may_invoke_its_tools() -> None:
     reached = {tool.method for tool in mcp_catalog().tools}
     reached |= {method for each in mcp_catalog().resources for method in (each.read, each.listing) if method}
-    assert functions_of(reached) <= callable_from("endpoints-mcp") <= functions_of(METHODS)
+    assert functions_of(reached) <= invocable_functions("endpoints-mcp") <= functions_of(METHODS)
 
 
 def test_actions_endpoint_may_invoke_exactly_agent_data() -> None:
     own = [name for name in METHODS if name.startswith("agent-data/")]
-    assert callable_from("endpoints-actions") == functions_of(own)
+    assert invocable_functions("endpoints-actions") == functions_of(own)
 
 
 def test_public_mcp_endpoint_may_invoke_exactly_recall_kit_tools() -> None:
     reached = {tool.method for tool in mcp_catalog().of("recall-kit/").tools}
     assert reached == {f"recall-kit/{name}" for name in ("query_experiences", "submit_experience", "get_experience")}
-    assert callable_from("endpoints-recall_kit_mcp") == functions_of(reached)
+    assert invocable_functions("endpoints-recall_kit_mcp") == functions_of(reached)
 
 
 def test_device_mcp_endpoint_may_invoke_exactly_device_methods() -> None:
-    assert callable_from("endpoints-device_mcp") == functions_of((device_mcp.GET, device_mcp.LIST, device_mcp.CALL))
+    methods = device_mcp.GET, device_mcp.LIST, device_mcp.CALL
+    assert invocable_functions("endpoints-device_mcp") == functions_of(methods)

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 
 from infra.local.template import load
-from tests.helpers.template import BY_NAME, LAMBDAS, RESOURCES, actions, function_name, statements
+from tests.helpers.template import BY_NAME, LAMBDAS, RESOURCES, actions, function_name, managed_policies, statements
 
 
 def test_rules_have_dead_letter_queues() -> None:
@@ -69,7 +69,7 @@ def test_functions_with_the_search_index_have_a_whole_processor() -> None:
     memory = {
         function_name(each): each.get("MemorySize", 512)
         for each in LAMBDAS.values()
-        if {"Ref": "KnowledgeLayer"} in each.get("Layers", [])
+        if "QdrantKeyAccess" in managed_policies(each)
     }
     assert len(memory) > 10
     assert set(memory.values()) == {1769}

