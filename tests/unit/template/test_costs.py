@@ -8,6 +8,8 @@ import yaml
 
 from infra.deploy.observability import FILE as OBSERVABILITY
 from infra.local.template import FILE
+from shared.access.rate_limits import _BLOCKS
+from shared.config import Config
 
 PAGE = (FILE.parent / "docs" / "costs.md").read_text(encoding="utf-8")
 COLUMNS = 3
@@ -67,3 +69,12 @@ def test_units_follow_from_the_calls() -> None:
 def test_alarms_are_those_of_the_template() -> None:
     assert [number(cell) for cell in UNITS["alarms"][2:]] == [monitored("WithAlarms")] * COLUMNS
     assert f"`all` adds {monitored('WithAllAlarms')} metrics" in PAGE
+
+
+def test_updates_of_rate_limits_follow_from_the_defaults() -> None:
+    """Two updates of a call that comes alone; of busy instances, one for each block of the key and of the tenant."""
+    settings = Config()
+    key, tenant = settings.key_calls_a_minute // _BLOCKS, settings.tenant_calls_a_minute // _BLOCKS
+    price = number(UNITS["DynamoDB, writes"][0])
+    assert f"one update takes {key} calls of the key, and\n  one {tenant} calls of the tenant" in PAGE
+    assert f"from {price * (1 / key + 1 / tenant):.2f} a million where instances are busy to {2 * price:.2f}" in PAGE

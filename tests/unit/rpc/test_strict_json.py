@@ -1,0 +1,66 @@
+"""Strict JSON: the depth is that of brackets outside of strings, and lone surrogates are found among pairs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.rpc.errors import InvalidParams, ParseError
+from shared.rpc.strict_json import MAX_DEPTH, parse, require_text
+
+texts = st.text('[]{}"\\, a\u00e9😀', max_size=8)
+values = st.recursive(
+    st.one_of(st.integers(), texts),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+)
+
+
+def nested(value: Any, levels: int) -> Any:
+    for level in range(levels):
+        value = {'"]}\\': value} if level % 2 else ["[{", value]
+    return value
+
+
+def depth(value: Any) -> int:
+    if not isinstance(value, list | dict):
+        return 0
+    return 1 + max(map(depth, value.values() if isinstance(value, dict) else value), default=0)
+
+
+@given(values, st.integers(55, 70), st.booleans())
+def test_depth_is_that_of_brackets_outside_of_strings(value: Any, levels: int, escapes: bool) -> None:
+    value = nested(value, levels)
+    raw = json.dumps(value, ensure_ascii=escapes).encode()
+    if depth(value) <= MAX_DEPTH:
+        assert parse(raw) == value
+    else:
+        with pytest.raises(ParseError) as refused:
+            parse(raw)
+        assert refused.value.details == {"reason": f"nested deeper than {MAX_DEPTH} levels"}
+
+
+@pytest.mark.parametrize(
+    ("escapes", "is_text"),
+    [
+        (r"\ud83d\ude00", True),
+        (r"\uD83D\uDE00 \u00e9", True),
+        (r"\\ud83d", True),
+        (r"\ud83d", False),
+        (r"\ude00", False),
+        (r"\ud83dx\ude00", False),
+        (r"\ud83d\ud83d\ude00", False),
+        (r"\ud83d\ude00\ude00", False),
+    ],
+)
+def test_lone_surrogates_are_refused_by_field(escapes: str, is_text: bool) -> None:
+    raw = f'{{"a": ["b", "{escapes}"]}}'.encode()
+    if is_text:
+        require_text(parse(raw), raw)
+    else:
+        with pytest.raises(InvalidParams) as refused:
+            require_text(parse(raw), raw)
+        assert refused.value.details[0]["field"] == "a.1"
