@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 
 from shared.documents import keys
 from shared.rpc.field_messages import worded
-from shared.rpc.strict_json import compact
+from shared.rpc.strict_json import fits
 
 MAX_BODY_BYTES: Final = 2 * 1024 * 1024
 MAX_METADATA_BYTES: Final = 64 * 1024
@@ -29,9 +29,8 @@ def _not_root(document_id: str) -> str:
 
 
 def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:
-    size = len(compact(metadata).encode("utf-8"))
-    if size > MAX_METADATA_BYTES:
-        raise ValueError(f"should have at most {MAX_METADATA_BYTES} bytes as JSON, not {size}")
+    if not fits(metadata, MAX_METADATA_BYTES):
+        raise ValueError(f"should have at most {MAX_METADATA_BYTES} bytes as JSON")
     title, tags = metadata.get("title", ""), metadata.get("tags", [])
     if not (isinstance(title, str) and isinstance(tags, list) and all(isinstance(tag, str) for tag in tags)):
         raise ValueError("should have a string as 'title' and a list of strings as 'tags', if it has them")

@@ -16,6 +16,7 @@ _LONE_ESCAPE: Final = re.compile(
 _STEPS: Final = bytes.maketrans(b"[{]}", b"\1\1\xff\xff")
 _OTHER_BYTES: Final = bytes(set(range(256)) - set(b'[{]}"'))
 _STRING: Final = re.compile(rb'"[^"]*"')
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -44,6 +45,16 @@ def parse(raw: bytes) -> Any:
 def compact(value: Any) -> str:
     """Encode `value` as JSON without spaces."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def fits(value: Any, limit: int) -> bool:
+    """Return whether `value` has at most `limit` bytes as compact JSON. No more than that is encoded."""
+    characters = 0
+    for chunk in _ENCODER.iterencode(value):
+        characters += len(chunk)
+        if characters > limit:
+            return False
+    return len(compact(value).encode("utf-8")) <= limit
 
 
 def encodable(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -36,3 +37,21 @@ def test_every_answer_has_a_correlation_id(server: KhoServer, method: str, path:
     assert (response.status, response.headers["x-correlation-id"]) == (status, "mine-0123456789"), response.data
     response = server.http.request(method, f"{server.address}{path}", body=sent, headers=JSON)
     assert len(response.headers["x-correlation-id"]) >= 8
+
+
+def test_times_are_iso_8601_in_utc(server: KhoServer) -> None:
+    document = {"mime_type": "text/plain", "body": "x"}
+    writes: list[tuple[str, dict[str, Any]]] = [
+        ("agent-data/create_document", {"document_id": "times", "parent_id": "root", "metadata": {"title": "T"}}),
+        ("agent-data/document_history", {"document_id": "times"}),
+        ("memory-server/memory/get_or_create", {"conversation_id": "times"}),
+        ("memory-server/resources/list", {}),
+        ("research-agent/manage_collections", {"action": "create", "collection_name": "times"}),
+        ("research-agent/manage_projects", {"action": "create", "project_name": "times"}),
+    ]
+    writes[0][1]["content"] = document
+    for method, params in writes:
+        times = re.findall(r'"(?:\w+_at|at|timestamp)": ?"([^"]*)"', json.dumps(server.call(method, **params)))
+        for each in times:
+            assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z", each), (method, each)
+        assert times or method.startswith("memory-server"), method

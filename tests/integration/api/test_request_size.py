@@ -110,6 +110,21 @@ NESTED: dict[str, tuple[Handler, Callable[[], Any], str]] = {
         lambda: {"query": "x", "filters": {"tags": [1] * 10 * FIELDS}},
         "filters.tags",
     ),
+    "many brackets": (
+        query_knowledge.handler,
+        lambda: {"query": "x", "filters": {"tags": [json.loads("[" * 50 + "]" * 50)] * (FIELDS // 8)}},
+        "filters.tags",
+    ),
+    "escaped emoji": (
+        query_knowledge.handler,
+        lambda: {"query": "x", "filters": {"tags": ["😀"] * FIELDS + [1]}},
+        "filters.tags",
+    ),
+    "wide metadata": (
+        create_document.handler,
+        lambda: {"document_id": "a", "parent_id": "root", "metadata": unknown(), "content": {}},
+        "metadata",
+    ),
     "wrong messages": (
         get_or_create_summary.handler,
         lambda: {"conversation_id": "x", "old_messages": [{}] * FIELDS},

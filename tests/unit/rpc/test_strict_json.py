@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.rpc.errors import InvalidParams, ParseError
-from shared.rpc.strict_json import MAX_DEPTH, parse, require_text
+from shared.rpc.strict_json import MAX_DEPTH, compact, fits, parse, require_text
 
 texts = st.text('[]{}"\\, a\u00e9😀', max_size=8)
 values = st.recursive(
@@ -41,6 +41,13 @@ def test_depth_is_that_of_brackets_outside_of_strings(value: Any, levels: int, e
         with pytest.raises(ParseError) as refused:
             parse(raw)
         assert refused.value.details == {"reason": f"nested deeper than {MAX_DEPTH} levels"}
+
+
+@given(values)
+def test_size_is_that_of_compact_json(value: Any) -> None:
+    size = len(compact(value).encode())
+    assert fits(value, size)
+    assert not fits(value, size - 1)
 
 
 @pytest.mark.parametrize(
