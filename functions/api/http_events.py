@@ -75,7 +75,13 @@ class HttpRequest:
         return id_ if isinstance(id_, str) and len(id_) <= _MAX_ECHOED and is_encodable(id_) else None
 
     def json(self, caller: Caller) -> Any:
-        """Return the parsed body. Refuse other types than JSON, and large bodies of anonymous callers."""
+        """Return the parsed body. Refuse other types than JSON, and large bodies of anonymous callers.
+
+        Without a body there are no parameters: generic clients omit both the body and its type. A browser names the
+        page's origin with every POST, so a page of another site cannot call a method this way.
+        """
+        if not self.body and self.headers.keys().isdisjoint(("content-type", "origin")):
+            return {}
         if caller == ANONYMOUS and len(self.body) > MAX_ANONYMOUS_BYTES:
             raise TooLarge(
                 "A body without credentials is limited to 256 KiB.",

@@ -4,17 +4,12 @@ A client sends every definition to its model in every session. Types, limits, en
 examples remain. Titles go, and null, which means "omitted" for every optional parameter.
 """
 
-import re
-from collections.abc import Callable
 from typing import Any, Final
-
-Describe = Callable[[str, dict[str, Any]], str]
-"""Returns the description of the field at a path, whose schema may have one."""
 
 _NULL: Final = {"type": "null"}
 
 
-def tool_schema(schema: dict[str, Any], describe: Describe, defaults: dict[str, Any]) -> dict[str, Any]:
+def tool_schema(schema: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a tool's arguments, with other `defaults` of some of them.
 
     The tool has a description, so the one of the whole object goes too.
@@ -22,21 +17,7 @@ def tool_schema(schema: dict[str, Any], describe: Describe, defaults: dict[str, 
     whole = _shortened({name: value for name, value in schema.items() if name != "description"})
     for name, value in defaults.items():
         whole["properties"][name]["default"] = value
-    _add_descriptions(whole, describe, "")
     return whole
-
-
-def _add_descriptions(schema: dict[str, Any], describe: Describe, path: str) -> None:
-    for name, field in schema.get("properties", {}).items():
-        description = describe(path + name, field)
-        if _words(description) - _words(path + name):
-            field["description"] = description
-        _add_descriptions(field.get("items", field), describe, f"{path}{name}.")
-
-
-def _words(text: str) -> set[str]:
-    """Return the words of a field's path or description that could tell something."""
-    return {word.rstrip("s") for word in re.split(r"[\W_]+", text.lower())} - {"", "the"}
 
 
 def _shortened(schema: dict[str, Any]) -> dict[str, Any]:

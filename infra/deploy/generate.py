@@ -6,7 +6,6 @@ import importlib
 import inspect
 import json
 from dataclasses import asdict
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
@@ -15,7 +14,7 @@ from api.handler import Handler
 from api.openapi_schemas import inline_definitions
 from api.tool_schemas import tool_schema
 from infra.deploy import observability
-from infra.deploy.field_descriptions import field_description
+from infra.deploy.field_descriptions import describe_fields
 from infra.deploy.function_resources import SERVERS, declared_functions, template
 from infra.deploy.reference import PAGES, ROOT, method_sections
 from infra.deploy.sample_events import FOLDER, sample_event
@@ -122,9 +121,7 @@ def _tool(method: Method[Any, Any]) -> dict[str, Any]:
             "title": tool.title,
             "description": tool.description,
             "annotations": mcp_catalog.tool_annotations(tool.effect, open_world=tool.open_world),
-            "inputSchema": tool_schema(
-                _params_schema(method), partial(field_description, method.name.partition("/")[0]), tool.defaults
-            ),
+            "inputSchema": tool_schema(_params_schema(method), tool.defaults),
         },
         "method": method.name,
         **({"defaults": tool.defaults} if tool.defaults else {}),
@@ -171,7 +168,9 @@ def _entry(function: str, method: Method[Any, Any]) -> dict[str, Any]:
 
 
 def _params_schema(method: Method[Any, Any]) -> dict[str, Any]:
-    return inline_definitions(method.params.model_json_schema(schema_generator=_Untitled))
+    schema = inline_definitions(method.params.model_json_schema(schema_generator=_Untitled))
+    describe_fields(method.name.partition("/")[0], schema)
+    return schema
 
 
 class _Untitled(GenerateJsonSchema):
