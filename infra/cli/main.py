@@ -32,6 +32,7 @@ app.command("infra.cli.reindex:reindex", name="reindex")
 app.command("infra.cli.qdrant:qdrant", name="qdrant")
 app.command("infra.cli.serve:serve", name="serve")
 app.command("infra.cli.mcp:mcp", name="mcp")
+app.command("infra.cli.hook:hook", name="hook")
 app.command("infra.cli.env:env", name="env")
 app.command("infra.cli.generate:generate", name="generate")
 

@@ -32,7 +32,7 @@ def configured() -> list[tuple[str, str | None]]:
     snippets = []
     for language, snippet in _snippets(TEXT):
         if language == "sh":
-            snippets += [_of_command(shlex.split(line)) for line in snippet.splitlines()]
+            snippets += [_of_command(shlex.split(line)) for line in snippet.splitlines() if " mcp add " in line]
         else:
             snippets.append(_of_settings(_server(language, snippet)))
     return snippets
