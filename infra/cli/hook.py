@@ -9,7 +9,7 @@ from infra.agent.backend import DEFAULT_TARGET, BackendError, BackendTarget
 def hook(*, target: BackendTarget = DEFAULT_TARGET) -> None:
     """Answer an event of a coding agent's session, given as JSON on the standard input.
 
-    At a session's start it recalls what was said in the folder; before compaction it saves that; after a failed command
+    At a start it recalls earlier sessions in the folder; before compaction it saves the session; after a failed command
     it looks for solved problems. An error is reported on the standard error and never stops the session.
     """
     from infra.agent.session_hooks import answer_event

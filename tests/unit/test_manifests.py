@@ -1,4 +1,4 @@
-"""What registries and models read of the project: `server.json`, the name in the README, `docs/llms.txt`."""
+"""Manifests for registries and models: `server.json`, the name in the README, `docs/llms.txt`."""
 
 from __future__ import annotations
 
