@@ -25,7 +25,7 @@ from shared.clock import iso_time
 from shared.dynamodb import ConditionFailed, Item, Keys, Table, Write
 from shared.rpc.caller import ROLES, Caller, Role
 from shared.rpc.errors import NotFound, NotSignedIn
-from shared.telemetry import logger
+from shared.telemetry import count, logger
 
 if TYPE_CHECKING:
     from shared.access.oauth.authorization_requests import AuthorizationRequest, Signer
@@ -274,6 +274,7 @@ class Grants:
     def _replayed(self, reference: TokenReference, text: str) -> OAuthError:
         """Revoke the grant, because its code or token was used twice: one of the users may be a thief."""
         self._revoke(reference.tenant_id, reference.grant_id)
+        count(oauth_replays=1)
         logger.warning("replay", extra={"grant_id": reference.grant_id, "used_twice": text})
         return OAuthError("invalid_grant", f"This {text} was used before. The grant is revoked: sign in again.")
 

@@ -16,6 +16,7 @@ _A: Final = "[A-Za-z0-9]"
 _FORMATS: Final = (
     ("AWS access key", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b"),
     ("Amazon Bedrock API key", rf"(?:ABSK|bedrock-api-key-){_A}[A-Za-z0-9+/=]{{30}}"),
+    ("Kho key or token", rf"kho_{_HEX}{{16}}_{_HEX}{{40}}|kho[acr]_{_W}{{2,171}}\.{_HEX}{{16}}\.{_W}{{20}}"),
     ("GitHub token", rf"gh[pousr]_{_A}{{20}}|github_pat_[A-Za-z0-9_]{{30}}"),
     ("GitLab token", rf"gl(?:pat|dt|rt|rtr|cbt|ptt|ft|soat|imt|agent|oas|ffct|wt)-[A-Za-z0-9_.-]{{18}}|GR1348941{_W}{{18}}"),
     ("Bitbucket or Atlassian token", rf"AT(?:ATT3|BB|CTT3){_W}{{20}}"),

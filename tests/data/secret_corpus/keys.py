@@ -86,4 +86,7 @@ KEYS: Final = [
     f"wechat appsecret: {hexadecimal(32)}",
     f"新建的访问令牌：{random_text(40)}",
     f"Khoá API của tôi là {random_text(40)}",
+    f"kho_{hexadecimal(16)}_{hexadecimal(64)}",
+    f"khoa_{url_safe(12)}.{hexadecimal(16)}.{url_safe(43)}",
+    f"khor_{url_safe(30)}.{hexadecimal(16)}.{url_safe(43)}",
 ]

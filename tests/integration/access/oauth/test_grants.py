@@ -21,6 +21,7 @@ from shared.access.oauth.token_text import read_token
 from shared.config import config
 from shared.dynamodb import Table
 from shared.rpc.errors import NotFound, NotSignedIn
+from shared.telemetry import observe
 from tests.helpers.clock import Clock
 from tests.helpers.oauth_client import CALLBACK, PUBLIC_URL, VERIFIER, challenge_of
 from tests.helpers.size import sized
@@ -197,6 +198,14 @@ def test_reused_refresh_token_revokes_the_family(granting: Granting) -> None:
     assert granting.refusal(lambda: granting.refresh(first)) == "invalid_grant"
     assert not any(map(granting.is_valid, (first, second, third)))
     assert granting.refusal(lambda: granting.refresh(third)) == "invalid_grant"
+
+
+def test_replays_are_counted(granting: Granting) -> None:
+    tokens = granting.tokens()
+    granting.refresh(tokens)
+    with observe("endpoints/oauth_token", "0123456789abcdef") as observation:
+        granting.refusal(lambda: granting.refresh(tokens))
+    assert observation.counts == {"oauth_replays": 1}
 
 
 def test_another_grant_of_the_same_client_lives(granting: Granting) -> None:
