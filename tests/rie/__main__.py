@@ -96,8 +96,8 @@ def unexpected(function: DeployedFunction, answer: bytes) -> str:
 def revealed(function: DeployedFunction, log: str) -> str:
     """Return what the function logged of its event's sentences, keys and passwords, or an empty string."""
     request: Any = json.loads(event(function.name))
-    is_json = request.get("headers", {}).get("content-type") == "application/json"
-    texts = [text for text in _texts(json.loads(request["body"]) if is_json else None) if " " in text]
+    is_form = request.get("headers", {}).get("content-type") == "application/x-www-form-urlencoded"
+    texts = [text for text in _texts(json.loads("null" if is_form else request.get("body", "null"))) if " " in text]
     leaks = [text for text in [*texts, KEY, PASSWORD, REFRESH_TOKEN] if text in log]
     return f"logged: {leaks}" if leaks else ""
 

@@ -291,6 +291,8 @@ def test_grants_end_with_the_key_that_signed(granting: Granting, demoted: bool) 
     else:
         ApiKeys(granting.table).revoke(granting.key.id)
     assert not granting.is_valid(tokens)
+    (listed,) = granting.grants.list_grants(granting.key.tenant_id)
+    assert granting.grants.state(listed, granting.clock()) == "ended"
     granting.clock.advance(60)
     with pytest.raises(NotSignedIn):
         caching.verify(header)
