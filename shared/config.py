@@ -15,6 +15,7 @@ Choice = TypeVar("Choice", bound=str)
 
 _HTTP_URL = re.compile(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?([/?]\S*)?")
 _PUBLIC_URL = re.compile(r"https://[a-z0-9.-]+(:\d{1,5})?|http://(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?")
+_BROKER_ADDRESS = re.compile(r"[A-Za-z0-9.-]+(:\d{1,5})?")
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:\d{1,5})?")
 
 
@@ -76,6 +77,14 @@ class Config:
         self.address_submissions_a_minute = _integer("KHO_ADDRESS_SUBMISSIONS_A_MINUTE", 10, at_least=1)
         self.anonymous_queries_a_minute = _integer("KHO_ANONYMOUS_QUERIES_A_MINUTE", 1200, at_least=0)
         self.anonymous_submissions_a_minute = _integer("KHO_ANONYMOUS_SUBMISSIONS_A_MINUTE", 120, at_least=0)
+        self.board_endpoint = _broker_address("KHO_BOARD_ENDPOINT")
+        self.device_domain = os.environ.get("KHO_DEVICE_DOMAIN", "")
+        self.address_waiting_boards = _integer("KHO_ADDRESS_WAITING_BOARDS", 30, at_least=0)
+        self.address_check_in_burst = _integer("KHO_ADDRESS_CHECK_IN_BURST", 600, at_least=1)
+        self.address_check_ins_a_minute = _integer("KHO_ADDRESS_CHECK_INS_A_MINUTE", 120, at_least=1)
+        self.check_ins_a_minute = _integer("KHO_CHECK_INS_A_MINUTE", 1200, at_least=0)
+        self.wrong_claims_a_minute = _integer("KHO_WRONG_CLAIMS_A_MINUTE", 10, at_least=1)
+        self.wrong_claims_an_hour = _integer("KHO_WRONG_CLAIMS_AN_HOUR", 60, at_least=1)
         self.key_calls_a_minute = _integer("KHO_KEY_CALLS_A_MINUTE", 30_000, at_least=1)
         self.tenant_calls_a_minute = _integer("KHO_TENANT_CALLS_A_MINUTE", 120_000, at_least=1)
         self.moderators_tenant = os.environ.get("KHO_MODERATORS_TENANT") or "local"
@@ -138,6 +147,14 @@ def _public_url(name: str) -> str:
         raise ConfigurationError(
             f"{name} is '{value}'; it takes an origin such as https://kho.example.com (http:// only for this machine)"
         )
+    return value
+
+
+def _broker_address(name: str) -> str:
+    """Return a broker's address as firmware takes it: without a scheme, and not of IPv6."""
+    value = os.environ.get(name, "")
+    if value and not _BROKER_ADDRESS.fullmatch(value):
+        raise ConfigurationError(f"{name} is '{value}'; it must be a host name or an IPv4 address, with a port or not")
     return value
 
 

@@ -57,9 +57,7 @@ def caller_from_headers(request: HttpRequest) -> Caller:
     """Verify the Authorization header, for routes without an authorizer. Return ANONYMOUS if there is none."""
     if config().auth == "open":
         return LOCAL
-    from shared.access.source_address import require_proxy, source_address
-
-    require_proxy(request.headers)
+    source = anonymous_source(request)
     authorization = request.headers.get("authorization", "").strip()
     if authorization:
         from shared.access.credentials import cached_verifier  # imports botocore
@@ -69,4 +67,14 @@ def caller_from_headers(request: HttpRequest) -> Caller:
         caller = identity.caller
     else:
         caller = ANONYMOUS
-    return replace(caller, source=source_address(request.source_ip, request.headers))
+    return replace(caller, source=source)
+
+
+def anonymous_source(request: HttpRequest) -> str:
+    """Return the address that the request comes from. Refuse a request that came around the operator's proxy."""
+    if config().auth == "open":
+        return request.source_ip
+    from shared.access.source_address import require_proxy, source_address
+
+    require_proxy(request.headers)
+    return source_address(request.source_ip, request.headers)

@@ -54,6 +54,8 @@ class Dependency(NamedTuple):
     layers: tuple[str, ...] = ()
     memory: int = 0
     """The least megabytes of a function with these libraries."""
+    environment: tuple[tuple[str, str], ...] = ()
+    """Pairs of a variable and a resource, for this function alone. `Globals` has the variables of all."""
 
 
 class TableStream(NamedTuple):
@@ -101,10 +103,10 @@ class Deployment(NamedTuple):
     provisioned: Provisioned | None = None
 
 
-CREDENTIALS: Final = Dependency(("CredentialVerification", "ProxySecretAccess", "SecretsKeyAccess"), ("AccessLayer",))
-"""Verification of API keys and tokens, and of the proxy in front of the API."""
 PROXY_SECRET: Final = Dependency(("ProxySecretAccess", "SecretsKeyAccess"))
-"""Verification of the proxy in front of the API alone."""
+"""Verification of the proxy in front of the API."""
+CREDENTIALS: Final = Dependency(("CredentialVerification", *PROXY_SECRET.policies), ("AccessLayer",))
+"""Verification of API keys and tokens, and of the proxy in front of the API."""
 PROVIDER_SECRET: Final = Dependency(("ProviderSecretAccess", "SecretsKeyAccess"))
 """Kho's own secret at the identity provider."""
 SEARCH_INDEX: Final = Dependency(("QdrantKeyAccess", "SecretsKeyAccess"), memory=INDEX_MEMORY)
@@ -125,6 +127,12 @@ DEVICE_MESSAGES: Final = Dependency(
 """Sessions with devices over MQTT."""
 DEVICE_CONNECTIONS: Final = Dependency(("DeviceConnectionAccess",))
 """IoT Core's record of which devices are connected."""
+DEVICE_DISCONNECTION: Final = Dependency(("DeviceDisconnection",))
+"""Closing the connection of a device that was revoked."""
+BOARD_PASSWORDS: Final = Dependency(("DeviceSecretAccess", "SecretsKeyAccess"))
+"""The secret of the passwords of claimed boards."""
+DEVICE_ENDPOINT: Final = Dependency(("DeviceEndpointAccess",), environment=(("KHO_DEVICE_DOMAIN", "DeviceEndpoint"),))
+"""The address of the endpoint for devices with a password. It needs the authorizer, so no authorizer may need it."""
 MCP_SDK: Final = Dependency(layers=("McpLayer",))
 SECRET_SCANNER: Final = Dependency(layers=("SecretsLayer",))
 WEB_SEARCH: Final = Dependency(layers=("SearchLayer",))

@@ -82,13 +82,18 @@ class HttpRequest:
         """
         if not self.body and self.headers.keys().isdisjoint(("content-type", "origin")):
             return {}
-        if caller == ANONYMOUS and len(self.body) > MAX_ANONYMOUS_BYTES:
+        if caller == ANONYMOUS:
+            self.require_small_body()
+        self._require_json()
+        return self._parsed
+
+    def require_small_body(self) -> None:
+        """Refuse a body that is too large for a caller without credentials."""
+        if len(self.body) > MAX_ANONYMOUS_BYTES:
             raise TooLarge(
                 "A body without credentials is limited to 256 KiB.",
                 guidance="Send less at once, or send a key as 'Authorization: Bearer …'.",
             )
-        self._require_json()
-        return self._parsed
 
     def text_json(self, caller: Caller) -> Any:
         """Return the parsed body like `json`. Refuse lone surrogates too."""

@@ -111,6 +111,39 @@ def _path_parameter(name: str) -> dict[str, Any]:
     return {"name": name, "in": "path", "required": True, "schema": _TEXT}
 
 
+_BOARD_HEADERS: Final = [
+    {"name": name, "in": "header", "required": True, "description": description, "schema": _TEXT | {"pattern": pattern}}
+    for name, description, pattern in (
+        ("Device-Id", "The board's hardware address.", "^[0-9a-f]{2}(:[0-9a-f]{2}){5}$"),
+        ("Client-Id", "The board's UUID, a credential.", "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"),
+    )
+]
+
+
+def _board(operation: str, summary: str, responses: dict[str, Any]) -> dict[str, Any]:
+    failures = {
+        "400": json_response("A header is malformed.", reference("Failure")),
+        "413": json_response("A body over 256 KiB.", reference("Failure")),
+        "429": json_response("Too many requests of unclaimed boards.", reference("Failure")),
+        "503": json_response("The store does not answer.", reference("Failure")),
+    }
+    described = {"operationId": operation, "summary": summary, "security": [], "parameters": _BOARD_HEADERS}
+    return {"post": described | {"responses": responses | failures}}
+
+
+_INTEGER: Final = {"type": "integer"}
+_CHECK_IN: Final = _object(
+    {
+        "server_time": _closed({"timestamp": _INTEGER, "timezone_offset": _INTEGER}),
+        "mqtt": _closed(
+            dict.fromkeys(("endpoint", "client_id", "username", "password", "publish_topic"), _TEXT)
+            | {"keepalive": _INTEGER}
+        ),
+        "activation": _closed(dict.fromkeys(("code", "message", "challenge"), _TEXT) | {"timeout_ms": _INTEGER}),
+    },
+    optional=("mqtt", "activation"),
+)
+
 INFO_PATHS: Final = {
     "/health": _get(
         "health",
@@ -172,5 +205,18 @@ INFO_PATHS: Final = {
             ("/mcp/devices/{device_id}", "resource_metadata_device", "device_id"),
         )
     },
+    "/ota/": _board(
+        "check_in",
+        "Check-in of a stock board: the settings of its MQTT connection, or a code by which it is claimed.",
+        {"200": json_response("The settings or the code, and the time.", _CHECK_IN)},
+    ),
+    "/ota/activate": _board(
+        "activate",
+        "Tell a stock board whether it was claimed.",
+        {
+            "200": json_response("Claimed: the board checks in.", {"type": "object"}),
+            "202": json_response("Not yet.", {"type": "object"}),
+        },
+    ),
     "/openapi.json": _get("openapi", "This document.", {"200": json_response("OpenAPI 3.1.", {"type": "object"})}),
 }

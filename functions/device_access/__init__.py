@@ -1,1 +1,1 @@
-"""Device authentication: IoT Core invokes these functions on connect and on provisioning."""
+"""Device access: IoT Core's authorizer and provisioning hook, and the endpoint where stock boards check in."""

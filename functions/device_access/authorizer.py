@@ -10,7 +10,7 @@ import binascii
 import hashlib
 from typing import Any, Final
 
-from api.deployment import DEVICES, lambda_function, table
+from api.deployment import BOARD_PASSWORDS, DEVICES, lambda_function, table
 from shared.devices import ids
 from shared.devices.registry import registry
 from shared.rpc.errors import NotSignedIn
@@ -24,7 +24,11 @@ _MAX_CONNECTION_SECONDS: Final = 86_400
 
 
 @lambda_function(
-    table("Devices", "GetItem"), timeout=_TIME_LIMIT, condition=DEVICES, concurrency="AuthorizerConcurrency"
+    table("Devices", "GetItem"),
+    BOARD_PASSWORDS,
+    timeout=_TIME_LIMIT,
+    condition=DEVICES,
+    concurrency="AuthorizerConcurrency",
 )
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Return the policy of the device's own topics."""

@@ -1,6 +1,7 @@
 """IoT Core's pre-provisioning hook: verify the device before it receives a certificate of its own.
 
-All devices of a series share the claim certificate, so a device must also know its password.
+All devices of a series share the claim certificate, so a device must also know its password. Boards that were claimed
+by a code get no certificate: it would outlive their release.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     device_id, password = parameters.get("SerialNumber", ""), parameters.get("Password", "")
     try:
         with observe("device_access/provisioning", correlation_id_from(event.get("certificateId"))):
-            registry().verify(device_id, device_id, password.encode())
+            registry().verify(device_id, device_id, password.encode(), accepts_boards=False)
     except NotSignedIn:
         return {"allowProvisioning": False}
     return {"allowProvisioning": True}

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 from pydantic import Field
 
 from shared.devices.registry import registry
+from shared.rpc.errors import Unavailable
 from shared.rpc.method import Params
+from shared.telemetry import logger
 from shared.ttl_cache import TtlCache
 
 if TYPE_CHECKING:
@@ -35,3 +37,16 @@ def cached_device(caller: Caller, device_id: str) -> RegisteredDevice:
     """Return the device of this id from a short-lived cache, so that a call does not wait for the table."""
     key = caller.tenant_id, device_id
     return _cached_devices.get(key) or _cached_devices.put(key, require_device(caller, device_id))
+
+
+def disconnect_device(caller: Caller, device_id: str) -> None:
+    """Close the connection of a device that was revoked. Log a failure: the broker refuses its next connection."""
+    from shared.devices.mqtt.client_factory import data_plane
+
+    _cached_devices.delete((caller.tenant_id, device_id))
+    plane = data_plane()
+    try:
+        if plane:
+            plane.disconnect(device_id)
+    except Unavailable:
+        logger.warning("revoked device not disconnected", extra={"device_id": device_id})

@@ -15,6 +15,7 @@ from infra.cli.devices.broker import host_and_port
 from infra.cli.target import exit_with_error
 from infra.local.broker.limits import Limits
 from infra.local.data_folder import DataFolderError, lock_folder
+from infra.local.device_secret import configure_device_secret
 from infra.local.dynamodb import DURABLE, connect
 from infra.local.environment import point_at_store, prepare
 from infra.local.sockets import address_of, listen
@@ -114,6 +115,7 @@ def serve(  # noqa: PLR0913 - one argument an option
             passages=data / "passages",
             own_account=bool(aws_endpoint),
         )
+        configure_device_secret(data)
         try:
             store_url = (
                 _check_endpoint(aws_endpoint) if aws_endpoint else start_engine(stack, data, private=store == "private")

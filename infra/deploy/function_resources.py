@@ -147,6 +147,7 @@ def _resources(
     layers = {layer for each in uses if isinstance(each, Dependency) for layer in each.layers}
     if layers:
         properties["Layers"] = [{"Ref": layer} for layer in sorted(layers, key=_LAYERS.index)]
+    properties |= _environment(uses)
     if deployment.memory != DEFAULT_MEMORY:
         properties["MemorySize"] = deployment.memory
     if deployment.timeout != DEFAULT_TIMEOUT:
@@ -184,6 +185,13 @@ def _concurrency(deployment: Deployment, *, anonymous: bool) -> dict[str, Any]:
         properties["AutoPublishAliasAllProperties"] = True
         properties["ProvisionedConcurrencyConfig"] = _if(f"With{deployment.provisioned}", instances)
     return properties
+
+
+def _environment(uses: list[TableAccess | Dependency]) -> dict[str, Any]:
+    """Return the environment variables that the function has besides those of all functions."""
+    named = [pair for each in uses if isinstance(each, Dependency) for pair in each.environment]
+    variables = {name: {"Ref": resource} for name, resource in named}
+    return {"Environment": {"Variables": variables}} if variables else {}
 
 
 def _role(

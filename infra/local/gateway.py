@@ -254,7 +254,9 @@ class AccessLog(threading.Thread):
 
 
 def _pattern(path: str) -> re.Pattern[str]:
-    return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(path)))
+    """Return the pattern of a route's path, with variables of one part, such as {id}, and of the rest: {proxy+}."""
+    pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(path))
+    return re.compile(re.sub(r"\\{(\w+)\\\+\\}", r"(?P<\1>.*)", pattern))
 
 
 async def _read(receive: Receive) -> bytes | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
+from infra.local.device_secret import configure_device_secret
 from infra.local.dynamodb import DURABLE, Engine, EngineFailed, create_tables
 from infra.local.environment import point_at_store, prepare
 from infra.local.functions import Functions
@@ -33,6 +34,7 @@ def open_store(stack: ExitStack, data: Path, *, auth: Auth, url: str = "") -> tu
     template = load()
     invoke.use_transport(Functions(template.functions))
     prepare(template, auth=auth, log_file=data / "kho.log", passages=data / "passages")
+    configure_device_secret(data)
     if not url:
         if not DURABLE:
             raise StoreUnavailable(

@@ -216,6 +216,8 @@ class _TemplateReader:
                 return self._parameters[name]
             case {"Ref": name} if self._resources[name]["Type"] == "AWS::DynamoDB::Table":
                 return self._table_name(name)
+            case {"Fn::If": [_, _, otherwise]}:  # one machine has no resource that a parameter switches on
+                return self._value(otherwise)
             case {"Fn::Sub": str(pattern)}:
                 return re.sub(r"\$\{([^}]+)\}", lambda found: str(self._value({"Ref": found[1]})), pattern)
             case dict():

@@ -1,4 +1,4 @@
-"""Keys of the access table, and of token buckets in the limits table.
+"""Keys of the access table, and of token buckets and failed attempts in the limits table.
 
     pk                         sk              item
     keys                       {id}            API key: tenant, role, name and the SHA-256 of the secret
@@ -9,11 +9,13 @@
     #authorization#{hash}      request         authorization request under way, until a person has decided on it
     #sign_in#{hash}            sign_in         visit to the identity provider: its request, and a random number
     bucket#{hash}              bucket          the time at which the token bucket is full again; the hash of its name
+    attempts#{hash}            attempts        the times of a tenant's failed attempts in the last hour, likewise
 
 An API key is looked up before the tenant is known, as are clients and requests: their keys begin with no tenant's name.
 API keys are few and their verification is cached, so one partition holds them all and can be read as a list.
 """
 
+import hashlib
 from typing import Final
 
 PARTITION: Final = "keys"
@@ -21,9 +23,14 @@ GRANTS: Final = "#grants"
 """The end of the names of partitions with grants."""
 
 
-def bucket(name_hash: str) -> tuple[str, str]:
+def bucket(name: str) -> tuple[str, str]:
     """Return the key of a token bucket."""
-    return f"bucket#{name_hash}", "bucket"
+    return f"bucket#{_hash(name)}", "bucket"
+
+
+def attempts(name: str) -> tuple[str, str]:
+    """Return the key of a list of failed attempts."""
+    return f"attempts#{_hash(name)}", "attempts"
 
 
 def grants(tenant_id: str) -> str:
@@ -54,3 +61,7 @@ def authorization(handle_hash: str) -> tuple[str, str]:
 def sign_in(state_hash: str) -> tuple[str, str]:
     """Return the key of a visit to the identity provider."""
     return f"#sign_in#{state_hash}", "sign_in"
+
+
+def _hash(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()[:32]

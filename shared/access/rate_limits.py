@@ -10,7 +10,6 @@ pass than documented.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import threading
 import time
@@ -89,6 +88,13 @@ class RateLimits:
         for bucket in _of_address(kind, source, own, total, "from all addresses"):
             self._take(bucket)
 
+    def require_check_in_capacity(self, source: str) -> None:
+        """Count a request of a board that is not claimed. Raise TooManyRequests if a bucket is empty."""
+        settings = self._settings
+        own = BucketSize(settings.address_check_in_burst, settings.address_check_ins_a_minute)
+        for bucket in _of_address("check-ins", source, own, settings.check_ins_a_minute, "of unclaimed boards"):
+            self._take(bucket)
+
     def _without_role(self, caller: Caller, role: Role) -> list[_Bucket]:
         settings = self._settings
         if role == "reader":
@@ -152,7 +158,7 @@ def _leased(name: str, a_minute: int, calls: str) -> _Bucket:
 
 def _taking(bucket: _Bucket, full_at: int, now: int) -> Write:
     """Return the update that takes a block from a bucket which was last seen to be full again at `full_at`."""
-    pk, sk = bucket_key(hashlib.sha256(bucket.name.encode()).hexdigest()[:32])
+    pk, sk = bucket_key(bucket.name)
     cost = bucket.block * bucket.size.interval
     latest = bucket.size.latest(now, bucket.block)
     values = {":expiry": max(latest + cost, now) // MICROSECONDS + _RETENTION_SECONDS, ":now": now}

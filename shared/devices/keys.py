@@ -2,11 +2,15 @@
 
     pk                         sk                            item
     #owner#{device}            owner                         the device's tenant
-    {tenant}#devices           {device}                      a device: its name, its downlink, its password's hash
+    {tenant}#devices           {device}                      a device: its name, its downlink, its password's hash or,
+                                                             of a claimed board, the hash of its pair
     {tenant}#device#{device}   presence                      connection state, and the time of its last change
     {tenant}#device#{device}   session                       its session, and the claim of a handshake in progress
     {tenant}#device#{device}   catalogue#{version}#{part}    a part of the tools, as read in the latest session
     {tenant}#device#{device}   notification#{time}#{place}   a notification, kept for a week
+    #board#{device}            code                          a board that waits to be claimed, and its code
+    #code#{slot}               code                          the same board, by its code
+    #waiting#{source}          {slot}                        the same board, by the address that it checked in from
 
 A connecting device is identified by its id alone, which leads to its tenant. Neither tenant names nor device ids
 contain '#'.
@@ -21,6 +25,7 @@ OWNER: Final = "owner"
 PRESENCE: Final = "presence"
 SESSION: Final = "session"
 NOTIFICATION: Final = "notification#"
+_CODE: Final = "code"
 _CATALOGUE: Final = "catalogue#"
 
 
@@ -37,6 +42,21 @@ def devices(tenant_id: str) -> str:
 def device(tenant_id: str, device_id: str) -> str:
     """Return the partition of a device's state and messages."""
     return f"{tenant_id}#device#{device_id}"
+
+
+def waiting_board(device_id: str) -> tuple[str, str]:
+    """Return the key of a board that waits to be claimed."""
+    return f"#board#{device_id}", _CODE
+
+
+def code_slot(slot: int) -> tuple[str, str]:
+    """Return the key of an activation code."""
+    return f"#code#{slot}", _CODE
+
+
+def address_slot(source: str, slot: int) -> tuple[str, str]:
+    """Return the key of a waiting board among those of one address, which is hashed."""
+    return f"#waiting#{source}", f"{slot:04}"
 
 
 def catalogue(name: str, version: str) -> str:

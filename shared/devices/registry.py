@@ -8,9 +8,10 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from shared.clock import now
+from shared.clock import now, now_ms
 from shared.config import config
 from shared.devices import keys
+from shared.devices.board_passwords import is_board_password
 from shared.devices.ids import may_be_device, may_be_registered
 from shared.dynamodb import ConditionFailed, Keys, Table, Write
 from shared.rpc import cursor as cursors
@@ -19,14 +20,18 @@ from shared.rpc.errors import Conflict, NotFound, NotSignedIn
 from shared.telemetry import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from shared.devices.activation_codes import WaitingBoard
+    from shared.devices.boards import Board
     from shared.dynamodb import Item
 
 Downlink = Literal["direct", "publish"]
 """The way to reach a device: by direct message, or by publishing to the topic that it subscribed to."""
 
-_UNCLAIMED: Final = "attribute_not_exists(password_hash) OR attribute_exists(revoked_at)"
+_UNCLAIMED: Final = (
+    "(attribute_not_exists(password_hash) AND attribute_not_exists(pair_hash)) OR attribute_exists(revoked_at)"
+)
 """Condition: no valid password exists for the device."""
 
 
@@ -40,6 +45,14 @@ class RegisteredDevice:
     downlink: Downlink
     created_at: str
     revoked_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedBoard:
+    """A board that belongs to a tenant, and the generation of its password."""
+
+    device: RegisteredDevice
+    generation: int
 
 
 class DeviceRegistry:
@@ -60,15 +73,50 @@ class DeviceRegistry:
             raise ValueError(f"'{device_id}' cannot be a device's id")
         password = secrets.token_hex(32)
         item = _item(tenant_id, device_id, name or device_id, downlink) | {"password_hash": _hash(password.encode())}
-        before = self.owner(device_id)
-        writes = [self._assign_owner(tenant_id, device_id, before), Write("Put", item, condition=_UNCLAIMED)]
-        if before not in (None, tenant_id):
-            writes.append(Write("Delete", {"pk": keys.devices(before), "sk": device_id}, condition=_UNCLAIMED))
         try:
-            self._table.transact(*writes)
+            self._table.transact(*self._ownership(tenant_id, item))
         except ConditionFailed:
             raise Conflict("A device with this id is registered already.", code="ALREADY_EXISTS") from None
         return _device(tenant_id, item), password
+
+    def claim(
+        self, tenant_id: str, waiting: WaitingBoard, code_removal: Sequence[Write], *, name: str, replaces: str = ""
+    ) -> RegisteredDevice:
+        """Give a waiting board to a tenant, remove its code, and revoke the device that it replaces."""
+        item = _item(tenant_id, waiting.device_id, name, "direct")
+        # Later claims have higher generations, so a password of before is never valid again.
+        item |= {"pair_hash": waiting.pair_hash, "generation": now_ms()}
+        replaced = [self._revocation(tenant_id, replaces)] if replaces else []
+        try:
+            self._table.transact(*self._ownership(tenant_id, item), *code_removal, *replaced)
+        except ConditionFailed:
+            raise Conflict(
+                "The board was claimed or restarted meanwhile.",
+                guidance="'devices/list' shows whether it is yours; else claim the code that the board shows now.",
+            ) from None
+        return _device(tenant_id, item)
+
+    def find_board(self, board: Board) -> ClaimedBoard | None:
+        """Return the claimed board with this address and Client-Id, unless it is revoked."""
+        entry = self._find_item(board.device_id)
+        if entry is None or "revoked_at" in entry[1]:
+            return None
+        if not hmac.compare_digest(entry[1].get("pair_hash", ""), board.pair_hash):
+            return None
+        return ClaimedBoard(_device(*entry), int(entry[1]["generation"]))
+
+    def rotate(self, device_id: str) -> RegisteredDevice:
+        """Make the password of a claimed board invalid. The board gets the next one when it checks in."""
+        tenant_id = self.owner(device_id)
+        condition = "attribute_exists(pair_hash) AND attribute_not_exists(revoked_at)"
+        try:
+            if tenant_id is None:
+                raise ConditionFailed
+            key = {"pk": keys.devices(tenant_id), "sk": device_id}
+            write = Write("Update", key, "SET generation = generation + :one", condition, {":one": 1})
+            return _device(tenant_id, self._table.write(write))
+        except ConditionFailed:
+            raise NotFound("No claimed board has this id; 'kho devices list' shows the ids.") from None
 
     def find_or_register(self, device_id: str) -> RegisteredDevice | None:
         """Return the device that connects with this id.
@@ -126,35 +174,48 @@ class DeviceRegistry:
     def revoke(self, device_id: str) -> RegisteredDevice:
         """Revoke the device. Revoking it again changes nothing."""
         tenant_id = self.owner(device_id)
-        write = Write(
-            "Update",
-            {"pk": keys.devices(tenant_id or ""), "sk": device_id},
-            expression="SET revoked_at = if_not_exists(revoked_at, :now)",
-            condition="attribute_exists(pk)",
-            values={":now": now()},
-        )
         try:
             if tenant_id is None:
                 raise ConditionFailed
-            return _device(tenant_id, self._table.write(write))
+            return _device(tenant_id, self._table.write(self._revocation(tenant_id, device_id)))
         except ConditionFailed:
             raise NotFound("No device has this id; 'kho devices list' shows the ids.") from None
 
-    def verify(self, device_id: str, user_name: str, password: bytes) -> RegisteredDevice:
+    def verify(
+        self, device_id: str, user_name: str, password: bytes, *, accepts_boards: bool = True
+    ) -> RegisteredDevice:
         """Return the device with this id and password or raise NotSignedIn.
 
         The user name is the device's id; IoT Core uses the part after a '?'.
         """
         entry = self._find_item(device_id) if user_name.partition("?")[0] == device_id else None
-        known_hash = entry[1].get("password_hash", "") if entry else ""
-        # The password is random and long, so a plain hash cannot be reversed or guessed.
-        if not entry or not hmac.compare_digest(known_hash, _hash(password)):
+        if entry and not accepts_boards and "pair_hash" in entry[1]:
+            entry = None
+        if not entry or not _is_password(password, entry[1]):
             raise NotSignedIn("No device has this id and this password.")
         device = _device(*entry)
         if device.revoked_at:
             logger.info("device refused", extra={"device_id": device_id, "reason": "revoked"})
             raise NotSignedIn("This device is revoked.")
         return device
+
+    def _ownership(self, tenant_id: str, item: Item) -> list[Write]:
+        """Return the writes that give a device to a tenant if no valid password exists for it."""
+        device_id = item["sk"]
+        before = self.owner(device_id)
+        writes = [self._assign_owner(tenant_id, device_id, before), Write("Put", item, condition=_UNCLAIMED)]
+        if before not in (None, tenant_id):
+            writes.append(Write("Delete", {"pk": keys.devices(before), "sk": device_id}, condition=_UNCLAIMED))
+        return writes
+
+    def _revocation(self, tenant_id: str, device_id: str) -> Write:
+        return Write(
+            "Update",
+            {"pk": keys.devices(tenant_id), "sk": device_id},
+            expression="SET revoked_at = if_not_exists(revoked_at, :now)",
+            condition="attribute_exists(pk)",
+            values={":now": now()},
+        )
 
     def _find_item(self, device_id: str) -> tuple[str, Item] | None:
         tenant_id = self.owner(device_id)
@@ -204,6 +265,13 @@ def _device(tenant_id: str, item: Item) -> RegisteredDevice:
         created_at=item["created_at"],
         revoked_at=item.get("revoked_at"),
     )
+
+
+def _is_password(password: bytes, item: Item) -> bool:
+    if "pair_hash" in item:
+        return is_board_password(password, item["sk"], int(item["generation"]))
+    # The password is random and long, so a plain hash cannot be reversed or guessed.
+    return hmac.compare_digest(item.get("password_hash", ""), _hash(password))
 
 
 def _hash(password: bytes) -> str:

@@ -13,6 +13,9 @@ from infra.deploy.sample_events import FOLDER, KEY, TENANT
 __all__ = ["FOLDER", "KEY", "TENANT"]
 
 DEVICE: Final = "kitchen"
+OLD_DEVICE: Final = "old-lamp"
+CODE: Final = "482913"
+"""The code of a board that waits to be claimed."""
 PASSWORD: Final = "0" * 64
 REFRESH_TOKEN: Final = f"khor_YWNtZQ.{'0' * 16}.{'0' * 43}"
 """A refresh token of the tenant, which no deployment has."""

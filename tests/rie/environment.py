@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from unittest.mock import patch
 
 from infra.local.broker.limits import Limits
 from infra.local.container_settings import container_settings
@@ -25,13 +26,15 @@ from shared.access.oauth.grants import GRANT_SECONDS
 from shared.access.oauth.token_text import hash_of, read_token
 from shared.config import config
 from shared.devices import keys as device_keys
+from shared.devices.activation_codes import activation_codes
+from shared.devices.boards import Board
 from shared.devices.registry import registry
 from shared.dynamodb import Table, Write, to_item
 from shared.experiences import keys as experience_keys
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.ingestion_jobs import IngestionJobs
 from shared.rpc.caller import ROLES, Caller
-from tests.events import DEVICE, KEY, PASSWORD, REFRESH_TOKEN, TENANT
+from tests.events import CODE, DEVICE, KEY, OLD_DEVICE, PASSWORD, REFRESH_TOKEN, TENANT
 from tests.helpers.duckduckgo import duckduckgo
 from tests.helpers.dynamodb import running_store
 from tests.helpers.identity_provider import identity_provider
@@ -82,6 +85,7 @@ def running_environment() -> Iterator[dict[str, str]]:
         os.environ["KHO_QDRANT_URL"] = stack.enter_context(running_qdrant()).url
         search = stack.enter_context(duckduckgo(folder))
         os.environ["KHO_SEARCH_PROXY"], os.environ["KHO_SEARCH_CA"] = search.address, str(search.authority)
+        os.environ["KHO_DEVICE_SECRET"] = "0" * 64
         config.cache_clear()
         _prepare()
         listener = listen("127.0.0.1", 0)
@@ -128,6 +132,10 @@ def _prepare() -> None:
     }
     Table(config().access_table).write(Write("Put", {"pk": access_keys.PARTITION, "sk": key_id} | key))
     _prepare_grant()
+    registry().register(TENANT, OLD_DEVICE)
+    waiting = Board.identify("a0:85:e3:f4:49:35", "6f1f3b1e-0c11-4ab1-9d35-3f0c1a528a78")
+    with patch("shared.devices.activation_codes.new_code", return_value=CODE):
+        assert activation_codes().code_of(waiting, "192.0.2.1") == CODE
     registry().register(TENANT, DEVICE)
     Table(config().devices_table).write(
         Write(

@@ -5,10 +5,11 @@ from typing import Final
 from cyclopts import App
 
 from infra.cli.devices.call import call, list_, watch
-from infra.cli.devices.register import register, revoke
+from infra.cli.devices.claim import claim, release
+from infra.cli.devices.register import register, revoke, rotate
 from infra.cli.devices.simulate import simulate
 
 devices: Final = App(name="devices", help="Devices: ESP32 boards whose tools agents call.")
-for each in (register, revoke, call, watch, simulate):
+for each in (claim, release, register, revoke, rotate, call, watch, simulate):
     devices.command(each)
 devices.command(list_, name="list")

@@ -1,4 +1,4 @@
-"""`kho devices register` and `revoke`."""
+"""`kho devices register`, `revoke` and `rotate`."""
 
 from __future__ import annotations
 
@@ -84,6 +84,21 @@ def revoke(device_id: str, /, *, target: DataTarget = DEFAULT_TARGET, as_json: A
         device = registry.revoke(device_id)
         broker.disconnect(target, device.id)
     print(json.dumps(asdict(device)) if as_json else f"Device {device.id} is revoked since {device.revoked_at}.")
+
+
+def rotate(device_id: str, /, *, target: DataTarget = DEFAULT_TARGET, as_json: AsJson = False) -> None:
+    """Make the password of a claimed board invalid; it gets the next one when it is switched on again.
+
+    Parameters
+    ----------
+    device_id
+        Its id, from 'kho devices list'.
+    """
+    with _registry(target) as registry:
+        device = registry.rotate(device_id)
+        broker.disconnect(target, device.id)
+    text = f"The password of {device.id} is invalid. Switch the board off and on: it checks in and gets the next one."
+    print(json.dumps(asdict(device)) if as_json else text)
 
 
 @contextmanager

@@ -1,8 +1,10 @@
 """`kho devices simulate`: a simulated fleet."""
 
+import contextlib
 import signal
+import tempfile
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -12,12 +14,38 @@ from cyclopts.validators import Number
 from infra.cli.devices.broker import host_and_port
 from infra.cli.target import exit_with_error
 from infra.local.data_folder import running_server
+from infra.local.simulator.board_http import FirmwareHang
 from infra.local.simulator.device import DeviceModel
+from infra.local.simulator.flash import FirmwareAbort, Flash
 from infra.local.simulator.fleet import Fleet
 from infra.local.simulator.quirks import FIRMWARE, Quirk
+from infra.local.simulator.stock_board import StockBoard
 
 _REPORT_SECONDS: Final = 5.0
 _DEFAULT_BROKER: Final = "mqtt://127.0.0.1:1883"
+
+
+@Parameter(name="*", negative=())
+@dataclass(frozen=True, slots=True)
+class StockOptions:
+    """A stock board, from an empty flash on.
+
+    Parameters
+    ----------
+    stock
+        Simulate one stock board: it checks in, shows its code, is claimed, and connects with the settings that it gets.
+    ota_url
+        The address on the board's own page; by default that of the 'kho serve' that uses the data folder.
+    flash
+        The folder of the board's flash; by default a temporary one, an empty flash.
+    verbose
+        Print each request of the board and its answer, with its Client-Id and its password.
+    """
+
+    stock: bool = False
+    ota_url: str = ""
+    flash: Path | None = None
+    verbose: bool = False
 
 
 @Parameter(name="*", negative=())
@@ -70,9 +98,16 @@ class FleetOptions:
 
 
 _DEFAULT_FLEET: Final = FleetOptions()
+_DEFAULT_STOCK: Final = StockOptions()
 
 
-def simulate(fleet: FleetOptions = _DEFAULT_FLEET, *, mqtt_url: str = "", data: Path = Path(".kho")) -> None:
+def simulate(
+    fleet: FleetOptions = _DEFAULT_FLEET,
+    *,
+    stock: StockOptions = _DEFAULT_STOCK,
+    mqtt_url: str = "",
+    data: Path = Path(".kho"),
+) -> None:
     """Simulate devices until Ctrl-C: each connects, answers calls, and reconnects after a loss.
 
     Parameters
@@ -82,25 +117,68 @@ def simulate(fleet: FleetOptions = _DEFAULT_FLEET, *, mqtt_url: str = "", data: 
     data
         The data folder of 'kho serve'.
     """
-    server = None if mqtt_url else running_server(data)
-    host, port = host_and_port(server["mqtt_url"] if server else mqtt_url or _DEFAULT_BROKER)
     # A shell starts background commands with SIGINT ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    pause = threading.Event()
-    with Fleet(host, port, fleet.ids(), fleet.model()) as simulated:
+    server = running_server(data)
+    with contextlib.suppress(KeyboardInterrupt):
+        if stock.stock:
+            _simulate_stock_board(fleet, stock, f"{server['address']}/ota/" if server else "")
+            return
+        host, port = host_and_port(mqtt_url or (server["mqtt_url"] if server else _DEFAULT_BROKER))
+        _simulate_fleet(Fleet(host, port, fleet.ids(), fleet.model()))
+
+
+def _simulate_stock_board(fleet: FleetOptions, options: StockOptions, default_url: str) -> None:
+    ota_url = options.ota_url or default_url
+    if not ota_url:
+        exit_with_error("no 'kho serve' uses this data folder. Start it, or pass an --ota-url.")
+    with contextlib.ExitStack() as stack:
+        folder = options.flash or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kho-board-")))
+        board = StockBoard(
+            Flash(folder),
+            ota_url,
+            pause=threading.Event().wait,
+            trace=_print_at_once if options.verbose else lambda _line: None,
+            show=lambda activation: _print_at_once(f"The board shows: {activation.message!r}"),
+        )
         try:
-            simulated.start()
-            if not simulated.connected:
-                exit_with_error(
-                    f"no device could connect to {host}, port {port}. "
-                    "Is 'kho serve' running, and are the devices registered?"
-                )
-            print(f"{simulated.connected} of {fleet.number} devices are connected to {host}, port {port}.")
-            print("Press Ctrl-C to stop.", flush=True)
+            settings = board.start()
+        except (FirmwareAbort, FirmwareHang) as failure:
+            exit_with_error(f"a stock board would fail here for ever: {failure}.")
+        if settings is None:
+            exit_with_error(f"{ota_url} gave the board no MQTT settings.")
+        model = replace(
+            fleet.model(),
+            board=board.board,
+            version=board.version,
+            user_name=settings.user_name or None,
+            password=settings.password.encode() or None,
+            keepalive=settings.keepalive,
+        )
+        _simulate_fleet(Fleet(settings.host, settings.port, [settings.client_id], model))
+
+
+def _simulate_fleet(fleet: Fleet) -> None:
+    """Run devices until Ctrl-C."""
+    pause = threading.Event()
+    with fleet:
+        fleet.start()
+        where = f"{fleet.host}, port {fleet.port}"
+        if not fleet.connected:
+            exit_with_error(
+                f"no device could connect to {where}. Is 'kho serve' running, and are the devices registered?"
+            )
+        print(f"{fleet.connected} of {len(fleet.devices)} devices are connected to {where}.")
+        _print_at_once("Press Ctrl-C to stop.")
+        try:
             while not pause.wait(_REPORT_SECONDS):
-                _report(simulated)
-        except KeyboardInterrupt:
-            _report(simulated)
+                _report(fleet)
+        finally:
+            _report(fleet)
+
+
+def _print_at_once(line: str) -> None:
+    print(line, flush=True)
 
 
 def _report(fleet: Fleet) -> None:

@@ -24,7 +24,7 @@ class Fleet:
 
     def __init__(self, host: str, port: int, device_ids: Sequence[str], model: DeviceModel | None = None) -> None:
         raise_open_files()
-        self._host, self._port = host, port
+        self.host, self.port = host, port
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="fleet", daemon=True)
         self._thread.start()
@@ -80,12 +80,12 @@ class Fleet:
         async def connect(device: SimulatedDevice) -> None:
             async with semaphore:
                 try:
-                    await device.connect(self._host, self._port)
+                    await device.connect(self.host, self.port)
                 except (OSError, TimeoutError, ConnectRefused):
                     return
 
         await asyncio.gather(*map(connect, self.devices))
-        self._tasks = [asyncio.create_task(device.run(self._host, self._port)) for device in self.devices]
+        self._tasks = [asyncio.create_task(device.run(self.host, self.port)) for device in self.devices]
 
     async def _stop(self) -> None:
         for device in self.devices:

@@ -57,6 +57,12 @@ class IotDataPlaneClient:
         connected = status == 200 and json.loads(body).get("connected") is True
         return connected and self._recently_connected.put(client_id, value=True)
 
+    def disconnect(self, client_id: str) -> None:
+        """Close the client's connection, if there is one."""
+        status, _ = self._request("DELETE", client_id)
+        if status not in (200, 404):
+            raise Unavailable("The devices' broker did not close the connection.")
+
     def _request(
         self, method: str, client_id: str, suffix: str = "", body: bytes = b"", query: str = ""
     ) -> tuple[int, bytes]:

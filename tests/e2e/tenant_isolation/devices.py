@@ -53,9 +53,19 @@ def device(**params: Any) -> IsolationCase:
     return IsolationCase(lambda id_: {"device_id": id_, **params}, make_device, read_device)
 
 
+def wrong_code(_id: str) -> dict[str, Any]:
+    """Return a claim by a code that no board shows."""
+    return {"code": "000000", "name": "mine"}
+
+
 CASES: dict[str, list[IsolationCase]] = {
+    f"{DEVICES}/devices/claim": [
+        IsolationCase(wrong_code, make_device, read_device),
+        IsolationCase(lambda id_: wrong_code(id_) | {"replaces": id_}, make_device, read_device),
+    ],
     f"{DEVICES}/devices/get": [device()],
     f"{DEVICES}/devices/list": [IsolationCase(lambda _: {"limit": 1000}, make_device, read_device)],
+    f"{DEVICES}/devices/release": [device()],
     f"{DEVICES}/notifications/list": [device()],
     f"{DEVICES}/tools/call": [device(name="self.get_device_status", timeout_ms=1000)],
     f"{DEVICES}/tools/list": [device()],

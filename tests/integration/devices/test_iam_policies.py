@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import base64
 import time
+from functools import partial
 from importlib import import_module
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 import pytest
 
+from shared.config import config
 from shared.devices import keys
+from shared.devices.activation_codes import SLOTS
 from shared.devices.notifications import Notifications
 from shared.devices.protocol import DeviceNotification
 from shared.devices.registry import registry
 from shared.dynamodb import Write
 from shared.rpc.caller import ROLES, Caller
+from tests.helpers.board_requests import BOARD_SETTINGS, BoardCaller
 from tests.helpers.device_backend import DeviceBackend, DeviceUnderTest, running_device_backend
 from tests.helpers.measured_policies import measures
-from tests.helpers.template import table_actions
+from tests.helpers.template import METERING, table_actions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 StoreActions = set[tuple[str, str]]
+T = TypeVar("T")
 
 
 @pytest.fixture(scope="module")
@@ -139,6 +144,59 @@ def test_policy_of_device_authorizer(tenant: str, store_actions: StoreActions) -
     store_actions.clear()
     assert handler({"protocolData": {"mqtt": credentials}}, context)["isAuthenticated"]
     assert store_actions == table_actions("device_access-authorizer")
+
+
+@measures("device_access-ota", "device_server-devices_claim", "device_server-devices_release")
+def test_policies_of_onboarding(tenant: str, store_actions: StoreActions, monkeypatch: pytest.MonkeyPatch) -> None:
+    from device_server import devices_claim, devices_release
+
+    caller = Caller("tester", frozenset(ROLES), tenant)
+    used: dict[str, StoreActions] = {}
+
+    def measure(name: str, run: Callable[[], T]) -> T:
+        store_actions.clear()
+        result = run()
+        used[name] = used.get(name, set()) | store_actions
+        return result
+
+    def ask_as_tenant(handler: Callable[..., Any], **params: Any) -> Any:
+        call = {"method": "", "params": params, "caller": caller.record(), "correlation_id": "policy-test"}
+        answer = handler(call, None)
+        assert "result" in answer, answer
+        return answer["result"]
+
+    for name, value in BOARD_SETTINGS.items():
+        monkeypatch.setenv(name, value)
+    config.cache_clear()
+    board = BoardCaller(source="198.51.100.9")
+
+    def claim(code: str, **options: str) -> Any:
+        return ask_as_tenant(devices_claim.handler, code=code, name="Kitchen", **options)
+
+    def release() -> Any:
+        return ask_as_tenant(devices_release.handler, device_id=board.board.device_id)
+
+    for other in (tenant, f"{tenant}-other"):
+        caller = Caller("tester", frozenset(ROLES), other)
+        code = measure("device_access-ota", board.code)
+        measure("device_server-devices_claim", partial(claim, code))
+        measure("device_access-ota", board.check_in)
+        measure("device_server-devices_release", release)
+    code = board.code()
+    replaced = claim(BoardCaller(source="198.51.100.9").code())["device_id"]
+    measure("device_server-devices_claim", partial(claim, code, replaces=replaced))
+    release()
+    code = board.code()
+    table = registry()._table
+    table.delete_all([keys.code_slot(int(code) % SLOTS)])
+    values = {":soon": int(time.time()) + 60}
+    pk, sk = keys.waiting_board(board.board.device_id)
+    table.write(Write("Update", {"pk": pk, "sk": sk}, "SET expires_at = :soon", values=values))
+    measure("device_access-ota", board.code)
+    for name, actions in used.items():
+        assert actions - {METERING} == table_actions(name), name
+    monkeypatch.undo()
+    config.cache_clear()
 
 
 @measures("device_access-provisioning")

@@ -43,6 +43,7 @@ OF_DEVICES = {
     "iot:Publish": "topic/devices/*/down",
     "iot:GetConnection": "client/*",
     "iot:SendDirectMessage": "client/*",
+    "iot:DeleteConnection": "client/*",
 }
 MAX_MANAGED_POLICIES = 10
 """IAM's limit for one role."""

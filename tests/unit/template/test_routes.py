@@ -47,6 +47,8 @@ def test_only_public_routes_have_no_authorizer() -> None:
         "/.well-known/oauth-authorization-server",
         *(f"/oauth/{name}" for name in ("authorize", "callback", "register", "revoke", "sign-in", "token")),
         "/token",
+        "/ota",
+        "/ota/{proxy+}",
     }
 
 
@@ -84,7 +86,7 @@ def test_concurrency_is_reserved_on_demand_for_anonymous_callers_and_authorizers
     }
     anonymous = {entry.function for entry in catalogue().methods.values() if entry.anonymous}
     assert anonymous
-    assert by_parameter["AnonymousConcurrency"] == anonymous | {"endpoints-recall_kit_mcp"} | OAUTH
+    assert by_parameter["AnonymousConcurrency"] == anonymous | {"endpoints-recall_kit_mcp", "device_access-ota"} | OAUTH
     assert by_parameter["AuthorizerConcurrency"] == {"endpoints-authorizer", "device_access-authorizer"}
 
 

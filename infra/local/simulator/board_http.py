@@ -1,0 +1,94 @@
+"""The HTTP client of the firmware: one request on a connection, and an answer of less than 8 KB."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    Trace = Callable[[str], None]
+
+MAX_ANSWER_BYTES: Final = 8_192
+"""The firmware's client hangs at an answer of this size, headers included."""
+_PART_BYTES: Final = 65_536
+
+
+class FirmwareHang(Exception):
+    """The firmware hangs until its power is cut."""
+
+
+class NoAnswer(Exception):
+    """The server could not be reached, or its answer is not HTTP."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoardAnswer:
+    """The answer to one request."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    size: int
+    """The bytes of headers and body on the wire."""
+
+
+def post(url: str, headers: Mapping[str, str], body: bytes, *, seconds: float, trace: Trace) -> BoardAnswer:
+    """Send one POST request as the firmware does, and return the answer."""
+    parts = urlsplit(url)
+    target = parts.path + (f"?{parts.query}" if parts.query else "") or "/"
+    lines = {"Host": parts.netloc, **headers, "Connection": "close", "Content-Length": str(len(body))}
+    head = "\r\n".join([f"POST {target} HTTP/1.1", *(f"{name}: {value}" for name, value in lines.items()), "", ""])
+    _trace(trace, ">", head, body)
+    try:
+        with _connect(parts.scheme, parts.hostname or "", parts.port, seconds) as connection:
+            connection.sendall(head.encode() + body)
+            raw = b"".join(iter(lambda: connection.recv(_PART_BYTES), b""))
+    except OSError as error:
+        trace(f"< no answer: {error}")
+        raise NoAnswer(str(error)) from None
+    answer = _parse(raw)
+    _trace(trace, "<", raw.partition(b"\r\n\r\n")[0].decode("latin-1"), answer.body)
+    if answer.size >= MAX_ANSWER_BYTES:
+        raise FirmwareHang(f"an answer of {answer.size} bytes")
+    return answer
+
+
+def _connect(scheme: str, host: str, port: int | None, seconds: float) -> socket.socket:
+    connection = socket.create_connection((host, port or (443 if scheme == "https" else 80)), timeout=seconds)
+    if scheme != "https":
+        return connection
+    return ssl.create_default_context().wrap_socket(connection, server_hostname=host)
+
+
+def _parse(raw: bytes) -> BoardAnswer:
+    head, separator, rest = raw.partition(b"\r\n\r\n")
+    start, *lines = head.decode("latin-1").split("\r\n")
+    version, _, status = start.partition(" ")
+    if not separator or not version.startswith("HTTP/1.") or not status[:3].isdecimal():
+        raise NoAnswer("the answer is not HTTP")
+    headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    chunked = headers.get("transfer-encoding", "").lower() == "chunked"
+    return BoardAnswer(int(status[:3]), headers, _dechunked(rest) if chunked else rest, len(raw))
+
+
+def _dechunked(rest: bytes) -> bytes:
+    body = b""
+    while rest:
+        size, _, rest = rest.partition(b"\r\n")
+        length = int(size.partition(b";")[0], 16)
+        if length == 0:
+            break
+        body, rest = body + rest[:length], rest[length + 2 :]
+    return body
+
+
+def _trace(trace: Trace, mark: str, head: str, body: bytes) -> None:
+    for line in head.rstrip().splitlines():
+        trace(f"{mark} {line}")
+    if body:
+        trace(f"{mark} {body.decode(errors='replace')}")

@@ -1,0 +1,73 @@
+"""Limits of failed attempts, at the real store; the tests move the clock."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from uuid import uuid4
+
+import pytest
+
+from shared.access.attempt_limits import AttemptLimit
+from shared.config import config
+from shared.dynamodb import Table
+from shared.rpc.errors import Conflict, NotFound, TooManyRequests
+from tests.helpers.clock import Clock
+
+
+def limit(clock: Clock) -> AttemptLimit:
+    return AttemptLimit(Table(config().limits_table), "wrong codes", 10, 60, clock)
+
+
+def failures(attempts: AttemptLimit, tenant: str, number: int) -> int:
+    """Return how many of the attempts were let fail."""
+    passed = 0
+    for _ in range(number):
+        try:
+            with attempts.attempt(tenant):
+                raise NotFound
+        except NotFound:
+            passed += 1
+        except TooManyRequests:
+            pass
+    return passed
+
+
+def test_ten_failures_in_any_minute_and_sixty_in_any_hour(tenant: str) -> None:
+    clock = Clock()
+    attempts = limit(clock)
+    assert failures(attempts, tenant, 11) == 10
+    assert failures(attempts, f"{tenant}-other", 1) == 1
+    clock.advance(59)
+    assert failures(attempts, tenant, 1) == 0
+    for _ in range(5):
+        clock.advance(61)
+        assert failures(attempts, tenant, 11) == 10
+    clock.advance(61)
+    with pytest.raises(TooManyRequests, match="60 in one hour") as error, attempts.attempt(tenant):
+        pass
+    clock.advance(error.value.details["retry_after_seconds"])
+    assert failures(attempts, tenant, 60) == 10
+
+
+def test_attempts_that_succeed_or_fail_otherwise_do_not_count(tenant: str) -> None:
+    attempts = limit(Clock())
+    for _ in range(20):
+        with attempts.attempt(tenant):
+            pass
+        with pytest.raises(Conflict), attempts.attempt(tenant):
+            raise Conflict
+    assert failures(attempts, tenant, 20) == 10
+
+
+def test_attempts_at_the_same_time_do_not_exceed_the_limit() -> None:
+    tenant, barrier = f"tenant-{uuid4().hex}", threading.Barrier(16)
+    attempts = limit(Clock())
+
+    def attempt(_number: int) -> int:
+        barrier.wait()
+        return failures(attempts, tenant, 1)
+
+    with ThreadPoolExecutor(16) as pool:
+        assert sum(pool.map(attempt, range(16))) <= 10
+    assert failures(attempts, tenant, 10) <= 10
