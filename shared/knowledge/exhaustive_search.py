@@ -25,8 +25,8 @@ from shared.knowledge.tokenizer import has_word
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from shared.knowledge.calibration import Calibration
     from shared.knowledge.embedding import Embedder
-    from shared.knowledge.embedding.models import Space
     from shared.knowledge.store import VectorStore
 
 _SHARED_TENANT: Final = "#everyone"
@@ -36,8 +36,6 @@ _GROWTH: Final = 4
 _GRAPH_LIMIT: Final = 1024
 """Above this limit an exact scan is faster than the HNSW graph."""
 _MAX_WORDS: Final = 64
-_UNRELATED, _RELATED = 0.25, 0.75
-"""Similarities of a question to unrelated texts and to its answers. A question never equals its answer."""
 _NEAREST: Final = 8
 _opening: Final = Lock()
 
@@ -97,7 +95,7 @@ class ExhaustiveSearch:
         by_meaning = VectorQuery(query_vector, self._scope, _FIRST_PAGE)
         by_words = VectorQuery(terms, self._scope, _FIRST_PAGE)
         meaning, *words = self._store.search([by_meaning, by_words] if terms.numbers else [by_meaning])
-        candidates = _CandidateLists(self._embedder.space)
+        candidates = _CandidateLists(self._embedder.space.calibration)
         candidates.set_meaning(meaning, _FIRST_PAGE)
         candidates.set_words(words[0] if words else {}, _FIRST_PAGE)
         candidates.coverage = self._coverage(candidates.best, terms)
@@ -119,7 +117,7 @@ class ExhaustiveSearch:
         (embedding,) = self._embedder.passages([text])
         (nearest,) = self._store.search([VectorQuery(embedding.vector, self._scope, _NEAREST)])
         nearest.pop(_point(self._document(entry_id)), None)
-        by_meaning = {id_: similarity_of(cosine, self._embedder.space) for id_, cosine in nearest.items()}
+        by_meaning = {id_: similarity_of(cosine, self._embedder.space.calibration) for id_, cosine in nearest.items()}
         # The similarity is the mean of two values, of which the one by words is 1 at most.
         candidates = [id_ for id_, similarity in by_meaning.items() if (similarity + 1) / 2 > threshold]
         if not candidates:
@@ -165,8 +163,8 @@ class ExhaustiveSearch:
 class _CandidateLists:
     """Candidates with their similarity to the question and their BM25 scores."""
 
-    def __init__(self, space: Space) -> None:
-        self._space = space
+    def __init__(self, calibration: Calibration) -> None:
+        self._calibration = calibration
         self._meaning: dict[str, float] = {}
         self._words: dict[str, float] = {}
         self._meaning_bound = self._words_bound = 0.0
@@ -235,7 +233,8 @@ class _CandidateLists:
         return self.coverage * bm25 / self._words[self.best] if self.best else 0.0
 
     def _similarity(self, cosine: float) -> float:
-        return min(1.0, max(0.0, (similarity_of(cosine, self._space) - _UNRELATED) / (_RELATED - _UNRELATED)))
+        unrelated, related = self._calibration.unrelated_entry, self._calibration.related_entry
+        return min(1.0, max(0.0, (similarity_of(cosine, self._calibration) - unrelated) / (related - unrelated)))
 
 
 def open_exhaustive_search(collection: str) -> ExhaustiveSearch:

@@ -1,9 +1,9 @@
 """Score fusion of semantic similarity and keyword match.
 
-Each side has its own absolute scale, independent of the other hits: the position of a cosine between unrelated and
-identical texts, and the passage's share of the highest BM25 score possible for the question. So a side without
-information adds almost nothing to any passage: keywords if the question is in another language, meaning if the
-question has lost its diacritics. Reciprocal rank fusion (RRF), which compares ranks, ranks worse (docs/decisions.md).
+Each part has its own absolute scale, independent of the other hits: the position of a cosine between unrelated and
+identical texts, and the passage's share of the highest BM25 score possible for the question. So scores of different
+questions are comparable, and keywords add nothing to a question in another language. Fusion that compares the hits with
+each other ranks worse (docs/decisions.md).
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ from shared.knowledge.bm25 import SATURATION, SparseTerms
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shared.knowledge.embedding.models import Space
+    from shared.knowledge.calibration import Calibration
 
-CONTEXT: Final = 0.5
+CONTEXT: Final = 1 / 3
 """Weight of the similarity to the caller's own document, relative to the question's."""
-_TOKENS_LOWER: Final = 0.1
-"""Token vectors are less similar than whole texts: their cosines are lower by this much."""
 
 
 @dataclass(frozen=True)
@@ -57,24 +55,54 @@ def rarity(question: SparseTerms, singles: Mapping[int, tuple[float, float]], pa
     return TermRarity(weights)
 
 
-def similarity_of(cosine: float, space: Space) -> float:
+def similarity_of(cosine: float, calibration: Calibration) -> float:
     """Map the cosine of two texts to 0-1, from unrelated to identical."""
-    return _clipped((cosine - space.floor) / space.reach)
+    return _clipped((cosine - calibration.unrelated) / calibration.reach)
 
 
-def similarity_of_tokens(cosine: float, space: Space) -> float:
+def similarity_of_tokens(cosine: float, calibration: Calibration) -> float:
     """Map the mean of each question token's best cosine in a passage to 0-1."""
-    return _clipped((cosine - space.floor + _TOKENS_LOWER) / space.reach)
+    return similarity_of(cosine + calibration.tokens_lower, calibration)
 
 
-def fuse(similarity: float, strength: float, coverage: float, context: float | None) -> float:
-    """Return one score in 0-1. `coverage` is the best keyword hit's overlap, the same for all hits of a question.
+@dataclass(frozen=True, slots=True)
+class PassageMatch:
+    """The match of one passage with a question, each part in 0-1. A part that was not measured is None."""
 
-    As `coverage` grows, the weight of meaning falls from all to half. So a passage in another language can reach full
-    relevance.
-    """
-    nearness = 0.0 if context is None else CONTEXT * context
-    return _clipped((similarity + strength + nearness) / (1 + coverage + (0.0 if context is None else CONTEXT)))
+    whole: float
+    """The similarity of the whole texts."""
+    strength: float
+    """The keyword match."""
+    tokens: float | None = None
+    """The similarity of the token vectors."""
+    beginning: float | None = None
+    """The similarity of the document's first passage, if the passage is a later one."""
+    context: float | None = None
+    """The similarity to the caller's own document."""
+    relevance: float | None = None
+    """The relevance by a reranking model, which decides alone."""
+
+    @property
+    def similarity(self) -> float:
+        """The finest similarity that was measured."""
+        return next(each for each in (self.relevance, self.tokens, self.whole) if each is not None)
+
+    def score(self, calibration: Calibration, words: float, coverage: float) -> float:
+        """Return one score in 0-1. `words` is the weight of the keyword match.
+
+        `coverage` is the best keyword hit's overlap, the same for all hits of a question. It scales the score, so that
+        a passage in another language can reach full relevance.
+        """
+        if self.relevance is not None:
+            return self.relevance
+        similarity = _blend(self.whole, self.tokens, calibration.late_interaction)
+        similarity = _blend(similarity, self.beginning, calibration.beginning)
+        fused = (similarity + words * self.strength) / (1 + words * coverage)
+        return _clipped(_blend(fused, self.context, CONTEXT))
+
+
+def _blend(value: float, other: float | None, weight: float) -> float:
+    return value if other is None else (1 - weight) * value + weight * other
 
 
 def _clipped(value: float) -> float:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
 from shared.background import run_with_timeout, submit
 from shared.knowledge.bm25 import SparseTerms, question_terms
 from shared.knowledge.diacritics import lacks_diacritics, restore_diacritics
-from shared.knowledge.fusion import TermRarity, fuse, rarity, similarity_of, similarity_of_tokens
+from shared.knowledge.fusion import PassageMatch, TermRarity, rarity, similarity_of, similarity_of_tokens
 from shared.knowledge.passages import Passage, SearchHit, SearchQuestion
 from shared.knowledge.store import Scope, VectorQuery
 from shared.knowledge.tokenizer import has_word
@@ -76,6 +77,7 @@ class HybridSearch:
         self._store = store
         self._parts = embedder.space.tokens if parts is None else parts
         self._reranker = reranker
+        self._calibration = embedder.space.calibration
 
     def rank(
         self,
@@ -103,27 +105,35 @@ class HybridSearch:
         keywords = self._by_words(question_terms(question.text, _MAX_WORDS), scope, limit)
         corrected = self._with_diacritics(question.text, keywords)
         semantic = meaning.result()
-        if corrected != question.text:
+        is_restored = corrected != question.text
+        if is_restored:
             semantic = self._by_meaning(self._embedder.question(corrected), question.context, scope, limit)
         self._fill_gaps(semantic, keywords, scope)
-        similarity = {id_: similarity_of(cosine, self._embedder.space) for id_, cosine in semantic.scores.items()}
-        best = self._ranked(semantic, keywords, similarity)[: max(_RERANKED, question.top_k)]
-        passages = self._passages(id_ for id_, _ in best)
+        matches = self._matches(semantic, keywords)
+        best = _best_first(self._scores(matches, keywords, is_restored=is_restored))[: max(_RERANKED, question.top_k)]
+        stored = self._store.read_with_terms(best)
+        passages = {id_: Passage.from_record(stored[id_][0]["passage"]) for id_ in best if id_ in stored}
         on_candidates(passages.values())
+        matches = {id_: matches[id_] for id_ in passages}  # others were deleted in the meantime
         measure = self._measure(semantic.embedding) if question.rerank and passages else "meaning"
         missing: MissingReranking | None = None
-        if measure != "meaning":
+        compare = partial(self._compare, semantic, matches, passages, scope, with_tokens=measure == "parts")
+        rerank = partial(self._read_closely, question, matches, passages) if measure == "model" else compare
+        if measure == "meaning":
+            matches = rerank()
+        else:
             try:
-                reranked = run_with_timeout(
-                    deadline - time.monotonic(), lambda: self._rerank(semantic.embedding, question, passages, scope)
-                )
-                similarity |= reranked
-                best = self._ranked(semantic, keywords, {id_: similarity[id_] for id_ in passages})
+                matches = run_with_timeout(deadline - time.monotonic(), rerank)
             except TimeoutError:
                 measure, missing = "meaning", "out_of_time"
             except Unavailable:
                 measure, missing = "meaning", "unavailable"
-        return Ranking(self._hits(best[: question.top_k], passages, keywords.rarity, similarity), measure, missing)
+        scores = self._scores(matches, keywords, is_restored=is_restored)
+        hits = [
+            SearchHit(passages[id_], scores[id_], matches[id_].similarity, keywords.rarity.overlap(stored[id_][1]))
+            for id_ in _best_first(scores)[: question.top_k]
+        ]
+        return Ranking(hits, measure, missing)
 
     def _measure(self, embedding: Embedding) -> Measure:
         if self._reranker:
@@ -182,54 +192,71 @@ class HybridSearch:
         for scores, result in zip(sides_queried, self._store.search(queries) if queries else (), strict=True):
             scores.update(result)
 
-    def _ranked(
-        self, semantic: _SemanticCandidates, keywords: _KeywordCandidates, similarity: dict[str, float]
-    ) -> list[tuple[str, float]]:
-        scores = {
-            id_: fuse(
-                value,
-                keywords.rarity.strength(keywords.scores.get(id_, 0.0)),
-                keywords.coverage,
-                similarity_of(semantic.near_context[id_], self._embedder.space)
+    def _matches(self, semantic: _SemanticCandidates, keywords: _KeywordCandidates) -> dict[str, PassageMatch]:
+        return {
+            id_: PassageMatch(
+                whole=similarity_of(cosine, self._calibration),
+                strength=keywords.rarity.strength(keywords.scores.get(id_, 0.0)),
+                context=similarity_of(semantic.near_context[id_], self._calibration)
                 if id_ in semantic.near_context
                 else None,
             )
-            for id_, value in similarity.items()
+            for id_, cosine in semantic.scores.items()
         }
-        return sorted(scores.items(), key=lambda scored: (-scored[1], scored[0]))
 
-    def _rerank(
-        self, embedding: Embedding, question: SearchQuestion, passages: Mapping[str, Passage], scope: Scope
+    def _scores(
+        self, matches: Mapping[str, PassageMatch], keywords: _KeywordCandidates, *, is_restored: bool
     ) -> dict[str, float]:
-        """Return the reranked similarity of each passage, or raise `Unavailable`."""
-        if self._reranker:
-            texts = {id_: passage.searchable_text for id_, passage in passages.items()}
-            return dict(zip(texts, self._reranker.scores(question.text, list(texts.values())), strict=True))
-        assert embedding.tokens
-        (sums,) = self._store.search(
-            [VectorQuery(embedding.tokens, replace(scope, ids=tuple(passages)), len(passages))]
-        )
-        count, space = len(embedding.tokens), self._embedder.space
-        return {id_: similarity_of_tokens(total / count, space) for id_, total in sums.items()}
+        words = self._calibration.restored_words if is_restored else self._calibration.words
+        return {id_: match.score(self._calibration, words, keywords.coverage) for id_, match in matches.items()}
 
-    def _hits(
+    def _compare(
         self,
-        best: list[tuple[str, float]],
+        semantic: _SemanticCandidates,
+        matches: Mapping[str, PassageMatch],
         passages: Mapping[str, Passage],
-        rarities: TermRarity,
-        similarity: dict[str, float],
-    ) -> list[SearchHit]:
-        terms = self._store.terms([id_ for id_, _ in best])
-        return [
-            SearchHit(passages[id_], score, similarity[id_], rarities.overlap(terms.get(id_, {})))
-            for id_, score in best
-            if id_ in passages  # else deleted in the meantime
-        ]
+        scope: Scope,
+        *,
+        with_tokens: bool,
+    ) -> dict[str, PassageMatch]:
+        """Return the matches with the beginnings of the passages' documents, and by late interaction if wanted."""
+        vector, tokens = semantic.embedding.vector, semantic.embedding.tokens if with_tokens else None
+        firsts = {id_: passage.document.first_passage_id for id_, passage in passages.items() if passage.ordinal}
+        unknown = tuple({first for first in firsts.values() if first not in semantic.scores})
+        queries = [VectorQuery(vector, replace(scope, ids=unknown), len(unknown))] if unknown else []
+        queries += [VectorQuery(tokens, replace(scope, ids=tuple(passages)), len(passages))] if tokens else []
+        results = self._store.search(queries) if queries else []
+        cosines = semantic.scores | (results[0] if unknown else {})
+        sums = results[-1] if tokens else {}
+        compared = {}
+        for id_, match in matches.items():
+            in_tokens = (
+                similarity_of_tokens(sums[id_] / len(tokens), self._calibration) if id_ in sums and tokens else None
+            )
+            first = cosines.get(firsts.get(id_, ""))
+            beginning = None if first is None else similarity_of(first, self._calibration)
+            compared[id_] = replace(match, tokens=in_tokens, beginning=beginning)
+        return compared
+
+    def _read_closely(
+        self, question: SearchQuestion, matches: Mapping[str, PassageMatch], passages: Mapping[str, Passage]
+    ) -> dict[str, PassageMatch]:
+        """Return the matches with each passage's relevance by the reranking model, or raise `Unavailable`."""
+        assert self._reranker
+        texts = [passages[id_].searchable_text for id_ in matches]
+        relevance = self._reranker.scores(question.text, texts)
+        return {
+            id_: replace(match, relevance=each) for (id_, match), each in zip(matches.items(), relevance, strict=True)
+        }
 
     def _passages(self, ids: Iterable[str]) -> dict[str, Passage]:
         ids = list(ids)
         payloads = self._store.read(ids)
         return {id_: Passage.from_record(payloads[id_]["passage"]) for id_ in ids if id_ in payloads}
+
+
+def _best_first(scores: Mapping[str, float]) -> list[str]:
+    return sorted(scores, key=lambda id_: (-scores[id_], id_))
 
 
 def _corpus(scope: Scope) -> Scope:

@@ -32,6 +32,15 @@ class DocumentRef:
         """A stable UUID of the document."""
         return str(uuid5(_NAMESPACE, "\0".join((self.tenant_id, self.collection, self.document_id))))
 
+    @property
+    def first_passage_id(self) -> str:
+        """The id of the document's first passage."""
+        return self.passage_id(0)
+
+    def passage_id(self, ordinal: int) -> str:
+        """Return a stable UUID of a position in the document, the same at every revision."""
+        return str(uuid5(UUID(self.id), str(ordinal)))
+
 
 @dataclass(frozen=True, slots=True)
 class Passage:
@@ -50,8 +59,8 @@ class Passage:
 
     @property
     def id(self) -> str:
-        """A stable UUID of the position in the document, the same at every revision."""
-        return str(uuid5(UUID(self.document.id), str(self.ordinal)))
+        """The id of the passage's position in its document."""
+        return self.document.passage_id(self.ordinal)
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Passage:
@@ -67,8 +76,9 @@ class Passage:
 
     @property
     def searchable_text(self) -> str:
-        """The text for keyword search, preceded by its title and headings."""
-        return "\n".join([*self.headings, self.text])
+        """The text for keyword search, preceded by its path, title and headings."""
+        path = [self.source] if "/" in self.source else []
+        return "\n".join([*path, *self.headings, self.text])
 
     @property
     def embedded_text(self) -> str:

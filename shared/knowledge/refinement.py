@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from shared.knowledge.embedding.models import current_space
 from shared.knowledge.tokenizer import fold_diacritics, stem, tokenize
 
 if TYPE_CHECKING:
@@ -23,9 +24,6 @@ _LABELS: Final[tuple[tuple[float, RelevanceLabel], ...]] = (
     (0.5, "Relevant"),
     (0.25, "Somewhat Relevant"),
 )
-_SIMILAR: Final = 0.65
-"""From this similarity on, a passage answers a query even without a common word, as across languages."""
-_SIMILAR_WITH_OVERLAP: Final = 0.5
 _OVERLAP: Final = 0.3
 _BEST_SHARE: Final = 0.75
 """The share of the best score from which a hit counts as equally good."""
@@ -86,7 +84,9 @@ def refine(query: str, hits: Sequence[SearchHit]) -> QueryRefinement:
 
 def _is_convincing(hit: SearchHit) -> bool:
     """Return True if a passage answers the query: by meaning alone, or by meaning and words."""
-    return hit.similarity >= _SIMILAR or (hit.similarity >= _SIMILAR_WITH_OVERLAP and hit.overlap >= _OVERLAP)
+    calibration = current_space().calibration
+    least = calibration.convincing if hit.overlap < _OVERLAP else calibration.convincing_with_words
+    return hit.similarity >= least
 
 
 def content_words(text: str) -> list[str]:

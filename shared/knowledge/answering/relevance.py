@@ -9,26 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from shared.knowledge.embedding.models import current_space
 from shared.knowledge.language_detection import detect_language
 from shared.knowledge.tokenizer import tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from shared.knowledge.calibration import Calibration
     from shared.knowledge.hybrid_search import Measure
     from shared.knowledge.passages import SearchHit
 
-_FLOORS: Final = {"en": 0.70, "vi": 0.77, "zh": 0.80}
-_DEFAULT_FLOOR: Final = 0.74
-_CODE_FLOOR: Final = 0.69
-"""Code and tables are in no language, or in another one than their questions."""
-_CROSS_LANGUAGE_FLOOR: Final = 0.50
-_CROSS_LANGUAGE_GAP: Final = 0.15
-"""The largest distance to the best hit for a passage in another language; that floor is low."""
-_OVERLAP_WEIGHT: Final = 0.25
-"""Weight of the share of the question's words that a passage contains, relative to similarity."""
-_WHOLE_VECTORS_LOWER: Final = 0.2
-"""Whole vectors are less similar than token vectors by this much."""
 _ALL_WORDS: Final = 0.9
 """A passage with nearly all rare words of a question is relevant, however little a name means to a model."""
 _MODEL_FLOOR: Final = 0.15
@@ -40,22 +31,35 @@ def filter_relevant(question: str, hits: Sequence[SearchHit], measure: Measure) 
         return []
     if measure == "model":
         return [hit for hit in hits if hit.similarity >= _MODEL_FLOOR]
-    question_language = detect_language(question)
-    offset = _WHOLE_VECTORS_LOWER if measure == "meaning" else 0.0
-    best = max((_closeness(hit) for hit in hits), default=0.0)
-    return [hit for hit in hits if _closeness(hit) >= _floor(question_language, hit, best + offset) - offset]
+    return _RelevanceFloor(question, hits, current_space().calibration, with_tokens=measure == "parts").passed()
 
 
-def _closeness(hit: SearchHit) -> float:
-    return hit.similarity + _OVERLAP_WEIGHT * hit.overlap
+class _RelevanceFloor:
+    """The floors of one question's hits, by the languages of both."""
 
+    def __init__(
+        self, question: str, hits: Sequence[SearchHit], calibration: Calibration, *, with_tokens: bool
+    ) -> None:
+        self._language = detect_language(question)
+        self._hits = hits
+        self._calibration = calibration
+        self._offset = 0.0 if with_tokens else calibration.whole_texts_lower
+        self._best = max((self._closeness(hit) for hit in hits), default=0.0)
 
-def _floor(question_language: str, hit: SearchHit, best: float) -> float:
-    passage_language = detect_language(hit.passage.text)
-    if hit.overlap >= _ALL_WORDS:
-        return _CROSS_LANGUAGE_FLOOR + _OVERLAP_WEIGHT * hit.overlap
-    if question_language and passage_language and question_language != passage_language:
-        return max(_CROSS_LANGUAGE_FLOOR, best - _CROSS_LANGUAGE_GAP)
-    if hit.passage.content_type != "prose" and not passage_language:
-        return _CODE_FLOOR
-    return _FLOORS.get(question_language or passage_language, _DEFAULT_FLOOR)
+    def passed(self) -> list[SearchHit]:
+        """Return the hits at or above their floors."""
+        return [hit for hit in self._hits if self._closeness(hit) >= self._floor(hit)]
+
+    def _closeness(self, hit: SearchHit) -> float:
+        return hit.similarity + self._offset + self._calibration.overlap_weight * hit.overlap
+
+    def _floor(self, hit: SearchHit) -> float:
+        calibration = self._calibration
+        passage_language = detect_language(hit.passage.text)
+        if hit.overlap >= _ALL_WORDS:
+            return calibration.cross_language_floor + calibration.overlap_weight * hit.overlap
+        if self._language and passage_language and self._language != passage_language:
+            return max(calibration.cross_language_floor, self._best - calibration.cross_language_gap)
+        if hit.passage.content_type != "prose" and not passage_language:
+            return calibration.code_floor
+        return calibration.language_floors.get(self._language or passage_language, calibration.default_floor)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from shared.config import ConfigurationError, config
+from shared.knowledge.calibration import Calibration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,22 +26,18 @@ class RecordedSpace:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """A vector space. Only vectors of one space can be compared.
-
-    Cosines of unrelated texts are around `floor`; those of the closest texts are higher by `reach`.
-    """
+    """A vector space. Only vectors of one space can be compared."""
 
     model: str
     dimensions: int
     question_prefix: str
     passage_prefix: str
-    floor: float
-    reach: float
+    calibration: Calibration
     tokens: bool = False
 
     def record(self) -> dict[str, Any]:
         """Return the fields of the space that a collection stores."""
-        return {name: value for name, value in asdict(self).items() if name not in ("floor", "reach")}
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "calibration"}
 
     def require(self, recorded: Mapping[str, Any]) -> None:
         """Raise an error if `recorded` describes another space."""
@@ -52,14 +49,12 @@ class Space:
             )
 
 
-E5_SMALL: Final = Space(
-    "intfloat/multilingual-e5-small", 384, "query: ", "passage: ", floor=0.7, reach=0.3, tokens=True
-)
+E5_SMALL: Final = Space("intfloat/multilingual-e5-small", 384, "query: ", "passage: ", Calibration(), tokens=True)
 # The same vectors as the embedded model's, but without token vectors.
 _INFERRED: Final = (replace(E5_SMALL, tokens=False),)
 _BEDROCK: Final = (
-    Space("cohere.embed-multilingual-v3", 1024, "search_query", "search_document", floor=0.2, reach=0.6),
-    Space("amazon.titan-embed-text-v2:0", 1024, "", "", floor=0.0, reach=0.7),
+    Space("cohere.embed-multilingual-v3", 1024, "search_query", "search_document", Calibration(0.2, 0.6)),
+    Space("amazon.titan-embed-text-v2:0", 1024, "", "", Calibration(0.0, 0.7)),
 )
 
 

@@ -105,12 +105,13 @@ class VectorStore(Protocol):
 
     def terms(self, ids: Sequence[str]) -> dict[str, dict[int, float]]:
         """Return the term weights of the stored `ids`."""
-        weights = {}
-        for record in self._retrieve(ids, payload=False, vectors=[TERMS]):
-            vectors: Any = record.vector or {}
-            if TERMS in vectors:
-                weights[str(record.id)] = dict(zip(vectors[TERMS].indices, vectors[TERMS].values, strict=True))
-        return weights
+        records = self._retrieve(ids, payload=False, vectors=[TERMS])
+        return {str(record.id): weights for record in records if (weights := _term_weights(record))}
+
+    def read_with_terms(self, ids: Sequence[str]) -> dict[str, tuple[dict[str, Any], dict[int, float]]]:
+        """Return the payloads and the term weights of the stored `ids`."""
+        records = self._retrieve(ids, payload=True, vectors=[TERMS])
+        return {str(record.id): (record.payload or {}, _term_weights(record)) for record in records}
 
     def documents(self, tenant_id: str = "") -> set[Scope]:
         """Return the documents that have points, of one tenant or of all."""
@@ -127,6 +128,11 @@ class VectorStore(Protocol):
     def search(self, queries: Sequence[VectorQuery]) -> list[dict[str, float]]:
         """Return for each query the ids found, best first, with their scores."""
         return [{str(point.id): point.score for point in points} for points in self._query(queries)]
+
+
+def _term_weights(record: Any) -> dict[int, float]:
+    vectors = record.vector or {}
+    return dict(zip(vectors[TERMS].indices, vectors[TERMS].values, strict=True)) if TERMS in vectors else {}
 
 
 def vector_store(space: Space, suffix: str = "") -> VectorStore:

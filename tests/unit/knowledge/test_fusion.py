@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.knowledge.bm25 import SATURATION, SparseTerms
-from shared.knowledge.embedding.models import E5_SMALL
-from shared.knowledge.fusion import fuse, rarity, similarity_of, similarity_of_tokens
+from shared.knowledge.calibration import Calibration
+from shared.knowledge.fusion import PassageMatch, rarity, similarity_of, similarity_of_tokens
 
 SHARE = st.floats(0, 1)
 
@@ -47,37 +48,56 @@ def test_strength_is_one_for_an_exact_passage() -> None:
     assert rarities.strength(3.0 * (SATURATION + 1)) == 1
 
 
+def score(whole: float, strength: float, words: float = 0.2, coverage: float = 0.5, **parts: Any) -> float:
+    return PassageMatch(whole, strength, **parts).score(Calibration(), words, coverage)
+
+
 def test_cross_language_score_is_semantic_only() -> None:
     """Without any word of the question in the passages, scores equal the semantic scores."""
-    assert fuse(0.6, 0.0, 0.0, None) == pytest.approx(0.6)
+    assert score(0.6, 0.0, coverage=0.0) == pytest.approx(0.6)
+
+
+def test_late_interaction_adds_to_the_whole_texts() -> None:
+    """Neither similarity replaces the other."""
+    assert score(0.5, 0.3, tokens=0.7) < score(0.6, 0.3, tokens=0.7) < score(0.6, 0.3, tokens=0.8)
+    assert score(0.6, 0.3, tokens=0.6) == pytest.approx(score(0.6, 0.3))
+
+
+def test_beginning_of_the_document_counts_for_later_passages() -> None:
+    assert score(0.5, 0.3, beginning=0.4) < score(0.5, 0.3) < score(0.5, 0.3, beginning=0.7)
 
 
 def test_lexical_score_decides_without_diacritics() -> None:
-    """Similarities are close together where e5 does not understand: a strong lexical match stands out."""
-    by_words, by_meaning = fuse(0.40, 0.45, 0.9, None), fuse(0.45, 0.05, 0.9, None)
-    assert by_words > by_meaning + 0.15
+    """Similarities are close together where e5 reads a guess: a strong lexical match stands out."""
+    by_words, by_meaning = (0.60, 0.45), (0.70, 0.15)
+    restored = Calibration().restored_words
+    assert score(*by_words, restored) > score(*by_meaning, restored) + 0.09
+    assert score(*by_words) < score(*by_meaning)
 
 
-@given(SHARE, SHARE, SHARE, st.none() | SHARE)
-def test_score_is_between_zero_and_one(
-    similarity: float, strength: float, coverage: float, context: float | None
+@given(SHARE, SHARE, SHARE, SHARE, st.none() | SHARE, st.none() | SHARE)
+def test_score_is_between_zero_and_one(  # noqa: PLR0917 - all parts of a match
+    whole: float, strength: float, words: float, coverage: float, tokens: float | None, first: float | None
 ) -> None:
-    assert 0 <= fuse(similarity, strength, coverage, context) <= 1
+    assert 0 <= score(whole, strength, words, coverage, tokens=tokens, beginning=first) <= 1
 
 
-@given(SHARE, SHARE, SHARE, SHARE, SHARE)
-def test_fusion_is_monotonic(one: float, other: float, same: float, coverage: float, context: float) -> None:
+@given(SHARE, SHARE, SHARE, st.fixed_dictionaries(dict.fromkeys(("tokens", "beginning", "context"), SHARE)))
+def test_fusion_is_monotonic(one: float, other: float, same: float, parts: dict[str, float]) -> None:
     low, high = sorted((one, other))
-    assert fuse(low, same, coverage, context) <= fuse(high, same, coverage, context)
-    assert fuse(same, low, coverage, context) <= fuse(same, high, coverage, context)
-    assert fuse(same, same, coverage, low) <= fuse(same, same, coverage, high)
+    assert score(low, same, **parts) <= score(high, same, **parts)
+    assert score(same, low, **parts) <= score(same, high, **parts)
+    for part in parts:
+        assert score(same, same, **parts | {part: low}) <= score(same, same, **parts | {part: high})
 
 
 def test_document_context_breaks_ties() -> None:
-    assert fuse(0.5, 0.3, 0.4, 0.9) > fuse(0.5, 0.3, 0.4, 0.1)
+    assert score(0.5, 0.3, context=0.9) > score(0.5, 0.3, context=0.1)
 
 
 def test_similarity_range() -> None:
-    assert [similarity_of(cosine, E5_SMALL) for cosine in (0.2, 0.7, 0.85, 1.0)] == pytest.approx([0, 0, 0.5, 1])
-    assert similarity_of_tokens(0.6, E5_SMALL) == pytest.approx(0)
-    assert similarity_of_tokens(0.9, E5_SMALL) == 1
+    calibration = Calibration()
+    similarities = [similarity_of(cosine, calibration) for cosine in (0.2, 0.7, 0.85, 1.0)]
+    assert similarities == pytest.approx([0, 0, 0.5, 1])
+    assert similarity_of_tokens(0.6, calibration) == pytest.approx(0)
+    assert similarity_of_tokens(0.9, calibration) == 1

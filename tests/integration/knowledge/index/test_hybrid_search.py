@@ -134,6 +134,23 @@ def test_all_tags_must_match(index: PassageIndex, tenant: str) -> None:
     assert found_texts(index, tenant, "x", tags=("p", "q")) == ["first"]
 
 
+def test_beginning_of_a_document_ranks_its_later_passages(index: PassageIndex, tenant: str) -> None:
+    """Of two equal passages, the one in the document on the question's subject comes first."""
+    for name, subject in (("a", "Sourdough bread and its crust"), ("b", "Bicycles: brakes, chains and wheels")):
+        document = DocumentRef(tenant, "c", name)
+        index_texts(index, document, 1, subject, "Check it once a month, and replace worn parts.")
+    question = "how often must the brakes of a bicycle be checked?"
+    hits = [hit for hit in search_hits(index, tenant, question) if hit.passage.ordinal]
+    assert [hit.passage.document.document_id for hit in hits] == ["b", "a"]
+    assert hits[0].similarity == pytest.approx(hits[1].similarity)
+
+
+def test_path_of_a_document_is_found(index: PassageIndex, tenant: str) -> None:
+    for path in ("garden/shade/x1.md", "garden/sun/x2.md"):
+        index_texts(index, DocumentRef(tenant, "c", path), 1, "Water it daily.", source=path)
+    assert search_hits(index, tenant, "shade")[0].passage.source == "garden/shade/x1.md"
+
+
 def test_reranker_reorders_and_may_fail(e5: E5, store: EmbeddedVectorStore, library: str) -> None:
     class Prefers:
         def scores(self, question: str, texts: Sequence[str]) -> list[float]:
@@ -168,9 +185,8 @@ def test_passage_deleted_during_search_is_not_reranked(e5: E5, store: EmbeddedVe
         def __getattr__(self, name: str) -> Any:
             return getattr(store, name)
 
-        def read(self, ids: Sequence[str], fields: Sequence[str] = ()) -> dict[str, Any]:
+        def read_with_terms(self, ids: Sequence[str]) -> dict[str, Any]:
             assert ids
-            assert not fields
             return {}
 
         def search(self, asks: Sequence[VectorQuery]) -> list[dict[str, float]]:

@@ -9,6 +9,7 @@ import pytest
 
 from shared.config import ConfigurationError
 from shared.knowledge.bm25 import passage_terms, question_terms
+from shared.knowledge.calibration import Calibration
 from shared.knowledge.embedding.models import Space
 from shared.knowledge.store import Point, Scope, VectorQuery
 from shared.knowledge.store.embedded import EmbeddedVectorStore
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from shared.knowledge.store import VectorStore
 
-SPACE = Space("a model", 2, "query: ", "passage: ", floor=0.0, reach=1.0, tokens=True)
+SPACE = Space("a model", 2, "query: ", "passage: ", Calibration(), tokens=True)
 A, B, C = (f"00000000-0000-4000-8000-00000000000{digit}" for digit in "abc")
 
 
