@@ -19,7 +19,7 @@ from infra.local.simulator.board_http import FirmwareHang
 from infra.local.simulator.firmware import parse_endpoint
 from infra.local.simulator.flash import FirmwareAbort, Flash
 from infra.local.simulator.stock_board import BoardTimes, StockBoard, parse_version
-from tests.helpers.api_client import make_key, run_kho
+from tests.helpers.api_client import ApiClient, make_key, run_kho
 from tests.helpers.duckduckgo import listener
 from tests.helpers.environment import ORIGINAL_ENVIRONMENT
 from tests.helpers.mqtt_client import RawMqttClient
@@ -44,11 +44,17 @@ def new_board(server: KhoServer, folder: Path, **options: Any) -> StockBoard:
     return StockBoard(Flash(folder / uuid4().hex), f"{server.address}/ota/", times=PROMPT, **options)
 
 
-def claim(server: KhoServer, code: str, tenant: str, *options: str) -> Any:
-    command = ("devices", "claim", code, "--name", "Kitchen", "--tenant", tenant, "--json", *options)
-    process = run_kho(*command, "--data", str(server.data))
-    assert process.returncode == 0, process.stderr
-    return json.loads(process.stdout)
+def operator(server: KhoServer, tenant: str) -> ApiClient:
+    return ApiClient(server, make_key(server.data, tenant, "operator")["key"])
+
+
+def claim(server: KhoServer, board: StockBoard, tenant: str) -> str:
+    """Claim a board by the code that it shows, and return its id."""
+    activation = board.check_in()
+    assert activation
+    claimed = operator(server, tenant).result("device-server/devices/claim", code=activation.code, name="Kitchen")
+    device_id: str = claimed["device_id"]
+    return device_id
 
 
 def raw(board: StockBoard, path: str = "") -> BoardAnswer:
@@ -105,9 +111,7 @@ def tenant() -> str:
 def claimed(guarded: KhoServer, tenant: str, tmp_path_factory: pytest.TempPathFactory) -> StockBoard:
     """Return a board that was claimed."""
     board = new_board(guarded, tmp_path_factory.mktemp("board"))
-    activation = board.check_in()
-    assert activation
-    claim(guarded, activation.code, tenant)
+    claim(guarded, board, tenant)
     return board
 
 
@@ -196,12 +200,14 @@ def test_stock_board_is_claimed_and_called_from_an_empty_flash(guarded: KhoServe
     tenant = f"home-{uuid4().hex}"
     with simulated(guarded, tmp_path / "flash", "--verbose") as output:
         code = shown_code(output)
-        device = claim(guarded, code, tenant)["device_id"]
+        command = ("devices", "claim", code, "--name", "Kitchen", "--tenant", tenant, "--json")
+        process = run_kho(*command, "--data", str(guarded.data))
+        assert process.returncode == 0, process.stderr
+        device = json.loads(process.stdout)["device_id"]
         until(lambda: "1 of 1 devices are connected" in output.read_text())
-        key = make_key(guarded.data, tenant, "operator")["key"]
-        body = {"device_id": device, "name": "self.audio_speaker.set_volume", "arguments": {"volume": 50}}
-        answer = guarded.post("/device-server/tools/call", json.dumps(body).encode(), Authorization=f"Bearer {key}")
-        assert json.loads(answer.data) == {"content": [{"type": "text", "text": "true"}], "isError": False}
+        call = {"device_id": device, "name": "self.audio_speaker.set_volume", "arguments": {"volume": 50}}
+        result = operator(guarded, tenant).result("device-server/tools/call", **call)
+        assert result == {"content": [{"type": "text", "text": "true"}], "isError": False}
     printed = output.read_text()
     for line in (
         "> POST /ota/ HTTP/1.1",
@@ -224,9 +230,7 @@ def test_stock_board_is_claimed_and_called_from_an_empty_flash(guarded: KhoServe
 def test_board_that_was_released_is_disconnected_and_shows_a_code_again(guarded: KhoServer, tmp_path: Path) -> None:
     tenant = f"home-{uuid4().hex}"
     board = new_board(guarded, tmp_path)
-    activation = board.check_in()
-    assert activation
-    device = claim(guarded, activation.code, tenant)["device_id"]
+    device = claim(guarded, board, tenant)
     assert board.check_in() is None
     settings = board.settings()
     assert settings
@@ -244,9 +248,7 @@ def test_board_with_the_address_of_another_leaves_it_connected(guarded: KhoServe
     victim, impostor = (new_board(guarded, tmp_path) for _ in range(2))
     impostor.address = victim.address
     for each, tenant in ((victim, "victim"), (impostor, "impostor")):
-        activation = each.check_in()
-        assert activation
-        claim(guarded, activation.code, f"{tenant}-{uuid4().hex}")
+        claim(guarded, each, f"{tenant}-{uuid4().hex}")
         assert each.check_in() is None
     own, other = victim.settings(), impostor.settings()
     assert own
