@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.helpers.size import FULL_SIZE
 
 if TYPE_CHECKING:
-    import pytest
+    from collections.abc import Generator
 
 # No example fails because it, or the making of its data, took long on a busy machine.
 settings.register_profile("any-speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -19,6 +21,17 @@ settings.load_profile("any-speed")
 
 # A shell makes what it starts in the background ignore Ctrl-C, and a test's programs would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without garbage collection: all that collection makes lives as long as the run."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

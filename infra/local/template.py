@@ -4,6 +4,7 @@ import json
 import math
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -95,9 +96,10 @@ class Template:
     environment: dict[str, str] = field(default_factory=dict)
 
 
-def load(file: Path = FILE) -> Template:
+@cache
+def load() -> Template:
     """Read the template."""
-    return parse(file.read_text(encoding="utf-8"))
+    return parse(FILE.read_text(encoding="utf-8"))
 
 
 def parse(text: str) -> Template:

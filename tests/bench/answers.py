@@ -96,7 +96,7 @@ def _budgets() -> BenchTable:
             if not model.ending.wait(MODEL_SECONDS):
                 reply_with("Done [1].")(conversation)
 
-        with KhoServer(Path(folder) / "data", environment=settings) as server:
+        with KhoServer(Path(folder) / "data", environment=settings, measured=True) as server:
             for number in range(DOCUMENTS):
                 content = {"body": f"# Pods\n\nPods of kind {number} restart by themselves."}
                 document = {"document_id": f"d{number}", "parent_id": "root", "content": content}

@@ -56,7 +56,10 @@ def handler(params: AddMessageParams, _caller: Caller) -> ConversationResult:
 
 def _served() -> bench.BenchTable:
     """Over HTTP, on one machine."""
-    with tempfile.TemporaryDirectory(prefix="kho-bench-") as folder, KhoServer(Path(folder) / "data") as server:
+    with (
+        tempfile.TemporaryDirectory(prefix="kho-bench-") as folder,
+        KhoServer(Path(folder) / "data", measured=True) as server,
+    ):
 
         def through(path: str, body: dict[str, Any]) -> None:
             assert server.post(path, json.dumps(body).encode()).status == 200

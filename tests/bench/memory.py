@@ -51,7 +51,7 @@ def tables() -> list[bench.BenchTable]:
     """Measure through a running server's endpoints and at its store, and LangChain's history on the same store."""
     with (
         tempfile.TemporaryDirectory(prefix="kho-bench-") as folder,
-        KhoServer(Path(folder) / "data", environment={"KHO_STORE": "loopback"}) as server,
+        KhoServer(Path(folder) / "data", environment={"KHO_STORE": "loopback"}, measured=True) as server,
     ):
         running = read_server_info(server.data)
         assert running

@@ -40,7 +40,10 @@ def tables() -> list[BenchTable]:
 
 
 def _quality(sets: list[DataSet]) -> BenchTable:
-    with tempfile.TemporaryDirectory(prefix="kho-bench-") as folder, KhoServer(Path(folder) / "data") as server:
+    with (
+        tempfile.TemporaryDirectory(prefix="kho-bench-") as folder,
+        KhoServer(Path(folder) / "data", measured=True) as server,
+    ):
         by_collection = {each.collection: each for each in sets}
         for each in by_collection.values():
             ingest(server, each)

@@ -24,6 +24,11 @@ def _prepare_and_raise_limits(template: Template, **options: Any) -> None:
         setattr(importlib.import_module(module), attribute, seconds)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Run the command line."""
     with patch.object(serve, "prepare", _prepare_and_raise_limits):
         app()
+
+
+if __name__ == "__main__":
+    main()

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import boto3
 
@@ -16,13 +13,14 @@ from infra.local.data_folder import read_server_info
 from shared import dynamodb
 from shared.access.api_keys import ApiKeys
 from tests.helpers.dynamodb import tcp_url
-from tests.helpers.wait import CEILING_SECONDS
+from tests.helpers.program import KHO, run
 
 if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
+
     from shared.rpc.caller import Role
     from tests.helpers.kho_server import KhoServer
-
-KHO: Final = str(Path(sys.executable).with_name("kho"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +64,7 @@ class ApiClient:
 
 def run_kho(*arguments: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """Run the `kho` command and return when it has ended."""
-    return subprocess.run(
-        [KHO, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=CEILING_SECONDS,
-        check=False,
-        env=os.environ | {"COLUMNS": "200"} | (environment or {}),
-    )
+    return run(KHO, *arguments, env=os.environ | {"COLUMNS": "200"} | (environment or {}))
 
 
 def make_key(data: Path, tenant: str, role: str, *options: str) -> dict[str, Any]:

@@ -7,28 +7,26 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import urllib3
 
 from tests.helpers.environment import ORIGINAL_ENVIRONMENT
+from tests.helpers.program import KHO, KHO_WITH_LONG_LIMITS, Program, command
 from tests.helpers.wait import CEILING_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
-_KHO: Final = (str(Path(sys.executable).with_name("kho")),)
-_KHO_WITH_LONG_LIMITS: Final = (sys.executable, "-m", "tests.e2e.long_limits")
-
 
 class KhoServer:
     """One running server and its data folder.
 
-    Its time limits are longer than any test unless the test asks for production's, which a slow machine may reach.
+    Its time limits are longer than any test unless the test asks for production's, which a slow machine may reach. With
+    production's, or if it is measured, it starts as users start it, else as a copy (`program.py`).
     """
 
     def __init__(
@@ -37,21 +35,26 @@ class KhoServer:
         *options: str,
         environment: dict[str, str] | None = None,
         production_limits: bool = False,
+        measured: bool = False,
     ) -> None:
         self.data = data
+        self.process: subprocess.Popen[str]
         self._output = data.parent / f"{data.name}.out"
-        command = _KHO if production_limits else _KHO_WITH_LONG_LIMITS
-        self._command = [*command, "serve", "--data", str(data), "--port", "0", "--mqtt-port", "0", *options]
-        self._environment = ORIGINAL_ENVIRONMENT | {"PYTHONUNBUFFERED": "1"} | (environment or {})
+        self._program = KHO if production_limits else KHO_WITH_LONG_LIMITS
+        self._starts_itself = production_limits or measured
+        self._arguments = ["serve", "--data", str(data), "--port", "0", "--mqtt-port", "0", *options]
+        self._environment = ORIGINAL_ENVIRONMENT | (environment or {})
         self.http = urllib3.PoolManager(maxsize=64, retries=False, timeout=CEILING_SECONDS)
         self.start()
 
     def start(self) -> None:
         """Start and wait until the server answers."""
         with self._output.open("w") as output:
-            self.process = subprocess.Popen(
-                self._command, stdout=output, stderr=subprocess.STDOUT, env=self._environment
-            )
+            options: dict[str, Any] = {"stdout": output, "stderr": output, "env": self._environment}
+            if self._starts_itself:
+                self.process = subprocess.Popen([*command(self._program), *self._arguments], text=True, **options)
+            else:
+                self.process = Program(self._program, *self._arguments, **options)
         until(self._is_ready)
         match = re.search(r"listens on (http://\S+)", self.printed())
         assert match

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio.from_thread import start_blocking_portal
@@ -16,15 +13,14 @@ from fastmcp import Client
 from fastmcp.client.elicitation import ElicitResult
 from fastmcp.client.transports import StdioTransport
 
+from tests.helpers.program import RESEARCH_AGENT, command, run
 from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from anyio.from_thread import BlockingPortal
-
-COMMAND: Final = str(Path(sys.executable).with_name("research-agent"))
-KHO: Final = str(Path(sys.executable).with_name("kho"))
 
 
 @dataclass(slots=True)
@@ -96,12 +92,12 @@ class Editor:
 
 @contextmanager
 def editor(
-    folder: Path, data: Path, *options: str, mode: str = "legacy", command: str = COMMAND, **environment: str
+    folder: Path, data: Path, *options: str, mode: str = "legacy", program: str = RESEARCH_AGENT, **environment: str
 ) -> Iterator[Editor]:
     """Yield an editor that works in `folder`."""
     arguments = ["mcp", "--data", str(data), *options]
     transport = StdioTransport(
-        command,
+        command(program)[0],
         arguments,
         env=environment or None,
         cwd=str(folder),
@@ -123,7 +119,6 @@ def editor(
 
 def run_research_agent(folder: Path, data: Path, *arguments: str) -> tuple[int, Any]:
     """Return the exit code and the JSON of one command."""
-    command = [COMMAND, *arguments, "--json", "--data", str(data)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=CEILING_SECONDS)
+    done = run(RESEARCH_AGENT, *arguments, "--json", "--data", str(data), cwd=folder)
     assert not done.stderr, done.stderr
     return done.returncode, json.loads(done.stdout)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import yaml
-
 from infra.deploy.observability import LOGS_FILE
-from infra.local.template import FILE, TemplateLoader
+from infra.local.template import FILE, document
 from shared.rpc.catalogue import catalogue
 
 FUNCTIONS = FILE.parent / "functions"
-TEMPLATE = yaml.load(FILE.read_text(), TemplateLoader)
+TEMPLATE = document(FILE.read_text())
 RESOURCES: dict[str, dict[str, Any]] = TEMPLATE["Resources"]
 PARAMETERS = TEMPLATE["Parameters"]
-LOGS = [each["Properties"] for each in yaml.safe_load(LOGS_FILE.read_text())["Resources"].values()]
+LOGS = [each["Properties"] for each in document(LOGS_FILE.read_text())["Resources"].values()]
 LAMBDAS = {name: each["Properties"] for name, each in RESOURCES.items() if each["Type"] == "AWS::Serverless::Function"}
 LONGEST_STACK_NAME = 28
 METHODS = sorted(catalogue().methods)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.helpers.mcp_editor import COMMAND, run_research_agent
+from tests.helpers.mcp_editor import run_research_agent
+from tests.helpers.program import RESEARCH_AGENT, Program, command, run
 from tests.helpers.wait import CEILING_SECONDS, until
 
 if TYPE_CHECKING:
@@ -70,8 +71,8 @@ def test_killed_ingestion_resumes_without_loss(tmp_path: Path) -> None:
     for number in range(12):
         (folder / f"docs/{number:02}.md").write_text(f"# Ship {number}\n\n{text}")
     assert run_research_agent(folder, data, "collections", "create", "ships")[0] == 0
-    command = [COMMAND, "kb", "add-folder", "docs", "--collection", "ships", "--data", str(data)]
-    killed = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    add = ["kb", "add-folder", "docs", "--collection", "ships", "--data", str(data)]
+    killed = Program(RESEARCH_AGENT, *add, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     until(lambda: "research-agent/ingest_documents" in (data / "kho.log").read_text())
     killed.kill()
     killed.wait()
@@ -97,10 +98,8 @@ def test_pages_texts_and_deletion(tmp_path: Path, site: Site) -> None:
     code, result = run_research_agent(folder, data, "query", "temperature of tea", "--collections", "tea")
     assert (code, result["results"][0]["source_document"]) == (0, f"{site.address}/tea")
     assert result["results"][0]["header_path"] == "Green tea"
-    command = [COMMAND, "collections", "delete", "tea", "--json", "--data", str(data)]
-    process = subprocess.run(
-        command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=CEILING_SECONDS
-    )
+    delete = ["collections", "delete", "tea", "--json", "--data", str(data)]
+    process = run(RESEARCH_AGENT, *delete, cwd=folder, stdin=subprocess.DEVNULL)
     refused = json.loads(process.stdout)
     assert (process.returncode, refused["error"]["data"]["code"]) == (4, "COLLECTION_NOT_CONFIRMED")
     assert "--yes" in refused["error"]["data"]["guidance"]
@@ -109,17 +108,8 @@ def test_pages_texts_and_deletion(tmp_path: Path, site: Site) -> None:
 
 
 def test_ctrl_c_reports_what_was_stored(tmp_path: Path, site: Site) -> None:
-    command = [
-        COMMAND,
-        "kb",
-        "add-url",
-        f"{site.address}/slow",
-        "--collection",
-        "tea",
-        "--data",
-        str(tmp_path / "data"),
-    ]
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as running:
+    add = ["kb", "add-url", f"{site.address}/slow", "--collection", "tea", "--data", str(tmp_path / "data")]
+    with Program(RESEARCH_AGENT, *add, cwd=tmp_path, stderr=subprocess.PIPE) as running:
         assert site.slow_requested.wait(CEILING_SECONDS)
         running.send_signal(signal.SIGINT)
         assert "added documents are kept" in running.communicate(timeout=CEILING_SECONDS)[1]
@@ -129,8 +119,8 @@ def test_ctrl_c_reports_what_was_stored(tmp_path: Path, site: Site) -> None:
 def test_concurrent_commands_wait_for_the_folder_lock(tmp_path: Path) -> None:
     data = tmp_path / "data"
     assert run_research_agent(tmp_path, data, "collections", "create", "tea")[0] == 0
-    command = [COMMAND, "collections", "list", "--json", "--data", str(data)]
-    running = [subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    listing = ["collections", "list", "--json", "--data", str(data)]
+    running = [Program(RESEARCH_AGENT, *listing, cwd=tmp_path, stdout=subprocess.PIPE) for _ in range(3)]
     answers = [json.loads(each.communicate(timeout=CEILING_SECONDS)[0]) for each in running]
     assert [each["message"] for each in answers] == ["1 collection."] * 3
 
@@ -140,15 +130,15 @@ def test_broken_pipe_and_ascii_terminal(tmp_path: Path) -> None:
     name = "đồ-uống-😀"
     assert run_research_agent(tmp_path, data, "collections", "create", name)[0] == 0
     for options in ((), ("--json",)):
-        command = [COMMAND, "collections", "info", name, *options, "--data", str(data)]
-        with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as unread:
+        info = [*command(RESEARCH_AGENT), "collections", "info", name, *options, "--data", str(data)]
+        with subprocess.Popen(info, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as unread:
             assert unread.stdout
             unread.stdout.close()
             assert unread.stderr
             assert (unread.stderr.read(), unread.wait(timeout=CEILING_SECONDS)) == (b"", 0)
         ascii_alone = os.environ | {"PYTHONIOENCODING": "ascii"}
         process = subprocess.run(
-            command, cwd=tmp_path, env=ascii_alone, capture_output=True, check=False, timeout=CEILING_SECONDS
+            info, cwd=tmp_path, env=ascii_alone, capture_output=True, check=False, timeout=CEILING_SECONDS
         )
         assert (process.stderr, process.returncode) == (b"", 0)
         if options:

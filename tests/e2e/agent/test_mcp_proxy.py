@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,9 +11,9 @@ from mcp.shared.exceptions import MCPError
 from shared.rpc.mcp_catalog import TOOLSETS, mcp_catalog
 from tests.helpers.api_client import make_key
 from tests.helpers.editor_folder import write_files
-from tests.helpers.mcp_editor import KHO, Editor, editor
+from tests.helpers.mcp_editor import Editor, editor
 from tests.helpers.mcp_events import MODERN
-from tests.helpers.wait import CEILING_SECONDS
+from tests.helpers.program import KHO, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,7 +29,7 @@ def everything(
     """Yield a client of all toolsets on the data of a running server, in each kind of revision."""
     folder = tmp_path_factory.mktemp("proxy") / "work"
     write_files(folder, {f"notes/{number}.md": f"# Note {number}\n\nFerns are watered.\n" for number in range(3)})
-    with editor(folder, server.data, command=KHO, mode=request.param) as running:
+    with editor(folder, server.data, program=KHO, mode=request.param) as running:
         yield running
 
 
@@ -113,17 +112,17 @@ def test_cancelled_ingestion_stops(everything: Editor) -> None:
 
 @pytest.mark.parametrize("toolset", TOOLSETS)
 def test_one_toolset(toolset: str, server: KhoServer, tmp_path: Path) -> None:
-    with editor(tmp_path, server.data, "--toolset", toolset, command=KHO) as running:
+    with editor(tmp_path, server.data, "--toolset", toolset, program=KHO) as running:
         assert set(running.tools()) == {each.name for each in mcp_catalog().of(*TOOLSETS[toolset].methods).tools}
 
 
 def test_endpoint_with_a_key(guarded: KhoServer, tmp_path: Path) -> None:
     key = make_key(guarded.data, "proxy", "reader")["key"]
-    with editor(tmp_path, tmp_path, "--endpoint", guarded.address, command=KHO, KHO_KEY=key) as running:
+    with editor(tmp_path, tmp_path, "--endpoint", guarded.address, program=KHO, KHO_KEY=key) as running:
         allowed = {each.name for each in mcp_catalog().tools if each.role == "reader" or each.anonymous}
         assert set(running.tools()) == allowed
     with (
-        editor(tmp_path, tmp_path, "--endpoint", guarded.address, command=KHO, KHO_KEY="kho_wrong") as running,
+        editor(tmp_path, tmp_path, "--endpoint", guarded.address, program=KHO, KHO_KEY="kho_wrong") as running,
         pytest.raises(MCPError, match="rejected the key") as refused,
     ):
         running.tools()
@@ -131,7 +130,6 @@ def test_endpoint_with_a_key(guarded: KhoServer, tmp_path: Path) -> None:
 
 
 def test_unknown_toolset_is_refused_by_name(tmp_path: Path) -> None:
-    command = [KHO, "mcp", "--toolset", "everything"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=CEILING_SECONDS)
+    done = run(KHO, "mcp", "--toolset", "everything", cwd=tmp_path)
     assert done.returncode
     assert all(name in done.stdout + done.stderr for name in TOOLSETS)

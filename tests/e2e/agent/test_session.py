@@ -10,7 +10,8 @@ from typing import IO, TYPE_CHECKING, Any
 import urllib3
 
 from tests.helpers.editor_folder import address_of, write_files
-from tests.helpers.mcp_editor import COMMAND, editor
+from tests.helpers.mcp_editor import editor
+from tests.helpers.program import RESEARCH_AGENT, command
 from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
@@ -51,11 +52,11 @@ class _Pipe:
 
 @contextmanager
 def _pipe(folder: Path, data: Path) -> Iterator[_Pipe]:
-    command = [COMMAND, "mcp", "--data", str(data)]
+    start = [*command(RESEARCH_AGENT), "mcp", "--data", str(data)]
     with (
         (folder.parent / "mcp.log").open("w") as log,
         subprocess.Popen(
-            command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
+            start, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
         ) as process,
     ):
         try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import subprocess
 import uuid
 from importlib.metadata import version
 from pathlib import Path
@@ -13,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from infra.agent.session_hooks import conversation_of
 from infra.cli import main as kho
-from tests.helpers.mcp_editor import KHO
-from tests.helpers.wait import CEILING_SECONDS
+from tests.helpers import program as programs
+from tests.helpers.program import KHO
 
 if TYPE_CHECKING:
     from tests.helpers.kho_server import KhoServer
@@ -29,15 +28,9 @@ def run(server: KhoServer, event: str, **members: Any) -> tuple[str, str]:
     (hook,) = entry["hooks"]
     words = shlex.split(hook["command"])
     assert words[0] == "kho"
-    done = subprocess.run(
-        [KHO, *words[1:]],
-        input=json.dumps({"hook_event_name": event, "session_id": "s", **members}),
-        env=os.environ | {"KHO_DATA": str(server.data)},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=CEILING_SECONDS,
-    )
+    written = json.dumps({"hook_event_name": event, "session_id": "s", **members})
+    done = programs.run(KHO, *words[1:], written=written, env=os.environ | {"KHO_DATA": str(server.data)})
+    assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout) if done.stdout else {"hookSpecificOutput": {"hookEventName": event}}
     assert answer["hookSpecificOutput"]["hookEventName"] == event
     return answer["hookSpecificOutput"].get("additionalContext", ""), done.stderr

@@ -6,9 +6,7 @@ import json
 import re
 import signal
 import subprocess
-import sys
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,25 +15,18 @@ from infra.local.simulator.device import DeviceModel
 from infra.local.simulator.firmware import parse_endpoint
 from infra.local.simulator.fleet import Fleet
 from infra.local.simulator.quirks import FIRMWARE, Quirk
-from tests.helpers.environment import ORIGINAL_ENVIRONMENT
+from tests.helpers.api_client import make_key, run_kho
 from tests.helpers.kho_server import KhoServer
+from tests.helpers.program import KHO, Program
 from tests.helpers.wait import CEILING_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-KHO = str(Path(sys.executable).with_name("kho"))
+    from pathlib import Path
 
 
 def run(*arguments: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [KHO, "devices", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=CEILING_SECONDS,
-        check=False,
-        env=ORIGINAL_ENVIRONMENT | (environment or {}),
-    )
+    return run_kho("devices", *arguments, environment=environment)
 
 
 def kho(*arguments: str) -> str:
@@ -104,13 +95,8 @@ def test_registered_device_connects_is_called_and_revoked(guarded: KhoServer) ->
 def test_watch_prints_device_events_live(guarded: KhoServer) -> None:
     here = ("--data", str(guarded.data), "--tenant", "acme")
     settings = json.loads(kho("register", "teller", "--json", *here))["mqtt"]
-    watching = subprocess.Popen(
-        [KHO, "devices", "watch", "teller", "--json", *here],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=ORIGINAL_ENVIRONMENT,
-    )
+    pipe = subprocess.PIPE
+    watching = Program(KHO, "devices", "watch", "teller", "--json", *here, stdout=pipe, stderr=pipe)
     assert watching.stdout
     assert watching.stderr
     assert watching.stderr.readline() == "Press Ctrl-C to stop.\n"
@@ -139,16 +125,8 @@ def test_watch_prints_device_events_live(guarded: KhoServer) -> None:
 
 
 def test_deployed_endpoint_is_called_with_an_api_key(guarded: KhoServer) -> None:
-    done = subprocess.run(
-        [KHO, "keys", "create", "--tenant", "far", "--role", "operator", "--json", "--data", str(guarded.data)],
-        capture_output=True,
-        text=True,
-        timeout=CEILING_SECONDS,
-        check=True,
-        env=ORIGINAL_ENVIRONMENT,
-    )
+    key = {"KHO_KEY": make_key(guarded.data, "far", "operator")["key"]}
     there = ("--endpoint", guarded.address)
-    key = {"KHO_KEY": json.loads(done.stdout)["key"]}
     settings = json.loads(kho("register", "far-lamp", "--json", "--data", str(guarded.data), "--tenant", "far"))["mqtt"]
     with connected(settings) as fleet:
         fleet.start()

@@ -6,15 +6,16 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from infra.local.template import FILE, load
 from tests.events import TENANT, event
-from tests.helpers.environment import ORIGINAL_ENVIRONMENT
+from tests.helpers.api_client import run_kho
 from tests.helpers.kho_server import KhoServer
 
-KHO = str(Path(sys.executable).with_name("kho"))
+if TYPE_CHECKING:
+    from pathlib import Path
+
 INVOKE = """
 import importlib, json, sys
 handler = importlib.import_module(sys.argv[1]).handler
@@ -30,8 +31,7 @@ SAM = {
 
 
 def write_settings(data: Path, output: Path) -> subprocess.CompletedProcess[str]:
-    command = [KHO, "env", "--data", str(data), "--output", str(output)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=ORIGINAL_ENVIRONMENT)
+    return run_kho("env", "--data", str(data), "--output", str(output))
 
 
 def invoke(function: str, settings: dict[str, str]) -> Any:

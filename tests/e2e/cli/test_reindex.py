@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 import zlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -17,26 +14,20 @@ from boto3.dynamodb.types import TypeSerializer
 from infra.local.template import load
 from shared.documents.unit_of_work import DocumentHead
 from shared.dynamodb import to_item
+from tests.helpers.api_client import run_kho
 from tests.helpers.aws_stack import ENVIRONMENT, running_aws_stack
-from tests.helpers.environment import ORIGINAL_ENVIRONMENT
 from tests.helpers.kho_server import KhoServer
 from tests.helpers.qdrant_server import QdrantServer, running_qdrant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-KHO = Path(sys.executable).with_name("kho")
 FERNS = "Ferns are watered at dawn."
 
 
-def kho(*words: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [KHO, *words], capture_output=True, text=True, check=False, env=ORIGINAL_ENVIRONMENT | (environment or {})
-    )
-
-
 def run_reindex(data: Path, *options: str, environment: dict[str, str] | None = None) -> dict[str, int]:
-    done = kho("reindex", "--data", str(data), "--json", *options, environment=environment)
+    done = run_kho("reindex", "--data", str(data), "--json", *options, environment=environment)
     assert done.returncode == 0, done.stderr
     counts: dict[str, int] = json.loads(done.stdout)
     return counts
@@ -82,7 +73,7 @@ def test_lost_embedded_index_is_rebuilt(data: Path) -> None:
     assert run_reindex(data, "--anew", "--collection", "notes") == {"indexed": 2, "unchanged": 0, "removed": 0}
     with KhoServer(data) as server:
         assert search_all(server) == ALL
-        output = kho("reindex", "--data", str(data))
+        output = run_kho("reindex", "--data", str(data))
         assert (output.returncode, "stop it first" in output.stderr) == (1, True)
 
 
@@ -94,7 +85,7 @@ def qdrant() -> Iterator[QdrantServer]:
 
 def test_empty_cluster_is_refilled_and_orphans_are_removed(data: Path, tmp_path: Path, qdrant: QdrantServer) -> None:
     environment = {"KHO_QDRANT_URL": qdrant.url}
-    prepared = kho("qdrant", "prepare", "--data", str(data), environment=environment)
+    prepared = run_kho("qdrant", "prepare", "--data", str(data), environment=environment)
     assert (prepared.returncode, prepared.stdout) == (0, READY), prepared.stderr
     for name in ("kho", "kho-experiences"):
         assert qdrant.indexed[name].keys() == {"tenant", "collection", "document", "kind", "tags", "version"}
@@ -116,12 +107,12 @@ def test_empty_cluster_is_refilled_and_orphans_are_removed(data: Path, tmp_path:
 def test_unreachable_cluster_is_reported(tmp_path: Path, qdrant: QdrantServer) -> None:
     qdrant.stop()
     for command in (("reindex",), ("qdrant", "prepare")):
-        output = kho(*command, "--data", str(tmp_path), environment={"KHO_QDRANT_URL": qdrant.url})
+        output = run_kho(*command, "--data", str(tmp_path), environment={"KHO_QDRANT_URL": qdrant.url})
         assert (output.returncode, output.stderr) == (1, "kho: The vector store is not answering.\n")
 
 
 def test_prepare_without_a_cluster_is_reported(tmp_path: Path) -> None:
-    output = kho("qdrant", "prepare", "--data", str(tmp_path))
+    output = run_kho("qdrant", "prepare", "--data", str(tmp_path))
     assert output.returncode == 1
     assert "KHO_QDRANT_URL" in output.stderr
 
@@ -130,7 +121,7 @@ def test_index_of_another_model_is_reported(tmp_path: Path) -> None:
     (tmp_path / "passages").mkdir()
     space: dict[str, Any] = {"model": "another", "dimensions": 3}
     (tmp_path / "passages" / "space.json").write_text(json.dumps(space))
-    output = kho("reindex", "--data", str(tmp_path))
+    output = run_kho("reindex", "--data", str(tmp_path))
     assert output.returncode == 1
     assert "made with model 'another'" in output.stderr
     assert "Traceback" not in output.stderr
@@ -160,7 +151,7 @@ def test_deployed_index_is_rebuilt_from_the_stacks_tables(qdrant: QdrantServer) 
         for item in (key | head, content):
             attributes = {name: TypeSerializer().serialize(value) for name, value in item.items()}
             tables.put_item(TableName="acme-DocumentsTable", Item=attributes)
-        done = kho("reindex", "--stack", "acme", "--json", environment=ENVIRONMENT | {"AWS_ENDPOINT_URL": url})
+        done = run_kho("reindex", "--stack", "acme", "--json", environment=ENVIRONMENT | {"AWS_ENDPOINT_URL": url})
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout) == {"indexed": 1, "unchanged": 0, "removed": 0}
     assert qdrant.count(tenant="t", collection="agent-data", kind="passage") == 1

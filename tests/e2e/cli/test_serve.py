@@ -8,31 +8,30 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import urllib3
 
+from tests.helpers.api_client import run_kho
 from tests.helpers.kho_server import KhoServer
+from tests.helpers.program import KHO, command
+from tests.helpers.size import sized
 from tests.helpers.wait import CEILING_SECONDS, until
 
-KHO = str(Path(sys.executable).with_name("kho"))
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
 ADD = "memory-server/memory/add_message"
+MESSAGES = sized(25, full=1_000)
 GET = "memory-server/memory/get_all_messages"
 
 
 def refusal(*arguments: str, environment: dict[str, str] | None = None) -> str:
     """Return the error message of `kho serve` when it fails to start."""
-    done = subprocess.run(
-        [KHO, "serve", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=CEILING_SECONDS,
-        check=False,
-        env=os.environ | {"KHO_PORT": "0", "KHO_MQTT_PORT": "0"} | (environment or {}),
-    )
+    done = run_kho("serve", *arguments, environment={"KHO_PORT": "0", "KHO_MQTT_PORT": "0"} | (environment or {}))
     assert done.returncode == 1, done.stdout
     assert "Traceback" not in done.stderr
     return done.stderr
@@ -65,7 +64,7 @@ def test_default_mqtt_port_falls_back_when_taken(tmp_path: Path) -> None:
             taken.bind(("127.0.0.1", 1883))
             taken.listen()
         environment = os.environ | {"KHO_PORT": "0", "KHO_DATA": str(tmp_path / "data"), "PYTHONUNBUFFERED": "1"}
-        process = subprocess.Popen([KHO, "serve"], env=environment, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen([*command(KHO), "serve"], env=environment, stdout=subprocess.PIPE, text=True)
         try:
             assert process.stdout
             message = next(line for line in process.stdout if "Devices connect to" in line)
@@ -87,7 +86,7 @@ def test_sigterm_stops_cleanly(tmp_path: Path) -> None:
 
 def test_unread_terminal_does_not_block_requests(tmp_path: Path) -> None:
     environment = os.environ | {"KHO_PORT": "0", "KHO_DATA": str(tmp_path / "data"), "PYTHONUNBUFFERED": "1"}
-    process = subprocess.Popen([KHO, "serve"], env=environment, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([*command(KHO), "serve"], env=environment, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout
         address = next(line for line in process.stdout if "listens on" in line).split()[-1]
@@ -154,7 +153,7 @@ def test_options_are_read_from_environment_variables(tmp_path: Path) -> None:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     environment = {"KHO_PORT": str(port), "KHO_MQTT_PORT": "0", "KHO_DATA": str(tmp_path / "from-environment")}
-    process = subprocess.Popen([KHO, "serve"], env=os.environ | environment, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen([*command(KHO), "serve"], env=os.environ | environment, stdout=subprocess.DEVNULL)
     try:
         until((tmp_path / "from-environment" / "serving.json").exists)
         until(lambda: is_healthy(f"http://127.0.0.1:{port}"))
@@ -201,20 +200,23 @@ def test_settings_reach_the_functions(tmp_path: Path) -> None:
         )
 
 
-def test_sixteen_concurrent_clients(server: KhoServer) -> None:
-    """Of 1,600 messages to one conversation, none is lost or doubled, and each client's messages stay in order."""
+@pytest.mark.stress
+def test_sixteen_concurrent_clients(server: KhoServer, record_property: Callable[[str, object], None]) -> None:
+    """Of the messages of sixteen clients to one conversation, none is lost, doubled or out of its client's order."""
 
     def write(client: int) -> None:
-        for number in range(100):
+        for number in range(MESSAGES):
             server.call(ADD, conversation_id="sixteen", role="user", content=f"{client}:{number}")
 
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(write, range(16)))
     contents = [each["content"] for each in server.call(GET, conversation_id="sixteen")["messages"]]
-    assert len(contents) == len(set(contents)) == 1600
+    assert len(contents) == len(set(contents)) == 16 * MESSAGES
     for client in range(16):
         own = [content for content in contents if content.startswith(f"{client}:")]
-        assert own == [f"{client}:{number}" for number in range(100)]
+        assert own == [f"{client}:{number}" for number in range(MESSAGES)]
+    record_property("load", f"16 clients with {MESSAGES} messages each")
+    record_property("outcome", f"all {len(contents):,} messages once, each client's in order")
 
 
 def test_stream_purges_a_cleared_conversation(tmp_path: Path) -> None:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
-import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from infra.local.simulator.device import DeviceModel
 from infra.local.simulator.fleet import Fleet
 from infra.local.simulator.quirks import FIRMWARE, Quirk
+from tests.helpers.api_client import run_kho
 from tests.helpers.kho_server import KhoServer
 from tests.helpers.mqtt_client import TOKEN, RawMqttClient, running_broker
+from tests.helpers.program import KHO, Program
 from tests.helpers.wait import CEILING_SECONDS, until
 
-KHO = str(Path(sys.executable).with_name("kho"))
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def mqtt_port(server: KhoServer) -> int:
@@ -27,11 +28,8 @@ def mqtt_port(server: KhoServer) -> int:
 
 
 def test_fleet_discovers_the_server_by_data_folder(server: KhoServer) -> None:
-    fleet = subprocess.Popen(
-        [KHO, "devices", "simulate", "-n", "20", "--data", str(server.data), "--quirk", "hello"],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    simulate = ["devices", "simulate", "-n", "20", "--data", str(server.data), "--quirk", "hello"]
+    fleet = Program(KHO, *simulate, stdout=subprocess.PIPE)
     try:
         assert fleet.stdout
         assert fleet.stdout.readline() == f"20 of 20 devices are connected to 127.0.0.1, port {mqtt_port(server)}.\n"
@@ -113,8 +111,7 @@ def test_vision_token_is_sent_to_devices_only(tmp_path: Path) -> None:
 
 def test_unreachable_external_broker_is_reported(tmp_path: Path) -> None:
     for url, said in (("mqtt://127.0.0.1:9", "No broker answers"), ("http://127.0.0.1:1", "is not a broker URL")):
-        command = [KHO, "serve", "--data", str(tmp_path / "data"), "--port", "0", "--mqtt-url", url]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=CEILING_SECONDS, check=False)
+        done = run_kho("serve", "--data", str(tmp_path / "data"), "--port", "0", "--mqtt-url", url)
         assert done.returncode == 1
         assert said in done.stderr
         assert "Traceback" not in done.stderr
@@ -127,14 +124,7 @@ def test_backend_token_file_is_private(server: KhoServer) -> None:
 
 
 def refused(*options: str, environment: dict[str, str] | None = None) -> str:
-    done = subprocess.run(
-        [KHO, "devices", "simulate", *options],
-        capture_output=True,
-        text=True,
-        timeout=CEILING_SECONDS,
-        check=False,
-        env=os.environ | (environment or {}),
-    )
+    done = run_kho("devices", "simulate", *options, environment=environment)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     return done.stderr

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.helpers.program import KHO, Program
 from tests.helpers.size import sized
 
 if TYPE_CHECKING:
@@ -28,9 +27,8 @@ def test_each_call_to_a_fleet_gets_its_own_reply(
     server: KhoServer, record_property: Callable[[str, object], None]
 ) -> None:
     """Each call to a fleet gets its own reply, in any order of the replies."""
-    kho = str(Path(sys.executable).with_name("kho"))
-    command = [kho, "devices", "simulate", "-n", str(DEVICES), "--data", str(server.data), "--quirk", "out-of-order"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as fleet:
+    simulate = ["devices", "simulate", "-n", str(DEVICES), "--data", str(server.data), "--quirk", "out-of-order"]
+    with Program(KHO, *simulate, stdout=subprocess.PIPE) as fleet:
         try:
             assert fleet.stdout
             assert fleet.stdout.readline().startswith(f"{DEVICES} of {DEVICES} devices are connected")

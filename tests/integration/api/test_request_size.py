@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     Handler = Callable[[Any, Any], Any]
 
-FIELDS = 100_000
-MAX_COST = 12 * 1024 * 1024
-"""A quarter of the 50 MB for a body of 6 MB, which holds 400,000 fields."""
+FIELDS = 30_000
+MAX_COST = 125 * FIELDS
+"""50 MB for a body of 6 MB, which holds 400,000 fields."""
 LIMIT = 256 * 1024
 QUERY = "recall-kit/query_experiences"
 

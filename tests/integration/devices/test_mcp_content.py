@@ -31,7 +31,7 @@ def home() -> Iterator[DeviceBackend]:
         yield running
 
 
-@pytest.fixture(params=["/mcp", "/mcp/devices/{device_id}"])
+@pytest.fixture(scope="module", params=["/mcp", "/mcp/devices/{device_id}"])
 def call(request: pytest.FixtureRequest, home: DeviceBackend) -> Iterator[Call]:
     with in_process_mcp_server() as transport:
 

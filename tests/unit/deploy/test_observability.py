@@ -10,10 +10,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
 from infra.deploy.observability import FILE
-from infra.local.template import load
+from infra.local.template import document, load
 from shared.rpc.errors import NotFound, Unavailable
 from shared.telemetry import count, observe
 from tests.helpers.template import RESOURCES
@@ -21,7 +20,7 @@ from tests.helpers.template import RESOURCES
 if TYPE_CHECKING:
     from pathlib import Path
 
-STACK: dict[str, Any] = yaml.safe_load(FILE.read_text())
+STACK: dict[str, Any] = document(FILE.read_text())
 ALARMS = {
     name: each["Properties"] for name, each in STACK["Resources"].items() if each["Type"] == "AWS::CloudWatch::Alarm"
 }

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.local.rules.iot_sql import IncomingMessage, UnsupportedRule, parse_rule
-from infra.local.template import RuleTrigger, load
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from infra.local.template import RuleTrigger, load, parse
 
 UP, CONNECTED, DISCONNECTED = (rule.sql for rule in load().rules)
 """The rules of the template."""
@@ -111,9 +107,8 @@ def test_unsupported_sql_is_an_error(sql: str) -> None:
         parse_rule(sql)
 
 
-def test_template_rules_are_parsed(tmp_path: Path) -> None:
-    file = tmp_path / "template.yaml"
-    file.write_text(
+def test_template_rules_are_parsed() -> None:
+    template = parse(
         f"""
 Parameters: {{}}
 Globals: {{Function: {{Timeout: 10, Environment: {{Variables: {{}}}}}}}}
@@ -132,4 +127,4 @@ Resources:
         Actions: [{{Lambda: {{FunctionArn: !GetAtt Inbox.Arn}}}}]
 """
     )
-    assert load(file).rules == [RuleTrigger(UP, "inbox")]
+    assert template.rules == [RuleTrigger(UP, "inbox")]

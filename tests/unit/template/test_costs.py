@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 
-import yaml
-
 from infra.deploy.observability import FILE as OBSERVABILITY
-from infra.local.template import FILE
+from infra.local.template import FILE, document
 from shared.access.rate_limits import _BLOCKS
 from shared.config import Config
 
@@ -31,7 +29,7 @@ def number(cell: str) -> float:
 
 def monitored(condition: str) -> int:
     """Count the metrics of the alarms under a condition: each is billed."""
-    resources = yaml.safe_load(OBSERVABILITY.read_text(encoding="utf-8"))["Resources"].values()
+    resources = document(OBSERVABILITY.read_text(encoding="utf-8"))["Resources"].values()
     alarms = [
         each["Properties"]
         for each in resources

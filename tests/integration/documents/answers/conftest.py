@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from tests.helpers.model_server import ModelServer
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _empty_table() -> None:
+    """Keep the documents that the modules of this package share."""
+
+
 @pytest.fixture(autouse=True)
 def indexing() -> None:
     """Index documents as they are written."""

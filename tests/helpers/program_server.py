@@ -1,0 +1,90 @@
+"""A process that has imported Kho and loaded its model, and forks a copy of itself for each program that tests start.
+
+Linux alone. The copy becomes the child of the process that started this one, which waits for its end (`program.py`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import importlib
+import json
+import os
+import signal
+import socket
+import sys
+from typing import TYPE_CHECKING
+
+from infra.agent import cli as agent_cli
+from infra.cli import main as kho
+from infra.local.template import load
+from tests.e2e import long_limits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_PROGRAMS: dict[str, Callable[[], None]] = {
+    "kho": kho.main,
+    "research-agent": agent_cli.main,
+    "tests.e2e.long_limits": long_limits.main,
+}
+_DESCRIPTORS = 3
+_BYTES = 1_000_000
+
+
+def import_everything() -> None:
+    """Import what the commands and functions of Kho import when they run, and load the embedding model."""
+    kho.app.resolved_commands()
+    agent_cli.app.resolved_commands()
+    for function in load().functions.values():
+        importlib.import_module(function.handler.rpartition(".")[0])
+    for name in ("infra.local.serve", "infra.local.functions", "shared.knowledge.store.embedded"):
+        importlib.import_module(name)
+    from shared.knowledge.embedding import e5
+
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(e5._engine()))  # never freed: each copy would spend 0.1 s on that
+
+
+def await_program(requests: socket.socket) -> Callable[[], None]:
+    """Fork for each request until the tests end. Return the program in the copy that is to run it."""
+    while True:
+        text, descriptors, _, _ = socket.recv_fds(requests, _BYTES, _DESCRIPTORS)
+        while text and not text.endswith(b"\n"):
+            text += requests.recv(_BYTES)
+        if not text:
+            sys.exit()
+        answers, answer = os.pipe()
+        if first := os.fork():
+            os.waitpid(first, 0)
+            requests.sendall(os.read(answers, _BYTES))
+            for descriptor in (answers, answer, *descriptors):
+                os.close(descriptor)
+        elif second := os.fork():  # whose parent ends now, so that it becomes the child of the tests
+            os.write(answer, b"%d\n" % second)
+            os._exit(0)
+        else:
+            for standard, descriptor in enumerate(descriptors):
+                os.dup2(descriptor, standard)
+            os.closerange(_DESCRIPTORS, os.sysconf("SC_OPEN_MAX"))
+            return _become(**json.loads(text))
+
+
+def _become(name: str, arguments: list[str], folder: str, environment: dict[str, str]) -> Callable[[], None]:
+    """Take over what a program gets from the process that starts it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115 - of the whole program
+    sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, closefd=False, errors="backslashreplace")  # noqa: SIM115
+    sys.argv = [name, *arguments]
+    return _PROGRAMS[name]
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    import_everything()
+    gc.freeze()
+    program = await_program(socket.socket(fileno=int(sys.argv[1])))
+    program()
