@@ -7,6 +7,8 @@ from shared.rpc.errors import KhoError, ParseError
 from shared.rpc.strict_json import is_encodable, parse
 
 MAX_BATCH: Final = 50
+MAX_ID_CHARACTERS: Final = 1024
+"""An id is sent back: the answer to one that fills a request would be too large."""
 
 
 def error_response(id_: Any, error: KhoError, server: str = "") -> dict[str, Any]:
@@ -30,7 +32,7 @@ def refusal(body: bytes, error: KhoError) -> Any:
 def is_id(value: Any) -> bool:
     """Return True if `value` can be the id of a request."""
     if isinstance(value, str):
-        return is_encodable(value)
+        return len(value) <= MAX_ID_CHARACTERS and is_encodable(value)
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 

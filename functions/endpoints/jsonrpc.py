@@ -12,7 +12,7 @@ from api.authentication import caller_from_headers, require_authenticated
 from api.deployment import CREDENTIALS, lambda_function
 from api.error_formats import JSONRPC, RECALL_KIT, recall_kit_body
 from api.http_events import MAX_ANSWER_BYTES, HttpRequest, HttpResponse, endpoint, event_bytes
-from api.jsonrpc_errors import MAX_BATCH, echoed_id, error_response, is_id, principal_problem
+from api.jsonrpc_errors import MAX_BATCH, MAX_ID_CHARACTERS, echoed_id, error_response, is_id, principal_problem
 from shared.rpc.caller import ANONYMOUS, Caller
 from shared.rpc.catalogue import MethodEntry, catalogue
 from shared.rpc.errors import FieldProblem, InvalidParams, InvalidRequest, KhoError, ParseError, TooLarge, UnknownMethod
@@ -165,5 +165,5 @@ def _problem(item: Any) -> str | None:
     if not isinstance(item.get("params", {}), list | dict):
         return "'params' must be an object or an array"
     if "id" in item and not is_id(item["id"]):
-        return "'id' must be a string, a number or null"
+        return f"'id' must be a string of at most {MAX_ID_CHARACTERS} characters, a number or null"
     return principal_problem(item)

@@ -18,7 +18,7 @@ from api.authentication import authenticated_caller, caller_from_headers
 from api.deployment import CREDENTIALS, MCP_SDK, lambda_function, mcp_routes
 from api.error_formats import http_body, jsonrpc_error, status_of
 from api.http_events import HttpRequest, HttpResponse, fits_event, respond
-from api.jsonrpc_errors import principal_problem
+from api.jsonrpc_errors import MAX_ID_CHARACTERS, principal_problem
 from api.mcp_errors import REVISIONS, unsupported_revision, with_data
 from api.mcp_server import server_for_catalog
 from api.mcp_transport import McpRequestContext, McpTransport
@@ -156,7 +156,9 @@ def _require_one_message(message: Any) -> None:
             if problem:
                 raise InvalidRequest(details={"reason": f"the message {problem}"})
     if isinstance(message, dict) and not _is_id(message.get("id", "")):
-        raise InvalidRequest(details={"reason": "'id' must be a string or a whole number"})
+        raise InvalidRequest(
+            details={"reason": f"'id' must be a string of at most {MAX_ID_CHARACTERS} characters or a whole number"}
+        )
     if isinstance(message, dict) and not isinstance(message.get("params", {}), dict):
         raise InvalidRequest(details={"reason": "'params' must be an object"})
     if problem := principal_problem(message):
@@ -189,7 +191,9 @@ def _refused_arguments(message: dict[str, Any]) -> InvalidParams | None:
 
 
 def _is_id(value: Any) -> bool:
-    return isinstance(value, int | str) and not isinstance(value, bool)
+    if isinstance(value, str):
+        return len(value) <= MAX_ID_CHARACTERS
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _mcp_headers_only(event: dict[str, Any]) -> dict[str, Any]:

@@ -145,6 +145,22 @@ def test_large_nested_values_are_refused_at_a_bounded_cost(case: str) -> None:
     assert len(answer["body"]) < 32_768
 
 
+@pytest.mark.parametrize("endpoint", ["jsonrpc", *REVISIONS])
+def test_long_id_is_refused_and_not_echoed(endpoint: str) -> None:
+    """An answer with an id of control characters would be six times as long as the request."""
+    id_ = "\1" * 1_000_000
+    if endpoint == "jsonrpc":
+        call = event({"jsonrpc": "2.0", "method": "tool-server/tools/list", "id": id_}, path="/jsonrpc")
+        answer = jsonrpc.handler(call, None)
+    else:
+        message = request_event("tools/list", endpoint)
+        answer = mcp.handler(message | {"body": json.dumps(json.loads(message["body"]) | {"id": id_})}, None)
+    error = json.loads(answer["body"])
+    assert (error["id"], error["error"]["code"]) == (None, -32600)
+    assert "at most 1024 characters" in answer["body"]
+    assert len(answer["body"]) < 1024
+
+
 def test_few_unknown_fields_are_reported_one_by_one() -> None:
     answer = query_knowledge.handler(event({"query": "x", "filter": {}, "top": 1, "filters": {"tag": 1}}), None)
     details = json.loads(answer["body"])["error"]["details"]
