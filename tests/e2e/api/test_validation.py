@@ -227,6 +227,9 @@ def test_invalid_json_body(server: KhoServer, path: str, body: bytes) -> None:
 def test_json_depth_limit_is_64(server: KhoServer) -> None:
     body = b'{"x": ' + b"[" * 63 + b"]" * 63 + b"}"
     assert json.loads(server.post("/memory-server/memory/clear", body).data)["error"]["code"] == "INVALID_PARAMS"
+    body = b'{"x": ' + b"[" * 64 + b"]" * 64 + b"}"
+    error = json.loads(server.post("/memory-server/memory/clear", body).data)["error"]
+    assert (error["code"], error["details"]) == ("PARSE_ERROR", {"reason": "nested deeper than 64 levels"})
 
 
 @pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "application/xml", None])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -41,6 +43,24 @@ def test_depth_is_that_of_brackets_outside_of_strings(value: Any, levels: int, e
         with pytest.raises(ParseError) as refused:
             parse(raw)
         assert refused.value.details == {"reason": f"nested deeper than {MAX_DEPTH} levels"}
+
+
+@pytest.mark.parametrize("text", ["[{}]", "[{}", "[{}]" + " " * 100_000, "[{}" + " " * 100_000])
+def test_garbage_collection_goes_on_after_parsing(text: str) -> None:
+    assert gc.isenabled()
+    with suppress(ParseError):
+        parse(text.encode())
+    assert gc.isenabled()
+
+
+def test_parsing_many_containers_starts_few_collections() -> None:
+    """Every 700 new containers would start one, and some of those look at all values again."""
+    phases: list[str] = []
+    count = lambda phase, _info: phases.append(phase)  # noqa: E731 - removed by identity
+    gc.callbacks.append(count)
+    parse(b"[" + b"[]," * 100_000 + b"0]")
+    gc.callbacks.remove(count)
+    assert phases.count("start") < 5
 
 
 @given(values)
