@@ -84,6 +84,7 @@ def qdrant() -> Iterator[QdrantServer]:
 
 
 def test_empty_cluster_is_refilled_and_orphans_are_removed(data: Path, tmp_path: Path, qdrant: QdrantServer) -> None:
+    data = shutil.copytree(data, tmp_path / "data", ignore=shutil.ignore_patterns("*.sock"))
     environment = {"KHO_QDRANT_URL": qdrant.url}
     prepared = run_kho("qdrant", "prepare", "--data", str(data), environment=environment)
     assert (prepared.returncode, prepared.stdout) == (0, READY), prepared.stderr
@@ -96,12 +97,17 @@ def test_empty_cluster_is_refilled_and_orphans_are_removed(data: Path, tmp_path:
     assert rest == {"indexed": 2, "unchanged": 3, "removed": 0}, "what is done is not done again"
     with KhoServer(data, environment=environment) as server:
         assert search_all(server) == ALL
+        content = {"mime_type": "text/plain", "body": FERNS}
+        server.call("agent-data/create_document", document_id="own", parent_id="root", content=content)
+        assert search_all(server)[0] == {"a", "b", "own"}
     # Another data folder, which has none of this data.
     empty = tmp_path / "other"
     assert run_reindex(empty, "--tenant", "missing", environment=environment)["removed"] == 0
     assert qdrant.count(tenant="local")
-    assert run_reindex(empty, environment=environment) == {"indexed": 0, "unchanged": 0, "removed": 5}
+    assert run_reindex(empty, environment=environment) == {"indexed": 0, "unchanged": 0, "removed": 6}
     assert qdrant.count(tenant="local") == 0
+    # The cluster has lost what the server wrote itself, too.
+    assert run_reindex(data, environment=environment) == {"indexed": 5, "unchanged": 1, "removed": 0}
 
 
 def test_unreachable_cluster_is_reported(tmp_path: Path, qdrant: QdrantServer) -> None:
