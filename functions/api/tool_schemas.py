@@ -1,7 +1,7 @@
 """Input schemas of MCP tools: a method's schema without what a model does not need.
 
-A client sends every definition to its model in every session. Types, limits, enumerations, defaults, descriptions and
-examples remain. Titles go, and null, which means "omitted" for every optional parameter.
+A client sends every definition to its model in every session. Types, limits, enumerations, defaults and descriptions
+remain, and examples of what has no description or is not a string. Titles go, and null, which means "omitted" for every optional parameter.
 """
 
 from typing import Any, Final
@@ -31,7 +31,9 @@ def _shortened(schema: dict[str, Any]) -> dict[str, Any]:
         outside["properties"] = {name: _shortened(each) for name, each in outside["properties"].items()}
     if "items" in outside:
         outside["items"] = _shortened(outside["items"])
-    if "enum" in outside or outside.get("examples") == [outside.get("default")]:
+    examples = outside.get("examples", [])
+    told = "enum" in outside or "default" in outside or "description" in outside
+    if told and all(isinstance(each, str) for each in examples):
         outside.pop("examples", None)
     if outside.get("additionalProperties") is True:
         del outside["additionalProperties"]  # it is the default
