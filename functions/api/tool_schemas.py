@@ -1,7 +1,8 @@
 """Input schemas of MCP tools: a method's schema without what a model does not need.
 
 A client sends every definition to its model in every session. Types, limits, enumerations, defaults and descriptions
-remain, and examples of what has no description or is not a string. Titles go, and null, which means "omitted" for every optional parameter.
+remain, and examples of what has no description or is not a string. Titles go, and null, which means "omitted" for every
+optional parameter.
 """
 
 from typing import Any, Final
