@@ -16,6 +16,7 @@ from shared.devices.schemas import DeviceView, device_state, device_view
 from shared.rpc.errors import Conflict, NotFound, TooManyRequests
 from shared.rpc.field_messages import worded
 from shared.rpc.mcp_catalog import McpTool
+from shared.rpc.names import refuse_deceptive_name
 
 
 class ClaimDevice(Params):
@@ -43,6 +44,7 @@ class ClaimDevice(Params):
 )
 def handler(params: ClaimDevice, caller: Caller) -> DeviceView:
     """Claim a board."""
+    refuse_deceptive_name(params.name, "name")
     codes, devices = activation_codes(), registry()
     if params.replaces:
         require_device(caller, params.replaces)

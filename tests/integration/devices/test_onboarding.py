@@ -375,6 +375,14 @@ def test_code_is_six_digits(tenant: str, code: str) -> None:
     assert refusal(lambda: claim(tenant, code)).code == "INVALID_PARAMS"
 
 
+@pytest.mark.parametrize("name", ["Kit\u200bchen", "\u202eKitchen", "Kit\u0441hen"])
+def test_name_of_a_board_can_be_told_apart(tenant: str, name: str) -> None:
+    code = BoardCaller().code()
+    refused = refusal(lambda: call("devices_claim", tenant, code=code, name=name))
+    assert (refused.code, refused.details[0]["field"]) == ("INVALID_PARAMS", "name")
+    assert call("devices_claim", tenant, code=code, name="Nhà bếp 👩🏽\u200d🍳")["name"] == "Nhà bếp 👩🏽\u200d🍳"
+
+
 def codes_at(clock: Clock, slots: int = 500, slots_by_address: int = 30) -> ActivationCodes:
     return ActivationCodes(devices_table(), slots=slots, slots_by_address=slots_by_address, clock=clock)
 
