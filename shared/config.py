@@ -101,6 +101,7 @@ class Config:
         self.qdrant_url = _url("KHO_QDRANT_URL")
         self.qdrant_collection = os.environ.get("KHO_QDRANT_COLLECTION") or "kho"
         self.qdrant_folder = os.environ.get("KHO_QDRANT_FOLDER", "")
+        self.min_free_bytes = _integer("KHO_MIN_FREE_MB", 64, at_least=0) << 20
         self.search_proxy, self.search_ca = (os.environ.get(f"KHO_SEARCH_{name}", "") for name in ("PROXY", "CA"))
 
     @property

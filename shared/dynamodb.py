@@ -297,10 +297,10 @@ class Table:
             try:
                 yield
             except ClientError as error:
-                raise _translate_errors(error, operation) from None
+                raise _translate_errors(error, operation, self.name) from None
             except BotoCoreError as error:
                 failure = str(error.kwargs.get("error") or type(error).__name__)
-                logger.warning("store", extra={"operation": operation, "failure": failure})
+                logger.warning("store", extra={"operation": operation, "table": self.name, "failure": failure})
                 raise Unavailable("The store is not answering.") from None
 
 
@@ -308,8 +308,9 @@ class _Conflicted(Exception):
     pass
 
 
-def _translate_errors(error: ClientError, operation: str) -> Exception:
-    code = error.response.get("Error", {}).get("Code", "")
+def _translate_errors(error: ClientError, operation: str, table: str) -> Exception:
+    details = error.response.get("Error", {})
+    code = details.get("Code", "")
     if code == "ConditionalCheckFailedException":
         return ConditionFailed(item=unmarshal(cast("Any", error.response).get("Item", {})))
     if code == "TransactionConflictException":
@@ -323,7 +324,8 @@ def _translate_errors(error: ClientError, operation: str) -> Exception:
             return _Conflicted()
     if code in ("ValidationException", "ResourceNotFoundException", "AccessDeniedException"):
         return error  # a defect of Kho: crash, with a trace in the log
-    logger.warning("store", extra={"operation": operation, "failure": code})
+    failure = f"{code}: {details.get('Message', '')}"
+    logger.warning("store", extra={"operation": operation, "table": table, "failure": failure})
     return Unavailable("The store is not answering.")
 
 

@@ -9,7 +9,7 @@ import sys
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from logging.handlers import RotatingFileHandler
@@ -35,14 +35,31 @@ class _LogHandler(logging.Handler):
         file = os.environ.get("KHO_LOG_FILE", "")
         if file != self._file:
             self._writer.close()
-            self._writer = _rotating_handler(file) if file else logging.StreamHandler(sys.stdout)
+            self._writer = _LogFile(file) if file else logging.StreamHandler(sys.stdout)
             self._file = file
         self._writer.setFormatter(self.formatter)
         self._writer.emit(record)
 
 
-def _rotating_handler(file: str) -> logging.Handler:
-    return RotatingFileHandler(file, maxBytes=10_000_000, backupCount=3)
+class _LogFile(RotatingFileHandler):
+    """A log file that may be impossible to write: a full disk must not fail requests or fill the terminal."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__(file, maxBytes=10_000_000, backupCount=3, delay=True)
+        self._reported = False
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802 - logging's names
+        """Drop the record. The file is opened again for the next one."""
+        with suppress(OSError, ValueError):
+            if self.stream:
+                self.stream.close()
+        self.stream = None
+        if not self._reported:
+            self._reported = True
+            error = sys.exc_info()[1]
+            reason = getattr(error, "strerror", None) or type(error).__name__
+            with suppress(OSError, ValueError):
+                print(f"{self.baseFilename} cannot be written ({reason}): log records are lost.", file=sys.stderr)
 
 
 logger = Logger(service="kho", logger_handler=_LogHandler())

@@ -11,6 +11,7 @@ from shared.experiences.query_counts import QueryCounts
 from shared.experiences.repository import experiences_table
 from shared.experiences.responses import ExperienceSummary, ResponseEnvelope
 from shared.experiences.validation import CodedParams
+from shared.free_space import lost_if_disk_full
 from shared.rpc.errors import OutOfTime, TooLarge, Unavailable
 from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.method import WHOLE
@@ -83,5 +84,6 @@ def handler(params: QueryExperiences, _caller: Caller) -> ResponseEnvelope[Exper
     if answer_bytes([asdict(record) for record in records], nested=1) > MAX_PAGE_BYTES:
         raise TooLarge("These experiences exceed 6 MB.", guidance="Ask for fewer with a smaller 'limit'.")
     if records:
-        QueryCounts(experiences_table()).record_result([record.id for record in records])
+        with lost_if_disk_full("query counts"):
+            QueryCounts(experiences_table()).record_result([record.id for record in records])
     return ResponseEnvelope(success=True, data=ExperiencePage(records, total, params.limit, params.offset))

@@ -7,6 +7,7 @@ from pydantic import Field
 from api.deployment import EMBEDDING_INDEX, RERANKING_MODEL, lambda_function, table
 from api.handler import Caller, Params, method
 from research_agent import collections, knowledge_table, projects
+from shared.free_space import lost_if_disk_full
 from shared.knowledge.errors import nothing_linked
 from shared.knowledge.models import Name, Names, parse_names
 from shared.knowledge.query_history import QueryHistory
@@ -68,5 +69,6 @@ def handler(params: QueryKnowledgeBase, caller: Caller) -> QueryResults:
     context = params.document_context or ""
     results, searched = search(params.query, collections(caller), names, top_k=params.top_k, context=context)
     history = QueryHistory(knowledge_table(), caller.tenant_id)
-    history.add(params.query, searched, len(results.results), results.query_refinement.status)
+    with lost_if_disk_full("query history"):
+        history.add(params.query, searched, len(results.results), results.query_refinement.status)
     return results

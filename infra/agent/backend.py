@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from infra.local.data_folder import DataFolderError, DataFolderInUse, server_or_lock
+from infra.local.data_folder import DataFolderError, DataFolderInUse, DataFolderMissing, server_or_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -119,8 +119,11 @@ def to_markdown(method: str, result: Any) -> str:
 
 
 @contextmanager
-def open_backend(target: BackendTarget) -> Iterator[Backend]:
-    """Open the chosen backend. If `kho serve` runs on the data folder, use that server."""
+def open_backend(target: BackendTarget, *, create: bool = False) -> Iterator[Backend]:
+    """Open the chosen backend. If `kho serve` runs on the data folder, use that server.
+
+    A data folder that does not exist is an error, unless it may be created.
+    """
     key = api_key_for(target.endpoint)
     if target.endpoint:
         yield RemoteBackend(target.endpoint, key, target.timeout)
@@ -128,11 +131,14 @@ def open_backend(target: BackendTarget) -> Iterator[Backend]:
     data = target.data_folder
     with ExitStack() as stack:
         try:
-            running = server_or_lock(data, stack, wait_seconds=target.timeout)
+            running = server_or_lock(data, stack, create=create, wait_seconds=target.timeout)
         except DataFolderInUse as error:
             message = f"{error}, and has been for {target.timeout:g} s."
             guidance = "Try again when it has ended, or keep 'kho serve' running: it serves many commands concurrently."
             raise BackendError.configuration(message, guidance) from None
+        except DataFolderMissing as error:
+            guidance = "Correct --data (KHO_DATA); 'kho serve' and 'research-agent collections create' create it."
+            raise BackendError.configuration(f"{error}.", guidance) from None
         except DataFolderError as error:
             raise unusable_folder(error) from None
         if running:

@@ -25,7 +25,7 @@ _USAGE: Final = -32602
 
 def run(method: str, params: dict[str, Any], target: BackendTarget, show: Callable[[dict[str, Any]], None]) -> None:
     """Call a method and show its result. Parameters that are None are omitted."""
-    with backend_or_exit(target) as backend:
+    with backend_or_exit(target, create=params.get("action") == "create") as backend:
         result = backend.call(method, {name: value for name, value in params.items() if value is not None})
     show_result(result, target, show)
 
@@ -41,9 +41,9 @@ def show_result(result: dict[str, Any], target: BackendTarget, show: Callable[[d
 
 
 @contextmanager
-def backend_or_exit(target: BackendTarget) -> Iterator[Backend]:
-    """Open the backend. An error ends the command."""
-    with exit_on_error(target), open_backend(target) as backend:
+def backend_or_exit(target: BackendTarget, *, create: bool = False) -> Iterator[Backend]:
+    """Open the backend, whose data folder may be created or must exist. An error ends the command."""
+    with exit_on_error(target), open_backend(target, create=create) as backend:
         yield backend
 
 

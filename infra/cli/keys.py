@@ -56,7 +56,7 @@ def create(  # noqa: PLR0913 - one argument an option
     require_tenant_id(tenant)
     if name and (len(name) > 128 or not name.isprintable()):
         exit_with_error("A name is at most 128 printable characters.")
-    with _open_keys(target) as store:
+    with _open_keys(target, create=True) as store:
         expires_in = timedelta(days=expires_in_days) if expires_in_days else None
         key, text = store.create(tenant, role, name=name, expires_in=expires_in)
     if as_json:
@@ -116,6 +116,6 @@ def _active_grants(tenant: str | None) -> Iterator[Grant]:
 
 
 @contextmanager
-def _open_keys(target: DataTarget) -> Iterator[ApiKeys]:
-    with open_stores(target):
+def _open_keys(target: DataTarget, *, create: bool = False) -> Iterator[ApiKeys]:
+    with open_stores(target, create=create):
         yield ApiKeys(Table(config().access_table))

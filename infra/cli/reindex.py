@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
@@ -22,9 +25,11 @@ from shared.knowledge import exhaustive_search
 from shared.knowledge import keys as knowledge_keys
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.documents import CollectionDocuments
-from shared.knowledge.embedding.models import recorded_space
+from shared.knowledge.embedding.document_embedder import document_space
+from shared.knowledge.embedding.models import current_space, recorded_space
 from shared.knowledge.index import knowledge_index, scope_of
 from shared.knowledge.passages import DocumentRef
+from shared.knowledge.store.index_process import is_readable
 from shared.services import document_index, experience_index
 
 if TYPE_CHECKING:
@@ -66,6 +71,8 @@ def reindex(
         if running and not config().qdrant_url:
             exit_with_error("The running 'kho serve' has locked the index: stop it first, and restart it afterwards.")
         try:
+            if not config().qdrant_url:
+                _remove_damaged_indexes(is_partial=bool(tenant or collection))
             index = knowledge_index()
         except ConfigurationError as error:
             exit_with_error(f"{error}.")
@@ -77,6 +84,19 @@ def reindex(
         print(json.dumps({part: done[part] for part in _PARTS}))
     else:
         print(f"{done['indexed']} documents indexed, {done['unchanged']} unchanged, {done['removed']} removed.")
+
+
+def _remove_damaged_indexes(*, is_partial: bool) -> None:
+    """Remove the embedded indexes that cannot be read. They are made again from DynamoDB, if all is indexed."""
+    folder, space = Path(config().qdrant_folder), current_space()
+    for index_folder, index_space in ((folder, space), (folder / experience_index.COLLECTION, document_space(space))):
+        if is_readable(index_space, index_folder):
+            continue
+        if is_partial:
+            exit_with_error(f"The index in {index_folder} is damaged: omit --tenant and --collection.")
+        print(f"The index in {index_folder} is damaged: it is made again.", file=sys.stderr)
+        shutil.rmtree(index_folder / "shard", ignore_errors=True)
+        (index_folder / "space.json").unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)

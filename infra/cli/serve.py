@@ -126,6 +126,7 @@ def serve(  # noqa: PLR0913 - one argument an option
 
         from infra.local import iot_core  # imported here: they read their settings at import
         from infra.local import serve as machine
+        from infra.local.integrity import start_checks
         from shared.config import ConfigurationError, config
         from shared.language_model import language_model
 
@@ -134,6 +135,7 @@ def serve(  # noqa: PLR0913 - one argument an option
             language_model()
         except ConfigurationError as error:
             exit_with_error(str(error))
+        start_checks(data, embedded=not aws_endpoint and DURABLE)
         if host in _LOOPBACK:
             _allow_reading(root or (Path(),))
         authorizing = auth == "required"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 from cyclopts import Parameter
 
-from infra.local.data_folder import DataFolderError, server_or_lock
+from infra.local.data_folder import DataFolderError, DataFolderMissing, server_or_lock
 from infra.local.store import StoreUnavailable, open_store
 from shared import dynamodb
 from shared.rpc.caller import TENANT_ID
@@ -54,10 +54,10 @@ DEFAULT_TARGET: Final = DataTarget()
 
 
 @contextmanager
-def open_stores(target: DataTarget) -> Iterator[ServerInfo | None]:
+def open_stores(target: DataTarget, *, create: bool = False) -> Iterator[ServerInfo | None]:
     """Configure `shared.config` for the stores of `target`. Yield the local server that runs on them, if there is one.
 
-    An error ends the command with one line.
+    A data folder that does not exist is an error, unless it may be created. An error ends the command with one line.
     """
     from botocore.exceptions import BotoCoreError, ClientError
 
@@ -69,7 +69,7 @@ def open_stores(target: DataTarget) -> Iterator[ServerInfo | None]:
                 _apply_stack_settings(target.stack)
                 yield None
             else:
-                yield _open_local(target, stack)
+                yield _open_local(target, stack, create=create)
         except KhoError as error:
             exit_with_error(error.message)
         except (BotoCoreError, ClientError) as error:
@@ -118,12 +118,14 @@ def _apply_stack_settings(stack: str) -> None:
     dynamodb.override_client(boto3.client("dynamodb", config=settings))
 
 
-def _open_local(target: DataTarget, stack: ExitStack) -> ServerInfo | None:
+def _open_local(target: DataTarget, stack: ExitStack, *, create: bool) -> ServerInfo | None:
     """Use the store of the running server, or start the store for this command."""
     data = target.data.resolve()
     try:
-        running = server_or_lock(data, stack)
+        running = server_or_lock(data, stack, create=create)
         open_store(stack, data, auth="required", url=running["store_url"] if running else target.aws_endpoint)
+    except DataFolderMissing as error:
+        exit_with_error(f"{error}. Correct --data (KHO_DATA); 'kho serve' creates it.")
     except DataFolderError as error:
         exit_with_error(f"{error}. Choose another folder with --data.")
     except StoreUnavailable as error:

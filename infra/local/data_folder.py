@@ -1,14 +1,20 @@
-"""The data folder of one machine: its lock, and the addresses of the server that runs on it."""
+"""The data folder of one machine: its lock, its access rights, and the addresses of the server that runs on it."""
 
 import json
+import os
+import stat
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final, TypedDict
 
+from shared.free_space import reserve_released
+
 _SERVER_INFO: Final = "serving.json"
 _POLL_SECONDS: Final = 0.1
+_OWN_FILES: Final = ("dynamodb.sqlite", "kho.log")
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
 class ServerInfo(TypedDict):
@@ -26,34 +32,42 @@ class DataFolderError(Exception):
     """The data folder cannot be used."""
 
 
+class DataFolderMissing(DataFolderError):
+    """The data folder does not exist."""
+
+
 class DataFolderInUse(DataFolderError):
     """Another process has locked the data folder."""
 
 
 @contextmanager
-def lock_folder(folder: Path) -> Iterator[None]:
-    """Lock the folder for this process. The operating system releases the lock when the process ends."""
-    with _open_lock(folder) as lock:
+def lock_folder(folder: Path, *, create: bool = True) -> Iterator[None]:
+    """Lock the folder for this process, which creates files for its user alone in the block.
+
+    The operating system releases the lock when the process ends.
+    """
+    with _open_lock(folder, create=create) as lock:
         _lock(lock.fileno(), folder)
+        mask = os.umask(_OTHERS)
         # A server that was killed left it behind.
         (folder / _SERVER_INFO).unlink(missing_ok=True)
         try:
             yield
         finally:
             (folder / _SERVER_INFO).unlink(missing_ok=True)
+            os.umask(mask)
 
 
 def write_server_info(folder: Path, info: ServerInfo) -> None:
     """Store the server's addresses for other commands on this machine."""
-    file = folder / _SERVER_INFO
-    file.touch(mode=0o600)
-    file.write_text(json.dumps(info))
+    with reserve_released(folder):
+        (folder / _SERVER_INFO).write_text(json.dumps(info))
 
 
-def read_server_info(folder: Path) -> ServerInfo | None:
+def read_server_info(folder: Path, *, create: bool = True) -> ServerInfo | None:
     """Return the addresses of the server that runs on the folder, if there is one."""
     try:
-        with lock_folder(folder):
+        with lock_folder(folder, create=create):
             return None
     except DataFolderInUse:
         try:
@@ -68,15 +82,18 @@ def running_server(folder: Path) -> ServerInfo | None:
     return read_server_info(folder.resolve()) if (folder / _SERVER_INFO).exists() else None
 
 
-def server_or_lock(folder: Path, stack: ExitStack, *, wait_seconds: float = 0.0) -> ServerInfo | None:
+def server_or_lock(
+    folder: Path, stack: ExitStack, *, create: bool = True, wait_seconds: float = 0.0
+) -> ServerInfo | None:
     """Return the server that runs on the folder. Without one, lock the folder until `stack` is closed.
 
-    Wait at most `wait_seconds` for another command that has locked it.
+    Raise an error if the folder does not exist, unless it may be created. Wait at most `wait_seconds` for another
+    command that has locked it.
     """
     deadline = time.monotonic() + wait_seconds
     while True:
         try:
-            if running := read_server_info(folder):
+            if running := read_server_info(folder, create=create):
                 return running
             stack.enter_context(lock_folder(folder))
         except DataFolderInUse:
@@ -87,14 +104,33 @@ def server_or_lock(folder: Path, stack: ExitStack, *, wait_seconds: float = 0.0)
             return None
 
 
-def _open_lock(folder: Path) -> IO[str]:
+def _open_lock(folder: Path, *, create: bool) -> IO[str]:
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return (folder / "lock").open("w")
-    except FileExistsError:
+        if create:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        elif not folder.exists():
+            raise DataFolderMissing(f"there is no data folder {folder}")
+        if os.name == "posix" and folder.stat().st_mode & _OTHERS:
+            _make_private(folder)
+        return os.fdopen(os.open(folder / "lock", os.O_WRONLY | os.O_CREAT, 0o600), "w")
+    except (FileExistsError, NotADirectoryError):
         raise DataFolderError(f"{folder} is a file, not a folder") from None
     except OSError as error:
         raise DataFolderError(f"{folder} cannot be used: {error.strerror}") from None
+
+
+def _make_private(folder: Path) -> None:
+    """Take the folder's access rights from other users. Refuse a folder of other files, whose users may need theirs."""
+    if any(folder.iterdir()) and not any((folder / name).exists() for name in _OWN_FILES):
+        raise DataFolderError(f"{folder} has other files, and other users can read it: make it private (chmod 700)")
+    try:
+        folder.chmod(0o700)
+        with suppress(FileNotFoundError):  # a server that is running on it deletes files
+            for file in folder.rglob("*"):
+                if not file.is_symlink():
+                    file.chmod(file.stat().st_mode & ~_OTHERS)
+    except OSError as error:
+        raise DataFolderError(f"{folder} cannot be made private to you: {error.strerror}") from None
 
 
 def _lock(descriptor: int, folder: Path) -> None:

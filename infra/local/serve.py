@@ -92,7 +92,8 @@ def run(  # noqa: PLR0913 - each is a part of the machine
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         with contextlib.suppress(KeyboardInterrupt):
-            _print_banner(listener, iot_core.mqtt_url, data, authorizing=authorizing, durable=durable)
+            with contextlib.suppress(OSError):  # its output may be a file on a full disk
+                _print_banner(listener, iot_core.mqtt_url, data, authorizing=authorizing, durable=durable)
             _serve(gateway, listener)
     with contextlib.suppress(OSError):
         print("Ended.", flush=True)

@@ -10,6 +10,7 @@ from infra.local.dynamodb import DURABLE, Engine, EngineFailed, create_tables
 from infra.local.environment import point_at_store, prepare
 from infra.local.functions import Functions
 from infra.local.template import load
+from shared.free_space import reserve_released
 from shared.rpc import invoke
 
 if TYPE_CHECKING:
@@ -48,12 +49,23 @@ def open_store(stack: ExitStack, data: Path, *, auth: Auth, url: str = "") -> tu
 
 def start_engine(stack: ExitStack, data: Path, *, private: bool = True) -> str:
     """Start the DynamoDB engine on the folder until `stack` is closed. Return its URL."""
+    if _is_database_lost(data):
+        raise StoreUnavailable(
+            f"The database {data / 'dynamodb.sqlite'} is missing or empty, but there is an index of its documents. "
+            f"Restore the database from a backup, or delete {data / 'passages'} to start without data."
+        )
     log = data / "store.log"
     try:
-        engine = Engine(data / "dynamodb.sqlite", log, private=private)
+        with reserve_released(data):
+            engine = Engine(data / "dynamodb.sqlite", log, private=private)
     except EngineFailed as error:
         raise StoreUnavailable(f"{error}. See its log, {log}.") from None
     stack.callback(engine.close)
     if not engine.is_private:
         print(_REACHABLE, file=sys.stderr, flush=True)
     return engine.url
+
+
+def _is_database_lost(data: Path) -> bool:
+    files = [data / name for name in ("dynamodb.sqlite", "dynamodb.sqlite-wal")]
+    return (data / "passages" / "shard").exists() and not any(file.exists() and file.stat().st_size for file in files)

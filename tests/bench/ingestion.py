@@ -54,7 +54,7 @@ def tables() -> list[BenchTable]:
     pages = _pages(sets)
     with (
         tempfile.TemporaryDirectory(prefix="kho-bench-") as folder,
-        open_backend(BackendTarget(Path(folder) / "data")) as backend,
+        open_backend(BackendTarget(Path(folder) / "data"), create=True) as backend,
     ):
         logger.setLevel(logging.ERROR)
         kho, first = Kho(backend, Path(folder)), Txtai(by_kho, hybrid=True)

@@ -50,7 +50,7 @@ def register(  # noqa: PLR0913 - one argument per option
         exit_with_error(f"'{device_id}' cannot be a device: an id is 1 to 128 letters, digits and : _ - .")
     if len(name) > 128 or not name.isprintable():
         exit_with_error("A name is at most 128 printable characters.")
-    with _registry(target) as registry:
+    with _registry(target, create=True) as registry:
         downlink: Downlink = "publish" if subscribes else "direct"
         device, password = registry.register(tenant, device_id, name=name, downlink=downlink)
         settings = {
@@ -102,8 +102,8 @@ def rotate(device_id: str, /, *, target: DataTarget = DEFAULT_TARGET, as_json: A
 
 
 @contextmanager
-def _registry(target: DataTarget) -> Iterator[DeviceRegistry]:
-    with open_stores(target):
+def _registry(target: DataTarget, *, create: bool = False) -> Iterator[DeviceRegistry]:
+    with open_stores(target, create=create):
         from shared.devices.registry import registry  # reads its settings on import
 
         yield registry()

@@ -24,8 +24,10 @@ def check(target: DataTarget, report: CheckReport) -> None:
     """Check the data folder and the server that runs on it."""
     data = target.data.resolve()
     _check_platform(report)
+    if not data.exists():
+        report.wrong("Data", f"There is no data folder {data}.", "Correct --data (KHO_DATA); 'kho serve' creates it.")
+        return
     with report.guard("Data", f"Make {data} a writable folder, or choose another with --data."):
-        data.mkdir(mode=0o700, parents=True, exist_ok=True)
         free = shutil.disk_usage(data).free
         if free < _MIN_FREE_BYTES:
             report.note("Data", f"Only {free >> 20} MB are free at {data}.", "Free some disk space.")

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from shared.config import ConfigurationError, config
+from shared.rpc.errors import Unavailable
+from shared.telemetry import logger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -73,8 +75,16 @@ DOCUMENT_FIELDS: Final = ("tenant", "collection", "document")
 """The payload fields that identify a point's document."""
 
 
+class FolderLocked(Exception):
+    """Another process has the index of this folder open."""
+
+
+class IndexDamaged(Exception):
+    """The files of an embedded index cannot be read."""
+
+
 class VectorStore(Protocol):
-    """A store of points in one embedding space. An engine reads and writes records; their evaluation is the same."""
+    """A store of points in one embedding space."""
 
     def write(self, points: Sequence[Point], version: int) -> None:
         """Upsert `points` at `version`, skipping ids stored at a newer version."""
@@ -85,8 +95,27 @@ class VectorStore(Protocol):
     def count(self, scope: Scope) -> int:
         """Return the number of points in `scope`."""
 
+    def read(self, ids: Sequence[str], fields: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
+        """Return the payloads of the stored `ids`, or only these fields of them."""
+
+    def terms(self, ids: Sequence[str]) -> dict[str, dict[int, float]]:
+        """Return the term weights of the stored `ids`."""
+
+    def read_with_terms(self, ids: Sequence[str]) -> dict[str, tuple[dict[str, Any], dict[int, float]]]:
+        """Return the payloads and the term weights of the stored `ids`."""
+
+    def documents(self, tenant_id: str = "") -> set[Scope]:
+        """Return the documents that have points, of one tenant or of all."""
+
+    def search(self, queries: Sequence[VectorQuery]) -> list[dict[str, float]]:
+        """Return for each query the ids found, best first, with their scores."""
+
     def close(self) -> None:
         """Close the store. Everything written is kept."""
+
+
+class RecordStore(VectorStore, Protocol):
+    """A store whose engine reads and writes records. Their evaluation is the same for all engines."""
 
     def _retrieve(
         self, ids: Sequence[str], *, payload: Sequence[str] | bool, vectors: Sequence[str] = ()
@@ -150,6 +179,13 @@ def vector_store(space: Space, suffix: str = "") -> VectorStore:
         raise ConfigurationError(
             "KHO_QDRANT_URL must name a Qdrant server, or KHO_QDRANT_FOLDER a folder of this machine"
         )
-    from shared.knowledge.store.embedded import EmbeddedVectorStore
+    from shared.knowledge.store.index_process import IndexProcess
 
-    return EmbeddedVectorStore(space, str(Path(settings.qdrant_folder, suffix)))
+    try:
+        return IndexProcess(space, Path(settings.qdrant_folder, suffix))
+    except IndexDamaged as error:
+        logger.error("index", extra={"failure": f"{error}; stop 'kho serve', and run 'kho reindex'"})
+        raise Unavailable("The index is damaged.", guidance="Run 'kho reindex' while the server is stopped.") from error
+    except Unavailable as error:
+        logger.warning("index", extra={"operation": "open", "failure": f"{settings.qdrant_folder}: {error.message}"})
+        raise

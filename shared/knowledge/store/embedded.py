@@ -7,17 +7,29 @@ import os
 import shutil
 import sys
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import qdrant_edge as edge
 
-from shared.config import ConfigurationError
+from shared.free_space import disk_full, require_free_space, reserve_released
 from shared.knowledge.bm25 import SparseTerms
 from shared.knowledge.cpu_count import cpu_count
 from shared.knowledge.embedding import RemoteText
-from shared.knowledge.store import DOCUMENT_FIELDS, KEYWORDS, MEANING, PARTS, TERMS, Scope, VectorStore
+from shared.knowledge.store import (
+    DOCUMENT_FIELDS,
+    KEYWORDS,
+    MEANING,
+    PARTS,
+    TERMS,
+    FolderLocked,
+    IndexDamaged,
+    RecordStore,
+    Scope,
+)
+from shared.rpc.errors import Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -29,36 +41,35 @@ if TYPE_CHECKING:
 _GRAPH_LINKS: Final = 16
 _PAGE: Final = 1_000
 _OPTIMIZE_AFTER: Final = 5_000
+_POLL_SECONDS: Final = 0.05
 _SEARCH_THREADS: Final = max(1, cpu_count() // 2)
 """Search threads keep their cores busy for a while after a search. The other cores embed questions."""
 _READ_AHEAD_SHARE: Final = 4
 """A folder may take a quarter of the machine's memory. A larger one is read on demand."""
 
 
-class FolderLocked(Exception):
-    """Another process has the index of this folder open."""
+class EmbeddedVectorStore(RecordStore):
+    """The store of one folder. If the lock is taken, wait for it `lock_seconds`."""
 
-
-class EmbeddedVectorStore(VectorStore):
-    """The store of one folder."""
-
-    def __init__(self, space: Space, folder: str) -> None:
+    def __init__(self, space: Space, folder: str, lock_seconds: float = 0) -> None:
         path = Path(folder)
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._lock = _lock(path)
+        self._folder = path / "shard"
+        self._lock = _lock(path, lock_seconds)
         try:
-            _check_space(space, path / "space.json")
-        except ConfigurationError:
+            with reserve_released(path):
+                _check_space(space, path / "space.json")
+                self._shard = _open_shard(space, self._folder)
+        except BaseException:
             os.close(self._lock)
             raise
-        self._folder = path / "shard"
-        self._shard = _open_shard(space, self._folder)
         self._optimizing = threading.Lock()
         self._unindexed = 0
         threading.Thread(target=read_ahead, args=[self._folder], name="read-ahead", daemon=True).start()
 
     def write(self, points: Sequence[Point], version: int) -> None:
         """Upsert `points` at `version`, skipping ids stored at a newer version."""
+        require_free_space(self._folder)
         not_newer = edge.Filter(must=[edge.FieldCondition("version", range=edge.RangeFloat(lte=version))])
         self._shard.update(edge.UpdateOperation.upsert_points([_edge_point(point) for point in points], not_newer))
         # Points without vectors need no graph.
@@ -66,6 +77,7 @@ class EmbeddedVectorStore(VectorStore):
 
     def erase(self, scope: Scope) -> None:
         """Delete the points of `scope`."""
+        require_free_space(self._folder)
         self._shard.update(edge.UpdateOperation.delete_points_by_filter(_filter(scope)))
 
     def count(self, scope: Scope) -> int:
@@ -107,35 +119,57 @@ class EmbeddedVectorStore(VectorStore):
 
     def _optimize(self) -> None:
         try:
+            # It writes new files before it deletes the old ones.
+            require_free_space(self._folder, _disk_usage(self._folder))
             self._shard.flush()
             self._shard.optimize()
             # Newly written files are not in memory: a query would wait for hundreds of disk reads.
             read_ahead(self._folder)
+        except Unavailable:
+            self._unindexed = _OPTIMIZE_AFTER
         finally:
             self._optimizing.release()
 
 
-def _lock(folder: Path) -> int:
-    """Lock the folder and return the descriptor. The lock ends with the process at the latest."""
+def _disk_usage(folder: Path) -> int:
+    usage = 0
+    for file in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            usage += file.stat().st_blocks * 512
+    return usage
+
+
+def _lock(folder: Path, seconds: float) -> int:
+    """Lock the folder within `seconds` and return the descriptor. The lock ends with the process at the latest."""
     lock = os.open(folder / "lock", os.O_WRONLY | os.O_CREAT, 0o600)
     try:
         import fcntl
     except ImportError:  # Windows: the engine's own lock must suffice
         return lock
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        raise FolderLocked(
-            f"another process has the index in {folder} open; use that process, or stop it first"
-        ) from None
-    return lock
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() < deadline:
+                time.sleep(_POLL_SECONDS)
+                continue
+            os.close(lock)
+            raise FolderLocked(
+                f"another process has the index in {folder} open; use that process, or stop it first"
+            ) from None
+        return lock
 
 
 def _check_space(space: Space, file: Path) -> None:
     if file.exists():
-        space.require(json.loads(file.read_text(encoding="utf-8")))
+        try:
+            recorded = json.loads(file.read_bytes())
+            space.require(recorded)
+        except (ValueError, AttributeError):
+            raise IndexDamaged(f"the index in {file.parent} is damaged") from None
         return
+    require_free_space(file.parent)
     unfinished = file.with_suffix(".new")
     unfinished.write_text(json.dumps(space.record()), encoding="utf-8")
     unfinished.rename(file)
@@ -143,7 +177,13 @@ def _check_space(space: Space, file: Path) -> None:
 
 def _open_shard(space: Space, folder: Path) -> edge.EdgeShard:
     if folder.exists():
-        return edge.EdgeShard.load(str(folder), _config(space))
+        try:
+            return edge.EdgeShard.load(str(folder), _config(space))
+        except BaseException as error:  # the engine's panics are no Exception
+            if "No space left" in str(error):
+                raise disk_full() from None
+            raise IndexDamaged(f"the index in {folder.parent} is damaged") from error
+    require_free_space(folder.parent)
     # Created under another name, so that a killed process leaves nothing that looks like an index.
     unfinished = folder.with_name(f"{folder.name}.new")
     shutil.rmtree(unfinished, ignore_errors=True)
@@ -171,9 +211,12 @@ def _config(space: Space) -> edge.EdgeConfig:
         hnsw_config=no_links,
         memory=edge.Memory.Cold,
     )
-    vectors = {MEANING: edge.EdgeVectorParams(space.dimensions, edge.Distance.Cosine, hnsw_config=tenant_links)}
+    # Cold: otherwise each opening allocates every file to its full size, on a file system in memory.
+    meaning = edge.EdgeVectorParams(
+        space.dimensions, edge.Distance.Cosine, hnsw_config=tenant_links, memory=edge.Memory.Cold
+    )
     return edge.EdgeConfig(
-        vectors=vectors | ({PARTS: parts} if space.tokens else {}),
+        vectors={MEANING: meaning} | ({PARTS: parts} if space.tokens else {}),
         sparse_vectors={TERMS: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
         max_search_threads=_SEARCH_THREADS,
     )
@@ -197,7 +240,7 @@ def _query(near: Vector | RemoteText | list[Vector] | SparseTerms) -> edge.Query
     if isinstance(near, SparseTerms):
         return edge.Query.Nearest(edge.SparseVector(near.numbers, near.weights), TERMS)
     # One vector, or one per token: the engine distinguishes them by the same test.
-    return edge.Query.Nearest(near, PARTS if isinstance(near[0], list) else MEANING)
+    return edge.Query.Nearest(near, MEANING if isinstance(near[0], float) else PARTS)
 
 
 def _filter(scope: Scope) -> edge.Filter:

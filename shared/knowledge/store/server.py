@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from shared.config import ConfigurationError
 from shared.knowledge.bm25 import SparseTerms
 from shared.knowledge.embedding import RemoteText
-from shared.knowledge.store import DOCUMENT_FIELDS, KEYWORDS, MEANING, PARTS, TERMS, VectorStore
+from shared.knowledge.store import DOCUMENT_FIELDS, KEYWORDS, MEANING, PARTS, TERMS, RecordStore
 from shared.knowledge.store.qdrant_rest import QdrantCollection
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def connect(space: Space, url: str, collection: str) -> QdrantServerStore:
     return QdrantServerStore(opened, collection, space)
 
 
-class QdrantServerStore(VectorStore):
+class QdrantServerStore(RecordStore):
     """One collection of a server, shared by all tenants."""
 
     def __init__(self, collection: QdrantCollection, name: str, space: Space) -> None:

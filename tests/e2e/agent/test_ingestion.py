@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -76,7 +77,7 @@ def test_progress_is_reported_and_cancelled_ingestion_resumes(session: Editor, f
     assert len(stored_hashes(session, "long")) == 24
 
 
-def test_long_ingestion_over_http_survives_kill_9(tmp_path: Path) -> None:
+def test_long_ingestion_over_http_survives_any_end_of_the_server(tmp_path: Path) -> None:
     text = "Ships of many kinds lie here, and each has its berth. " * 8
     write_files(tmp_path / "root", {f"{number:02}.md": f"# Ship {number}\n\n{text}" for number in range(16)})
     write_files(tmp_path / "root", {"secret.txt": "The key lies under the mat.", ".gitignore": "secret.txt\n[z-a]\n"})
@@ -87,9 +88,11 @@ def test_long_ingestion_over_http_survives_kill_9(tmp_path: Path) -> None:
         accepted = server.call("research-agent/ingest_documents", collection="ships", path=".", recursive=True)
         assert accepted["status"] == "accepted"
         job_id = accepted["job_id"]
-        until(lambda: server.call("research-agent/get_ingestion", job_id=job_id)["processed"] >= 3)
-        server.kill()
-        server.start()
+        for end, processed in ((signal.SIGKILL, 3), (signal.SIGTERM, 6), (signal.SIGINT, 9)):
+            until(lambda: server.call("research-agent/get_ingestion", job_id=job_id)["processed"] >= processed)  # noqa: B023
+            server.process.send_signal(end)
+            server.process.wait(CEILING_SECONDS)
+            server.start()
         report = finished(server, job_id)
         assert (report["total"], report["processed"]) == (17, 17)
         [failure] = report["failed"]

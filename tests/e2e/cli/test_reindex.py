@@ -102,6 +102,7 @@ def test_empty_cluster_is_refilled_and_orphans_are_removed(data: Path, tmp_path:
         assert search_all(server)[0] == {"a", "b", "own"}
     # Another data folder, which has none of this data.
     empty = tmp_path / "other"
+    empty.mkdir(mode=0o700)
     assert run_reindex(empty, "--tenant", "missing", environment=environment)["removed"] == 0
     assert qdrant.count(tenant="local")
     assert run_reindex(empty, environment=environment) == {"indexed": 0, "unchanged": 0, "removed": 6}

@@ -191,6 +191,18 @@ def test_persistent_errors_are_unavailable(scripted: Callable[..., Scripted]) ->
     assert len(store.asked) == 3
 
 
+def test_log_names_the_table(
+    scripted: Callable[..., Scripted], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KHO_LOG_FILE", str(tmp_path / "kho.log"))
+    full = (500, {"__type": "com.amazonaws.dynamodb.v20120810#InternalServerError", "message": "disk is full"})
+    scripted(full, full, full)
+    with pytest.raises(Unavailable):
+        Table("kho-MemoryTable").get("x", "y")
+    record = json.loads((tmp_path / "kho.log").read_text())
+    assert (record["table"], record["failure"]) == ("kho-MemoryTable", "InternalServerError: disk is full")
+
+
 def test_retried_transaction_keeps_its_client_token(scripted: Callable[..., Scripted]) -> None:
     store = scripted(None, (200, {}), (200, {}))
     table = Table("t")

@@ -82,3 +82,11 @@ def test_unrecordable_count_is_a_database_error(store: str) -> None:
     with intercept_requests(answer_operation("PutItem", lambda _: FAILED)):
         answer = response_message(query_experiences.handler(event({"keywords": "flaky DNS pod"}), None))
     assert answer["error"]["code"] == "DATABASE_ERROR"
+
+
+def test_full_disk_is_searched_without_counting(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    submit_experience("Flaky DNS in a container", "Names fail now and then.")
+    monkeypatch.setattr("shared.free_space.is_full", lambda _: True)
+    with intercept_requests(answer_operation("PutItem", lambda _: FAILED)):
+        answer = response_message(query_experiences.handler(event({"keywords": "flaky DNS container"}), None))
+    assert answer["data"]["experiences"]

@@ -19,7 +19,8 @@ from shared.config import ConfigurationError
 from shared.knowledge.embedding.models import E5_SMALL
 from shared.knowledge.index import PassageIndex
 from shared.knowledge.passages import DocumentRef, Passage
-from shared.knowledge.store.embedded import EmbeddedVectorStore, FolderLocked
+from shared.knowledge.store import FolderLocked
+from shared.knowledge.store.embedded import EmbeddedVectorStore
 from tests.helpers.passages import TEXTS, found_texts, index_texts
 
 if TYPE_CHECKING:

@@ -1,0 +1,68 @@
+"""The free disk space that an embedded store needs, and a reserve with which it opens on a full disk."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from shared.config import config
+from shared.rpc.errors import Unavailable
+from shared.telemetry import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_RESERVE_BYTES: Final = 4 << 20
+_BLOCK_BYTES: Final = 1 << 12
+
+
+@contextmanager
+def reserve_released(folder: Path) -> Iterator[None]:
+    """On a full disk, release the reserve file of `folder` in the block. Allocate what is missing of it afterwards.
+
+    Stores write small files to open. Other programs fill what is free, so the reserve is held at all other times.
+    """
+    reserve = folder / "reserve"
+    if shutil.disk_usage(folder).free < _RESERVE_BYTES:
+        reserve.unlink(missing_ok=True)
+    try:
+        yield
+    finally:
+        with suppress(OSError), reserve.open("ab", buffering=0) as file:
+            # Random bytes: some file systems do not allocate blocks of zeros.
+            while (missing := _RESERVE_BYTES - file.tell()) > 0:
+                file.write(os.urandom(min(missing, _BLOCK_BYTES)))
+
+
+def require_free_space(folder: Path, needed: int = 0) -> None:
+    """Raise `Unavailable` if fewer than `needed` bytes and the configured minimum are free.
+
+    The engine writes to mapped files: with no space left, the operating system kills its process.
+    """
+    if is_full(folder, needed):
+        raise disk_full()
+
+
+def is_full(folder: Path, needed: int = 0) -> bool:
+    """Return True if fewer than `needed` bytes and the configured minimum are free."""
+    return shutil.disk_usage(folder).free < config().min_free_bytes + needed
+
+
+@contextmanager
+def lost_if_disk_full(record: str) -> Iterator[None]:
+    """Drop a write of a read-only call, such as a count, if it fails in the block and this machine's disk is full."""
+    try:
+        yield
+    except Unavailable as error:
+        folder = config().qdrant_folder
+        if not (folder and is_full(Path(folder).parent)):
+            raise
+        logger.warning("lost", extra={"record": record, "failure": error.message})
+
+
+def disk_full() -> Unavailable:
+    """Build the error of a write to a full disk."""
+    return Unavailable("The disk is full.", guidance="Free disk space on the server, then call again. Searches work.")
