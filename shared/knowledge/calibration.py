@@ -28,9 +28,9 @@ class Calibration:
     beginning: float = 0.3
     """Weight of the similarity of the document's first passage, relative to a later passage's own."""
     words: float = 0.2
-    """Weight of the keyword match, relative to similarity."""
-    restored_words: float = 0.8
-    """The same for a question whose diacritics were restored: similarity is that of a guess."""
+    """Weight of the keyword match, relative to similarity, if one passage has all words of the question."""
+    restored_words: float = 1.2
+    """Weight of any keyword match if the question's diacritics were restored: similarity is that of a guess."""
 
     language_floors: Mapping[str, float] = field(
         default_factory=lambda: {"en": 0.70, "vi": 0.77, "zh": 0.80}, hash=False

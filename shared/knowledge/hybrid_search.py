@@ -207,7 +207,8 @@ class HybridSearch:
     def _scores(
         self, matches: Mapping[str, PassageMatch], keywords: _KeywordCandidates, *, is_restored: bool
     ) -> dict[str, float]:
-        words = self._calibration.restored_words if is_restored else self._calibration.words
+        calibration = self._calibration
+        words = calibration.restored_words if is_restored else calibration.words * keywords.coverage
         return {id_: match.score(self._calibration, words, keywords.coverage) for id_, match in matches.items()}
 
     def _compare(
