@@ -75,7 +75,7 @@ def _measured(each: DataSet, settings: dict[str, str]) -> float:
 
         def search(query: str) -> list[str]:
             found: Any = server.call("research-agent/query_knowledge_base", query=query, collections=each.name)
-            return [hit["source_document"] for hit in found["results"]]
+            return list(dict.fromkeys(hit["source_document"] for hit in found["results"]))
 
         return fmean(each.gains(search))
 
