@@ -13,6 +13,7 @@ import os
 import signal
 import socket
 import sys
+import warnings
 from typing import TYPE_CHECKING
 
 from infra.agent import cli as agent_cli
@@ -84,6 +85,8 @@ def _become(name: str, arguments: list[str], folder: str, environment: dict[str,
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Python 3.12 counts the threads of numpy's library, which ends them before a fork.
+    warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
     import_everything()
     gc.freeze()
     program = await_program(socket.socket(fileno=int(sys.argv[1])))
