@@ -218,7 +218,7 @@ def _role(
         statements.append(_allow(("sqs:SendMessage",), _arn("DeadLetters")))
     named = [name for each in uses if isinstance(each, Dependency) for name in each.policies]
     named += ["StreamListing"] if deployment.stream else []
-    attached = [_attached(name, policies[name]) for name in dict.fromkeys(["TraceWriting", *named])]
+    attached = [_attached(name, policies[name], deployment) for name in dict.fromkeys(["TraceWriting", *named])]
     return {
         "AssumeRolePolicyDocument": _LAMBDA_TRUST,
         "ManagedPolicyArns": attached,
@@ -232,8 +232,9 @@ def _allow(actions: Sequence[str], resource: Any) -> dict[str, Any]:
     return {"Effect": "Allow", "Action": list(actions), "Resource": resource}
 
 
-def _attached(policy: str, condition: str | None) -> dict[str, Any]:
-    return _if(condition, {"Ref": policy}) if condition else {"Ref": policy}
+def _attached(policy: str, condition: str | None, deployment: Deployment) -> dict[str, Any]:
+    """Return the policy's reference, under its condition unless the function itself has that."""
+    return _if(condition, {"Ref": policy}) if condition not in (None, deployment.condition) else {"Ref": policy}
 
 
 def _if(condition: str, value: dict[str, Any]) -> dict[str, Any]:

@@ -31,10 +31,15 @@ BY_NAME = {function_name(properties): (logical, properties) for logical, propert
 
 def role(properties: dict[str, Any]) -> dict[str, Any]:
     """Return the properties of a function's role."""
+    found: dict[str, Any] = RESOURCES[_role_name(properties)]["Properties"]
+    return found
+
+
+def _role_name(properties: dict[str, Any]) -> str:
+    logical: str
     logical, attribute = properties["Role"]["Fn::GetAtt"]
     assert attribute == "Arn"
-    found: dict[str, Any] = RESOURCES[logical]["Properties"]
-    return found
+    return logical
 
 
 def managed_policies(properties: dict[str, Any]) -> dict[str, str | None]:
@@ -42,7 +47,9 @@ def managed_policies(properties: dict[str, Any]) -> dict[str, str | None]:
     attached: dict[str, str | None] = {}
     for policy in role(properties)["ManagedPolicyArns"]:
         condition, reference = policy["Fn::If"][:2] if "Fn::If" in policy else (None, policy)
-        attached[reference["Ref"]] = condition
+        # A policy under the function's own condition needs no other.
+        shared = {RESOURCES[reference["Ref"]].get("Condition")} & {RESOURCES[_role_name(properties)].get("Condition")}
+        attached[reference["Ref"]] = condition or next(iter(shared), None)
     return attached
 
 
