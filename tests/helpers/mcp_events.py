@@ -93,9 +93,9 @@ def answer_of_server(transport: McpTransport, asked: dict[str, Any], visit: McpR
 def in_process_mcp_server() -> Iterator[McpTransport]:
     """Yield the MCP transport with its methods in this process. The web is unreachable."""
     functions = Functions({name: replace(each, timeout=CEILING_SECONDS) for name, each in load().functions.items()})
-    invoke.use_transport(functions)
     transport = McpTransport(server_for_catalog(mcp_catalog()))
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(invoke, "_transport", [functions])
         patch.setenv("KHO_SEARCH_PROXY", "http://127.0.0.1:9")
         config.cache_clear()
         yield transport
