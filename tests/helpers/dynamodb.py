@@ -7,6 +7,7 @@ import socket
 import tempfile
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,9 +37,8 @@ if TYPE_CHECKING:
 def running_store() -> Iterator[str]:
     """Serve the template's tables on loopback, and point this process's settings at them. Functions run in it too."""
     template = load()
-    for function in template.functions.values():
-        object.__setattr__(function, "timeout", LONG_SECONDS)
-    invoke.use_transport(Functions(template.functions))
+    functions = {name: replace(each, timeout=LONG_SECONDS) for name, each in template.functions.items()}
+    invoke.use_transport(Functions(functions))
     with tempfile.TemporaryDirectory(prefix="kho-test-") as folder:
         prepare(template, auth="open", passages=Path(folder) / "passages")
         engine = Engine(Path(folder) / "dynamodb.sqlite", Path(folder) / "store.log", private=False)

@@ -70,7 +70,7 @@ def test_function_verifies_the_callers_key(
     import importlib
 
     _, text = ApiKeys(Table(config().access_table)).create(tenant, "reader")
-    monkeypatch.setattr("api.authentication.config", lambda: type("", (), {"auth": "required"}))
+    monkeypatch.setattr(config(), "auth", "required")
     for remembered in (verifier, cached_verifier):
         remembered.cache_clear()  # another test's entry may belong to another store
     store_actions.clear()
