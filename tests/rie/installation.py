@@ -50,8 +50,7 @@ def installed() -> Installed:
     _fetch(base)
     _copy(ROOT / "functions", TARGET / "task")
     _copy(ROOT / "shared", TARGET / "layers" / "SharedLayer" / "shared")
-    shared = str(TARGET / "layers" / "SharedLayer")
-    subprocess.run([str(_venv_python()), "-m", "compileall", "-q", shared], check=True)
+    _compile(TARGET / "layers" / "SharedLayer")
     machine = {"x86_64": "x86_64", "aarch64": "arm64"}[platform.machine()]
     emulator = TARGET / "emulator" / "samcli" / "local" / "rapid" / f"aws-lambda-rie-{machine}"
     return Installed(_venv_python(), emulator, TARGET / "task")
@@ -80,7 +79,7 @@ def functions_python() -> Path | None:
 
 def _fetch(base: Path) -> None:
     locks = [HERE / "emulator.lock", HERE / "runtime.lock", HERE / "peers.lock", *sorted(LAYERS.glob("*.lock"))]
-    sources = [*locks, ROOT / "requirements.lock", *sorted(MODEL.glob("*.py"))]
+    sources = [*locks, ROOT / "requirements.lock", *sorted(MODEL.glob("*.py")), Path(__file__)]
     content = b"".join(file.read_bytes() for file in sources)
     wanted = f"{base} {version(base)} {hashlib.sha256(content).hexdigest()}"
     stamp = TARGET / "installed"
@@ -97,6 +96,8 @@ def _fetch(base: Path) -> None:
         pinned = layer.with_suffix(".txt")
         pinned.write_text(_for_this_python(lock))
         _install(base, "--no-deps", "--target", str(layer), "-r", str(pinned))
+        _compile(layer)
+    _compile(TARGET / "python")
     model = TARGET / "layers" / "EmbeddingLayer"
     subprocess.run([sys.executable, "-m", MODEL.name, str(model)], check=True, cwd=MODEL.parent)
     stamp.write_text(wanted)
@@ -111,6 +112,11 @@ def _for_this_python(lock: Path) -> str:
 
 def _install(python: Path, *arguments: str) -> None:
     install("--only-binary=:all:", "--require-hashes", *arguments, python=python)
+
+
+def _compile(folder: Path) -> None:
+    """Write the bytecode that a layer is deployed with: uv writes none."""
+    subprocess.run([str(_venv_python()), "-m", "compileall", "-q", str(folder)], check=True)
 
 
 def _copy(source: Path, target: Path) -> None:
