@@ -112,8 +112,9 @@ class ExhaustiveSearch:
         payloads = self._store.read(list(relevant), ("standing",))
         return [RelevantEntry(relevant[id_], read["standing"]) for id_, read in payloads.items()]
 
-    def similar(self, entry_id: str, text: str, threshold: float) -> list[Mapping[str, Any]]:
-        """Return the payloads of other entries whose similarity to `text` by meaning and words exceeds `threshold`."""
+    def near_duplicates(self, entry_id: str, text: str) -> list[Mapping[str, Any]]:
+        """Return the payloads of other entries that are almost the same as `text` by meaning and words."""
+        threshold = self._embedder.space.calibration.duplicate
         (embedding,) = self._embedder.passages([text])
         (nearest,) = self._store.search([VectorQuery(embedding.vector, self._scope, _NEAREST)])
         nearest.pop(_point(self._document(entry_id)), None)

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from shared.knowledge.exhaustive_search import ExhaustiveSearch
 
 COLLECTION: Final = "experiences"
-_DUPLICATE_SIMILARITY: Final = 0.9
-"""Experiences with a higher similarity are near duplicates."""
 
 
 def search_experiences(keywords: str, offset: int, limit: int) -> tuple[list[tuple[Experience, ExperienceMatch]], int]:
@@ -101,7 +99,7 @@ def _note_duplicates(experience: Experience, text: str) -> None:
 
     This follows the indexing, so that of two concurrent submissions at least the later one sees the other.
     """
-    ids = {each["id"] for each in _search_index().similar(experience.id, text, _DUPLICATE_SIMILARITY)}
+    ids = {each["id"] for each in _search_index().near_duplicates(experience.id, text)}
     similar = [each for each in experience_repository().find_all(ids).values() if not each.deleted_at]
     older = [each for each in similar if _age(each) < _age(experience)]
     oldest = min(older, key=_age).id if older else None

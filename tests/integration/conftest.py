@@ -12,6 +12,7 @@ import pytest
 
 from shared.config import config
 from shared.documents import timestamps
+from shared.knowledge.index import close_index
 from shared.language_model import language_model
 from shared.services import immediate_indexing
 from tests.helpers.document_agent import DocumentAgent
@@ -36,6 +37,7 @@ def store() -> Iterator[str]:
     """Yield the store's address. Functions called in this process use the store."""
     with running_store() as url:
         yield url
+        close_index()
 
 
 @pytest.fixture

@@ -147,5 +147,5 @@ def test_near_duplicates_are_detected_by_vectors_and_words(matcher: ExhaustiveSe
     text = "topic5 the cache is cold after each deployment and answers are slow"
     for id_, words in (("one", text), ("other", f"topic5 {' '.join(WORDS)}")):
         matcher.put(id_, words, 1, {"id": id_}, 0)
-    assert [each["id"] for each in matcher.similar("new", text, 0.9)] == ["one"]
-    assert matcher.similar("one", text, 0.9) == []
+    assert [each["id"] for each in matcher.near_duplicates("new", text)] == ["one"]
+    assert matcher.near_duplicates("one", text) == []
