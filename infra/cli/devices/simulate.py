@@ -168,9 +168,9 @@ def _simulate_fleet(fleet: Fleet) -> None:
             exit_with_error(
                 f"no device could connect to {where}. Is 'kho serve' running, and are the devices registered?"
             )
-        print(f"{fleet.connected} of {len(fleet.devices)} devices are connected to {where}.")
-        _print_at_once("Press Ctrl-C to stop.")
         try:
+            print(f"{fleet.connected} of {len(fleet.devices)} devices are connected to {where}.")
+            _print_at_once("Press Ctrl-C to stop.")
             while not pause.wait(_REPORT_SECONDS):
                 _report(fleet)
         finally:
