@@ -1,5 +1,9 @@
 """agent-data/document_history: the audit log of a document: who changed it, when and how."""
 
+from typing import Annotated
+
+from pydantic import Field
+
 from agent_data import document_queries
 from api.deployment import lambda_function, table
 from api.handler import Caller, method
@@ -13,6 +17,7 @@ class DocumentHistory(PageParams):
     """The document, deleted or not, and a page of its history."""
 
     document_id: DocumentId
+    newest_first: Annotated[bool, Field(description="List the newest change first.")] = False
 
 
 @lambda_function(table("Documents", "GetItem", "Query"))
@@ -24,9 +29,12 @@ class DocumentHistory(PageParams):
     tool=McpTool(
         "Read a document's history",
         "reads",
-        "List who changed a document, when and how, oldest first. Works for deleted documents too.",
+        "List who changed a document, when and how, oldest first unless newest_first is true. Works for deleted "
+        "documents too.",
     ),
 )
 def handler(params: DocumentHistory, caller: Caller) -> AuditLogPage:
-    """List the changes, oldest first."""
-    return document_queries(caller).history(params.document_id, params.limit, params.cursor)
+    """List the changes, oldest or newest first."""
+    return document_queries(caller).history(
+        params.document_id, params.limit, params.cursor, newest_first=params.newest_first
+    )

@@ -20,6 +20,7 @@ class ListChildren(PageParams):
     deleted: Annotated[bool, Field(description="List the deleted children instead; the parent may be deleted too.")] = (
         False
     )
+    has_children: Annotated[bool, Field(description="Include `has_children` in each entry.")] = False
 
 
 @lambda_function(table("Documents", "BatchGetItem", "GetItem", "Query"))
@@ -38,4 +39,6 @@ class ListChildren(PageParams):
 )
 def handler(params: ListChildren, caller: Caller) -> ChildPage:
     """List the children that are not deleted, or the deleted ones, without their bodies."""
-    return document_queries(caller).children(params.parent_id, params.limit, params.cursor, deleted=params.deleted)
+    return document_queries(caller).children(
+        params.parent_id, params.limit, params.cursor, deleted=params.deleted, has_children=params.has_children
+    )

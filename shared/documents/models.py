@@ -99,6 +99,22 @@ class ChildDocument(DocumentDescription):
     """A document in a list: everything but its body."""
 
     mime_type: MimeType
+    has_children: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ancestor:
+    """A document above another one."""
+
+    document_id: str
+    title: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AncestorList:
+    """The documents above another one, from the top down."""
+
+    ancestors: list[Ancestor]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,19 @@ from typing import Any, Final, TypeVar
 
 from shared.blob_store import BlobStore, decompress
 from shared.documents import errors, keys, timestamps
-from shared.documents.models import Actor, AuditEntry, AuditLogPage, ChildDocument, ChildPage, Content, Document
-from shared.documents.tree import Tree
-from shared.documents.unit_of_work import DocumentHead
-from shared.dynamodb import Item, Keys, Table, from_item
+from shared.documents.models import (
+    Actor,
+    Ancestor,
+    AuditEntry,
+    AuditLogPage,
+    ChildDocument,
+    ChildPage,
+    Content,
+    Document,
+)
+from shared.documents.tree import Tree, TreePosition
+from shared.documents.unit_of_work import ATTEMPTS, DocumentHead
+from shared.dynamodb import Item, Keys, Table, from_item, optimistic_retry
 from shared.rpc import cursor as cursors
 from shared.rpc.response_size import SizeBudget, take_page
 
@@ -43,10 +52,12 @@ class DocumentQueries:
         described = _description(head, content["metadata"], is_human_readable=content["is_human_readable"])
         return Document(content=Content(content["mime_type"], self.text(content)), **described)
 
-    def children(self, parent_id: str, limit: int, cursor: str | None, *, deleted: bool = False) -> ChildPage:
+    def children(
+        self, parent_id: str, limit: int, cursor: str | None, *, deleted: bool = False, has_children: bool = False
+    ) -> ChildPage:
         """Return a page of a parent's children in order: those that are not deleted, or the `deleted` ones.
 
-        The parent of deleted children may be deleted too.
+        The parent of deleted children may be deleted too. `has_children` adds the field of this name.
         """
         now = timestamps.now()
         if parent_id != keys.ROOT:
@@ -57,16 +68,37 @@ class DocumentQueries:
         if len(after) > _LONGEST_SORT_KEY or not after.isascii():
             raise cursors.stale()
         children, next_cursor = _page(self._children(parent_id, after, limit, now, deleted=deleted), limit)
+        if has_children:
+            positions = Tree(self._table, self._tenant_id).positions(child.document_id for child in children)
+            children = [replace(each, has_children=not positions[each.document_id].childless) for each in children]
         return ChildPage(children, next_cursor)
 
-    def history(self, document_id: str, limit: int, cursor: str | None) -> AuditLogPage:
-        """Return a page of the changes of a document, deleted or not, oldest first."""
+    def ancestors(self, document_id: str) -> list[Ancestor]:
+        """Return the documents above one that is not deleted, from the top down."""
+
+        def attempt() -> list[TreePosition]:
+            now = timestamps.now()
+            head = self.head(document_id)
+            if head is None or head.deleted(now):
+                raise errors.no_document(document_id)
+            return Tree(self._table, self._tenant_id).ancestors(head.parent_id, now)
+
+        above = optimistic_retry(attempt, attempts=ATTEMPTS, exhausted=errors.too_busy(document_id))
+        heads = self.heads(position.document_id for position in above)
+        titles = {id_: json.loads(head.metadata).get("title") for id_, head in heads.items()}
+        return [Ancestor(each.document_id, titles[each.document_id]) for each in reversed(above)]
+
+    def history(self, document_id: str, limit: int, cursor: str | None, *, newest_first: bool = False) -> AuditLogPage:
+        """Return a page of the changes of a document, deleted or not, oldest or newest first."""
         if self.head(document_id) is None:
             raise errors.no_document(document_id)
-        after = cursors.decode(cursor, int)[0] if cursor else 0
-        if not 0 <= after < _LAST_REVISION:
-            raise cursors.stale()
-        entries, next_cursor = _page(self._entries(document_id, after, limit), limit)
+        first, last = 1, _LAST_REVISION
+        if cursor:
+            revision = cursors.decode(cursor, int)[0]
+            if not 1 <= revision < _LAST_REVISION:
+                raise cursors.stale()
+            first, last = (1, revision - 1) if newest_first else (revision + 1, _LAST_REVISION)
+        entries, next_cursor = _page(self._entries(document_id, first, last, limit, newest_first=newest_first), limit)
         return AuditLogPage(entries, next_cursor)
 
     def head(self, document_id: str) -> DocumentHead | None:
@@ -131,11 +163,15 @@ class DocumentQueries:
             if len(entries) < size:
                 return
 
-    def _entries(self, document_id: str, after: int, limit: int) -> Iterator[tuple[int, AuditEntry]]:
-        """Iterate over the changes after a revision, each with its revision."""
-        bounds = Keys.between(keys.history(after + 1), keys.history(_LAST_REVISION))
+    def _entries(
+        self, document_id: str, first: int, last: int, limit: int, *, newest_first: bool
+    ) -> Iterator[tuple[int, AuditEntry]]:
+        """Iterate over the changes that led to some revisions, each with its revision."""
+        if first > last:
+            return
+        bounds = Keys.between(keys.history(first), keys.history(last))
         partition = keys.document(self._tenant_id, document_id)
-        for page in self._table.query(partition, bounds, limit=limit + 1):
+        for page in self._table.query(partition, bounds, descending=newest_first, limit=limit + 1):
             for item in page:
                 times = {name: timestamps.to_iso(item[name]) for name in ("at", "delete_at") if name in item}
                 author = Actor(item["sub"], item["labels"])

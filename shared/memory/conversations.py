@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from shared.clock import now
 from shared.dynamodb import ConditionFailed, Keys, Table, Write, optimistic_retry
 from shared.memory import keys
+from shared.memory.models import ConversationEntry, ConversationEntryPage
 from shared.rpc import cursor as cursors
 from shared.rpc.errors import NotFound, Unavailable
 from shared.telemetry import logger
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 _ATTEMPTS: Final = 5
 _COUNT_AFTER_MESSAGES: Final = 16
 _COUNT_AT_ONCE: Final = 64
+_PREVIEW_CHARACTERS: Final = 80
+"""Few enough that a header stays in the one unit of DynamoDB that counting its message costs."""
 _SECOND_PURGE_AFTER_SECONDS: Final = 120
 """Longer than any function runs: by then no writer can add a message to the old generation."""
 
@@ -39,6 +42,9 @@ class ConversationHeader:
 
     generation: str
     last_number: int
+    created_at: str
+    updated_at: str
+    preview: str | None = None
     counted_to: int = 0
     gaps: tuple[int, ...] = ()
 
@@ -60,7 +66,7 @@ class Conversations:
     def append(self, conversation_id: str, role: Role, content: str) -> None:
         """Append one message. It follows all messages that were acknowledged before."""
         # The number is taken before the message is written: a message acknowledged later has a greater one.
-        header = self._next_number(conversation_id)
+        header = self._next_number(conversation_id, content[:_PREVIEW_CHARACTERS])
         self.table.write(
             Write(
                 "Put",
@@ -84,7 +90,8 @@ class Conversations:
                 Write(
                     "Update",
                     header_key,
-                    expression="SET generation = :new, last_number = :none, updated_at = :now REMOVE counted_to, gaps",
+                    expression="SET generation = :new, last_number = :none, updated_at = :now "
+                    "REMOVE counted_to, gaps, preview",
                     condition="generation = :ended",
                     values={":new": _new_generation(), ":none": 0, ":ended": generation, ":now": now()},
                 ),
@@ -111,6 +118,18 @@ class Conversations:
         ids = list(takewhile(lambda id_: id_.startswith(prefix), listed))
         return ids[:limit], cursors.encode(ids[limit - 1]) if len(ids) > limit else None
 
+    def list_entries(self, limit: int, cursor: str | None, prefix: str = "") -> ConversationEntryPage:
+        """Return the conversations whose ids begin with `prefix`, in order, without those deleted meanwhile."""
+        ids, next_cursor = self.list_ids(limit, cursor, prefix)
+        wanted = [(keys.conversation(self.tenant_id, id_), keys.HEADER) for id_ in ids]
+        headers = {item["conversation_id"]: _header(item) for item in self.table.get_all(wanted)}
+        entries = [
+            ConversationEntry(id_, header.created_at, header.updated_at, header.preview)
+            for id_ in ids
+            if (header := headers.get(id_))
+        ]
+        return ConversationEntryPage(entries, next_cursor)
+
     def find(self, conversation_id: str) -> ConversationHeader | None:
         """Return the header of a conversation, or None if it does not exist."""
         item = self.table.get(keys.conversation(self.tenant_id, conversation_id), keys.HEADER)
@@ -131,14 +150,14 @@ class Conversations:
         """Delete every item of a past generation."""
         self.table.delete_range(keys.messages(self.tenant_id, generation), Keys.after(" "))
 
-    def _next_number(self, conversation_id: str) -> ConversationHeader:
+    def _next_number(self, conversation_id: str, preview: str) -> ConversationHeader:
         """Take the number of the next message. Create the conversation if it does not exist."""
         increment = Write(
             "Update",
             self._header_key(conversation_id),
-            expression="SET updated_at = :now ADD last_number :one",
+            expression="SET updated_at = :now, preview = :preview ADD last_number :one",
             condition="attribute_exists(pk)",
-            values={":one": 1, ":now": now()},
+            values={":one": 1, ":now": now(), ":preview": preview},
         )
 
         def attempt() -> ConversationHeader:
@@ -221,7 +240,15 @@ class Conversations:
 
 def _header(item: Item) -> ConversationHeader:
     gaps = tuple(map(int, item.get("gaps", ())))
-    return ConversationHeader(item["generation"], int(item["last_number"]), int(item.get("counted_to", 0)), gaps)
+    return ConversationHeader(
+        generation=item["generation"],
+        last_number=int(item["last_number"]),
+        created_at=item["created_at"],
+        updated_at=item["updated_at"],
+        preview=item.get("preview"),
+        counted_to=int(item.get("counted_to", 0)),
+        gaps=gaps,
+    )
 
 
 def _new_generation() -> str:

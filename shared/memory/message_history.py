@@ -6,7 +6,15 @@ from shared.clock import now
 from shared.dynamodb import Item, Keys, Write
 from shared.memory import keys
 from shared.memory.conversations import Conversations
-from shared.memory.models import ChatMessage, ConversationSummary, MessagePage, OldMessages
+from shared.memory.models import (
+    ChatMessage,
+    ConversationDetails,
+    ConversationSummary,
+    MessagePage,
+    NumberedMessage,
+    NumberedMessagePage,
+    OldMessages,
+)
 from shared.rpc import cursor as cursors
 from shared.rpc.response_size import SizeBudget, take_page
 
@@ -16,6 +24,7 @@ class MessageHistory:
 
     def __init__(self, conversations: Conversations, conversation_id: str) -> None:
         header = conversations.require(conversation_id)
+        self.conversation_id = conversation_id
         self.generation = header.generation
         self.last_number = header.last_number
         self._header = header
@@ -32,6 +41,21 @@ class MessageHistory:
     def page(self, limit: int | None, cursor: str | None, budget: SizeBudget | None = None) -> MessagePage:
         """Return the messages from `cursor` on, oldest first: up to `limit`, or as many as fit."""
         return MessagePage(*self._read(self._start(cursor), keys.LAST_NUMBER, limit, budget or SizeBudget()))
+
+    def newest(self, limit: int, cursor: str | None) -> NumberedMessagePage:
+        """Return the messages before `cursor`, newest first: up to `limit`, or as many as fit."""
+        before = keys.LAST_NUMBER if cursor is None else self._start(cursor)
+        bounds = Keys.between(keys.message(1), keys.message(before))
+        pages = self._table.query(self._partition, bounds, descending=True, limit=limit + 1)
+        messages = (_numbered(item) for page in pages for item in page)
+        page, rest = take_page(messages, limit, asdict, SizeBudget())
+        return NumberedMessagePage(page, None if rest is None else cursors.encode(self.generation, rest.number))
+
+    def details(self, keep_recent: int) -> ConversationDetails:
+        """Return the conversation without its messages."""
+        header = self._header
+        total = self._total(self._last(keep_recent))
+        return ConversationDetails(self.conversation_id, header.created_at, header.updated_at, total, self.summary())
 
     def old(
         self, keep_recent: int, limit: int | None, cursor: str | None, *, leave_out_summarized: bool
@@ -127,6 +151,10 @@ class MessageHistory:
 
 def _first_number(items: list[Item]) -> int:
     return keys.number(items[0]["sk"]) if items else 1
+
+
+def _numbered(item: Item) -> NumberedMessage:
+    return NumberedMessage(keys.number(item["sk"]), item["role"], item["content"], item["at"])
 
 
 def _message(item: Item) -> ChatMessage:

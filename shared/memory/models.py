@@ -58,6 +58,42 @@ class OldMessages:
 
 
 @dataclass(frozen=True, slots=True)
+class NumberedMessage:
+    """One turn of a conversation, with its number and time."""
+
+    number: int
+    role: Role
+    content: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedMessagePage:
+    """A page of messages, newest first, with `next_cursor` if older ones follow."""
+
+    messages: Annotated[list[NumberedMessage], Field(description="the messages, newest first")]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationEntry:
+    """A conversation in a list, with the beginning of its newest message if it has one."""
+
+    conversation_id: str
+    created_at: str
+    updated_at: str
+    preview: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationEntryPage:
+    """A page of conversations in order of their ids, with `next_cursor` if more follow."""
+
+    conversations: list[ConversationEntry]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ConversationSummary:
     """The summary of the messages up to number `covers`."""
 
@@ -68,6 +104,17 @@ class ConversationSummary:
     def as_object(self) -> dict[str, Any]:
         """Return the summary as it appears in a resource."""
         return {"text": self.text, "updated_at": self.updated_at}
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationDetails:
+    """A conversation without its messages. A summary that was never stored is absent."""
+
+    conversation_id: str
+    created_at: str
+    updated_at: str
+    total_count: int
+    summary: ConversationSummary | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,10 +39,15 @@ CASES: dict[str, list[IsolationCase]] = {
     f"{MEMORY}/delete": [conversation()],
     f"{MEMORY}/get_all_messages": [conversation()],
     f"{MEMORY}/get_context": [conversation(max_messages=20)],
+    f"{MEMORY}/get_conversation": [conversation()],
     f"{MEMORY}/get_old_messages": [conversation()],
     f"{MEMORY}/get_or_create": [conversation()],
     f"{MEMORY}/get_or_create_summary": [conversation()],
     f"{MEMORY}/get_summary": [conversation()],
+    f"{MEMORY}/list_conversations": [
+        IsolationCase(lambda id_: {"limit": 1000, "prefix": id_}, make_conversation, read_conversation)
+    ],
+    f"{MEMORY}/list_messages": [conversation()],
     f"{MEMORY}/set_summary": [conversation(summary="mine")],
     "memory-server/resources/list": [IsolationCase(lambda _: {"limit": 1000}, make_conversation, read_conversation)],
     "memory-server/resources/read": [

@@ -107,6 +107,7 @@ CASES: dict[str, list[IsolationCase]] = {
     f"{AGENT}/delete_document": [document(recursive=True), document(), deleted_document()],
     f"{AGENT}/document_history": [document(), deleted_document()],
     f"{AGENT}/get_document": [document(), document(revision=1), deleted_document()],
+    f"{AGENT}/list_ancestors": [document(), deleted_document()],
     f"{AGENT}/list_children": [
         IsolationCase(lambda id_: {"parent_id": id_}, make_document, read_document),
         IsolationCase(lambda _: {"limit": 1000}, make_document, read_document),

@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 
 from shared.documents import timestamps
 from shared.rpc.errors import Conflict, InvalidParams, NotFound
-from tests.helpers.document_agent import DocumentAgent, assert_consistent_tree, expect_error, stored_items
+from tests.helpers.document_agent import (
+    DocumentAgent,
+    assert_consistent_tree,
+    create_chain,
+    expect_error,
+    stored_items,
+)
 
 CREATED = {
     "document_id": "doc-1",
@@ -252,6 +258,37 @@ def test_page_is_limited_by_response_size(agent: DocumentAgent) -> None:
     page = agent("list_children", limit=1000)
     assert 10 < len(page["children"]) < 90
     assert len(agent.children()) == 90
+
+
+def test_children_tell_whether_they_have_children(agent: DocumentAgent) -> None:
+    """A listed document says on request whether there is anything below it."""
+    create_chain(agent, 2)
+    agent.create("leaf")
+    assert [child["has_children"] for child in agent("list_children", has_children=True)["children"]] == [True, False]
+    assert "has_children" not in agent("list_children")["children"][0]
+
+
+def test_ancestors_come_from_the_top_down(agent: DocumentAgent) -> None:
+    """The documents above one are listed from the top down with their titles, also after a move."""
+    names = create_chain(agent, 5)
+    agent.create("titled", metadata={"title": "Sổ tay"})
+    assert agent("list_ancestors", document_id=names[4])["ancestors"] == [{"document_id": id_} for id_ in names[:4]]
+    assert agent("list_ancestors", document_id="titled") == {"ancestors": []}
+    agent.move(names[1], "titled")
+    above = [{"document_id": "titled", "title": "Sổ tay"}, *({"document_id": id_} for id_ in names[1:4])]
+    assert agent("list_ancestors", document_id=names[4])["ancestors"] == above
+    agent("delete_document", document_id=names[4])
+    for missing in (names[4], "nowhere"):
+        expect_error(NotFound, "NOT_FOUND", agent, "list_ancestors", document_id=missing)
+
+
+def test_history_from_the_newest_change(agent: DocumentAgent) -> None:
+    """Pages of the newest changes go back to the first one."""
+    agent.create("a")
+    for number in range(14):
+        agent("update_document", document_id="a", patch={"metadata": {"n": number}})
+    entries = list(agent.pages("document_history", "history", 7, document_id="a", newest_first=True))
+    assert [each["revision"] for each in entries] == list(range(15, 0, -1))
 
 
 def test_a_long_history_is_paged(agent: DocumentAgent) -> None:

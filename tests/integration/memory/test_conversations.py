@@ -313,6 +313,68 @@ def test_the_list_is_paged_in_order(conversations: Conversations) -> None:
     assert listed == expected
 
 
+def test_listed_conversations_have_times_and_the_newest_message(conversations: Conversations) -> None:
+    """A list has each conversation's times and the beginning of its newest message, page by page."""
+    conversations.get_or_create("chat_0")
+    for number in range(1, 12):
+        conversations.append(f"chat_{number:02d}", "user", "first")
+        conversations.append(f"chat_{number:02d}", "assistant", f"ờ{number}" * 200)
+    listed = []
+    cursor = None
+    while True:
+        page = conversations.list_entries(5, cursor, "chat_")
+        listed += page.conversations
+        if (cursor := page.next_cursor) is None:
+            break
+    assert [each.conversation_id for each in listed] == ["chat_0", *(f"chat_{number:02d}" for number in range(1, 12))]
+    assert [each.preview for each in listed] == [None, *((f"ờ{number}" * 200)[:80] for number in range(1, 12))]
+    assert all(each.created_at <= each.updated_at for each in listed)
+    conversations.clear("chat_01")
+    conversations.delete("chat_02")
+    left = conversations.list_entries(100, None, "chat_0").conversations
+    assert [(each.conversation_id, each.preview) for each in left[:2]] == [("chat_0", None), ("chat_01", None)]
+    assert left[2].conversation_id == "chat_03"
+
+
+def test_newest_messages_come_first_in_pages(conversations: Conversations) -> None:
+    """Pages from the newest message back cover the conversation, with numbers and times."""
+    for number in range(25):
+        conversations.append("back", "user", str(number))
+    pages = []
+    cursor = None
+    while True:
+        page = MessageHistory(conversations, "back").newest(10, cursor)
+        pages.append(page.messages)
+        conversations.append("back", "user", "added meanwhile")
+        if (cursor := page.next_cursor) is None:
+            break
+    messages = [message for page in pages for message in page]
+    assert [len(page) for page in pages] == [10, 10, 5]
+    assert [message.content for message in messages] == [str(number) for number in reversed(range(25))]
+    assert [message.number for message in messages] == list(range(25, 0, -1))
+    assert [message.at for message in messages] == sorted((message.at for message in messages), reverse=True)
+    cursor = MessageHistory(conversations, "back").newest(1, None).next_cursor
+    conversations.clear("back")
+    assert MessageHistory(conversations, "back").newest(10, None).messages == []
+    for stale in (cursor, "nonsense"):
+        with pytest.raises(InvalidParams):
+            MessageHistory(conversations, "back").newest(10, stale)
+
+
+def test_details_tell_what_the_summary_covers(conversations: Conversations) -> None:
+    """A conversation's details count its messages, and name the last one that the summary covers."""
+    for number in range(20):
+        conversations.append("told", "user", str(number))
+    history = MessageHistory(conversations, "told")
+    assert (history.details(6).total_count, history.details(6).summary) == (20, None)
+    history.set_summary("About numbers.", history.last_number)
+    conversations.append("told", "user", "20")
+    details = MessageHistory(conversations, "told").details(6)
+    assert details.summary is not None
+    assert (details.total_count, details.summary.text, details.summary.covers) == (21, "About numbers.", 20)
+    assert details.created_at <= details.summary.updated_at <= details.updated_at
+
+
 def test_reading_unknown_conversation(conversations: Conversations) -> None:
     with pytest.raises(NotFound):
         MessageHistory(conversations, "nowhere")

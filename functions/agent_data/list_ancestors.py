@@ -1,0 +1,25 @@
+"""agent-data/list_ancestors: the documents above a document, from the top down."""
+
+from agent_data import document_queries
+from api.deployment import lambda_function, table
+from api.handler import Caller, Params, method
+from shared.documents.models import AncestorList, DocumentId
+from shared.rpc.errors import Conflict, NotFound
+
+
+class ListAncestors(Params):
+    """The document."""
+
+    document_id: DocumentId
+
+
+@lambda_function(table("Documents", "BatchGetItem", "GetItem"))
+@method(
+    "agent-data/list_ancestors",
+    role="reader",
+    errors=(NotFound, Conflict),
+    example={"document_id": "guide-soil"},
+)
+def handler(params: ListAncestors, caller: Caller) -> AncestorList:
+    """List the documents above one that is not deleted, from the top down."""
+    return AncestorList(document_queries(caller).ancestors(params.document_id))

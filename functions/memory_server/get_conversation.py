@@ -1,0 +1,22 @@
+"""memory-server/memory/get_conversation: a conversation's times, number of messages, and summary."""
+
+from api.deployment import lambda_function, table
+from api.handler import Caller, method
+from memory_server import ConversationParams, conversations
+from shared.config import config
+from shared.memory.message_history import MessageHistory
+from shared.memory.models import ConversationDetails
+from shared.rpc.errors import NotFound
+
+
+@lambda_function(table("Memory", "GetItem", "Query"))
+@method(
+    "memory-server/memory/get_conversation",
+    role="reader",
+    errors=(NotFound,),
+    example={"conversation_id": "chat_garden"},
+)
+def handler(params: ConversationParams, caller: Caller) -> ConversationDetails:
+    """Get a conversation without its messages, and the number of the last message that its summary covers."""
+    history = MessageHistory(conversations(caller), params.conversation_id)
+    return history.details(config().keep_recent_messages)
