@@ -108,7 +108,8 @@ class HttpClient:
             connection = HTTPConnection(host, port, timeout=self._connect_seconds)
         try:
             if self._parts.scheme == passed_socket.SCHEME:
-                connection.sock = passed_socket.connect(unquote(self._parts.path), self._connect_seconds)
+                # The server is on this machine: only a busy processor delays the connection.
+                connection.sock = passed_socket.connect(unquote(self._parts.path), self._read_seconds)
             else:
                 connection.connect()
         except OSError as error:

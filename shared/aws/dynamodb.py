@@ -28,6 +28,10 @@ _TRANSIENT: Final = {
 """Error codes that are worth a retry."""
 
 
+class _NoAnswer(EndpointConnectionError):
+    fmt = 'Could not connect to the endpoint URL: "{endpoint_url}" ({error})'
+
+
 class DynamoDBHttpClient:
     """Client of DynamoDB in this process's region or at `url`; transient failures are retried twice by default."""
 
@@ -58,7 +62,7 @@ class DynamoDBHttpClient:
                 answer = self._parse_response(raw) if raw else {}
             except (ConnectionFailed, ValueError) as error:
                 if attempt == self._attempts:
-                    raise EndpointConnectionError(endpoint_url=self._service.url, error=error) from None
+                    raise _NoAnswer(endpoint_url=self._service.url, error=error) from None
             else:
                 if status < 300:
                     return answer
