@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Without bytecode, each of the many processes would compile the packages again: half a second for boto3 alone.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check conformance mosquitto rie sam stress deploy-local bench bench-smoke setup generate clean
+.PHONY: run test check conformance mosquitto browser rie sam stress deploy-local bench bench-smoke setup generate clean
 
 setup:
 	@$(PYTHON) infra/prepare.py
@@ -40,6 +40,10 @@ sam: setup
 mosquitto: setup
 	@$(BIN)/python -m tests.mosquitto
 
+# The console in Debian's Chromium, with Playwright and axe-core; what is missing is fetched into .venv.
+browser: setup
+	@$(BIN)/python -m tests.browser
+
 # Races, crashes and fuzzing at full size, for up to an hour; writes the table of docs/reliability.md.
 stress: setup
 	@$(BIN)/python -m tests.stress
@@ -61,4 +65,4 @@ bench-smoke: setup
 	@$(BIN)/python -m tests.bench --smoke
 
 clean:
-	rm -rf .venv .kho .aws-sam
+	rm -rf .venv .kho .aws-sam infra/console/vendor

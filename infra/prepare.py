@@ -27,6 +27,7 @@ VENV = ROOT / ".venv"
 LOCK = ROOT / "requirements.lock"
 INSTALLER = ROOT / "infra" / "installer.lock"
 STORE = ROOT / "infra" / "local" / "dynoxide"
+CONSOLE = ROOT / "infra" / "console"
 MODEL = ROOT / "infra" / "deploy" / "layers" / "model_builder"
 STAMP = VENV / "kho-prepared"
 _SCRIPTS = VENV / ("Scripts" if os.name == "nt" else "bin")
@@ -42,7 +43,7 @@ def main() -> None:
     if not (3, 11) <= sys.version_info[:2] <= (3, 13):
         sys.exit(f"Kho runs on Python 3.11 to 3.13; this is {platform.python_version()}. Set PYTHON=python3.13, say.")
     with _lock():
-        if STAMP.is_file() and STAMP.read_text() == _wanted():
+        if STAMP.is_file() and (CONSOLE / "vendor" / "modules.json").is_file() and STAMP.read_text() == _wanted():
             return
         began = time.monotonic()
         print("Setting up .venv; this is needed once.", flush=True)
@@ -59,6 +60,8 @@ def main() -> None:
         if (platform.system(), platform.machine()) == ("Linux", "x86_64"):
             with _step("fetching the local DynamoDB engine"):
                 _fetch_store()
+        with _step("fetching the console's packages"):
+            _run([str(_PYTHON), str(CONSOLE / "vendor.py"), npm()])
         STAMP.write_text(_wanted())
         print(f"Set up in {time.monotonic() - began:.0f} s.", flush=True)
 
@@ -83,10 +86,20 @@ def pip_install(*arguments: str, python: Path = _PYTHON) -> None:
     _run([str(_PYTHON), "-I", "-m", "pip", *target, "install", *options, *arguments])
 
 
+def npm() -> str:
+    """Return npm. If this machine has none, install Node.js from PyPI."""
+    found = shutil.which("npm", path=_path())
+    if found is None:
+        install("--require-hashes", "-r", str(CONSOLE / "nodejs.lock"))
+        found = str(_SCRIPTS / "npm")
+    return found
+
+
 def _wanted() -> str:
     import tomllib  # there since 3.11: after the check of the version
 
-    files = [LOCK, INSTALLER, STORE / "package-lock.json", *sorted(MODEL.glob("*.py")), Path(__file__)]
+    locks = [LOCK, INSTALLER, STORE / "package-lock.json", CONSOLE / "package-lock.json"]
+    files = [*locks, CONSOLE / "vendor.py", *sorted(MODEL.glob("*.py")), Path(__file__)]
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in files))
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     # Of the project's settings, those that an installation holds; linters read theirs when they run.
@@ -135,15 +148,11 @@ def _fetch_store() -> None:
     target.mkdir(parents=True, exist_ok=True)
     for name in ("package.json", "package-lock.json"):
         shutil.copy(STORE / name, target / name)
-    npm = shutil.which("npm")
-    if npm is None:
-        install("--require-hashes", "-r", str(STORE / "nodejs.lock"))
-        npm = str(_SCRIPTS / "npm")
-    _run([npm, "ci", "--no-audit", "--no-fund", "--prefix", str(target)])
+    _run([npm(), "ci", "--no-audit", "--no-fund", "--prefix", str(target)])
 
 
 def _run(command: list[str], folder: Path | None = None) -> None:
-    environment = os.environ | {"PATH": f"{_SCRIPTS}{os.pathsep}{os.environ.get('PATH', '')}"}
+    environment = os.environ | {"PATH": _path()}
     done = subprocess.run(  # noqa: S603 - our own words only
         command,
         check=False,
@@ -157,6 +166,10 @@ def _run(command: list[str], folder: Path | None = None) -> None:
     )
     if done.returncode:
         raise InstallError(done.stdout.strip())
+
+
+def _path() -> str:
+    return f"{_SCRIPTS}{os.pathsep}{os.environ.get('PATH', '')}"
 
 
 if __name__ == "__main__":

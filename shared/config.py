@@ -65,6 +65,7 @@ class Config:
         self.oidc_jwks_url = _url("KHO_OIDC_JWKS_URL")
         self.oidc_tenant_claim = os.environ.get("KHO_OIDC_TENANT_CLAIM") or "tenant_id"
         self.oidc_roles_claim = os.environ.get("KHO_OIDC_ROLES_CLAIM") or "roles"
+        self.console_folder = os.environ.get("KHO_CONSOLE_FOLDER") or "/opt/console"
         self.cors_origins = _origins("KHO_CORS_ORIGINS")
         self.function_prefix = os.environ.get("KHO_FUNCTION_PREFIX", "")
         self.keep_recent_messages = _integer("KEEP_RECENT_MESSAGES", 6, at_least=1)

@@ -133,6 +133,8 @@ BOARD_PASSWORDS: Final = Dependency(("DeviceSecretAccess", "SecretsKeyAccess"))
 """The secret of the passwords of claimed boards."""
 DEVICE_ENDPOINT: Final = Dependency(("DeviceEndpointAccess",), environment=(("KHO_DEVICE_DOMAIN", "DeviceEndpoint"),))
 """The address of the endpoint for devices with a password. It needs the authorizer, so no authorizer may need it."""
+CONSOLE_FILES: Final = Dependency(layers=("ConsoleLayer",))
+"""The bundled files of the console."""
 MCP_SDK: Final = Dependency(layers=("McpLayer",))
 SECRET_SCANNER: Final = Dependency(layers=("SecretsLayer",))
 WEB_SEARCH: Final = Dependency(layers=("SearchLayer",))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,6 +23,7 @@ MAX_ANSWER_BYTES: Final = MAX_EVENT_BYTES - 4096
 """The limit of a response body; the rest is for status and headers."""
 MAX_ANONYMOUS_BYTES: Final = 256 * 1024
 """The limit of a body that a caller without credentials sends."""
+_GZIP: Final = re.compile(r"(^|[\s,])(gzip|\*)\s*(,|$|;\s*q=(?!0(\.0*)?\s*(,|$)))")
 _MAX_ECHOED: Final = 1024
 _MAX_ESCAPED_BYTES: Final = 6
 """The most bytes that a character takes in an event: a control character's escape."""
@@ -123,6 +125,8 @@ class HttpResponse:
     status: HTTPStatus
     body: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    is_base64: bool = False
+    """True if `body` is the base64 of bytes that are no text."""
 
     def with_headers(self, headers: Mapping[str, str]) -> HttpResponse:
         """Return the response with these headers besides its own, which take precedence."""
@@ -140,8 +144,13 @@ class HttpResponse:
             "statusCode": int(self.status),
             "headers": headers | dict(self.headers),
             "body": body,
-            "isBase64Encoded": False,
+            "isBase64Encoded": self.is_base64,
         }
+
+
+def accepts_gzip(headers: Mapping[str, str]) -> bool:
+    """Return True if the client takes a body that is compressed by gzip."""
+    return bool(_GZIP.search(headers.get("accept-encoding", "").lower()))
 
 
 def event_bytes(body: str) -> int:

@@ -1,5 +1,6 @@
 """`kho serve`: everything on this machine."""
 
+import contextlib
 import errno
 import os
 import re
@@ -13,6 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from infra.cli.devices.broker import host_and_port
 from infra.cli.target import exit_with_error
+from infra.console.bundle import BundleError, bundle
 from infra.local.broker.limits import Limits
 from infra.local.data_folder import DataFolderError, lock_folder
 from infra.local.device_secret import configure_device_secret
@@ -116,6 +118,7 @@ def serve(  # noqa: PLR0913 - one argument an option
             own_account=bool(aws_endpoint),
         )
         configure_device_secret(data)
+        _bundle_console(data)
         try:
             store_url = (
                 _check_endpoint(aws_endpoint) if aws_endpoint else start_engine(stack, data, private=store == "private")
@@ -151,6 +154,14 @@ def serve(  # noqa: PLR0913 - one argument an option
             authorizing=authorizing,
             durable=bool(aws_endpoint) or DURABLE,
         )
+
+
+def _bundle_console(data: Path) -> None:
+    """Bundle the console for its function. Without its packages, the function says how to fetch them."""
+    folder = data / "console"
+    with contextlib.suppress(BundleError):
+        bundle(folder, one_machine=True)
+    os.environ["KHO_CONSOLE_FOLDER"] = str(folder)
 
 
 def _listen(host: str, port: int, option: str) -> socket.socket:

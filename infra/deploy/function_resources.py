@@ -49,6 +49,7 @@ _LAYERS: Final = (
     "DevicesLayer",
     "SecretsLayer",
     "SearchLayer",
+    "ConsoleLayer",
 )
 _ALIAS: Final = "live"
 _QUOTED: Final = re.compile(r"(!Ref|!GetAtt) '([\w.:]+)'")

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from starlette.middleware.cors import CORSMiddleware
 
 from api.error_formats import AGENT_DATA
-from api.http_events import HttpRequest, error_response
+from api.http_events import HttpRequest, accepts_gzip, error_response
 from shared.rpc.errors import (
     Internal,
     KhoError,
@@ -54,7 +54,6 @@ MAX_BODY_BYTES: Final = 10 * 1024 * 1024
 _MAX_WAITING_LINES: Final = 1000
 _MAX_SHOWN_PATH: Final = 200
 _MIN_COMPRESSED_BYTES: Final = 1024
-_GZIP: Final = re.compile(r"(^|[\s,])(gzip|\*)\s*(,|$|;\s*q=(?!0(\.0*)?\s*(,|$)))")
 _TEXT: Final = re.compile(r"text/|application/(json|javascript|xml)|application/[^;]+\+(json|xml)")
 
 
@@ -275,10 +274,10 @@ async def _read(receive: Receive) -> bytes | None:
 
 
 def _compressed(scope: Scope, response: _GatewayResponse) -> _GatewayResponse:
-    """Compress a large text if the client accepts gzip."""
-    accepted = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"accept-encoding"), "")
-    is_text = _TEXT.match(response.headers.get("content-type", ""))
-    if len(response.body) <= _MIN_COMPRESSED_BYTES or not is_text or not _GZIP.search(accepted.lower()):
+    """Compress a large text if the client accepts gzip, and no function has compressed it."""
+    is_text = _TEXT.match(response.headers.get("content-type", "")) and "content-encoding" not in response.headers
+    accepted = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    if len(response.body) <= _MIN_COMPRESSED_BYTES or not is_text or not accepts_gzip(accepted):
         return response
     headers = response.headers | {"content-encoding": "gzip", "vary": "accept-encoding"}
     return replace(response, headers=headers, body=gzip.compress(response.body, compresslevel=5, mtime=0))

@@ -43,7 +43,8 @@ def test_http_event_uses_the_functions_route(function: str) -> None:
     assert sent["version"] == "2.0"
     assert (context["http"]["method"], context["http"]["path"]) == (route.method, sent["rawPath"])
     assert context["routeKey"] == sent["routeKey"]
-    named = re.fullmatch(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", route.path), sent["rawPath"])
+    pattern = re.sub(r"\{(\w+)\+\}", r"(?P<\1>.*)", re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", route.path))
+    named = re.fullmatch(pattern, sent["rawPath"])
     assert named
     assert named.groupdict() == sent.get("pathParameters", {})
     assert ("authorizer" in context) == route.authorized

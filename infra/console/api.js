@@ -1,0 +1,125 @@
+// Calls of Kho's public methods: one client for all pages, which handles lost connections and refused tokens.
+import { signal } from "@preact/signals";
+import { authorization, replaceToken } from "./auth.js";
+
+// True while the server cannot be reached.
+export const offline = signal(false);
+
+const FIRST_RETRY_MS = 2000;
+
+export class ApiError extends Error {
+  // `code` is the error's name, such as CONFLICT; `data` is the error as the server sent it.
+  constructor({ code, message, details = null, guidance = "", status = 0, retryAfter = 0, correlationId = "", data }) {
+    super(message);
+    this.name = "ApiError";
+    Object.assign(this, { code, details, guidance, status, retryAfter, correlationId, data: data ?? { code, message } });
+  }
+}
+
+// Call a method such as "agent-data/get_document" and return its result. Throw ApiError, or AbortError by `signal`.
+export async function call(method, params = {}, { signal: abort } = {}) {
+  const response = await send("POST", `/${method}`, { body: JSON.stringify(params), signal: abort });
+  return resultOf(response);
+}
+
+// Read a public address such as "/health" as JSON.
+export async function get(path, { signal: abort } = {}) {
+  return resultOf(await send("GET", path, { signal: abort }));
+}
+
+// Send a request with the caller's token, and return the response, whatever it is. A refused token is replaced.
+export async function send(verb, path, { body, signal: abort, headers = {} } = {}) {
+  for (;;) {
+    const token = await authorization();
+    const all = { ...headers, ...(body === undefined ? {} : { "content-type": "application/json" }) };
+    if (token) all.authorization = token;
+    const response = await reach(path, { method: verb, body, headers: all, signal: abort });
+    if (response.status !== 401) return response;
+    await replaceToken(token);
+  }
+}
+
+async function reach(path, init) {
+  try {
+    const response = await fetch(path, { ...init, cache: "no-store" });
+    offline.value = false;
+    return response;
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    offline.value = true;
+    watchConnection();
+    throw new ApiError({ code: "OFFLINE", message: "The server cannot be reached." });
+  }
+}
+
+let watching = 0;
+
+// Look for the server until it answers again, so that the page says so by itself.
+function watchConnection() {
+  if (watching) return;
+  let delay = FIRST_RETRY_MS;
+  const look = async () => {
+    try {
+      await fetch("/health", { cache: "no-store" });
+      watching = 0;
+      offline.value = false;
+    } catch {
+      delay = Math.min(delay * 2, 30_000);
+      watching = setTimeout(look, delay);
+    }
+  };
+  watching = setTimeout(look, delay);
+}
+
+async function resultOf(response) {
+  let body = null;
+  try {
+    body = await response.json();
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+  }
+  if (response.ok && body?.success !== false) return body;
+  const error = body?.error ?? body ?? {};
+  const details = error.validation_errors ?? error.details ?? null;
+  throw new ApiError({
+    code: error.details?.code ?? error.code ?? `HTTP_${response.status}`,
+    message: error.message ?? response.statusText ?? String(response.status),
+    details,
+    guidance: error.guidance ?? error.details?.guidance ?? "",
+    status: response.status,
+    retryAfter: Number(response.headers.get("retry-after")) || 0,
+    correlationId: response.headers.get("x-correlation-id") ?? "",
+    data: error,
+  });
+}
+
+// Run `load(signal)` again and again: with back-off after failures, and only while the page is shown.
+// Return {stop, now}; `now` runs it at once.
+export function poll(load, { every = 5000, most = 60_000 } = {}) {
+  let [timer, delay, running, stopped] = [0, every, false, false];
+  const controller = new AbortController();
+  const run = async () => {
+    clearTimeout(timer);
+    if (running || stopped || document.hidden) return;
+    running = true;
+    try {
+      await load(controller.signal);
+      delay = every;
+    } catch (error) {
+      delay = Math.min(Math.max(delay * 2, (error.retryAfter ?? 0) * 1000), most);
+    }
+    running = false;
+    if (!stopped) timer = setTimeout(run, delay);
+  };
+  document.addEventListener("visibilitychange", run);
+  addEventListener("online", run);
+  run();
+  const stop = () => {
+    stopped = true;
+    clearTimeout(timer);
+    controller.abort();
+    document.removeEventListener("visibilitychange", run);
+    removeEventListener("online", run);
+  };
+  return { stop, now: run };
+}

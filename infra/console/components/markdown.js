@@ -1,0 +1,70 @@
+// Markdown as HTML. HTML inside of it is shown as text; scripts, styles and other sites' images never get into the page.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { html } from "../html.js";
+import { t } from "../i18n.js";
+
+const LARGE = 200_000; // characters from which rendering takes long enough to be asked for
+const ALLOWED = {
+  ALLOWED_TAGS: [
+    "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "img", "input", "li", "ol", "p",
+    "pre", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
+  ],
+  ALLOWED_ATTR: ["align", "alt", "checked", "class", "disabled", "href", "src", "start", "title", "type"],
+  ALLOWED_URI_REGEXP: /^(?:https?:|mailto:|#|data:image\/(?:png|jpeg|gif|webp);)/i,
+  RETURN_DOM_FRAGMENT: true,
+};
+
+let renderer = null;
+
+// Load marked and DOMPurify, once; return a function from Markdown to a document fragment.
+async function loadRenderer() {
+  renderer ??= Promise.all([import("marked"), import("dompurify")]).then(([{ Marked }, { default: purify }]) => {
+    const marked = new Marked({ gfm: true });
+    marked.use({ renderer: { html: ({ text }) => escaped(text) } });
+    return (text) => {
+      const fragment = purify.sanitize(marked.parse(text), ALLOWED);
+      for (const anchor of fragment.querySelectorAll("a[href]")) {
+        if (!anchor.getAttribute("href").startsWith("#")) Object.assign(anchor, { target: "_blank", rel: "noopener noreferrer" });
+      }
+      for (const image of fragment.querySelectorAll("img")) {
+        if (!image.getAttribute("src")?.startsWith("data:")) image.replaceWith(imageLink(image));
+      }
+      for (const box of fragment.querySelectorAll("input")) box.replaceWith(box.checked ? "☑" : "☐");
+      for (const scrolling of fragment.querySelectorAll("pre, table")) scrolling.tabIndex = 0;
+      return fragment;
+    };
+  });
+  return renderer;
+}
+
+function escaped(text) {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+// An image of another site is not loaded: it would tell that site who reads.
+function imageLink(image) {
+  const source = image.getAttribute("src");
+  const anchor = document.createElement("a");
+  anchor.textContent = image.alt || source || "";
+  if (source) Object.assign(anchor, { href: source, target: "_blank", rel: "noopener noreferrer" });
+  return anchor;
+}
+
+// Show Markdown; a large text as it is, until the reader wants it rendered.
+export function Markdown({ text }) {
+  const box = useRef(null);
+  const [wanted, setWanted] = useState(false);
+  const large = text.length > LARGE && !wanted;
+  useEffect(() => {
+    if (large) return undefined;
+    let current = true;
+    loadRenderer().then((render) => {
+      if (current && box.current) box.current.replaceChildren(render(text));
+    });
+    return () => {
+      current = false;
+    };
+  }, [text, large]);
+  if (!large) return html`<div class="markdown" ref=${box}></div>`;
+  return html`<p><button onClick=${() => setWanted(true)}>${t("app.render")}</button></p><pre class="plain-text" tabindex="0">${text}</pre>`;
+}

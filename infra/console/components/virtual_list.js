@@ -1,0 +1,48 @@
+// A list of many rows of one height, of which only those in view are in the page.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { html } from "../html.js";
+
+const AROUND = 10; // rows outside of the view, so that scrolling shows no gaps
+
+// `children(index)` renders one row, which is `rowHeight` pixels high. `role` and `label` are the list's.
+// `active` is the row that must be in the page, because it has the focus; it is scrolled into view when it changes.
+export function VirtualList({ count, rowHeight, children, role = "list", label, active = -1, onEnd, listRef, ...rest }) {
+  const box = useRef(null);
+  const content = useRef(null);
+  const [view, setView] = useState({ first: 0, last: 50 });
+  const measure = () => {
+    const { scrollTop, clientHeight } = box.current;
+    const first = Math.max(0, Math.floor(scrollTop / rowHeight) - AROUND);
+    const last = Math.ceil((scrollTop + clientHeight) / rowHeight) + AROUND;
+    setView((old) => (old.first === first && old.last === last ? old : { first, last }));
+    if (onEnd && last >= count) onEnd();
+  };
+  useEffect(() => {
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(box.current);
+    return () => observer.disconnect();
+  }, [count, rowHeight]);
+  useEffect(() => {
+    if (active < 0 || !box.current) return;
+    const [top, bottom] = [active * rowHeight, (active + 1) * rowHeight];
+    const { scrollTop, clientHeight } = box.current;
+    if (top < scrollTop) box.current.scrollTop = top;
+    else if (bottom > scrollTop + clientHeight) box.current.scrollTop = bottom - clientHeight;
+  }, [active]);
+  useEffect(() => {
+    content.current.style.height = `${count * rowHeight}px`;
+    for (const row of content.current.children) row.style.transform = `translateY(${row.dataset.index * rowHeight}px)`;
+  });
+  const rows = [];
+  for (let index = view.first; index < Math.min(view.last, count); index++) rows.push(index);
+  if (active >= 0 && active < count && !rows.includes(active)) rows.push(active);
+  return html`<div class="virtual" ref=${(element) => {
+    box.current = element;
+    if (listRef) listRef.current = element;
+  }} onScroll=${measure} ...${rest}>
+    <div ref=${content} role=${role} aria-label=${label} class="virtual-rows">
+      ${rows.map((index) => html`<div key=${index} data-index=${index} role="presentation" class="virtual-row">${children(index)}</div>`)}
+    </div>
+  </div>`;
+}
