@@ -39,6 +39,7 @@ from tests.helpers.duckduckgo import duckduckgo
 from tests.helpers.dynamodb import running_store
 from tests.helpers.identity_provider import identity_provider
 from tests.helpers.qdrant_server import running_qdrant
+from tests.rie.installation import TARGET
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,7 +107,10 @@ def running_environment() -> Iterator[dict[str, str]]:
         provider = stack.enter_context(identity_provider())
         signing_in = {"KHO_OIDC_ISSUER": provider.issuer, "KHO_OIDC_AUDIENCE": "kho", "KHO_OIDC_CLIENT_ID": "kho"}
         of_stack = {"KHO_FUNCTION_PREFIX": STACK, "KHO_MODERATORS_TENANT": TENANT, "KHO_PUBLIC_URL": PUBLIC_URL}
-        yield settings | own | of_stack | signing_in
+        console = {
+            "KHO_CONSOLE_FOLDER": str(TARGET / "layers" / "ConsoleLayer" / "console")
+        }  # /opt/console when deployed
+        yield settings | own | of_stack | signing_in | console
 
 
 def _prepare() -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from infra.console.bundle import bundle
 from infra.local.template import FILE
 from infra.prepare import MODEL, install
 
@@ -51,6 +52,7 @@ def installed() -> Installed:
     _copy(ROOT / "functions", TARGET / "task")
     _copy(ROOT / "shared", TARGET / "layers" / "SharedLayer" / "shared")
     _compile(TARGET / "layers" / "SharedLayer")
+    bundle(TARGET / "layers" / "ConsoleLayer" / "console", one_machine=False)
     machine = {"x86_64": "x86_64", "aarch64": "arm64"}[platform.machine()]
     emulator = TARGET / "emulator" / "samcli" / "local" / "rapid" / f"aws-lambda-rie-{machine}"
     return Installed(_venv_python(), emulator, TARGET / "task")
