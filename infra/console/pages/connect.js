@@ -1,0 +1,45 @@
+// Connect: the settings of each MCP client for this server, to copy or to install by a link.
+import { useState } from "preact/hooks";
+import { authorizationServer } from "../auth.js";
+import { clientSettings, isLoopback, TOOLSETS } from "../clients.js";
+import { Snippet } from "../components/copy_button.js";
+import { useData } from "../components/data.js";
+import { html } from "../html.js";
+import { t } from "../i18n.js";
+
+const FOLDERS = new Set(["url", "terminal"]);
+
+export default function Connect() {
+  const [toolset, setToolset] = useState("");
+  const [withKey, setWithKey] = useState(false);
+  const server = useData(() => authorizationServer());
+  const origin = server.value?.issuer ?? location.origin;
+  return html`<h1>${t("connect.title")}</h1>
+    <p>${t("connect.intro")}</p>
+    <div class="toolbar">
+      <label>${t("connect.toolset")}
+        <select value=${toolset} onChange=${(event) => setToolset(event.target.value)}>
+          ${TOOLSETS.map((name) => html`<option value=${name}>${t(`connect.toolsets.${name || "all"}`)}</option>`)}
+        </select></label>
+      ${server.value && html`<label>${t("connect.credentials")}
+        <select value=${withKey ? "key" : "sign_in"} onChange=${(event) => setWithKey(event.target.value === "key")}>
+          <option value="sign_in">${t("connect.by_sign_in")}</option><option value="key">${t("connect.by_key")}</option>
+        </select></label>`}
+    </div>
+    ${server.value && withKey && html`<p class="faint">${t("connect.key_help")}</p>`}
+    <div class="clients">${clientSettings(origin, { toolset, withKey }).map((each) => html`<${Client} key=${each.client}
+      ...${each} name=${t(`connect.clients.${each.client}`)} unreachable=${each.cloud && isLoopback(origin)} />`)}</div>`;
+}
+
+function Client({ client, name, link, snippets, unreachable }) {
+  return html`<section class="panel" aria-labelledby=${`client-${client}`}>
+    <h2 id=${`client-${client}`}>${name}</h2>
+    ${unreachable && html`<p class="state note">${t("connect.unreachable")}</p>`}
+    <p>${t(`connect.steps.${client}`)}</p>
+    ${link && html`<p><a class="button primary" href=${link} target="_blank" rel="noopener noreferrer">${t("connect.install", { name })}</a></p>`}
+    ${snippets.map(({ place, text }) => html`<div key=${place}>
+      <h3 class="place">${FOLDERS.has(place) ? t(`connect.places.${place}`) : html`<code>${place}</code>`}</h3>
+      <${Snippet} text=${text} name=${`${name}: ${FOLDERS.has(place) ? t(`connect.places.${place}`) : place}`} />
+    </div>`)}
+  </section>`;
+}
