@@ -39,6 +39,7 @@ class QueryKnowledgeBase(Params):
         str | None, Field(max_length=100_000, description="The text you are working on; it influences the ranking.")
     ] = None
     project_name: Annotated[Name | None, Field(description="Search this project's default collections.")] = None
+    explain: Annotated[bool, Field(description="Return the parts of each score too.")] = False
 
 
 @lambda_function(
@@ -67,7 +68,9 @@ def handler(params: QueryKnowledgeBase, caller: Caller) -> QueryResults:
         if not names:
             raise nothing_linked(params.project_name)
     context = params.document_context or ""
-    results, searched = search(params.query, collections(caller), names, top_k=params.top_k, context=context)
+    results, searched = search(
+        params.query, collections(caller), names, top_k=params.top_k, context=context, explain=params.explain
+    )
     history = QueryHistory(knowledge_table(), caller.tenant_id)
     with lost_if_disk_full("query history"):
         history.add(params.query, searched, len(results.results), results.query_refinement.status)

@@ -18,6 +18,7 @@ from infra.deploy.field_descriptions import describe_fields
 from infra.deploy.function_resources import SERVERS, declared_functions, template
 from infra.deploy.reference import PAGES, ROOT, method_sections
 from infra.deploy.sample_events import FOLDER, sample_event
+from infra.local import methods as local_methods
 from infra.local import template as local_template
 from shared.rpc import mcp_catalog
 from shared.rpc.catalogue import FILE
@@ -41,6 +42,7 @@ def generate_all(*, write: bool) -> list[str]:
     made = {
         local_template.FILE: text,
         FILE: _json(catalogue()),
+        local_methods.FILE: _json(_local_entries()),
         mcp_catalog.FILE: _json(build_mcp_catalog()),
         METHODS: _with_table(METHODS, "methods", _methods()),
         **{page: _with_table(page, "methods", lines) for page, lines in reference_sections().items()},
@@ -81,6 +83,18 @@ def catalogue() -> dict[str, Any]:
         )
         methods.extend(_entry(function, handler.method) for function, handler in handlers(package))
     return {"servers": servers, "methods": methods}
+
+
+def _local_entries() -> list[dict[str, Any]]:
+    """Build the catalogue of the methods of one machine. The server's package has the same name as in a function's."""
+    return [
+        _entry(f"{_server_of(function.handler)}-{function.module}", function.handler.method)
+        for function in declared_functions(local_methods.__name__)
+    ]
+
+
+def _server_of(handler: Handler[Any, Any]) -> str:
+    return handler.method.name.partition("/")[0].replace("-", "_")
 
 
 def _tools_of(package: ModuleType) -> list[dict[str, Any]]:
@@ -211,5 +225,5 @@ def _parameters(text: str) -> list[str]:
     return rows
 
 
-def _json(made: dict[str, Any]) -> str:
+def _json(made: Any) -> str:
     return json.dumps(made, indent=1, ensure_ascii=False) + "\n"

@@ -19,7 +19,9 @@ from infra.local.functions import Functions
 from infra.local.gateway import AccessLog, Gateway, with_cors
 from infra.local.http_protocol import BoundedHttpProtocol
 from infra.local.iot_core import configure_functions
+from infra.local.methods import add_methods
 from infra.local.rules.dispatcher import RuleDispatcher
+from infra.local.simulator.sample_devices import sample_devices
 from infra.local.sockets import address_of
 from infra.local.streams import StreamReader
 from infra.local.ttl import TtlSweeper
@@ -51,6 +53,7 @@ def run(  # noqa: PLR0913 - each is a part of the machine
     """Serve until SIGINT or SIGTERM. Graceful shutdown: finish the requests, then close every service."""
     with ExitStack() as stack:
         create_tables(store_url, template.tables)
+        template = add_methods(template)
         functions = Functions(template.functions)
         stack.callback(functions.close)
         invoke.use_transport(functions)
@@ -69,6 +72,7 @@ def run(  # noqa: PLR0913 - each is a part of the machine
         )
         rules = RuleDispatcher(template.rules, iot_core.broker, functions)
         stack.callback(rules.close)
+        stack.callback(sample_devices().close)
         access_log = AccessLog()
         access_log.start()
         gateway = Gateway(

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from shared.dynamodb import Item, Table
     from shared.knowledge.index import PassageIndex
     from shared.knowledge.models import Collection, NewKnowledgeDocument, Outcome
+    from shared.knowledge.passages import Passage
     from shared.knowledge.splitting import Split
 
 
@@ -107,6 +108,11 @@ class CollectionDocuments:
         """Return the document under `path`, if there is one."""
         item = self._item(path)
         return _stored(item) if item and not item.get("gone") else None
+
+    def passages(self, document: StoredDocument, start: int, stop: int) -> list[Passage]:
+        """Return the indexed passages of this revision of the document, from position `start` to before `stop`."""
+        indexed = self._index.passages(self._document(document.path), range(start, stop))
+        return [each for each in indexed if each.revision == document.revision]
 
     def read_field(self, field: Literal["hash", "revision"], paths: Iterable[str]) -> dict[str, Any]:
         """Return one attribute of each existing document under `paths`."""

@@ -41,6 +41,12 @@ no_document = ErrorTemplate(
     "Document not found: {path} {reason}",
     "Check the path; it must lie under the allowed roots, which --root (KHO_ROOT) names.",
 )
+not_in_collection = ErrorTemplate(
+    NotFound,
+    "DOCUMENT_NOT_FOUND",
+    "The collection '{collection}' has no document: {path}",
+    "manage_collections with action 'info' lists the documents of a collection.",
+)
 path_forbidden = ErrorTemplate(
     InvalidRequest,
     "DOCUMENT_PATH_FORBIDDEN",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from shared.knowledge.bm25 import SATURATION, SparseTerms
 
@@ -65,6 +65,23 @@ def similarity_of_tokens(cosine: float, calibration: Calibration) -> float:
     return similarity_of(cosine + calibration.tokens_lower, calibration)
 
 
+ScorePartName = Literal["meaning", "tokens", "beginning", "words", "context", "model"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScorePart:
+    """One part of a score: its value in 0-1, and its weight. The score is the sum of the products, within 0-1.
+
+    `meaning` is the similarity of the whole texts, `tokens` that of their tokens, `beginning` that of the document's
+    first passage, `words` the keyword match, `context` the similarity to the caller's own document. `model` is the
+    relevance by a reranking model, which decides alone.
+    """
+
+    name: ScorePartName
+    value: float
+    weight: float
+
+
 @dataclass(frozen=True, slots=True)
 class PassageMatch:
     """The match of one passage with a question, each part in 0-1. A part that was not measured is None."""
@@ -88,21 +105,34 @@ class PassageMatch:
         return next(each for each in (self.relevance, self.tokens, self.whole) if each is not None)
 
     def score(self, calibration: Calibration, words: float, coverage: float) -> float:
-        """Return one score in 0-1. `words` is the weight of the keyword match.
+        """Return one score in 0-1: the weighted sum of its parts."""
+        return _clipped(sum(part.value * part.weight for part in self.parts(calibration, words, coverage)))
+
+    def parts(self, calibration: Calibration, words: float, coverage: float) -> list[ScorePart]:
+        """Return the parts of the score. `words` is the weight of the keyword match.
 
         `coverage` is the best keyword hit's overlap, the same for all hits of a question. It scales the score, so that
         a passage in another language can reach full relevance.
         """
         if self.relevance is not None:
-            return self.relevance
-        similarity = _blend(self.whole, self.tokens, calibration.late_interaction)
-        similarity = _blend(similarity, self.beginning, calibration.beginning)
-        fused = (similarity + words * self.strength) / (1 + words * coverage)
-        return _clipped(_blend(fused, self.context, CONTEXT))
+            return [ScorePart("model", self.relevance, 1.0)]
+        question, context = _shares(self.context, CONTEXT)
+        similarity = question / (1 + words * coverage)
+        passage, beginning = _shares(self.beginning, calibration.beginning)
+        whole, tokens = _shares(self.tokens, calibration.late_interaction)
+        weighted: list[tuple[ScorePartName, float | None, float]] = [
+            ("meaning", self.whole, similarity * passage * whole),
+            ("tokens", self.tokens, similarity * passage * tokens),
+            ("beginning", self.beginning, similarity * beginning),
+            ("words", self.strength, similarity * words),
+            ("context", self.context, context),
+        ]
+        return [ScorePart(name, value, weight) for name, value, weight in weighted if value is not None]
 
 
-def _blend(value: float, other: float | None, weight: float) -> float:
-    return value if other is None else (1 - weight) * value + weight * other
+def _shares(other: float | None, weight: float) -> tuple[float, float]:
+    """Return the weights of a value and of another one that may not have been measured."""
+    return (1.0, 0.0) if other is None else (1 - weight, weight)
 
 
 def _clipped(value: float) -> float:

@@ -110,7 +110,13 @@ class HybridSearch:
             semantic = self._by_meaning(self._embedder.question(corrected), question.context, scope, limit)
         self._fill_gaps(semantic, keywords, scope)
         matches = self._matches(semantic, keywords)
-        best = _best_first(self._scores(matches, keywords, is_restored=is_restored))[: max(_RERANKED, question.top_k)]
+        calibration, coverage = self._calibration, keywords.coverage
+        words = calibration.restored_words if is_restored else calibration.words * coverage
+
+        def score_all() -> dict[str, float]:
+            return {id_: match.score(calibration, words, coverage) for id_, match in matches.items()}
+
+        best = _best_first(score_all())[: max(_RERANKED, question.top_k)]
         stored = self._store.read_with_terms(best)
         passages = {id_: Passage.from_record(stored[id_][0]["passage"]) for id_ in best if id_ in stored}
         on_candidates(passages.values())
@@ -128,9 +134,15 @@ class HybridSearch:
                 measure, missing = "meaning", "out_of_time"
             except Unavailable:
                 measure, missing = "meaning", "unavailable"
-        scores = self._scores(matches, keywords, is_restored=is_restored)
+        scores = score_all()
         hits = [
-            SearchHit(passages[id_], scores[id_], matches[id_].similarity, keywords.rarity.overlap(stored[id_][1]))
+            SearchHit(
+                passages[id_],
+                scores[id_],
+                matches[id_].similarity,
+                keywords.rarity.overlap(stored[id_][1]),
+                tuple(matches[id_].parts(calibration, words, coverage)),
+            )
             for id_ in _best_first(scores)[: question.top_k]
         ]
         return Ranking(hits, measure, missing)
@@ -203,13 +215,6 @@ class HybridSearch:
             )
             for id_, cosine in semantic.scores.items()
         }
-
-    def _scores(
-        self, matches: Mapping[str, PassageMatch], keywords: _KeywordCandidates, *, is_restored: bool
-    ) -> dict[str, float]:
-        calibration = self._calibration
-        words = calibration.restored_words if is_restored else calibration.words * keywords.coverage
-        return {id_: match.score(self._calibration, words, keywords.coverage) for id_, match in matches.items()}
 
     def _compare(
         self,

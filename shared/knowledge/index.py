@@ -13,6 +13,7 @@ from shared.config import config
 from shared.knowledge.bm25 import passage_terms
 from shared.knowledge.embedding import Embedder, embedder
 from shared.knowledge.hybrid_search import HybridSearch
+from shared.knowledge.passages import Passage
 from shared.knowledge.reranking import reranker
 from shared.knowledge.store import Point, Scope, VectorStore, vector_store
 from shared.rpc.errors import Unavailable
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from shared.knowledge.hybrid_search import Ranking
-    from shared.knowledge.passages import DocumentRef, Passage, SearchHit, SearchQuestion
+    from shared.knowledge.passages import DocumentRef, SearchHit, SearchQuestion
     from shared.knowledge.store import Kind
 
 _BATCH: Final = 16
@@ -99,6 +100,13 @@ class PassageIndex:
         """Return True if the index holds `revision` or a newer one of `document`, and it is not deleted."""
         version = self._version(document)
         return version >= 2 * revision and version % 2 == 0
+
+    def passages(self, document: DocumentRef, ordinals: Iterable[int]) -> list[Passage]:
+        """Return the stored passages at these positions of a document, in their order. They may be of any revision."""
+        self._require_open()
+        ids = [document.passage_id(ordinal) for ordinal in ordinals]
+        stored = self._store.read(ids, ("passage",)) if ids else {}
+        return [Passage.from_record(stored[id_]["passage"]) for id_ in ids if id_ in stored]
 
     def count(self, tenant_id: str, collection: str | None = None) -> int:
         """Return the number of passages of a tenant or of one of its collections."""

@@ -11,6 +11,8 @@ from uuid import UUID, uuid5
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from shared.knowledge.fusion import ScorePart
+
 ContentType = Literal["prose", "code_block", "table"]
 
 _MAX_HEADING: Final = 300
@@ -69,6 +71,11 @@ class Passage:
         return cls(**fields | {"document": DocumentRef(**record["document"])})
 
     @property
+    def header_path(self) -> str:
+        """The headings above the passage, as one line."""
+        return " > ".join(self.heading_path)
+
+    @property
     def headings(self) -> list[str]:
         """The distinct title and headings. Very long ones are cut, so that they cannot outweigh the text."""
         headings = dict.fromkeys(filter(None, (self.title, *self.heading_path)))
@@ -116,3 +123,4 @@ class SearchHit:
     score: float
     similarity: float
     overlap: float
+    parts: tuple[ScorePart, ...] = ()

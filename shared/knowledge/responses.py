@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from shared.knowledge.errors import unreadable
+from shared.knowledge.fusion import ScorePart
 from shared.knowledge.models import CollectionType, DocumentFailure, JobStatus, Project, StoredDocument
+from shared.knowledge.passages import ContentType
 from shared.knowledge.refinement import QueryRefinement, RelevanceLabel
 
 if TYPE_CHECKING:
     from shared.knowledge.models import Collection, IngestionTally
+    from shared.knowledge.passages import Passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +99,41 @@ class ProjectsResult:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexedPassage:
+    """A passage of a document as it is searched; `chunk_sequence_id` is its position, from 1."""
+
+    chunk_sequence_id: int
+    content: str
+    header_path: str
+    content_type: ContentType
+
+    @classmethod
+    def of(cls, passage: Passage) -> IndexedPassage:
+        """Return the response of an indexed passage."""
+        return cls(passage.ordinal + 1, passage.text, passage.header_path, passage.content_type)
+
+
+@dataclass(frozen=True, slots=True)
+class PassagePage:
+    """A document and some of its passages, in order; `next_cursor` is set if more follow."""
+
+    document: StoredDocument
+    passages: list[IndexedPassage]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ResultMetadata:
     """A passage's position in its document, and its type."""
 
     document_title: str
-    content_type: Literal["prose", "code_block", "table"]
+    content_type: ContentType
     chunk_sequence_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """A found passage."""
+    """A found passage. `score_parts` explain its score if that was requested."""
 
     content: str
     relevance_score: float
@@ -114,6 +141,7 @@ class SearchResult:
     source_document: str
     header_path: str
     metadata: ResultMetadata
+    score_parts: list[ScorePart] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from shared.background import submit
 from shared.knowledge.documents import CollectionDocuments
 from shared.knowledge.embedding.models import recorded_space
 from shared.knowledge.errors import not_searchable, query_invalid
+from shared.knowledge.fusion import ScorePart
 from shared.knowledge.index import knowledge_index
 from shared.knowledge.passages import SearchQuestion
 from shared.knowledge.refinement import label_of, refine
@@ -32,10 +33,13 @@ _HITS_FOR_REFINEMENT: Final = 10
 _DECIMALS: Final = 4
 
 
-def search(
-    query: str, collections: CollectionStore, names: Sequence[str], *, top_k: int, context: str
+def search(  # noqa: PLR0913 - each is a part of the search
+    query: str, collections: CollectionStore, names: Sequence[str], *, top_k: int, context: str, explain: bool = False
 ) -> tuple[QueryResults, list[str]]:
-    """Return the best passages for `query` in the collections of these names, or in all; and the searched names."""
+    """Return the best passages for `query` in the collections of these names, or in all; and the searched names.
+
+    With `explain`, the results have the parts of their scores.
+    """
     if is_blank(query):
         raise query_invalid("is empty")
     if len(query) > MAX_QUERY:
@@ -56,7 +60,7 @@ def search(
         raise not_searchable() from None
     revisions = revision_checks[0].result()
     current = [hit for hit in candidates if revisions.get(hit.passage.document) == hit.passage.revision]
-    results = [_result(hit) for hit in current[:top_k]]
+    results = [_result(hit, explain=explain) for hit in current[:top_k]]
     return QueryResults("success", results, refine(query, current[:rated])), [each.name for each in searched.values()]
 
 
@@ -75,9 +79,12 @@ def current_revisions(
     return revisions
 
 
-def _result(hit: SearchHit) -> SearchResult:
-    passage = hit.passage
+def _result(hit: SearchHit, *, explain: bool) -> SearchResult:
+    passage, parts = hit.passage, None
+    if explain:
+        parts = [
+            ScorePart(each.name, round(each.value, _DECIMALS), round(each.weight, _DECIMALS)) for each in hit.parts
+        ]
     score = round(min(1.0, max(0.0, hit.score)), _DECIMALS)
     metadata = ResultMetadata(passage.title, passage.content_type, passage.ordinal + 1)
-    header_path = " > ".join(passage.heading_path)
-    return SearchResult(passage.text, score, label_of(score), passage.source, header_path, metadata)
+    return SearchResult(passage.text, score, label_of(score), passage.source, passage.header_path, metadata, parts)

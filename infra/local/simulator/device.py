@@ -286,6 +286,8 @@ class SimulatedDevice:
             return
         if Quirk.NEVER not in self.quirks:
             self._reply(reply)
+        if call.tool.notifies:
+            self.notify("notifications/state_changed", **call.arguments)
         self._run_queued()
 
     def _reply(self, text: str) -> None:

@@ -169,6 +169,8 @@ class Firmware:
             raise _RequestError(_WRONG_ARGUMENTS, f"Value is below minimum allowed: {argument.minimum}")
         if argument.maximum is not None and int(typed) > argument.maximum:
             raise _RequestError(_WRONG_ARGUMENTS, f"Value exceeds maximum allowed: {argument.maximum}")
+        if argument.choices is not None and typed not in argument.choices:
+            raise _RequestError(_WRONG_ARGUMENTS, f"Value is none of {', '.join(map(str, argument.choices))}")
         return typed
 
     def _content(self, value: Value | CameraImage | dict[str, Any]) -> dict[str, Any]:

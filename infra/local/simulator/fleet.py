@@ -20,9 +20,15 @@ Result = TypeVar("Result")
 
 
 class Fleet:
-    """Devices that stay connected until the fleet is closed."""
+    """Devices that stay connected until the fleet is closed, of one model or each of its own."""
 
-    def __init__(self, host: str, port: int, device_ids: Sequence[str], model: DeviceModel | None = None) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        device_ids: Sequence[str],
+        model: DeviceModel | Callable[[str], DeviceModel] | None = None,
+    ) -> None:
         raise_open_files()
         self.host, self.port = host, port
         self._loop = asyncio.new_event_loop()
@@ -71,8 +77,10 @@ class Fleet:
     def _run(self, coroutine: Coroutine[None, None, Result]) -> Result:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
-    async def _create(self, device_ids: Sequence[str], model: DeviceModel) -> list[SimulatedDevice]:
-        return [SimulatedDevice(device_id, model) for device_id in device_ids]
+    async def _create(
+        self, device_ids: Sequence[str], model: DeviceModel | Callable[[str], DeviceModel]
+    ) -> list[SimulatedDevice]:
+        return [SimulatedDevice(each, model(each) if callable(model) else model) for each in device_ids]
 
     async def _start(self) -> None:
         semaphore = asyncio.Semaphore(_CONCURRENT_CONNECTS)

@@ -53,10 +53,11 @@ class ToolArgument:
     default: Value | None = None
     minimum: int | None = None
     maximum: int | None = None
+    choices: tuple[Value, ...] | None = None
 
     def schema(self) -> dict[str, Any]:
         """Return the argument's JSON schema."""
-        limits = {"default": self.default, "minimum": self.minimum, "maximum": self.maximum}
+        limits = {"default": self.default, "minimum": self.minimum, "maximum": self.maximum, "enum": self.choices}
         return {"type": self.kind} | {name: value for name, value in limits.items() if value is not None}
 
 
@@ -69,6 +70,8 @@ class SimulatedTool:
     run: Callable[[State, dict[str, Value]], Value | CameraImage | RawResult | dict[str, Any]]
     arguments: tuple[ToolArgument, ...] = ()
     user_only: bool = False
+    notifies: bool = False
+    """True if the device sends a notification with the arguments of each call that succeeded."""
     seconds: Callable[[dict[str, Value]], float] = field(default=lambda _: 0.0)
 
     def to_json(self) -> str:
@@ -197,7 +200,12 @@ def standard_tools(*, photo_bytes: int = 4_000) -> list[SimulatedTool]:
         ),
     ]
     relays = [_relay(number) for number in range(1, 52 - len(first))]
-    user_only_tools = [
+    return [*first, *relays, *owner_tools()]
+
+
+def owner_tools() -> list[SimulatedTool]:
+    """Return the user-only tools: restart and update."""
+    return [
         SimulatedTool("self.reboot", "Restart the device.", _reboot, user_only=True),
         SimulatedTool(
             "self.upgrade_firmware",
@@ -207,7 +215,6 @@ def standard_tools(*, photo_bytes: int = 4_000) -> list[SimulatedTool]:
             user_only=True,
         ),
     ]
-    return [*first, *relays, *user_only_tools]
 
 
 def _percent(name: str) -> ToolArgument:

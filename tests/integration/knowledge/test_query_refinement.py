@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from shared.knowledge.embedding.e5 import E5
 from shared.rpc.caller import ROLES, Caller
+from tests.helpers.research_client import call_research_agent
 
 HANDBOOK = {
     "deploy.md": """# Deploying
@@ -112,14 +111,6 @@ TABLE: list[tuple[str, str]] = [
 ]
 
 
-def ask(caller: Caller, method: str, **params: Any) -> Any:
-    handler = importlib.import_module(f"research_agent.{method}").handler
-    call = {"method": method, "params": params, "caller": caller.record(), "correlation_id": "refinement"}
-    answer = handler(call, None)
-    assert "result" in answer, answer
-    return answer["result"]
-
-
 def test_corpus_has_thirty_queries() -> None:
     assert len(dict(TABLE)) == 30
 
@@ -129,16 +120,16 @@ def reader(store: str) -> Caller:
     """Return a caller with the handbook."""
     E5().question("the model is loaded before anybody's time runs")
     caller = Caller("tester", frozenset(ROLES), f"tenant-{uuid4().hex}")
-    ask(caller, "manage_collections", action="create", collection_name="handbook")
+    call_research_agent(caller, "manage_collections", action="create", collection_name="handbook")
     documents = [{"path": path, "content": text} for path, text in HANDBOOK.items()]
     for each in documents:
-        ask(caller, "ingest_documents", collection="handbook", documents=[each])
+        call_research_agent(caller, "ingest_documents", collection="handbook", documents=[each])
     return caller
 
 
 @pytest.mark.parametrize(("query", "status"), TABLE, ids=[query for query, _ in TABLE])
 def test_each_query_gets_its_status_and_indexed_suggestions(reader: Caller, query: str, status: str) -> None:
-    refinement = ask(reader, "query_knowledge_base", query=query)["query_refinement"]
+    refinement = call_research_agent(reader, "query_knowledge_base", query=query)["query_refinement"]
     assert refinement["status"] == status
     assert refinement["message"]
     everything = "\n".join(HANDBOOK.values()).lower()
@@ -150,13 +141,13 @@ def test_each_query_gets_its_status_and_indexed_suggestions(reader: Caller, quer
     ("query", "meant"), [("kuberntes", "kubernetes"), ("autoscalr", "autoscaler"), ("pod netwroking", "networking")]
 )
 def test_a_misspelt_word_is_recognised(reader: Caller, query: str, meant: str) -> None:
-    refinement = ask(reader, "query_knowledge_base", query=query)["query_refinement"]
+    refinement = call_research_agent(reader, "query_knowledge_base", query=query)["query_refinement"]
     assert meant in [word.lower() for word in refinement["suggestions"]]
 
 
 @pytest.mark.parametrize("query", ["x" * 2048, "%", "﷽", "🙂", "_ - …", "xxxx 🙂"])
 def test_text_without_a_word_matches_nothing(reader: Caller, query: str) -> None:
-    answer = ask(reader, "query_knowledge_base", query=query)
+    answer = call_research_agent(reader, "query_knowledge_base", query=query)
     assert answer["results"] == []
     assert answer["query_refinement"]["status"] == "clarification_needed"
 
@@ -164,7 +155,7 @@ def test_text_without_a_word_matches_nothing(reader: Caller, query: str) -> None
 @pytest.mark.parametrize("query", ["deploying", "restart a pod in kubernetes", "kuberntes"])
 def test_status_is_independent_of_top_k(reader: Caller, query: str) -> None:
     statuses = {
-        ask(reader, "query_knowledge_base", query=query, top_k=wanted)["query_refinement"]["status"]
+        call_research_agent(reader, "query_knowledge_base", query=query, top_k=wanted)["query_refinement"]["status"]
         for wanted in (1, 3, 10, 50)
     }
     assert statuses == {dict(TABLE)[query]}
