@@ -8,14 +8,18 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Sequence
 
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 MAX_HEADER_BYTES: Final = 10_240
 """API Gateway's limit of the request line and all headers."""
 _RECEIVE_SECONDS: Final = 28.0
-_TOO_LARGE: Final = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
-_TIMEOUT: Final = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+_REFUSAL: Final = b"HTTP/1.1 %b\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+_TOO_LARGE: Final = _REFUSAL % b"431 Request Header Fields Too Large"
+_TIMEOUT: Final = _REFUSAL % b"408 Request Timeout"
+_NO_LENGTH: Final = _REFUSAL % b"400 Bad Request"
+_UNKNOWN_CODING: Final = _REFUSAL % b"501 Not Implemented"
 
 
 class BoundedHttpProtocol(HttpToolsProtocol):
@@ -55,10 +59,12 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._expect_request()
 
     def on_headers_complete(self) -> None:
-        """Start the request unless its headers are too long."""
+        """Start the request unless its headers are too long, or its body has a coding other than chunked."""
         self._header_bytes = None
         if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > MAX_HEADER_BYTES:
             self._close(_TOO_LARGE)
+        elif refusal := _coding_refusal(self.headers):
+            self._close(refusal)
         else:
             super().on_headers_complete()
 
@@ -98,3 +104,15 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             if cycle is None or cycle.response_complete:
                 self.transport.write(response)
             self.transport.close()
+
+
+def _coding_refusal(headers: Sequence[tuple[bytes, bytes]]) -> bytes | None:
+    """Return the response to transfer codings that are not understood, or that leave the body's end unknown.
+
+    RFC 9112, sections 6.1 and 6.3. The parser only looks for chunked at the end.
+    """
+    fields = [value for name, value in headers if name == b"transfer-encoding"]
+    codings = [each.strip().lower() for each in b",".join(fields).split(b",")] if fields else []
+    if codings in ([], [b"chunked"]):
+        return None
+    return _NO_LENGTH if codings[-1] != b"chunked" or b"chunked" in codings[:-1] else _UNKNOWN_CODING

@@ -99,6 +99,28 @@ def test_headers_below_10_kb_and_long_bodies_are_taken(patient: tuple[str, int])
     assert _answer(patient, *split, b"z" * 1_000_000).endswith(b"\r\n\r\n1000000")
 
 
+@pytest.mark.parametrize(
+    ("codings", "status"),
+    [
+        (b"transfer-encoding: chunked", b"200 OK"),
+        (b"Transfer-Encoding: Chunked", b"200 OK"),
+        (b"transfer-encoding: gzip, chunked", b"501 Not Implemented"),
+        (b"transfer-encoding: gzip\r\ntransfer-encoding: chunked", b"501 Not Implemented"),
+        (b"transfer-encoding: chunked, chunked", b"400 Bad Request"),
+        (b"transfer-encoding: chunked, gzip", b"400 Bad Request"),
+        (b"transfer-encoding: gzip", b"400 Bad Request"),
+        (b"transfer-encoding: chunked\r\ncontent-length: 5", b"400 Bad Request"),
+    ],
+)
+def test_only_chunked_bodies_are_taken(patient: tuple[str, int], codings: bytes, status: bytes) -> None:
+    """A body in another coding would be read as if it had none (RFC 9112, section 6)."""
+    request = GET.replace(b"GET", b"POST") + codings + b"\r\nconnection: close\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+    answer = _answer(patient, request)
+    assert answer.partition(b"\r\n")[0] == b"HTTP/1.1 " + status
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert answer.endswith(b"\r\n3") == (status == b"200 OK")
+
+
 def test_upgrade_is_not_offered(patient: tuple[str, int], capfd: pytest.CaptureFixture[str]) -> None:
     handshake = b"upgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
     answer = _answer(patient, GET + b"connection: Upgrade, close\r\n" + handshake + b"\r\n")
