@@ -128,14 +128,15 @@ class IndexProcess:
             logger.warning("index", extra={"operation": operation, "failure": f"{self._folder}: {failure.message}"})
             raise failure from None
 
-    def _running(self) -> _Engine:
+    def _running(self) -> _Engine | _MissingIndex:
         """Return the engine. Restart it if it has ended."""
         with self._starting:
             if self._closed or self._engine.is_running:
                 return self._engine
-            if time.monotonic() < self._retry_at:
-                raise Unavailable("The index is restarting.")
-            logger.warning("index", extra={"failure": f"the engine ended with code {self._engine.exit_code}"})
+            if isinstance(self._engine, _Engine):
+                if time.monotonic() < self._retry_at:
+                    raise Unavailable("The index is restarting.")
+                logger.warning("index", extra={"failure": f"the engine ended with code {self._engine.exit_code}"})
             try:
                 self._engine = self._start()
             except (FolderLocked, IndexDamaged) as error:
@@ -144,13 +145,15 @@ class IndexProcess:
                 self._retry_at = time.monotonic() + _RETRY_SECONDS
             return self._engine
 
-    def _start(self) -> _Engine:
+    def _start(self) -> _Engine | _MissingIndex:
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             if error.errno == errno.ENOSPC:
-                raise disk_full() from None
+                return _MissingIndex()
             raise
+        if is_full(self._folder) and not (self._folder / "shard").exists():
+            return _MissingIndex()
         engine = _Engine(self._space, self._folder)
         try:
             engine.wait_until_open()
@@ -163,6 +166,29 @@ class IndexProcess:
 
 class _EngineEnded(Exception):
     """The engine's process ended before it answered."""
+
+
+class _MissingIndex:
+    """An index that was not created yet because the disk is full. It holds nothing and takes nothing."""
+
+    is_running = False
+
+    def call(self, operation: str, arguments: Sequence[Any]) -> Any:
+        """Return what the operation finds in an empty index. Refuse writes."""
+        match operation:
+            case "write":
+                raise disk_full()
+            case "count":
+                return 0
+            case "documents":
+                return set()
+            case "search":
+                return [{} for _ in arguments[0]]
+            case _:
+                return {}
+
+    def close(self) -> None:
+        """Do nothing: there is no process."""
 
 
 class _Engine:

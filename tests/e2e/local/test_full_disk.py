@@ -193,3 +193,12 @@ def _found(server: KhoServer, question: str) -> bool:
 def _found_experiences(server: KhoServer) -> list[str]:
     answer = server.call("recall-kit/query_experiences", keywords="quokka cache")
     return [each["id"] for each in answer["data"]["experiences"]]
+
+
+def test_reads_before_the_first_write_are_answered_on_a_full_disk(tmp_path: Path) -> None:
+    """An index that could not be created yet is empty."""
+    with KhoServer(tmp_path / "data", environment={"KHO_MIN_FREE_MB": str(1 << 40)}) as server:
+        server.call("research-agent/manage_collections", action="create", collection_name="notes")
+        assert server.call("agent-data/query_knowledge", query=QUESTION)["context"] == []
+        assert server.call("recall-kit/query_experiences", keywords="ferns")["data"]["experiences"] == []
+        assert server.call("research-agent/query_knowledge_base", query=QUESTION)["results"] == []

@@ -16,7 +16,7 @@ from shared.knowledge.embedding.models import E5_SMALL
 from shared.knowledge.index import PassageIndex
 from shared.knowledge.passages import DocumentRef
 from shared.knowledge.store import FolderLocked, IndexDamaged, Scope, VectorQuery, vector_store
-from shared.knowledge.store.index_process import IndexProcess
+from shared.knowledge.store.index_process import IndexProcess, _Engine
 from shared.rpc.errors import Unavailable
 from tests.helpers.passages import found_texts, index_texts
 from tests.helpers.wait import CEILING_SECONDS, until
@@ -46,6 +46,7 @@ def _open(folder: Path, disk: pytest.MonkeyPatch, min_free_mb: str = "0") -> Ind
 
 
 def _pid(store: IndexProcess) -> int:
+    assert isinstance(store._engine, _Engine)
     return store._engine._process.pid
 
 
@@ -92,21 +93,19 @@ def test_full_disk_refuses_writes_and_answers_searches(e5: E5, tmp_path: Path, d
 
 def test_log_names_the_folder(tmp_path: Path, disk: pytest.MonkeyPatch) -> None:
     disk.setenv("KHO_LOG_FILE", str(tmp_path / "kho.log"))
-    disk.setenv("KHO_QDRANT_FOLDER", str(tmp_path / "index"))
-    disk.delenv("KHO_QDRANT_URL", raising=False)
     _open(tmp_path / "index", disk).close()
     store = _open(tmp_path / "index", disk, FULL)
     with pytest.raises(Unavailable):
         store.erase(Scope("t"))
     store.close()
-    disk.setenv("KHO_QDRANT_FOLDER", str(tmp_path / "other"))
-    config.cache_clear()
+    other = _open(tmp_path / "other", disk, FULL)
     with pytest.raises(Unavailable):
-        vector_store(E5_SMALL)
+        other.write([], 1)
+    other.close()
     records = [json.loads(line) for line in (tmp_path / "kho.log").read_text().splitlines()]
     assert [(each["operation"], each["failure"]) for each in records] == [
         ("erase", f"{tmp_path / 'index'}: The disk is full."),
-        ("open", f"{tmp_path / 'other'}: The disk is full."),
+        ("write", f"{tmp_path / 'other'}: The disk is full."),
     ]
 
 
@@ -129,10 +128,20 @@ def test_child_ends_with_a_killed_parent_and_releases_the_lock(tmp_path: Path, d
     store.close()
 
 
-def test_index_is_not_created_on_a_full_disk(tmp_path: Path, disk: pytest.MonkeyPatch) -> None:
+def test_index_is_not_created_on_a_full_disk(e5: E5, tmp_path: Path, disk: pytest.MonkeyPatch) -> None:
+    """Until there is room, searches find nothing, and writes are refused."""
+    store = _open(tmp_path / "index", disk, FULL)
+    index = PassageIndex(e5, store)
+    assert found_texts(index, "t", "anything") == []
+    assert (index.count("t"), index.documents(), store.terms(["x"])) == (0, set(), {})
     with pytest.raises(Unavailable, match="The disk is full"):
-        _open(tmp_path / "index", disk, FULL)
-    _open(tmp_path / "index", disk).close()
+        index_texts(index, DocumentRef("t", "c", "1"), 1, "refused")
+    assert not (tmp_path / "index" / "shard").exists()
+    disk.setenv("KHO_MIN_FREE_MB", "0")
+    config.cache_clear()
+    assert index_texts(index, DocumentRef("t", "c", "1"), 1, "there is room")
+    assert found_texts(index, "t", "room") == ["there is room"]
+    store.close()
 
 
 def test_closed_index_is_unavailable(tmp_path: Path, disk: pytest.MonkeyPatch) -> None:
