@@ -13,7 +13,7 @@ import pytest
 from device_access import ota, provisioning
 from infra.cli.tenants import _erase_items
 from infra.local.device_secret import configure_device_secret
-from shared.access.rate_limits import rate_limits
+from shared.access.rate_limits import RateLimits, rate_limits
 from shared.config import config
 from shared.devices.activation_codes import CODE_SECONDS, UNCLAIMABLE, ActivationCodes
 from shared.devices.board_passwords import board_password
@@ -186,7 +186,8 @@ def test_flood_of_strangers_stores_little_and_harms_nobody(
     """Strangers from one address take its places and its tokens, and nothing else. Boards elsewhere go on."""
     monkeypatch.setenv("KHO_ADDRESS_CHECK_IN_BURST", str(BURST))
     config.cache_clear()
-    rate_limits.cache_clear()
+    limits = RateLimits(Table(config().limits_table), config(), Clock())
+    monkeypatch.setattr(ota, "rate_limits", lambda: limits)
     own = claimed_board(tenant)
     password = own.password()
     flood = "203.0.113.7"
