@@ -20,3 +20,12 @@ export function write(name, value) {
     return false;
   }
 }
+
+// Return the names of the stored values that begin with a prefix.
+export function namesBeginning(prefix) {
+  try {
+    return Object.keys(localStorage).filter((key) => key.startsWith(PREFIX + prefix)).map((key) => key.slice(PREFIX.length));
+  } catch {
+    return []; // storage is switched off
+  }
+}

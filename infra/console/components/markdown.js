@@ -50,8 +50,8 @@ function imageLink(image) {
   return anchor;
 }
 
-// Show Markdown; a large text as it is, until the reader wants it rendered.
-export function Markdown({ text }) {
+// Show Markdown; a large text as it is, until the reader wants it rendered. `onRender` may change the safe fragment.
+export function Markdown({ text, onRender }) {
   const box = useRef(null);
   const [wanted, setWanted] = useState(false);
   const large = text.length > LARGE && !wanted;
@@ -59,7 +59,10 @@ export function Markdown({ text }) {
     if (large) return undefined;
     let current = true;
     loadRenderer().then((render) => {
-      if (current && box.current) box.current.replaceChildren(render(text));
+      if (!current || !box.current) return;
+      const fragment = render(text);
+      onRender?.(fragment);
+      box.current.replaceChildren(fragment);
     });
     return () => {
       current = false;

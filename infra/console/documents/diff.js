@@ -1,0 +1,141 @@
+// The differences between two texts, line by line.
+import { useMemo, useState } from "preact/hooks";
+import { html } from "../html.js";
+import { t } from "../i18n.js";
+
+const CONTEXT = 3; // equal lines shown around a change
+const MOST_CELLS = 4_000_000; // of the table that compares two stretches exactly
+const FIRST_LINES = 1000; // shown at first
+
+// Return [{kind: "same" | "removed" | "added", lines}] that lead from one text to the other.
+export function diffLines(before, after) {
+  const parts = [];
+  const push = (kind, lines) => {
+    if (!lines.length) return;
+    const last = parts.at(-1);
+    if (last?.kind === kind) last.lines.push(...lines);
+    else parts.push({ kind, lines: [...lines] });
+  };
+  compare(before.split("\n"), after.split("\n"), push);
+  return parts;
+}
+
+// Compare by the lines that occur once on both sides; compare exactly what lies between them.
+function compare(a, b, push) {
+  let start = 0;
+  while (start < a.length && start < b.length && a[start] === b[start]) start++;
+  let end = 0;
+  while (end < a.length - start && end < b.length - start && a.at(-1 - end) === b.at(-1 - end)) end++;
+  push("same", a.slice(0, start));
+  const [left, right] = [a.slice(start, a.length - end), b.slice(start, b.length - end)];
+  if (!left.length || !right.length) {
+    push("removed", left);
+    push("added", right);
+  } else if (left.length * right.length <= MOST_CELLS) {
+    compareExactly(left, right, push);
+  } else {
+    compareByAnchors(left, right, push);
+  }
+  push("same", a.slice(a.length - end));
+}
+
+function compareByAnchors(a, b, push) {
+  const anchors = longestIncreasing(uniquePairs(a, b));
+  if (!anchors.length) {
+    push("removed", a);
+    push("added", b);
+    return;
+  }
+  let [i, j] = [0, 0];
+  for (const [left, right] of anchors) {
+    compare(a.slice(i, left), b.slice(j, right), push);
+    push("same", [a[left]]);
+    [i, j] = [left + 1, right + 1];
+  }
+  compare(a.slice(i), b.slice(j), push);
+}
+
+function uniquePairs(a, b) {
+  const counts = new Map();
+  a.forEach((line, index) => counts.set(line, counts.has(line) ? null : { left: index, right: -1 }));
+  b.forEach((line, index) => {
+    const entry = counts.get(line);
+    if (entry) counts.set(line, entry.right < 0 ? { ...entry, right: index } : null);
+  });
+  return [...counts.values()].filter((each) => each && each.right >= 0).map(({ left, right }) => [left, right]);
+}
+
+// Return the longest run of pairs whose right sides increase; their left sides do already.
+function longestIncreasing(pairs) {
+  const ends = [];
+  const before = new Array(pairs.length).fill(-1);
+  pairs.forEach(([, right], index) => {
+    let [low, high] = [0, ends.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (pairs[ends[middle]][1] < right) low = middle + 1;
+      else high = middle;
+    }
+    if (low) before[index] = ends[low - 1];
+    ends[low] = index;
+  });
+  const run = [];
+  for (let index = ends.at(-1) ?? -1; index >= 0; index = before[index]) run.push(pairs[index]);
+  return run.reverse();
+}
+
+// Longest common subsequence by dynamic programming.
+function compareExactly(a, b, push) {
+  const width = b.length + 1;
+  const lengths = new Uint32Array((a.length + 1) * width);
+  for (let i = a.length - 1; i >= 0; i--) {
+    for (let j = b.length - 1; j >= 0; j--) {
+      lengths[i * width + j] =
+        a[i] === b[j] ? lengths[(i + 1) * width + j + 1] + 1 : Math.max(lengths[(i + 1) * width + j], lengths[i * width + j + 1]);
+    }
+  }
+  let [i, j] = [0, 0];
+  while (i < a.length && j < b.length) {
+    if (a[i] === b[j]) {
+      push("same", [a[i]]);
+      i++;
+      j++;
+    } else if (lengths[(i + 1) * width + j] >= lengths[i * width + j + 1]) {
+      push("removed", [a[i++]]);
+    } else {
+      push("added", [b[j++]]);
+    }
+  }
+  push("removed", a.slice(i));
+  push("added", b.slice(j));
+}
+
+// Show the differences. Equal lines far from a change are counted instead of shown.
+export function Diff({ before, after, label }) {
+  const [all, setAll] = useState(false);
+  const rows = useMemo(() => rowsOf(diffLines(before, after)), [before, after]);
+  const shown = all ? rows : rows.slice(0, FIRST_LINES);
+  if (before === after) return html`<p class="empty">${t("documents.no_differences")}</p>`;
+  return html`<div class="diff" role="group" aria-label=${label} tabindex="0">
+    ${shown.map(({ kind, text, count }, index) => {
+      if (kind === "gap") return html`<p key=${index} class="gap">${t("documents.equal_lines", { count })}</p>`;
+      const Mark = { same: "span", added: "ins", removed: "del" }[kind];
+      return html`<${Mark} key=${index} class="line"><span class="sign" aria-hidden="true">${{ same: " ", added: "+", removed: "−" }[kind]}</span>
+        ${kind !== "same" && html`<span class="hidden">${t(`documents.${kind}`)} </span>`}<span>${text || "\u00a0"}</span><//>`;
+    })}
+    ${rows.length > shown.length && html`<p><button onClick=${() => setAll(true)}>${t("documents.all_differences", { count: rows.length })}</button></p>`}
+  </div>`;
+}
+
+function rowsOf(parts) {
+  const rows = [];
+  const add = (kind, lines) => lines.forEach((text) => rows.push({ kind, text }));
+  parts.forEach(({ kind, lines }, index) => {
+    const [head, tail] = [index ? CONTEXT : 0, index < parts.length - 1 ? CONTEXT : 0];
+    if (kind !== "same" || lines.length <= head + tail + 1) return add(kind, lines);
+    add(kind, lines.slice(0, head));
+    rows.push({ kind: "gap", count: lines.length - head - tail });
+    return add(kind, tail ? lines.slice(-tail) : []);
+  });
+  return rows;
+}

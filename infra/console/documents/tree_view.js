@@ -1,0 +1,179 @@
+// The tree of documents: one row each, moved by drag or by keyboard.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { toast } from "../components/toast.js";
+import { VirtualList } from "../components/virtual_list.js";
+import { html } from "../html.js";
+import { t } from "../i18n.js";
+import { go, link } from "../router.js";
+import { ROOT, titleOf } from "./tree.js";
+
+const ROW_PIXELS = 36;
+const EXPAND_AFTER_MS = 700; // a dragged document opens the one below it after this
+const DEEPEST_INDENT = 12;
+
+export function TreeView({ tree, selected }) {
+  const [active, setActive] = useState(null);
+  const [target, setTarget] = useState(null); // of a drag: {id, place}
+  const wantsFocus = useRef(false);
+  const busy = useRef(false);
+  const box = useRef(null);
+  tree.version.value; // render again with each change
+  const rows = tree.rows();
+  const current = rows.some((row) => row.id === active) ? active : rows.some((row) => row.id === selected) ? selected : rows[0]?.id;
+  const index = rows.findIndex((row) => row.id === current && row.kind === "node");
+  useEffect(() => setActive(selected ?? null), [selected]);
+  useEffect(() => {
+    if (!wantsFocus.current) return;
+    const row = [...box.current.querySelectorAll("[role=treeitem]")].find((each) => each.dataset.id === current);
+    if (row) {
+      wantsFocus.current = false;
+      row.focus({ preventScroll: true });
+    }
+  });
+
+  const focus = (id) => {
+    wantsFocus.current = true;
+    setActive(id);
+    if (id === active) tree.changed();
+  };
+  const step = (offset) => {
+    for (let at = index + offset; at >= 0 && at < rows.length; at += Math.sign(offset)) {
+      if (rows[at].kind === "node") return focus(rows[at].id);
+    }
+    return undefined;
+  };
+  const move = async (id, place) => {
+    if (busy.current) return;
+    busy.current = true;
+    const node = tree.nodes.get(id);
+    try {
+      const goal = await place(node);
+      if (!goal) return;
+      await tree.move(id, goal.parentId, goal.before);
+      if (goal.parentId !== ROOT) tree.toggle(goal.parentId, true);
+      focus(id);
+      const parent = tree.nodes.get(goal.parentId);
+      toast(t(parent ? "documents.moved_below" : "documents.moved_top", { title: titleOf(node), parent: titleOf(parent) }));
+    } catch (error) {
+      toast(`${error.message} ${error.guidance ?? ""}`, "wrong");
+    } finally {
+      busy.current = false;
+    }
+  };
+  const moves = {
+    ArrowUp: ({ document_id: id, parent_id: parentId }) => tree.previous(id) && { parentId, before: tree.previous(id) },
+    ArrowDown: async ({ document_id: id, parent_id: parentId }) =>
+      (await tree.next(id)) && { parentId, before: await tree.next(id, 2) },
+    ArrowRight: ({ document_id: id }) => tree.previous(id) && { parentId: tree.previous(id) },
+    ArrowLeft: async ({ parent_id: parentId }) => {
+      const parent = tree.nodes.get(parentId);
+      return parent && { parentId: parent.parent_id, before: await tree.next(parentId) };
+    },
+  };
+  const keys = (event, row) => {
+    const node = tree.nodes.get(row.id);
+    const open = tree.expanded.has(row.id);
+    const actions = {
+      ArrowDown: () => step(1),
+      ArrowUp: () => step(-1),
+      Home: () => focus(rows[0].id),
+      End: () => focus(rows.findLast((each) => each.kind === "node").id),
+      PageDown: () => step(Math.min(10, rows.length - 1 - index) || 1),
+      PageUp: () => step(-Math.min(10, index) || -1),
+      ArrowRight: () => (open ? step(1) : node.has_children && tree.toggle(row.id, true)),
+      ArrowLeft: () => (open ? tree.toggle(row.id, false) : node.parent_id !== ROOT && focus(node.parent_id)),
+      Enter: () => go(link("documents", [row.id])),
+      " ": () => go(link("documents", [row.id])),
+    };
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.target !== event.currentTarget) return;
+    const action = event.altKey ? moves[event.key] && (() => !row.gone && move(row.id, moves[event.key])) : actions[event.key];
+    if (!action) return;
+    event.preventDefault();
+    action();
+  };
+  const drag = {
+    start: (event, row) => {
+      event.dataTransfer.setData("text/plain", row.id);
+      event.dataTransfer.effectAllowed = "move";
+    },
+    over: (event, row) => {
+      if (row.gone || !event.dataTransfer.types.includes("text/plain")) return;
+      event.preventDefault();
+      const { top, height } = event.currentTarget.getBoundingClientRect();
+      const part = (event.clientY - top) / height;
+      const place = part < 0.25 ? "before" : part > 0.75 && !tree.expanded.has(row.id) ? "after" : "into";
+      if (target?.id === row.id && target.place === place) return;
+      clearTimeout(target?.timer);
+      const opens = place === "into" && tree.nodes.get(row.id).has_children && !tree.expanded.has(row.id);
+      const timer = opens ? setTimeout(() => tree.toggle(row.id, true), EXPAND_AFTER_MS) : 0;
+      setTarget({ id: row.id, place, timer });
+    },
+    drop: (event, row) => {
+      event.preventDefault();
+      clearTimeout(target?.timer);
+      setTarget(null);
+      const id = event.dataTransfer.getData("text/plain");
+      if (!tree.nodes.has(id) || id === row.id || !target) return;
+      move(id, async () => {
+        if (target.place === "into") return { parentId: row.id };
+        const parentId = tree.nodes.get(row.id).parent_id;
+        const before = target.place === "before" ? row.id : await tree.next(row.id);
+        return before === id ? null : { parentId, before };
+      });
+    },
+    leave: (event) => {
+      if (!event.currentTarget.contains(event.relatedTarget)) drag.end();
+    },
+    end: () => {
+      clearTimeout(target?.timer);
+      setTarget(null);
+    },
+  };
+  const onlyMore = rows.every((row) => row.kind === "more");
+  const failure = rows.find((row) => row.list?.error);
+  if (!rows.length) return html`<div class="empty"><p>${t("documents.empty")}</p></div>`;
+  if (onlyMore && !failure) return html`<div class="tree" aria-busy="true">${rows.map((row) => html`<${More} key=${row.list.deleted} tree=${tree} list=${row.list} />`)}</div>`;
+  return html`<${VirtualList} class="virtual tree" count=${rows.length} rowHeight=${ROW_PIXELS} role="tree" label=${t("documents.tree")} active=${index} listRef=${box}>
+    ${(at) => {
+      const row = rows[at];
+      if (row.kind === "more") return html`<div role="treeitem" aria-level=${row.level} class="tree-row more" style=${indent(row.level)}><${More} tree=${tree} list=${row.list} /></div>`;
+      return html`<${Row} row=${row} node=${tree.nodes.get(row.id)} open=${tree.expanded.has(row.id)} isActive=${row.id === current}
+        isSelected=${row.id === selected} place=${target?.id === row.id ? target.place : ""} keys=${keys} drag=${drag}
+        onOpen=${() => {
+          setActive(row.id);
+          go(link("documents", [row.id]));
+        }} onToggle=${() => tree.toggle(row.id)} />`;
+    }}
+  <//>`;
+}
+
+function Row({ row, node, open, isActive, isSelected, place, keys, drag, onOpen, onToggle }) {
+  const expandable = node.has_children || open;
+  return html`<div role="treeitem" data-id=${row.id} aria-level=${row.level} aria-expanded=${expandable ? String(open) : undefined}
+    aria-selected=${String(isSelected)} tabindex=${isActive ? 0 : -1} draggable=${!row.gone} style=${indent(row.level)}
+    class="tree-row ${row.gone ? "gone" : ""} ${place && `drop-${place}`}" title=${titleOf(node)}
+    onClick=${onOpen} onKeyDown=${(event) => keys(event, row)}
+    onDragStart=${(event) => drag.start(event, row)} onDragOver=${(event) => drag.over(event, row)}
+    onDrop=${(event) => drag.drop(event, row)} onDragEnd=${drag.end} onDragLeave=${drag.leave}>
+    <span class="twist ${expandable ? "" : "leaf"}" aria-hidden="true" onClick=${(event) => {
+      event.stopPropagation();
+      if (expandable) onToggle();
+    }}>${expandable ? (open ? "▾" : "▸") : ""}</span>
+    <span class="label">${titleOf(node)}</span>
+    ${row.gone && html`<span class="tag">${t("documents.deleted_tag")}</span>`}
+    ${!row.gone && node.delete_at && html`<span class="tag">${t("documents.scheduled_tag")}</span>`}
+  </div>`;
+}
+
+// The row that stands for further pages: it loads the next one when it comes into view.
+function More({ tree, list }) {
+  useEffect(() => {
+    if (!list.error && !list.loading) tree.load(list);
+  });
+  if (list.error) return html`<span role="alert">${list.error.message}</span> <button class="quiet" onClick=${() => tree.load(list)}>${t("app.retry")}</button>`;
+  return html`<span class="faint" aria-busy="true">${t("app.loading")}</span>`;
+}
+
+function indent(level) {
+  return { "--level": Math.min(level - 1, DEEPEST_INDENT) };
+}

@@ -1,0 +1,256 @@
+// Conversations: the list, a transcript with its summary, and exactly what a model gets of it.
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { call, poll } from "../api.js";
+import { CopyButton } from "../components/copy_button.js";
+import { useData } from "../components/data.js";
+import { ConfirmDialog } from "../components/dialog.js";
+import { ErrorBox } from "../components/error_box.js";
+import { Markdown } from "../components/markdown.js";
+import { PagedList, usePages } from "../components/paged_list.js";
+import { toast } from "../components/toast.js";
+import { html } from "../html.js";
+import { formatAge, formatTime, t } from "../i18n.js";
+import { go, link } from "../router.js";
+
+const MEMORY = "memory-server/memory";
+const LIST_PAGE = 500;
+const MESSAGE_PAGE = 50;
+const LOOK_EVERY_MS = 5000;
+const NEAR_END_PIXELS = 40;
+const ROLES = ["user", "assistant", "system"];
+
+export default function Conversations({ segments }) {
+  const id = segments[0];
+  return html`<div class="conversations ${id ? "with-conversation" : ""}">
+    <section class="list-pane" aria-labelledby="list-title"><h2 id="list-title">${t("conversations.list")}</h2><${List} selected=${id} /></section>
+    <section class="conversation-pane" aria-label=${t("conversations.conversation")}>
+      ${id ? html`<${Conversation} key=${id} id=${id} />` : html`<h1>${t("conversations.title")}</h1><p>${t("conversations.intro")}</p>`}
+    </section>
+  </div>`;
+}
+
+function List({ selected }) {
+  const [typed, setTyped] = useState("");
+  const [prefix, setPrefix] = useState("");
+  const pages = usePages(
+    async (cursor, signal) => {
+      const page = await call(`${MEMORY}/list_conversations`, { prefix, limit: LIST_PAGE, cursor }, { signal });
+      return { items: page.conversations, next_cursor: page.next_cursor };
+    },
+    [prefix],
+  );
+  // The server lists by id. Once all of them are here, the newest come first.
+  const complete = !pages.more && !pages.loading;
+  const items = useMemo(
+    () => (complete ? [...pages.items].sort((a, b) => (a.updated_at < b.updated_at ? 1 : -1)) : pages.items),
+    [pages.items, complete],
+  );
+  return html`<form class="toolbar" onSubmit=${(event) => {
+      event.preventDefault();
+      setPrefix(typed.trim());
+    }}>
+      <input type="search" aria-label=${t("conversations.prefix")} placeholder=${t("conversations.prefix")} value=${typed} maxlength="200" onInput=${(event) => {
+        setTyped(event.target.value);
+        if (event.target.value === "") setPrefix("");
+      }} />
+      <button type="submit">${t("conversations.find")}</button>
+      <button type="button" onClick=${pages.reload}>${t("conversations.reload")}</button>
+    </form>
+    ${!complete && pages.more && html`<p class="faint">${t("conversations.by_id")}</p>`}
+    <div class="list-box"><${PagedList} pages=${{ ...pages, items }} label=${t("conversations.list")} keyOf=${(each) => each.conversation_id}
+      empty=${html`<p>${t(prefix ? "conversations.none_found" : "conversations.empty")}</p>`}>
+      ${(each) => html`<a class="conversation-link" href=${link("conversations", [each.conversation_id])} aria-current=${each.conversation_id === selected ? "page" : undefined}>
+        <span class="name">${each.conversation_id}</span>
+        <span class="preview">${each.preview ?? t("conversations.no_messages")}</span>
+        <time class="faint" datetime=${each.updated_at}>${formatAge(each.updated_at)}</time></a>`}
+    <//></div>`;
+}
+
+function Conversation({ id }) {
+  const details = useData((signal) => call(`${MEMORY}/get_conversation`, { conversation_id: id }, { signal }), [id]);
+  const [most, setMost] = useState("");
+  const context = useData(
+    (signal) => call(`${MEMORY}/get_context`, { conversation_id: id, ...(Number(most) > 0 && { max_messages: Number(most) }) }, { signal }),
+    [id, most],
+  );
+  const [asking, setAsking] = useState("");
+  const changed = () => {
+    details.reload();
+    context.reload();
+  };
+  const { value, error } = details;
+  if (!value) return html`<h1>${id}</h1><${ErrorBox} error=${error} onRetry=${details.reload} />
+    ${!error && html`<p role="status" aria-busy="true">${t("app.loading")}</p>`}`;
+  const remove = async (method) => {
+    await call(`${MEMORY}/${method}`, { conversation_id: id });
+    toast(t(`conversations.${method}_done`));
+    if (method === "delete") go(link("conversations"));
+    else changed();
+  };
+  return html`<h1>${id}</h1>
+    <p class="faint">${t("conversations.described", { count: value.total_count })} · ${t("conversations.changed", { time: formatTime(value.updated_at) })}</p>
+    <${ErrorBox} error=${error} onRetry=${details.reload} />
+    <div class="transcript-and-context">
+      <${Transcript} id=${id} details=${value} context=${context.value} onChange=${changed} />
+      <div class="beside">
+        <${Summary} id=${id} summary=${value.summary} total=${value.total_count} onChange=${changed} />
+        <${Context} summary=${value.summary} context=${context} most=${most} setMost=${setMost} />
+        <div class="actions">
+          <button class="danger" onClick=${() => setAsking("clear")}>${t("conversations.clear")}</button>
+          <button class="danger" onClick=${() => setAsking("delete")}>${t("conversations.delete")}</button>
+        </div>
+      </div>
+    </div>
+    ${asking && html`<${ConfirmDialog} danger title=${t(`conversations.${asking}_title`)} text=${t(`conversations.${asking}_text`, { id })}
+      action=${t(`conversations.${asking}`)} onConfirm=${() => remove(asking)} onClose=${() => setAsking("")} />`}`;
+}
+
+function Transcript({ id, details, context, onChange }) {
+  const [state, setState] = useState({ messages: [], cursor: undefined, more: true, loading: true, error: null });
+  const latest = useRef(state);
+  latest.current = state;
+  const load = async (cursor, signal) => {
+    const page = await call(`${MEMORY}/list_messages`, { conversation_id: id, limit: MESSAGE_PAGE, cursor }, { signal });
+    return { messages: page.messages.reverse(), cursor: page.next_cursor };
+  };
+  const older = async () => {
+    atEnd.current = false;
+    setState((old) => ({ ...old, loading: true, error: null }));
+    try {
+      const page = await load(latest.current.cursor);
+      setState((old) => ({ ...old, messages: [...page.messages, ...old.messages], cursor: page.cursor, more: Boolean(page.cursor), loading: false }));
+    } catch (error) {
+      setState((old) => ({ ...old, error, loading: false }));
+    }
+  };
+  // The newest page is looked at again and again. If none of its messages is known, the transcript begins with it.
+  const look = async (signal) => {
+    const page = await load(undefined, signal).catch((error) => {
+      if (!latest.current.messages.length) setState((old) => ({ ...old, error, loading: false }));
+      throw error;
+    });
+    const { messages } = latest.current;
+    const last = messages.at(-1);
+    const joins = last && page.messages.some((each) => each.number === last.number && each.at === last.at);
+    if (!joins) {
+      setState({ ...page, more: Boolean(page.cursor), loading: false, error: null });
+      if (messages.length) onChange();
+      return;
+    }
+    const added = page.messages.filter((each) => each.number > last.number);
+    if (added.length) {
+      setState((old) => ({ ...old, messages: [...old.messages, ...added], error: null }));
+      onChange();
+    }
+  };
+  const polling = useRef(null);
+  useEffect(() => {
+    polling.current = poll(look, { every: LOOK_EVERY_MS });
+    return () => polling.current.stop();
+  }, [id]);
+  // The newest message stays in view, unless the reader has scrolled away from it.
+  const box = useRef(null);
+  const atEnd = useRef(true);
+  const noteEnd = () => {
+    const { scrollTop, clientHeight, scrollHeight } = box.current;
+    atEnd.current = scrollHeight - scrollTop - clientHeight < NEAR_END_PIXELS;
+  };
+  useEffect(() => {
+    const observer = new ResizeObserver(() => {
+      if (atEnd.current) box.current.scrollTop = box.current.scrollHeight;
+    });
+    observer.observe(box.current.firstElementChild);
+    return () => observer.disconnect();
+  }, []);
+  // What was deleted is looked for at once.
+  useEffect(() => polling.current.now(), [details.total_count]);
+
+  const covers = details.summary?.covers ?? 0;
+  const given = new Set(state.messages.slice(-(context?.messages.length ?? 0) || state.messages.length).map((each) => each.number));
+  const place = ({ number }) => (!context ? "" : context.messages.length && given.has(number) ? "given" : number <= covers ? "summarized" : "lost");
+  return html`<section aria-labelledby="transcript" class="transcript" aria-busy=${state.loading}>
+    <h2 id="transcript">${t("conversations.transcript")}</h2>
+    <${ErrorBox} error=${state.error} onRetry=${older} />
+    <div class="messages-box" ref=${box} tabindex="0" role="group" aria-label=${t("conversations.transcript")} onScroll=${noteEnd}><div>
+    ${state.more && !state.loading && !state.error && html`<p><button onClick=${older}>${t("conversations.older")}</button></p>`}
+    ${!state.loading && !state.error && !state.messages.length && html`<div class="empty"><p>${t("conversations.no_messages")}</p></div>`}
+    <ol class="plain messages">${state.messages.map((each) => html`<li key=${`${each.number} ${each.at}`} class="message ${each.role} ${place(each)}">
+      <p class="message-head"><strong>${t(`conversations.roles.${each.role}`)}</strong>
+        <span class="faint"> ${t("conversations.number", { number: each.number })} · <time datetime=${each.at}>${formatTime(each.at)}</time></span>
+        ${place(each) && html`<span class="tag place">${t(`conversations.places.${place(each)}`)}</span>`}</p>
+      <${Markdown} text=${each.content} /></li>`)}</ol></div></div>
+    <${Composer} id=${id} onSent=${() => polling.current.now()} />
+  </section>`;
+}
+
+function Composer({ id, onSent }) {
+  const [role, setRole] = useState("user");
+  const [content, setContent] = useState("");
+  const [error, setError] = useState(null);
+  const [busy, setBusy] = useState(false);
+  const send = async (event) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(null);
+    try {
+      await call(`${MEMORY}/add_message`, { conversation_id: id, role, content });
+      setContent("");
+      onSent();
+    } catch (problem) {
+      setError(problem);
+    }
+    setBusy(false);
+  };
+  return html`<form class="composer" onSubmit=${send}>
+    <${ErrorBox} error=${error} />
+    <label>${t("conversations.add")}<textarea required rows="2" value=${content} onInput=${(event) => setContent(event.target.value)}></textarea></label>
+    <div class="actions">
+      <label><span class="hidden">${t("conversations.role")}</span><select value=${role} onChange=${(event) => setRole(event.target.value)}>
+        ${ROLES.map((each) => html`<option value=${each}>${t(`conversations.roles.${each}`)}</option>`)}</select></label>
+      <button type="submit" disabled=${busy}>${t("conversations.send")}</button>
+    </div>
+  </form>`;
+}
+
+function Summary({ id, summary, total, onChange }) {
+  const [text, setText] = useState(null); // while it is edited
+  const [error, setError] = useState(null);
+  const save = async (event) => {
+    event.preventDefault();
+    setError(null);
+    try {
+      await call(`${MEMORY}/set_summary`, { conversation_id: id, summary: text });
+      setText(null);
+      toast(t("conversations.summary_saved"));
+      onChange();
+    } catch (problem) {
+      setError(problem);
+    }
+  };
+  return html`<section class="panel" aria-labelledby="summary"><h2 id="summary">${t("conversations.summary")}</h2>
+    ${text === null
+      ? html`${summary?.text ? html`<p class="preserved">${summary.text}</p>
+          <p class="faint">${t("conversations.covers", { count: summary.covers })} · ${formatTime(summary.updated_at)}</p>` : html`<p class="faint">${t("conversations.no_summary")}</p>`}
+        <div class="actions"><button onClick=${() => setText(summary?.text ?? "")}>${t("conversations.edit_summary")}</button></div>`
+      : html`<form onSubmit=${save}><${ErrorBox} error=${error} />
+        <label><span class="hidden">${t("conversations.summary")}</span><textarea rows="6" value=${text} onInput=${(event) => setText(event.target.value)}></textarea></label>
+        <p class="faint">${t("conversations.will_cover", { count: total })}</p>
+        <div class="actions"><button type="submit" class="primary">${t("conversations.save")}</button><button type="button" onClick=${() => setText(null)}>${t("app.cancel")}</button></div></form>`}
+  </section>`;
+}
+
+// Exactly what a chatbot sends to its model: the summary, and the messages of get_context.
+function Context({ summary, context, most, setMost }) {
+  const messages = context.value?.messages ?? [];
+  const given = { summary: summary?.text ?? "", messages };
+  const size = new TextEncoder().encode(given.summary + messages.map((each) => each.content).join("")).length;
+  return html`<section class="panel context" aria-labelledby="context" aria-busy=${context.loading}><h2 id="context">${t("conversations.context")}</h2>
+    <p class="faint">${t("conversations.context_text")}</p>
+    <label>${t("conversations.most")} <input type="number" min="1" placeholder=${t("conversations.as_set")} value=${most} onInput=${(event) => setMost(event.target.value)} /></label>
+    <${ErrorBox} error=${context.error} onRetry=${context.reload} />
+    <p>${t("conversations.context_size", { count: messages.length, bytes: size })}</p>
+    ${given.summary && html`<pre class="plain-text" tabindex="0"><span class="tag">get_summary</span>${"\n"}${given.summary}</pre>`}
+    <ol class="plain given">${messages.map((each, index) => html`<li key=${index}><pre class="plain-text" tabindex="0"><span class="tag">${each.role}</span>${"\n"}${each.content}</pre></li>`)}</ol>
+    <div class="actions"><${CopyButton} text=${JSON.stringify(given, null, 2)} label=${t("conversations.copy_json")} /></div>
+  </section>`;
+}
