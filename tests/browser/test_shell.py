@@ -11,7 +11,7 @@ from tests.browser.console_page import THEMES, WIDTHS
 if TYPE_CHECKING:
     from tests.browser.console_page import ConsolePage
 
-PAGES = ("start",)
+PAGES = ("start", "documents", "ask", "conversations")
 
 
 @pytest.mark.parametrize("name", PAGES)
