@@ -21,10 +21,13 @@ def restore_diacritics(question: str, texts: Iterable[str]) -> str:
     """Return `question` with each word spelled as most often in `texts`, unless it has diacritics of its own."""
     if not lacks_diacritics(question):
         return question
+    asked = {word.term for word in tokenize(question)}
     spellings: dict[str, Counter[str]] = {}
     for text in texts:
         for word in tokenize(text):
-            spellings.setdefault(word.twin or word.term, Counter())[word.term] += 1
+            plain = word.twin or word.term
+            if plain in asked:
+                spellings.setdefault(plain, Counter())[word.term] += 1
     return "".join(_restore_word(piece, spellings) for piece in _PIECES.findall(question))
 
 

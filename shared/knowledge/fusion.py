@@ -40,6 +40,10 @@ class TermRarity:
         contained = sum(weight for number, weight in self.weights.items() if number in terms)
         return contained / self.total if self.total else 0.0
 
+    def bm25(self, terms: Mapping[int, float]) -> float:
+        """Return the BM25 score of a passage with `terms`."""
+        return sum(weight * terms.get(number, 0.0) for number, weight in self.weights.items())
+
     def strength(self, bm25: float) -> float:
         """Return a BM25 score as a share in 0-1 of the highest possible score."""
         return bm25 / (self.total * (SATURATION + 1)) if self.total else 0.0

@@ -16,6 +16,7 @@ from shared.knowledge.passages import Passage, SearchHit, SearchQuestion
 from shared.knowledge.store import Scope, VectorQuery
 from shared.knowledge.tokenizer import has_word
 from shared.rpc.errors import Unavailable
+from shared.ttl_cache import TtlCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -28,9 +29,12 @@ _CANDIDATES: Final = 32
 _CONTEXT_HITS: Final = 25
 _RERANKED: Final = 20
 _MAX_WORDS: Final = 256
-_SAME_LANGUAGE: Final = 0.5
+_SAME_LANGUAGE: Final = 0.4
 """A question with at least this share of its words in one passage counts as being in that passage's language."""
 _SPELLING_SOURCES: Final = 5
+_COUNT_SECONDS: Final = 10.0
+_MANY_PASSAGES: Final = 1_000
+"""From this number on, the count is kept for a while: only its logarithm matters, and counting takes milliseconds."""
 
 
 Measure = Literal["meaning", "parts", "model"]
@@ -78,6 +82,7 @@ class HybridSearch:
         self._parts = embedder.space.tokens if parts is None else parts
         self._reranker = reranker
         self._calibration = embedder.space.calibration
+        self._counts: TtlCache[Scope, int] = TtlCache(_COUNT_SECONDS)
 
     def rank(
         self,
@@ -182,24 +187,30 @@ class HybridSearch:
             for number, (id_, score) in holders.items()
             if number in stored_terms.get(id_, {})  # else deleted in the meantime
         }
-        rarities = rarity(terms, singles, self._store.count(corpus) if len(singles) < len(terms.numbers) else 0)
+        rarities = rarity(terms, singles, self._count(corpus) if len(singles) < len(terms.numbers) else 0)
         return _KeywordCandidates(
             terms, scores, rarities, rarities.overlap(stored_terms.get(best, {})) if best else 0.0
         )
 
+    def _count(self, corpus: Scope) -> int:
+        count = self._counts.get(corpus) or self._store.count(corpus)
+        return self._counts.put(corpus, count) if count >= _MANY_PASSAGES else count
+
     def _fill_gaps(self, semantic: _SemanticCandidates, keywords: _KeywordCandidates, scope: Scope) -> None:
         """Score the candidates of each side by the other criteria."""
         ids = {**semantic.scores, **semantic.near_context, **keywords.scores}
-        sides: list[tuple[dict[str, float], Vector | RemoteText | SparseTerms, Scope | None]] = [
-            (semantic.scores, semantic.embedding.vector, None)
-        ]
-        sides += [(semantic.near_context, semantic.context.vector, None)] if semantic.context else []
-        sides += [(keywords.scores, keywords.terms, _corpus(scope))] if keywords.terms.numbers else []
+        if keywords.terms.numbers:
+            # The rarity of each word is known by now. A query would count it again.
+            unknown = [id_ for id_ in ids if id_ not in keywords.scores]
+            terms = self._store.terms(unknown) if unknown else {}
+            keywords.scores.update({id_: keywords.rarity.bm25(each) for id_, each in terms.items()})
+        sides: list[tuple[dict[str, float], Vector | RemoteText]] = [(semantic.scores, semantic.embedding.vector)]
+        sides += [(semantic.near_context, semantic.context.vector)] if semantic.context else []
         queries, sides_queried = [], []
-        for scores, near, corpus in sides:
-            unknown = tuple(id_ for id_ in ids if id_ not in scores)
+        for scores, near in sides:
+            unknown = [id_ for id_ in ids if id_ not in scores]
             if unknown:
-                queries.append(VectorQuery(near, replace(scope, ids=unknown), len(unknown), corpus))
+                queries.append(VectorQuery(near, replace(scope, ids=tuple(unknown)), len(unknown)))
                 sides_queried.append(scores)
         for scores, result in zip(sides_queried, self._store.search(queries) if queries else (), strict=True):
             scores.update(result)

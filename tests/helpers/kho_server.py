@@ -36,12 +36,13 @@ class KhoServer:
         environment: dict[str, str] | None = None,
         production_limits: bool = False,
         measured: bool = False,
+        program: str = "",
     ) -> None:
         self.data = data
         self.process: subprocess.Popen[str]
         self._output = data.parent / f"{data.name}.out"
-        self._program = KHO if production_limits else KHO_WITH_LONG_LIMITS
-        self._starts_itself = production_limits or measured
+        self._program = program or (KHO if production_limits else KHO_WITH_LONG_LIMITS)
+        self._starts_itself = bool(program) or production_limits or measured
         self._arguments = ["serve", "--data", str(data), "--port", "0", "--mqtt-port", "0", *options]
         self._environment = ORIGINAL_ENVIRONMENT | (environment or {})
         self.http = urllib3.PoolManager(maxsize=64, retries=False, timeout=CEILING_SECONDS)

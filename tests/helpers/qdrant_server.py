@@ -197,7 +197,7 @@ class QdrantServer:
 
 
 @contextmanager
-def running_qdrant(version: str = "1.19.0") -> Iterator[QdrantServer]:
+def running_qdrant(version: str = "1.20.0") -> Iterator[QdrantServer]:
     """Yield a running server."""
     qdrant = QdrantServer(version)
     try:

@@ -21,7 +21,7 @@ _GRAPH_LINKS: Final = 16
 _BATCH: Final = 16
 """Points of a request: with the token vectors of 510 tokens each they take 20 MB, of the 32 MB that Qdrant accepts."""
 _PAGE: Final = 1_000
-_MIN_VERSION: Final = [1, 19]
+_MIN_VERSION: Final = [1, 20]
 
 
 def connect(space: Space, url: str, collection: str) -> QdrantServerStore:
@@ -29,8 +29,8 @@ def connect(space: Space, url: str, collection: str) -> QdrantServerStore:
     opened = QdrantCollection(url, collection)
     version = opened.server_version()
     if [int(part) for part in version.split("-")[0].split(".")[:2]] < _MIN_VERSION:
-        # An older server silently ignores the corpus for counting rarity.
-        raise ConfigurationError(f"Qdrant {version} at {url} is too old; 1.19 or newer is needed")
+        # 1.19 refuses `turbo8` vectors; a still older server silently ignores the corpus for counting rarity.
+        raise ConfigurationError(f"Qdrant {version} at {url} is too old; 1.20 or newer is needed")
     return QdrantServerStore(opened, collection, space)
 
 

@@ -56,10 +56,10 @@ def test_upsert_is_conditional_on_the_version(qdrant: QdrantServer, index: Qdran
     assert request["points"][0]["vector"]["meaning"] == {"text": "passage: x", "model": "e5"}
 
 
-def test_server_without_tenant_isolation_is_rejected() -> None:
+def test_server_without_the_needed_vector_types_is_rejected() -> None:
     with (
-        running_qdrant("1.18.2") as old,
-        pytest.raises(ConfigurationError, match=r"Qdrant 1\.18\.2 .* too old"),
+        running_qdrant("1.19.1") as old,
+        pytest.raises(ConfigurationError, match=r"Qdrant 1\.19\.1 .* too old"),
     ):
         connect(E5_SMALL, old.url, "kho")
 
