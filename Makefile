@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Without bytecode, each of the many processes would compile the packages again: half a second for boto3 alone.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check conformance mosquitto browser rie sam stress deploy-local bench bench-smoke setup generate clean
+.PHONY: run test check conformance mosquitto browser rie sam package container wheel stress deploy-local bench bench-smoke setup generate clean
 
 setup:
 	@$(PYTHON) infra/prepare.py
@@ -44,6 +44,18 @@ mosquitto: setup
 browser: setup
 	@$(BIN)/python -m tests.browser
 
+# Builds the wheel, and uses it in clean environments outside the checkout.
+package: setup
+	@$(BIN)/python -m tests.package
+
+# Runs the Dockerfile's steps in a root of debootstrap; needs root, not Docker.
+container: setup
+	@$(BIN)/python -m tests.container
+
+# Builds the wheel in dist/.
+wheel: setup
+	@$(BIN)/python -m hatchling build -t wheel -d dist
+
 # Races, crashes and fuzzing at full size, for up to an hour; writes the table of docs/reliability.md.
 stress: setup
 	@$(BIN)/python -m tests.stress
@@ -65,4 +77,4 @@ bench-smoke: setup
 	@$(BIN)/python -m tests.bench --smoke
 
 clean:
-	rm -rf .venv .kho .aws-sam infra/console/vendor
+	rm -rf .venv .kho .aws-sam infra/console/vendor dist

@@ -28,7 +28,9 @@ LOCK = ROOT / "requirements.lock"
 INSTALLER = ROOT / "infra" / "installer.lock"
 STORE = ROOT / "infra" / "local" / "dynoxide"
 CONSOLE = ROOT / "infra" / "console"
+NODE = CONSOLE / "nodejs.lock"
 MODEL = ROOT / "infra" / "deploy" / "layers" / "model_builder"
+SUPPORTS_STORE = (platform.system(), platform.machine()) == ("Linux", "x86_64")
 STAMP = VENV / "kho-prepared"
 _SCRIPTS = VENV / ("Scripts" if os.name == "nt" else "bin")
 _PYTHON = _SCRIPTS / "python"
@@ -56,12 +58,12 @@ def main() -> None:
         with _step("installing Kho"):
             install("--no-build-isolation", "--no-deps", "-e", str(ROOT))
         with _step("building the embedding model"):
-            _run([str(_PYTHON), "-m", MODEL.name], folder=MODEL.parent)
-        if (platform.system(), platform.machine()) == ("Linux", "x86_64"):
+            run([str(_PYTHON), "-m", MODEL.name], folder=MODEL.parent)
+        if SUPPORTS_STORE:
             with _step("fetching the local DynamoDB engine"):
-                _fetch_store()
+                fetch_store(VENV / "share" / "dynoxide", npm())
         with _step("fetching the console's packages"):
-            _run([str(_PYTHON), str(CONSOLE / "vendor.py"), npm()])
+            run([str(_PYTHON), str(CONSOLE / "vendor.py"), npm()])
         STAMP.write_text(_wanted())
         print(f"Set up in {time.monotonic() - began:.0f} s.", flush=True)
 
@@ -71,7 +73,7 @@ def install(*arguments: str, python: Path = _PYTHON) -> None:
     uv = _SCRIPTS / "uv"
     if uv.is_file():
         try:
-            _run([str(uv), "pip", "install", "--no-progress", "--python", str(python), *arguments])
+            run([str(uv), "pip", "install", "--no-progress", "--python", str(python), *arguments])
         except InstallError:
             print("  uv could not install everything; installing with pip, which takes longer", flush=True)
         else:
@@ -83,14 +85,14 @@ def pip_install(*arguments: str, python: Path = _PYTHON) -> None:
     """Install packages for `python` with pip."""
     target = [] if python == _PYTHON else ["--python", str(python)]
     options = ["--disable-pip-version-check", "--no-input", "--root-user-action=ignore"]
-    _run([str(_PYTHON), "-I", "-m", "pip", *target, "install", *options, *arguments])
+    run([str(_PYTHON), "-I", "-m", "pip", *target, "install", *options, *arguments])
 
 
 def npm() -> str:
     """Return npm. If this machine has none, install Node.js from PyPI."""
     found = shutil.which("npm", path=_path())
     if found is None:
-        install("--require-hashes", "-r", str(CONSOLE / "nodejs.lock"))
+        install("--require-hashes", "-r", str(NODE))
         found = str(_SCRIPTS / "npm")
     return found
 
@@ -142,17 +144,17 @@ def _create_venv() -> None:
         sys.exit("This Python cannot make virtual environments; on Debian and Ubuntu: apt install python3-venv")
 
 
-def _fetch_store() -> None:
+def fetch_store(target: Path, npm: str) -> None:
     """Fetch the DynamoDB engine, which is published on npm alone, and for one platform."""
-    target = VENV / "share" / "dynoxide"
     target.mkdir(parents=True, exist_ok=True)
     for name in ("package.json", "package-lock.json"):
         shutil.copy(STORE / name, target / name)
-    _run([npm(), "ci", "--no-audit", "--no-fund", "--prefix", str(target)])
+    run([npm, "ci", "--no-audit", "--no-fund", "--prefix", str(target)], scripts=Path(npm).parent)
 
 
-def _run(command: list[str], folder: Path | None = None) -> None:
-    environment = os.environ | {"PATH": _path()}
+def run(command: list[str], folder: Path | None = None, scripts: Path = _SCRIPTS) -> None:
+    """Run a command, which also finds the programs in `scripts`. Raise its output if it fails."""
+    environment = os.environ | {"PATH": _path(scripts)}
     done = subprocess.run(  # noqa: S603 - our own words only
         command,
         check=False,
@@ -168,8 +170,8 @@ def _run(command: list[str], folder: Path | None = None) -> None:
         raise InstallError(done.stdout.strip())
 
 
-def _path() -> str:
-    return f"{_SCRIPTS}{os.pathsep}{os.environ.get('PATH', '')}"
+def _path(scripts: Path = _SCRIPTS) -> str:
+    return f"{scripts}{os.pathsep}{os.environ.get('PATH', '')}"
 
 
 if __name__ == "__main__":

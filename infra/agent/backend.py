@@ -8,13 +8,13 @@ import os
 import secrets
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - the command line reads annotations
 from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from infra.local.data_folder import DataFolderError, DataFolderInUse, DataFolderMissing, server_or_lock
+from infra.local.data_folder import DEFAULT_DATA, DataFolderError, DataFolderInUse, DataFolderMissing, server_or_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -90,7 +90,7 @@ class BackendTarget:
         Print JSON.
     """
 
-    data: Path = Path(".kho")
+    data: Path = DEFAULT_DATA
     endpoint: str = ""
     timeout: Annotated[float, Parameter(validator=Number(gt=0, lte=_DAY))] = 60.0
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False

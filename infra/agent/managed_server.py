@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from infra.agent.backend import BackendError, RemoteBackend, api_key_for, unusable_folder
+from infra.local import components
 from infra.local.data_folder import DataFolderError, DataFolderInUse, read_server_info
 from infra.local.dynamodb import start_child
+from shared.python_process import module_command
 
 if TYPE_CHECKING:
     import subprocess
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from infra.agent.backend import BackendTarget
 
 _START_SECONDS: Final = 60
+_FIRST_START_SECONDS: Final = 600
+"""The first start of an installed wheel fetches the DynamoDB engine."""
 _POLL_SECONDS: Final = 0.1
 
 
@@ -60,7 +64,8 @@ class ManagedServerBackend:
 
     def _address(self) -> str:
         with self._starting:
-            deadline = time.monotonic() + _START_SECONDS
+            seconds = _START_SECONDS if components.are_ready() else _FIRST_START_SECONDS
+            deadline = time.monotonic() + seconds
             while time.monotonic() < deadline:
                 if self._closed.is_set():
                     raise _closed_error()
@@ -81,7 +86,9 @@ class ManagedServerBackend:
     def _start(self) -> None:
         self._data.mkdir(mode=0o700, parents=True, exist_ok=True)
         kho = Path(sys.executable).with_name("kho")
-        command = [str(kho), "serve", "--data", str(self._data), "--port", "0", "--mqtt-port", "0"]
+        # Some installations keep commands apart from the interpreter.
+        start = [str(kho)] if kho.is_file() else module_command("infra.cli.main")
+        command = [*start, "serve", "--data", str(self._data), "--port", "0", "--mqtt-port", "0"]
         for root in self._roots:
             command += ["--root", str(root)]
         self._process = start_child(command, self._data / "serve.log")

@@ -7,12 +7,12 @@ from urllib.parse import urlsplit
 
 from infra.cli.target import exit_with_error
 from infra.local.container_settings import container_settings
-from infra.local.data_folder import DataFolderError, running_server
+from infra.local.data_folder import DEFAULT_DATA, DataFolderError, running_server
 from infra.local.template import load
 from shared.aws.passed_socket import SCHEME
 
 
-def env(*, output: Path = Path("env.json"), data: Path = Path(".kho")) -> None:
+def env(*, output: Path = Path("env.json"), data: Path = DEFAULT_DATA) -> None:
     """Write the --env-vars file of 'sam local invoke' for the running 'kho serve'.
 
     Settings in this command's environment, such as KHO_QDRANT_URL, are passed on.

@@ -34,9 +34,14 @@ app.command("infra.cli.serve:serve", name="serve")
 app.command("infra.cli.mcp:mcp", name="mcp")
 app.command("infra.cli.hook:hook", name="hook")
 app.command("infra.cli.env:env", name="env")
+app.command("infra.cli.prepare:prepare", name="prepare")
 app.command("infra.cli.generate:generate", name="generate")
 
 
 def main() -> None:
     """Run the command line."""
     app()
+
+
+if __name__ == "__main__":
+    main()

@@ -16,7 +16,8 @@ from infra.cli.devices.broker import host_and_port
 from infra.cli.target import exit_with_error
 from infra.console.bundle import BundleError, bundle
 from infra.local.broker.limits import Limits
-from infra.local.data_folder import DataFolderError, lock_folder
+from infra.local.components import ComponentUnavailable, provide_model
+from infra.local.data_folder import DEFAULT_DATA, DataFolderError, lock_folder
 from infra.local.device_secret import configure_device_secret
 from infra.local.dynamodb import DURABLE, connect
 from infra.local.environment import point_at_store, prepare
@@ -40,7 +41,7 @@ def serve(  # noqa: PLR0913 - one argument an option
     mqtt_rate: int = 100,
     mqtt_url: str = "",
     mqtt_token: str = "",
-    data: Path = Path(".kho"),
+    data: Path = DEFAULT_DATA,
     auth: Auth = "open",
     aws_endpoint: str = "",
     store: Literal["private", "loopback"] = "private",
@@ -120,10 +121,11 @@ def serve(  # noqa: PLR0913 - one argument an option
         configure_device_secret(data)
         _bundle_console(data)
         try:
+            provide_model()
             store_url = (
                 _check_endpoint(aws_endpoint) if aws_endpoint else start_engine(stack, data, private=store == "private")
             )
-        except StoreUnavailable as error:
+        except (ComponentUnavailable, StoreUnavailable) as error:
             exit_with_error(str(error))
         point_at_store(store_url)
 

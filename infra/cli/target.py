@@ -8,12 +8,12 @@ import re
 import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - the command line reads annotations
 from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 from cyclopts import Parameter
 
-from infra.local.data_folder import DataFolderError, DataFolderMissing, server_or_lock
+from infra.local.data_folder import DEFAULT_DATA, DataFolderError, DataFolderMissing, server_or_lock
 from infra.local.store import StoreUnavailable, open_store
 from shared import dynamodb
 from shared.rpc.caller import TENANT_ID
@@ -45,7 +45,7 @@ class DataTarget:
         The name of a deployed stack, accessed with your own AWS credentials.
     """
 
-    data: Path = Path(".kho")
+    data: Path = DEFAULT_DATA
     aws_endpoint: str = ""
     stack: str = ""
 

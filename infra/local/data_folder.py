@@ -9,8 +9,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final, TypedDict
 
+from platformdirs import user_data_path
+
+from infra.installation import IS_CHECKOUT
 from shared.free_space import reserve_released
 
+DEFAULT_DATA: Final = Path(".kho") if IS_CHECKOUT else user_data_path("kho", appauthor=False)
+"""A checkout keeps its data in the working folder, an installed wheel where the platform keeps users' data."""
 _SERVER_INFO: Final = "serving.json"
 _POLL_SECONDS: Final = 0.1
 _OWN_FILES: Final = ("dynamodb.sqlite", "kho.log")

@@ -14,24 +14,24 @@ import sys
 import threading
 import time
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.local import store_namespace
+from infra.local import components, store_namespace
+from infra.prepare import SUPPORTS_STORE
 from shared.aws.dynamodb import DynamoDBHttpClient
 from shared.aws.passed_socket import SCHEME
 from shared.telemetry import logger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from infra.local.template import TableDefinition
 
-_DYNOXIDE: Final = Path(sys.prefix) / "share" / "dynoxide" / "node_modules" / "@dynoxide" / "linux-x64" / "dynoxide"
-DURABLE: Final = _DYNOXIDE.exists()
+DURABLE: Final = SUPPORTS_STORE
 _START_SECONDS: Final = 60
 _START_ATTEMPTS: Final = 5
 _READ_SECONDS: Final = 30
@@ -181,7 +181,7 @@ def index_and_trim(file: Path) -> None:
 
 
 def _dynoxide(host: str, port: int, file: Path) -> list[str]:
-    return [str(_DYNOXIDE), "serve", "--host", host, "--port", str(port), "--db-path", str(file)]
+    return [str(components.engine()), "serve", "--host", host, "--port", str(port), "--db-path", str(file)]
 
 
 def _moto(host: str, port: int) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
+from infra.local.components import ComponentUnavailable, provide_model
 from infra.local.device_secret import configure_device_secret
 from infra.local.dynamodb import DURABLE, Engine, EngineFailed, create_tables
 from infra.local.environment import point_at_store, prepare
@@ -35,6 +36,10 @@ def open_store(stack: ExitStack, data: Path, *, auth: Auth, url: str = "") -> tu
     template = load()
     invoke.use_transport(Functions(template.functions))
     prepare(template, auth=auth, log_file=data / "kho.log", passages=data / "passages")
+    try:
+        provide_model()
+    except ComponentUnavailable as error:
+        raise StoreUnavailable(str(error)) from None
     configure_device_secret(data)
     if not url:
         if not DURABLE:
@@ -58,6 +63,8 @@ def start_engine(stack: ExitStack, data: Path, *, private: bool = True) -> str:
     try:
         with reserve_released(data):
             engine = Engine(data / "dynamodb.sqlite", log, private=private)
+    except ComponentUnavailable as error:
+        raise StoreUnavailable(f"{error} Or name a DynamoDB endpoint with --aws-endpoint.") from None
     except EngineFailed as error:
         raise StoreUnavailable(f"{error}. See its log, {log}.") from None
     stack.callback(engine.close)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from infra.local.simulator.fleet import Fleet
 from shared.rpc.mcp_catalog import TOOLSETS, mcp_catalog
+from tests.conformance.tools import inspect
 from tests.e2e.api.test_toolsets import CALLS
 from tests.e2e.devices.test_broker import mqtt_port
 from tests.helpers.kho_server import KhoServer
@@ -24,17 +25,11 @@ RESEARCH_AGENT: Final = str(Path(sys.executable).with_name("research-agent"))
 KHO: Final = str(Path(sys.executable).with_name("kho"))
 
 
-def run(node: Path, modules: Path) -> None:
+def run() -> None:
     """List and call at each endpoint; a failure raises."""
 
     def asking(*target: str) -> Ask:
-        def ask(method: str, *arguments: str) -> Any:
-            command = [str(node), str(_entry(modules)), "--cli", *target, "--method", method, *arguments]
-            done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
-            assert done.returncode == 0, done.stderr + done.stdout
-            return json.loads(done.stdout)
-
-        return ask
+        return partial(inspect, target)
 
     print("\n=== Inspector", flush=True)
     with tempfile.TemporaryDirectory(prefix="kho-inspected-") as folder:
@@ -100,9 +95,3 @@ def _over_stdio(ask: Ask) -> None:
                "--tool-arg", "collection_name=inspected")  # fmt: skip
     assert response["structuredContent"]["collection"]["name"] == "inspected"
     print(f"research-agent mcp: listed {len(names)} tools, called one")
-
-
-def _entry(modules: Path) -> Path:
-    package = modules / "@modelcontextprotocol" / "inspector"
-    bins = json.loads((package / "package.json").read_text())["bin"]
-    return package / str(next(iter(bins.values())))

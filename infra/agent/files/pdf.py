@@ -1,7 +1,7 @@
 """Text extraction from PDFs, in a child process with limited memory and time.
 
-`python -I -m infra.agent.files.pdf` runs this module as the child process: it reads a PDF from its standard input and
-writes the pages' text to its standard output.
+The child process runs this module: it reads a PDF from its standard input, and writes the pages' text to its standard
+output.
 """
 
 import io
@@ -12,6 +12,7 @@ import sys
 from typing import Final
 
 from infra.agent.files.errors import UnreadableFile
+from shared.python_process import module_command
 
 MAX_SECONDS: Final = 30
 _MAX_MEMORY_BYTES: Final = 1 << 30
@@ -23,7 +24,7 @@ _TOO_LARGE: Final = "unpacks to more than a document may hold"
 def text_of(content: bytes, seconds: int = MAX_SECONDS) -> str:
     """Extract the text of each page within `seconds`. Pages are separated by form feeds."""
     # Isolated mode and another working directory, so that files in the folder are never imported as modules.
-    command = [sys.executable, "-I", "-m", "infra.agent.files.pdf", str(seconds)]
+    command = [*module_command("infra.agent.files.pdf", isolated=True), str(seconds)]
     inherited = ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH")
     environment = {name: os.environ[name] for name in inherited if name in os.environ}
     try:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - the command line reads annotations
 from typing import TYPE_CHECKING, Final
 
 from cyclopts import Parameter
 
 from infra.agent.backend import BackendError, EmbeddedBackend, RemoteBackend, api_key_for
 from infra.cli.target import DataTarget, exit_with_error, open_stores
-from infra.local.data_folder import running_server
+from infra.local.data_folder import DEFAULT_DATA, running_server
 from shared.rpc.caller import LOCAL, ROLES, Caller
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class DeviceTarget:
     """
 
     tenant: str = LOCAL.tenant_id
-    data: Path = Path(".kho")
+    data: Path = DEFAULT_DATA
     endpoint: str = ""
 
 

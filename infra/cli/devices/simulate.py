@@ -13,7 +13,7 @@ from cyclopts.validators import Number
 
 from infra.cli.devices.broker import host_and_port
 from infra.cli.target import exit_with_error
-from infra.local.data_folder import running_server
+from infra.local.data_folder import DEFAULT_DATA, running_server
 from infra.local.simulator.board_http import FirmwareHang
 from infra.local.simulator.device import DeviceModel
 from infra.local.simulator.flash import FirmwareAbort, Flash
@@ -106,7 +106,7 @@ def simulate(
     *,
     stock: StockOptions = _DEFAULT_STOCK,
     mqtt_url: str = "",
-    data: Path = Path(".kho"),
+    data: Path = DEFAULT_DATA,
 ) -> None:
     """Simulate devices until Ctrl-C: each connects, answers calls, and reconnects after a loss.
 

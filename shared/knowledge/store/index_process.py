@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shared.free_space import disk_full, is_full
 from shared.knowledge.store import FolderLocked, IndexDamaged
+from shared.python_process import module_command
 from shared.rpc.errors import Unavailable
 from shared.telemetry import logger
 
@@ -197,9 +198,8 @@ class _Engine:
     def __init__(self, space: Space, folder: Path) -> None:
         pairs = [socket.socketpair() for _ in range(_CONNECTIONS)]
         theirs = [each for _, each in pairs]
-        self._process = subprocess.Popen(
-            # -P: a folder named `shared` in the working folder is not imported.
-            [sys.executable, "-P", "-m", "shared.knowledge.store.engine_process"],
+        self._process = subprocess.Popen(  # noqa: S603 - our own words only
+            module_command("shared.knowledge.store.engine_process"),
             stdin=subprocess.PIPE,
             pass_fds=[] if sys.platform == "win32" else [each.fileno() for each in theirs],
             # A session of its own, so that the terminal's Ctrl-C does not stop it: requests in progress need it.

@@ -126,7 +126,7 @@ def test_policy_allows_nothing_unsafe(folder: Path) -> None:
 
 
 def test_only_the_bundled_files_are_served(folder: Path) -> None:
-    """A name that is no file of the bundle is not found, wherever it points."""
+    """A name outside the bundle is not found, wherever it points."""
     digest = files_of(content(get("/console/")))[0].split("/")[0]
     (folder / "secret.js").write_text("secret")
     for name in (

@@ -1,0 +1,5 @@
+"""`python -m kho`."""
+
+from . import kho
+
+kho()

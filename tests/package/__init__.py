@@ -1,0 +1,1 @@
+"""The wheel, installed in clean environments outside the checkout."""

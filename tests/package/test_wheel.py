@@ -1,0 +1,95 @@
+"""The wheel's contents, and what people do with it first."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tomllib
+import zipfile
+from functools import partial
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from infra.prepare import LOCK, ROOT
+from shared.rpc.mcp_catalog import mcp_catalog
+from tests.conformance.tools import inspect
+from tests.helpers.wait import until
+from tests.package.installation import UV, interpreters
+from tests.package.readme import Call, first_calls
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.package.installation import Installation, Server
+
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+
+
+def test_wheel_has_one_package_with_everything(wheel: Path) -> None:
+    """The wheel has one top-level package, with all sources, the template and the console's packages."""
+    names = {each for each in zipfile.ZipFile(wheel).namelist() if not each.split("/")[0].endswith(".dist-info")}
+    assert {name.split("/")[0] for name in names} == {"kho"}
+    sources = [each for folder in ("functions", "shared") for each in (ROOT / folder).rglob("*.py")]
+    assert {f"kho/{each.relative_to(ROOT)}" for each in sources} < names
+    console = [each for each in (ROOT / "infra" / "console" / "vendor").rglob("*") if each.is_file()]
+    assert console
+    assert {f"kho/{each.relative_to(ROOT)}" for each in console} < names
+    assert {"kho/__init__.py", "kho/template.yaml", "kho/shared/rpc/catalogue.json"} < names
+    assert not [name for name in names if "__pycache__" in name or name.startswith(("kho/tests", "kho/infra/wheel"))]
+
+
+def test_uvx_runs_the_wheel(wheel: Path, tmp_path: Path) -> None:
+    """`uvx --from <wheel> kho` runs, outside the checkout."""
+    python = next(reversed(interpreters().values()))
+    uvx = [UV, "tool", "run", "--quiet", "--python", python, "--constraints", str(LOCK), "--from", str(wheel)]
+    process = subprocess.run([*uvx, "kho", "--version"], check=True, capture_output=True, text=True, cwd=tmp_path)
+    assert process.stdout == f"{VERSION}\n"
+
+
+def test_installed_commands_tell_their_version(installed: Installation) -> None:
+    """`kho --version` and `research-agent --version` print the version; generating is for a checkout."""
+    for program in ("kho", "research-agent"):
+        assert installed.run(program, "--version").stdout == f"{VERSION}\n"
+    assert installed.run("python", "-m", "kho", "--version").stdout == f"{VERSION}\n"
+    refused = installed.run("kho", "generate", "--check")
+    assert refused.returncode == 1
+    assert "the files of a checkout" in refused.stderr
+
+
+def test_wheel_answers_the_first_calls_and_keeps_their_data(installed: Installation) -> None:
+    """A fresh installation serves, answers the README's first calls, and has their data after a restart."""
+    (installed.work / "docs").mkdir()
+    for name in ("glossary.md", "architecture.md"):
+        (installed.work / "docs" / name).write_bytes((ROOT / "docs" / name).read_bytes())
+    calls = first_calls()
+    background = [each[:-1] for each in calls if isinstance(each, list) and each[-1] == "&"]
+    with installed.serving() as server, installed.background(background):
+        for each in calls:
+            if isinstance(each, Call):
+                until(partial(_succeeds, server, each))  # the devices may still be connecting
+            elif each[-1] != "&":
+                process = installed.run(*each)
+                assert process.returncode == 0, process.stderr + process.stdout
+        assert f"Data is kept in {installed.home / '.local' / 'share' / 'kho'}" in server.printed
+        assert server.request("GET", "/console/").status == 200
+    assert not (installed.work / ".kho").exists()
+    with installed.serving() as server:
+        assert "Preparing" not in server.printed
+        question = json.dumps({"query": "PF setup"})
+        answer = server.request("POST", "/agent-data/query_knowledge", question, **{"content-type": "application/json"})
+        assert [each["document_id"] for each in answer.json()["context"]] == ["doc-pf"]
+    process = installed.run("research-agent", "query", "what is a method?", "--collections", "notes", "--json")
+    assert json.loads(process.stdout)["results"]
+
+
+def test_editors_reach_an_installed_kho(installed: Installation) -> None:
+    """`kho mcp` lists every tool to the Inspector's command line, without a server that runs."""
+    listed = inspect(
+        installed.command("kho", "mcp", "-e", f"HOME={installed.home}", "-e", f"PATH={installed.environment['PATH']}"),
+        "tools/list",
+    )
+    assert {each["name"] for each in listed["tools"]} == {each.name for each in mcp_catalog().tools}
+
+
+def _succeeds(server: Server, call: Call) -> bool:
+    return server.request(call.method, call.path, call.body, **call.headers).status == HTTPStatus.OK
