@@ -126,6 +126,7 @@ def _print_banner(listener: socket.socket, mqtt_url: str, data: Path, *, authori
     address = address_of(listener)
     call = {"jsonrpc": "2.0", "method": "memory-server/memory/get_or_create", "params": {}, "id": 1}
     print(f"Kho listens on {address}")
+    print(f"The console is at {address}/console/")
     print(f"Data is kept in {data}" if durable else "Data is NOT kept: this platform has no durable local store.")
     print(f"Devices connect to {mqtt_url}")
     if authorizing:

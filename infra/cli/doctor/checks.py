@@ -1,4 +1,4 @@
-"""The checks for one machine and for deployments: tables, keys, index, model, HTTP endpoint."""
+"""The checks for one machine and for deployments that need the template or HTTP: tables, HTTP endpoint."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ import urllib3
 
 from infra.cli.target import table_name
 from infra.local.template import load
-from shared.config import config
 
 if TYPE_CHECKING:
-    from infra.cli.doctor.report import CheckReport
+    from shared.services.diagnostics import CheckReport
 
 _TIMEOUT_SECONDS: Final = 5.0
 _MAX_SKEW_SECONDS: Final = 60
-_PROMPT: Final = "Answer with the one word: here"
 
 
 def check_tables(report: CheckReport) -> None:
@@ -36,61 +34,6 @@ def check_tables(report: CheckReport) -> None:
                 report.wrong(name, "The table has no stream for the workers.", "Deploy the template again.")
             else:
                 report.good(name, "The table is active.")
-
-
-def check_keys(report: CheckReport, how: str) -> None:
-    """Check that there is an active API key or an identity provider."""
-    from shared.access.api_keys import ApiKeys
-    from shared.dynamodb import Table
-
-    with report.guard("Keys", "See the tables above."):
-        active = sum(
-            key.state(time.time()) == "active" for key in ApiKeys(Table(config().access_table)).list_keys(None)
-        )
-        if active:
-            report.good("Keys", f"{active} active.")
-        elif config().oidc_issuer:
-            report.note("Keys", "There are none: callers need tokens of the identity provider.")
-        else:
-            report.note("Keys", "There are none: calls fail if keys are required.", f"Create one: {how}")
-
-
-def check_index(report: CheckReport) -> None:
-    """Check that the embedder and the index respond."""
-    from shared.knowledge.embedding import embedder
-
-    advice = "Correct KHO_EMBEDDER and KHO_EMBEDDING_MODEL, or request access to the model."
-    with report.guard("Embedding", advice):
-        started = time.perf_counter()
-        embedder().question("kho")
-        milliseconds = (time.perf_counter() - started) * 1000
-        report.good("Embedding", f"{embedder().space.model} embeds a query in {milliseconds:.0f} ms.")
-        _check_qdrant(report)
-
-
-def _check_qdrant(report: CheckReport) -> None:
-    from shared.knowledge.index import knowledge_index
-
-    location = config().qdrant_url or config().qdrant_folder
-    advice = "Correct KHO_QDRANT_URL and its key, or wait for the cluster; then run 'kho reindex'."
-    with report.guard("Qdrant", advice):
-        started = time.perf_counter()
-        knowledge_index().count("doctor")
-        report.good("Qdrant", f"{location} answers in {(time.perf_counter() - started) * 1000:.0f} ms.")
-
-
-def check_model(report: CheckReport) -> None:
-    """Check that the language model responds, if one is configured."""
-    from shared.language_model import language_model
-
-    with report.guard("Model", "Correct KHO_MODEL…; for Bedrock, request access to the model in its console."):
-        model = language_model()
-        if model is None:
-            report.note("Model", "None is configured: answers are extracts, and there are no summaries.")
-            return
-        started = time.perf_counter()
-        model.complete("You are brief.", _PROMPT, max_tokens=8)
-        report.good("Model", f"{config().model} answers in {time.perf_counter() - started:.1f} s.")
 
 
 def check_http_endpoint(report: CheckReport, address: str, advice: str) -> None:

@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.text import Text
 
 from infra.cli.doctor import machine
-from infra.cli.doctor.report import CheckReport
 from infra.cli.target import DEFAULT_TARGET, AsJson, DataTarget
+from shared.services.diagnostics import CheckReport
 
 if TYPE_CHECKING:
-    from infra.cli.doctor.report import CheckResult
+    from shared.services.diagnostics import CheckResult
 
 _MARKS: Final = {"good": ("✓", "green"), "note": ("·", "yellow"), "wrong": ("✗", "red")}
 

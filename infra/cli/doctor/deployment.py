@@ -12,10 +12,11 @@ from infra.cli.doctor import checks
 from infra.cli.target import open_stores, table_name
 from infra.local.template import load
 from shared.config import config
+from shared.services import diagnostics
 
 if TYPE_CHECKING:
-    from infra.cli.doctor.report import CheckReport
     from infra.cli.target import DataTarget
+    from shared.services.diagnostics import CheckReport
 
 _HEALTHY_STATES: Final = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
 _LOW_CONCURRENCY: Final = 100
@@ -31,12 +32,12 @@ def check(target: DataTarget, report: CheckReport) -> None:
     with open_stores(target):
         checks.check_tables(report)
         _check_table_settings(report)
-        checks.check_keys(report, f"kho keys create --stack {stack} --tenant <name> --role admin")
+        diagnostics.check_keys(report, f"kho keys create --stack {stack} --tenant <name> --role admin")
         if config().qdrant_url:
-            checks.check_index(report)
+            diagnostics.check_index(report)
         else:
             report.note("Qdrant", "None is configured: searches return 503.", "Deploy with the parameter QdrantUrl.")
-        checks.check_model(report)
+        diagnostics.check_model(report)
     _check_concurrency(report)
     _check_workers(stack, report)
     _check_dead_letters(stack, report)

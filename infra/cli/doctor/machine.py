@@ -12,10 +12,11 @@ from infra.cli.target import open_stores
 from infra.local.data_folder import DataFolderError, read_server_info
 from infra.local.dynamodb import DURABLE
 from shared.config import config
+from shared.services import diagnostics
 
 if TYPE_CHECKING:
-    from infra.cli.doctor.report import CheckReport
     from infra.cli.target import DataTarget
+    from shared.services.diagnostics import CheckReport
 
 _MIN_FREE_BYTES: Final = 1 << 30
 
@@ -48,12 +49,12 @@ def check(target: DataTarget, report: CheckReport) -> None:
         report.note("Server", "None is running here.", "Start it: kho serve")
     with open_stores(target):
         checks.check_tables(report)
-        checks.check_keys(report, "kho keys create --tenant <name> --role writer")
+        diagnostics.check_keys(report, "kho keys create --tenant <name> --role writer")
         if running and not config().qdrant_url:
             report.good("Qdrant", "The engine is embedded in the running server.")
         else:
-            checks.check_index(report)
-        checks.check_model(report)
+            diagnostics.check_index(report)
+        diagnostics.check_model(report)
 
 
 def _check_platform(report: CheckReport) -> None:

@@ -110,6 +110,7 @@ SCENARIOS: dict[str, list[dict[str, Any]]] = {
     "tool_server-search": [{"query": "plants"}],
     "tool_server-fetch": [{"id": "document:large"}, {"id": "knowledge:notes#a.md"}],
     "tool_server-tools_list": [{}],
+    "tool_server-system_check": [{}],
     "tool_server-tools_call": [],
 }
 
