@@ -80,6 +80,7 @@ class Config:
         self.anonymous_submissions_a_minute = _integer("KHO_ANONYMOUS_SUBMISSIONS_A_MINUTE", 120, at_least=0)
         self.board_endpoint = _broker_address("KHO_BOARD_ENDPOINT")
         self.device_domain = os.environ.get("KHO_DEVICE_DOMAIN", "")
+        self.firmware_folder = os.environ.get("KHO_FIRMWARE_FOLDER", "")
         self.address_waiting_boards = _integer("KHO_ADDRESS_WAITING_BOARDS", 30, at_least=0)
         self.address_check_in_burst = _integer("KHO_ADDRESS_CHECK_IN_BURST", 600, at_least=1)
         self.address_check_ins_a_minute = _integer("KHO_ADDRESS_CHECK_INS_A_MINUTE", 120, at_least=1)

@@ -218,5 +218,14 @@ INFO_PATHS: Final = {
             "202": json_response("Not yet.", {"type": "object"}),
         },
     ),
+    "/firmware/{file}": _get(
+        "firmware_file",
+        "A file of firmware for stock boards, on one machine alone.",
+        {
+            "200": {"description": "The file, as an attachment.", "content": {"application/octet-stream": {}}},
+            "404": json_response("There is no such file.", reference("Failure")),
+        },
+        parameters=[_path_parameter("file")],
+    ),
     "/openapi.json": _get("openapi", "This document.", {"200": json_response("OpenAPI 3.1.", {"type": "object"})}),
 }

@@ -1,6 +1,7 @@
 """POST /ota/ and /ota/activate: check-in and activation, as the firmware of stock boards speaks them.
 
-A board with an owner gets the settings of its MQTT connection. Any other gets a code, which an operator claims.
+A board with an owner gets the settings of its MQTT connection, and the offer of newer firmware. Any other gets a code,
+which an operator claims.
 Firmware takes only status 200 for success, hangs at answers of 8 KB, and aborts on names of more than 15 characters.
 """
 
@@ -20,11 +21,13 @@ from shared.devices import ids
 from shared.devices.activation_codes import UNCLAIMABLE, activation_codes
 from shared.devices.board_passwords import board_password
 from shared.devices.boards import Board
+from shared.devices.firmware_releases import RunningFirmware, board_url, firmware_releases
 from shared.devices.mqtt.board_endpoint import board_endpoint
 from shared.devices.mqtt.broker_endpoint import KEEPALIVE_SECONDS
-from shared.devices.registry import ClaimedBoard, registry
+from shared.devices.registry import ClaimedBoard, RegisteredDevice, registry
 from shared.rpc.errors import Unavailable, UnknownMethod
 from shared.rpc.strict_json import compact
+from shared.telemetry import count, logger
 from shared.ttl_cache import TtlCache
 
 _NAME: Final = "device_access/ota"
@@ -37,7 +40,7 @@ _TOO_MANY: Final = "Too many boards wait to be claimed. Try again in a quarter o
 
 
 @lambda_function(
-    table("Devices", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
+    table("Devices", "BatchGetItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
     table("Limits", "UpdateItem"),
     BOARD_PASSWORDS,
     DEVICE_ENDPOINT,
@@ -63,6 +66,8 @@ def _answer(request: HttpRequest) -> HttpResponse:
     try:
         owned = registry().find_board(board)
         settings = _settings(owned, request) if owned else {}
+        if owned and not step:
+            settings |= _firmware(owned.device, request)
     except Unavailable:
         if not _owned.get(board.pair_hash):
             raise
@@ -91,6 +96,20 @@ def _settings(owned: ClaimedBoard, request: HttpRequest) -> dict[str, Any]:
             "publish_topic": ids.up(device_id),
         }
     }
+
+
+def _firmware(device: RegisteredDevice, request: HttpRequest) -> dict[str, Any]:
+    """Return the offer of newer firmware. Without `force`, which would install it again at each start."""
+    running = RunningFirmware.identify(request.headers.get("user-agent", ""))
+    if running is None:
+        return {}
+    release, outcome = firmware_releases(device.tenant_id).offer(device.id, running)
+    if outcome:
+        report = logger.warning if outcome == "failed" else logger.info
+        report("firmware", extra={"device_id": device.id, "board": running.board, "outcome": outcome})
+        count(**{f"firmware_updates_{outcome}": 1})
+    url = board_url(release.url, request.headers.get("host", "")) if release else ""
+    return {"firmware": {"version": release.version, "url": url}} if release and url else {}
 
 
 def _activation(board: Board, source: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from infra.local.components import ComponentUnavailable, provide_model
 from infra.local.data_folder import DEFAULT_DATA, DataFolderError, lock_folder
 from infra.local.device_secret import configure_device_secret
 from infra.local.dynamodb import DURABLE, connect
-from infra.local.environment import point_at_store, prepare
+from infra.local.environment import FIRMWARE_FOLDER, point_at_store, prepare
 from infra.local.sockets import address_of, listen
 from infra.local.store import StoreUnavailable, start_engine
 from infra.local.template import load
@@ -116,6 +116,7 @@ def serve(  # noqa: PLR0913 - one argument an option
             auth=auth,
             log_file=data / "kho.log",
             passages=data / "passages",
+            firmware=data / FIRMWARE_FOLDER,
             own_account=bool(aws_endpoint),
         )
         configure_device_secret(data)

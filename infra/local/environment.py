@@ -13,16 +13,19 @@ if TYPE_CHECKING:
     from infra.local.template import Template
 
 
+FIRMWARE_FOLDER: Final = "firmware"
+"""The folder in the data folder whose files `GET /firmware/{file}` serves."""
 _BEDROCK_SETTINGS: Final = ("KHO_MODEL_PROVIDER", "KHO_EMBEDDER", "KHO_RERANKER")
 _CREDENTIALS: Final = ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
 
 
-def prepare(
+def prepare(  # noqa: PLR0913 - one argument a setting
     template: Template,
     *,
     auth: str,
     log_file: Path | None = None,
     passages: Path | None = None,
+    firmware: Path | None = None,
     own_account: bool = False,
 ) -> None:
     """Set this process's environment. Variables that the operator has set keep their values.
@@ -41,6 +44,8 @@ def prepare(
         os.environ["KHO_LOG_FILE"] = str(log_file)
     if passages:
         os.environ.setdefault("KHO_QDRANT_FOLDER", str(passages))
+    if firmware:
+        os.environ.setdefault("KHO_FIRMWARE_FOLDER", str(firmware))
     _bypass_proxy("127.0.0.1,localhost,::1")
     uses_aws = own_account or any(os.environ.get(name) == "bedrock" for name in _BEDROCK_SETTINGS)
     if not (uses_aws and _has_credentials()):

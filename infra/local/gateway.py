@@ -20,9 +20,11 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import FileResponse
 
 from api.error_formats import AGENT_DATA
 from api.http_events import HttpRequest, accepts_gzip, error_response
+from shared.devices.firmware_releases import LOCAL_PREFIX, find_file
 from shared.rpc.errors import (
     Internal,
     KhoError,
@@ -40,6 +42,7 @@ from shared.telemetry import correlation_id_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from starlette.datastructures import Headers
     from starlette.responses import Response
@@ -59,9 +62,18 @@ _TEXT: Final = re.compile(r"text/|application/(json|javascript|xml)|application/
 
 @dataclass(frozen=True, slots=True)
 class _GatewayResponse:
-    status: int
+    status_code: int
     headers: dict[str, str]
     body: bytes
+
+    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+        """Send the response."""
+        headers = {"content-length": str(len(self.body)), **self.headers}
+        if self.status_code == HTTPStatus.NO_CONTENT:
+            del headers["content-length"]
+        raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+        await send({"type": "http.response.start", "status": self.status_code, "headers": raw})
+        await send({"type": "http.response.body", "body": self.body})
 
     @classmethod
     def from_result(cls, result: dict[str, Any]) -> _GatewayResponse:
@@ -102,6 +114,7 @@ class Gateway:
         authorizing: bool,
         access_log: LogAccess,
         origins: Sequence[str] = (),
+        firmware: Path | None = None,
         threads: int = 512,
     ) -> None:
         # As in API Gateway, a path without variables precedes one with them.
@@ -111,6 +124,7 @@ class Gateway:
         self._functions = functions
         self._authorizing = authorizing
         self._origins = origins
+        self._firmware = firmware
         self._access_log = access_log
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="gateway")
 
@@ -129,15 +143,10 @@ class Gateway:
         request = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
         loop = asyncio.get_running_loop()
         response = await loop.run_in_executor(self._pool, lambda: _compressed(scope, self._respond(request, body)))
-        headers = {"content-length": str(len(response.body)), **response.headers}
-        if response.status == HTTPStatus.NO_CONTENT:
-            del headers["content-length"]
-        raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-        await send({"type": "http.response.start", "status": response.status, "headers": raw})
-        await send({"type": "http.response.body", "body": response.body})
-        self._access_log(scope["method"], scope["path"], response.status, time.perf_counter() - started)
+        await response(scope, receive, send)
+        self._access_log(scope["method"], scope["path"], response.status_code, time.perf_counter() - started)
 
-    def _respond(self, scope: Scope, body: bytes | None) -> _GatewayResponse:
+    def _respond(self, scope: Scope, body: bytes | None) -> _GatewayResponse | FileResponse:
         event = _event(scope, body or b"")
         try:
             return self._invoke(event, too_large=body is None)
@@ -147,11 +156,14 @@ class Gateway:
             response = error_response(request, error, AGENT_DATA if server == "actions" else server)
             return _GatewayResponse.from_result(response.to_event(request.correlation_id))
 
-    def _invoke(self, event: dict[str, Any], *, too_large: bool) -> _GatewayResponse:
+    def _invoke(self, event: dict[str, Any], *, too_large: bool) -> _GatewayResponse | FileResponse:
         """Invoke the route's function, unless the gateway refuses the request."""
         headers = event["headers"]
         refuse_foreign_pages(headers, is_open=not self._authorizing, origins=self._origins)
-        route, parameters = self._route(event["requestContext"]["http"]["method"], event["rawPath"])
+        verb, path = event["requestContext"]["http"]["method"], event["rawPath"]
+        if self._firmware and path.startswith(LOCAL_PREFIX) and (file := find_file(self._firmware, path)):
+            return _firmware_response(file, verb, HttpRequest.from_event(event).correlation_id)
+        route, parameters = self._route(verb, path)
         if too_large:
             raise TooLarge("The request exceeds 10 MB.")
         event["routeKey"] = event["requestContext"]["routeKey"] = route.key
@@ -273,8 +285,18 @@ async def _read(receive: Receive) -> bytes | None:
             return b"".join(parts) if size <= MAX_BODY_BYTES else None
 
 
-def _compressed(scope: Scope, response: _GatewayResponse) -> _GatewayResponse:
+def _firmware_response(file: Path, verb: str, correlation_id: str) -> FileResponse:
+    """Return the response with a file. Firmware takes only status 200 with a Content-Length."""
+    if verb != "GET":
+        raise MethodNotAllowed("GET")
+    headers = {"x-correlation-id": correlation_id, "x-content-type-options": "nosniff", "cache-control": "no-store"}
+    return FileResponse(file, headers=headers, media_type="application/octet-stream", filename=file.name)
+
+
+def _compressed(scope: Scope, response: _GatewayResponse | FileResponse) -> _GatewayResponse | FileResponse:
     """Compress a large text if the client accepts gzip, and no function has compressed it."""
+    if isinstance(response, FileResponse):
+        return response
     is_text = _TEXT.match(response.headers.get("content-type", "")) and "content-encoding" not in response.headers
     accepted = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     if len(response.body) <= _MIN_COMPRESSED_BYTES or not is_text or not accepts_gzip(accepted):

@@ -9,6 +9,7 @@ import os
 import shlex
 import signal
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -32,7 +33,6 @@ from shared.rpc import invoke
 if TYPE_CHECKING:
     import socket
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from starlette.types import ASGIApp
 
@@ -82,6 +82,7 @@ def run(  # noqa: PLR0913 - each is a part of the machine
             access_log=access_log.access,
             # The sign-in page sends its form from the public address, even if a proxy calls another.
             origins=tuple(filter(None, (*config().cors_origins, config().public_url))),
+            firmware=Path(config().firmware_folder) if config().firmware_folder else None,
         )
         stack.callback(gateway.close)
         readers = [StreamReader(trigger, store_url, functions, data) for trigger in template.streams]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from infra.local.components import ComponentUnavailable, provide_model
 from infra.local.device_secret import configure_device_secret
 from infra.local.dynamodb import DURABLE, Engine, EngineFailed, create_tables
-from infra.local.environment import point_at_store, prepare
+from infra.local.environment import FIRMWARE_FOLDER, point_at_store, prepare
 from infra.local.functions import Functions
 from infra.local.template import load
 from shared.free_space import reserve_released
@@ -35,7 +35,7 @@ def open_store(stack: ExitStack, data: Path, *, auth: Auth, url: str = "") -> tu
     """
     template = load()
     invoke.use_transport(Functions(template.functions))
-    prepare(template, auth=auth, log_file=data / "kho.log", passages=data / "passages")
+    prepare(template, auth=auth, log_file=data / "kho.log", passages=data / "passages", firmware=data / FIRMWARE_FOLDER)
     try:
         provide_model()
     except ComponentUnavailable as error:

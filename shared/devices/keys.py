@@ -8,6 +8,8 @@
     {tenant}#device#{device}   session                       its session, and the claim of a handshake in progress
     {tenant}#device#{device}   catalogue#{version}#{part}    a part of the tools, as read in the latest session
     {tenant}#device#{device}   notification#{time}#{place}   a notification, kept for a week
+    {tenant}#firmware          {board}                       the firmware that boards of a kind are offered
+    {tenant}#updates#{board}   {device}                      a board that was offered it, and how often
     #board#{device}            code                          a board that waits to be claimed, and its code
     #code#{slot}               code                          the same board, by its code
     #waiting#{source}          {slot}                        the same board, by the address that it checked in from
@@ -42,6 +44,16 @@ def devices(tenant_id: str) -> str:
 def device(tenant_id: str, device_id: str) -> str:
     """Return the partition of a device's state and messages."""
     return f"{tenant_id}#device#{device_id}"
+
+
+def firmware(tenant_id: str) -> str:
+    """Return the partition of the firmware that a tenant's boards are offered."""
+    return f"{tenant_id}#firmware"
+
+
+def updates(tenant_id: str, board: str) -> str:
+    """Return the partition of the boards of a kind that were offered firmware."""
+    return f"{tenant_id}#updates#{board}"
 
 
 def waiting_board(device_id: str) -> tuple[str, str]:

@@ -51,7 +51,9 @@ PUBLIC_URL: Final = "https://api.example"
 DOCUMENTS: Final = {"guide": "root", "guide-soil": "guide", "draft": "root", "old-notes": "root", "lost-notes": "root"}
 EXPERIENCES: Final = {1: "", 2: "", 3: "2026-11-18T00:00:00.000Z"}
 """The deletion times, by the last digit of their ids."""
+FIRMWARE_URL: Final = "https://files.example.com/xiaozhi-2.4.3.bin"
 CALLS: Final[list[tuple[str, dict[str, Any]]]] = [
+    ("device_server-firmware_set", {"board": "old-board", "version": "2.4.3", "url": FIRMWARE_URL}),
     *(
         ("memory_server-add_message", {"conversation_id": chat, "role": "user", "content": f"Message {number}"})
         for chat in ("chat_garden", "chat_cleared", "chat_deleted")

@@ -6,6 +6,7 @@ from cyclopts import App
 
 from infra.cli.devices.call import call, list_, watch
 from infra.cli.devices.claim import claim, release
+from infra.cli.devices.firmware import firmware
 from infra.cli.devices.register import register, revoke, rotate
 from infra.cli.devices.simulate import simulate
 
@@ -13,3 +14,4 @@ devices: Final = App(name="devices", help="Devices: ESP32 boards whose tools age
 for each in (claim, release, register, revoke, rotate, call, watch, simulate):
     devices.command(each)
 devices.command(list_, name="list")
+devices.command(firmware)

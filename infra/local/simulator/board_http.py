@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 MAX_ANSWER_BYTES: Final = 8_192
 """The firmware's client hangs at an answer of this size, headers included."""
 _PART_BYTES: Final = 65_536
+_OK: Final = 200
 
 
 class FirmwareHang(Exception):
@@ -39,10 +40,30 @@ class BoardAnswer:
 
 def post(url: str, headers: Mapping[str, str], body: bytes, *, seconds: float, trace: Trace) -> BoardAnswer:
     """Send one POST request as the firmware does, and return the answer."""
+    answer = _send("POST", url, {**headers, "Content-Length": str(len(body))}, body, seconds=seconds, trace=trace)
+    if answer.size >= MAX_ANSWER_BYTES:
+        raise FirmwareHang(f"an answer of {answer.size} bytes")
+    return answer
+
+
+def download(url: str, *, seconds: float, trace: Trace) -> bytes | None:
+    """Return a file, or None where the firmware fails: it takes only status 200 with a Content-Length."""
+    try:
+        answer = _send("GET", url, {}, b"", seconds=seconds, trace=trace)
+    except NoAnswer:
+        return None
+    length = answer.headers.get("content-length", "")
+    is_whole = length.isdecimal() and int(length) == len(answer.body) > 0
+    return answer.body if answer.status == _OK and is_whole else None
+
+
+def _send(  # noqa: PLR0913 - each is a part of the request
+    verb: str, url: str, headers: Mapping[str, str], body: bytes, *, seconds: float, trace: Trace
+) -> BoardAnswer:
     parts = urlsplit(url)
     target = parts.path + (f"?{parts.query}" if parts.query else "") or "/"
-    lines = {"Host": parts.netloc, **headers, "Connection": "close", "Content-Length": str(len(body))}
-    head = "\r\n".join([f"POST {target} HTTP/1.1", *(f"{name}: {value}" for name, value in lines.items()), "", ""])
+    lines = {"Host": parts.netloc, "Connection": "close", **headers}
+    head = "\r\n".join([f"{verb} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in lines.items()), "", ""])
     _trace(trace, ">", head, body)
     try:
         with _connect(parts.scheme, parts.hostname or "", parts.port, seconds) as connection:
@@ -52,9 +73,8 @@ def post(url: str, headers: Mapping[str, str], body: bytes, *, seconds: float, t
         trace(f"< no answer: {error}")
         raise NoAnswer(str(error)) from None
     answer = _parse(raw)
-    _trace(trace, "<", raw.partition(b"\r\n\r\n")[0].decode("latin-1"), answer.body)
-    if answer.size >= MAX_ANSWER_BYTES:
-        raise FirmwareHang(f"an answer of {answer.size} bytes")
+    shown = b"" if answer.size >= MAX_ANSWER_BYTES else answer.body
+    _trace(trace, "<", raw.partition(b"\r\n\r\n")[0].decode("latin-1"), shown)
     return answer
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from infra.local.simulator.board_http import NoAnswer, post
+from infra.local.simulator.board_http import NoAnswer, download, post
 from infra.local.simulator.firmware import parse_endpoint
 from infra.local.simulator.flash import FirmwareAbort
 
@@ -99,11 +99,27 @@ class StockBoard:
         self.flash.write("board", "uuid", self.client_id)
 
     def start(self) -> MqttSettings | None:
-        """Check in until the board is claimed. Return its settings, or None if there are none."""
-        while activation := self._check_in_with_retries():
+        """Check in until the board is claimed. Return its settings, or None if there are none.
+
+        A board that has installed new firmware restarts, and checks in again.
+        """
+        while True:
+            activation = self._check_in_with_retries()
+            if self.firmware_offer and self.install():
+                continue
+            if activation is None:
+                return self.settings()
             self.show(activation)
             self._poll(activation)
-        return self.settings()
+
+    def install(self) -> bool:
+        """Download and install the offered firmware. Return False if that failed: the board goes on with its own."""
+        version, url = self.firmware_offer or ("", "")
+        self.firmware_offer = None
+        if download(url, seconds=self.times.answer, trace=self.trace) is None:
+            return False
+        self.version = version
+        return True
 
     def check_in(self) -> Activation | None:
         """Check in once. Return the activation that the answer asks for. Raise CheckInFailed."""

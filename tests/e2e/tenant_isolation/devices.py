@@ -58,6 +58,21 @@ def wrong_code(_id: str) -> dict[str, Any]:
     return {"code": "000000", "name": "mine"}
 
 
+def set_firmware(client: ApiClient, id_: str) -> str:
+    """Set firmware for a kind of board of this name."""
+    client.result(f"{DEVICES}/firmware/set", board=id_, version="2.4.3", url="https://files.example/a-secret.bin")
+    return id_
+
+
+def read_firmware(client: ApiClient, _id: str) -> Any:
+    return client.result(f"{DEVICES}/firmware/list")
+
+
+def firmware(**params: Any) -> IsolationCase:
+    """Return the case of a call that names a kind of board."""
+    return IsolationCase(lambda id_: {"board": id_, **params}, set_firmware, read_firmware)
+
+
 CASES: dict[str, list[IsolationCase]] = {
     f"{DEVICES}/devices/claim": [
         IsolationCase(wrong_code, make_device, read_device),
@@ -66,6 +81,9 @@ CASES: dict[str, list[IsolationCase]] = {
     f"{DEVICES}/devices/get": [device()],
     f"{DEVICES}/devices/list": [IsolationCase(lambda _: {"limit": 1000}, make_device, read_device)],
     f"{DEVICES}/devices/release": [device()],
+    f"{DEVICES}/firmware/delete": [firmware()],
+    f"{DEVICES}/firmware/list": [IsolationCase(lambda _: {"limit": 1000}, set_firmware, read_firmware)],
+    f"{DEVICES}/firmware/set": [firmware(version="9.9", url="https://files.example/mine.bin")],
     f"{DEVICES}/notifications/list": [device()],
     f"{DEVICES}/tools/call": [device(name="self.get_device_status", timeout_ms=1000)],
     f"{DEVICES}/tools/list": [device()],

@@ -15,6 +15,7 @@ import pytest
 from shared.config import config
 from shared.devices import keys
 from shared.devices.activation_codes import SLOTS
+from shared.devices.firmware_releases import RunningFirmware, firmware_releases
 from shared.devices.notifications import Notifications
 from shared.devices.protocol import DeviceNotification
 from shared.devices.registry import registry
@@ -180,7 +181,10 @@ def test_policies_of_onboarding(tenant: str, store_actions: StoreActions, monkey
         caller = Caller("tester", frozenset(ROLES), other)
         code = measure("device_access-ota", board.code)
         measure("device_server-devices_claim", partial(claim, code))
-        measure("device_access-ota", board.check_in)
+        firmware_releases(other).set("bread-compact-wifi", "2.4.3", "https://files.example/x.bin")
+        for version in ("2.4.2", "2.4.3"):
+            offered = partial(board.call, **{"user-agent": f"bread-compact-wifi/{version}"})
+            assert measure("device_access-ota", offered)[0] == 200
         measure("device_server-devices_release", release)
     code = board.code()
     replaced = claim(BoardCaller(source="198.51.100.9").code())["device_id"]
@@ -197,6 +201,31 @@ def test_policies_of_onboarding(tenant: str, store_actions: StoreActions, monkey
         assert actions - {METERING} == table_actions(name), name
     monkeypatch.undo()
     config.cache_clear()
+
+
+@measures("device_server-firmware_set", "device_server-firmware_list", "device_server-firmware_delete")
+def test_policies_of_firmware(store_actions: StoreActions) -> None:
+    from device_server import firmware_delete, firmware_list, firmware_set
+
+    release = {"board": f"board-{uuid4().hex}", "version": "2.4.3", "url": "https://files.example/x.bin"}
+    ask(firmware_set.handler, **release)
+    for name, handler, params in (
+        ("firmware_list", firmware_list.handler, {}),
+        ("firmware_set", firmware_set.handler, release),
+        ("firmware_delete", firmware_delete.handler, {"board": release["board"]}),
+    ):
+        leave_an_update("local", release["board"])
+        store_actions.clear()
+        ask(handler, **params)
+        assert store_actions == table_actions(f"device_server-{name}"), name
+
+
+def leave_an_update(tenant: str, board: str) -> None:
+    """Leave a board that was offered firmware."""
+    releases = firmware_releases(tenant)
+    running = RunningFirmware.identify(f"{board}/1.0")
+    assert running
+    releases.offer("a-board", running)
 
 
 @measures("device_access-provisioning")
