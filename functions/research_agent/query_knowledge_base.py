@@ -39,7 +39,9 @@ class QueryKnowledgeBase(Params):
         str | None, Field(max_length=100_000, description="The text you are working on; it influences the ranking.")
     ] = None
     project_name: Annotated[Name | None, Field(description="Search this project's default collections.")] = None
-    explain: Annotated[bool, Field(description="Return the parts of each score too.")] = False
+    explain: Annotated[bool, Field(description="Also return each passage's collection and the parts of its score.")] = (
+        False
+    )
 
 
 @lambda_function(

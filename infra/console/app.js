@@ -13,7 +13,7 @@ import { link, route } from "./router.js";
 import { read, write } from "./storage.js";
 
 // Pages in the order of the navigation. Each is pages/<name>.js with its strings, loaded when first shown.
-const PAGES = ["start", "connect", "documents", "ask", "conversations", "try_it"];
+const PAGES = ["start", "connect", "documents", "ask", "conversations", "knowledge", "experiences", "devices", "try_it"];
 const THEMES = ["system", "light", "dark"];
 const theme = signal(THEMES.includes(read("theme")) ? read("theme") : "system");
 const shown = signal({ name: "", Page: null, error: null });

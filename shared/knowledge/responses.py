@@ -133,7 +133,7 @@ class ResultMetadata:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """A found passage. `score_parts` explain its score if that was requested."""
+    """A found passage; if that was requested, with its collection and the parts of its score."""
 
     content: str
     relevance_score: float
@@ -141,6 +141,7 @@ class SearchResult:
     source_document: str
     header_path: str
     metadata: ResultMetadata
+    collection: str | None = None
     score_parts: list[ScorePart] | None = None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from shared.background import submit
@@ -38,7 +39,7 @@ def search(  # noqa: PLR0913 - each is a part of the search
 ) -> tuple[QueryResults, list[str]]:
     """Return the best passages for `query` in the collections of these names, or in all; and the searched names.
 
-    With `explain`, the results have the parts of their scores.
+    With `explain`, the results have their collections and the parts of their scores.
     """
     if is_blank(query):
         raise query_invalid("is empty")
@@ -60,7 +61,7 @@ def search(  # noqa: PLR0913 - each is a part of the search
         raise not_searchable() from None
     revisions = revision_checks[0].result()
     current = [hit for hit in candidates if revisions.get(hit.passage.document) == hit.passage.revision]
-    results = [_result(hit, explain=explain) for hit in current[:top_k]]
+    results = [_result(hit, searched if explain else None) for hit in current[:top_k]]
     return QueryResults("success", results, refine(query, current[:rated])), [each.name for each in searched.values()]
 
 
@@ -79,12 +80,13 @@ def current_revisions(
     return revisions
 
 
-def _result(hit: SearchHit, *, explain: bool) -> SearchResult:
-    passage, parts = hit.passage, None
-    if explain:
-        parts = [
-            ScorePart(each.name, round(each.value, _DECIMALS), round(each.weight, _DECIMALS)) for each in hit.parts
-        ]
+def _result(hit: SearchHit, explained: Mapping[str, Collection] | None) -> SearchResult:
+    """Return the result of a hit, with its collection and the parts of its score if there are `explained` ones."""
+    passage = hit.passage
     score = round(min(1.0, max(0.0, hit.score)), _DECIMALS)
     metadata = ResultMetadata(passage.title, passage.content_type, passage.ordinal + 1)
-    return SearchResult(passage.text, score, label_of(score), passage.source, passage.header_path, metadata, parts)
+    result = SearchResult(passage.text, score, label_of(score), passage.source, passage.header_path, metadata)
+    if explained is None:
+        return result
+    parts = [ScorePart(each.name, round(each.value, _DECIMALS), round(each.weight, _DECIMALS)) for each in hit.parts]
+    return replace(result, collection=explained[passage.document.collection].name, score_parts=parts)

@@ -11,7 +11,7 @@ from tests.browser.console_page import THEMES, WIDTHS
 if TYPE_CHECKING:
     from tests.browser.console_page import ConsolePage
 
-PAGES = ("start", "connect", "documents", "ask", "conversations", "try_it")
+PAGES = ("start", "connect", "documents", "ask", "conversations", "knowledge", "experiences", "devices", "try_it")
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -50,6 +50,16 @@ function imageLink(image) {
   return anchor;
 }
 
+// For `onRender`: headings of a part of a document would break the order of the page's own, so they become paragraphs.
+export function flattenHeadings(fragment) {
+  for (const heading of fragment.querySelectorAll("h1, h2, h3, h4, h5, h6")) {
+    const paragraph = document.createElement("p");
+    paragraph.className = "heading";
+    paragraph.append(...heading.childNodes);
+    heading.replaceWith(paragraph);
+  }
+}
+
 // Show Markdown; a large text as it is, until the reader wants it rendered. `onRender` may change the safe fragment.
 export function Markdown({ text, onRender }) {
   const box = useRef(null);

@@ -92,7 +92,7 @@ def _camera() -> list[SimulatedTool]:
 BOARDS: Final = {
     "lamp": SampleBoard("Desk lamp", _lamp),
     "thermostat": SampleBoard("Thermostat", _thermostat),
-    "camera": SampleBoard("Door camera", _camera),
+    "camera": SampleBoard("Porch camera", _camera),
 }
 
 

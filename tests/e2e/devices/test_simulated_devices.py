@@ -24,7 +24,7 @@ def device_ids(answer: Any) -> dict[str, str]:
 def test_devices_connect_and_answer(server: KhoServer) -> None:
     """A lamp, a thermostat and a camera connect; their tools, notifications and pictures are those of real devices."""
     ids = device_ids(server.call(SIMULATE))
-    assert set(ids) == {"Desk lamp", "Thermostat", "Door camera"}
+    assert set(ids) == {"Desk lamp", "Thermostat", "Porch camera"}
     lamp = {"device_id": ids["Desk lamp"]}
     until(lambda: server.call(GET, **lamp)["connected"])
     schemas = {
@@ -44,7 +44,7 @@ def test_devices_connect_and_answer(server: KhoServer) -> None:
     (notification,) = server.call("device-server/notifications/list", **lamp)["notifications"]
     assert notification["params"] == {"on": True}
 
-    camera = {"device_id": ids["Door camera"], "name": "self.camera.take_photo"}
+    camera = {"device_id": ids["Porch camera"], "name": "self.camera.take_photo"}
     (photo,) = server.call("device-server/tools/call", **camera)["content"]
     data = base64.b64decode(photo["data"])
     assert (photo["mimeType"], data[:8]) == ("image/png", b"\x89PNG\r\n\x1a\n")

@@ -1,0 +1,271 @@
+// Devices: their presence, and each device's tools as controls, its notifications, and what its owner may do.
+import { useEffect, useId, useState } from "preact/hooks";
+import { call, poll } from "../api.js";
+import { isOneMachine } from "../auth.js";
+import { useData } from "../components/data.js";
+import { ConfirmDialog, Dialog } from "../components/dialog.js";
+import { ErrorBox } from "../components/error_box.js";
+import { PagedList, usePages } from "../components/paged_list.js";
+import { initialValue, SchemaForm } from "../components/schema_form.js";
+import { toast } from "../components/toast.js";
+import { ToolResult } from "../components/tool_result.js";
+import { safeSchema } from "../components/safe_schema.js";
+import { asText, visible } from "../components/visible_text.js";
+import { html } from "../html.js";
+import { formatAge, formatTime, t } from "../i18n.js";
+import { go, link } from "../router.js";
+
+const PAGE = 100;
+const MOST = 1000; // what one call lists
+const LIST_POLL_MS = 5000;
+const DEVICE_POLL_MS = 4000;
+const NOTIFICATION_POLL_MS = 2000;
+const FEW_TOOLS = 8; // as many are shown unfolded
+const CALL_MS = 15_000;
+const RESTARTING = ["self.reboot", "self.upgrade_firmware"];
+
+export default function Devices({ segments: [id] }) {
+  return id ? html`<${Device} key=${id} id=${id} />` : html`<${DeviceList} />`;
+}
+
+function DeviceList() {
+  const [claiming, setClaiming] = useState(false);
+  const pages = usePages(async (cursor, signal) => {
+    const page = await call("device-server/devices/list", { limit: PAGE, cursor }, { signal });
+    return { items: page.devices, next_cursor: page.next_cursor };
+  });
+  const loaded = pages.items.length;
+  useEffect(() => {
+    if (!loaded) return undefined;
+    const polling = poll(async (signal) => {
+      const limit = Math.min(MOST, Math.max(PAGE, loaded));
+      const { devices } = await call("device-server/devices/list", { limit }, { signal });
+      const now = new Map(devices.map((each) => [each.device_id, each]));
+      pages.setItems((items) => items.map((each) => now.get(each.device_id) ?? each));
+    }, { every: LIST_POLL_MS });
+    return polling.stop;
+  }, [loaded]);
+  return html`<h1>${t("devices.title")}</h1>
+    <p>${t("devices.intro")}</p>
+    <div class="toolbar"><button class="primary" onClick=${() => setClaiming(true)}>${t("devices.claim")}</button>
+      <${SimulateButton} onDone=${pages.reload} /></div>
+    <${PagedList} pages=${pages} label=${t("devices.title")} keyOf=${(each) => each.device_id}
+      empty=${html`<p>${t(isOneMachine ? "devices.none_simulate" : "devices.none")}</p>`}>
+      ${(each) => html`<${Card} device=${each} />`}
+    <//>
+    ${claiming && html`<${ClaimDialog} onClose=${() => setClaiming(false)} />`}`;
+}
+
+function Card({ device }) {
+  const { device_id: id, name, board, firmware, last_answered_at: answered } = device;
+  return html`<article class="card device-card">
+    <h2><a href=${link("devices", [id])}>${visible(name)}</a></h2>
+    <${Presence} device=${device} />
+    <p class="faint">${answered ? t("devices.answered", { age: formatAge(answered) }) : t("devices.never_answered")}</p>
+    ${board && html`<p class="faint">${visible(board)} ${visible(firmware ?? "")}</p>`}
+    ${name !== id && html`<p class="faint code">${visible(id)}</p>`}
+  </article>`;
+}
+
+function Presence({ device: { connected, disconnect_reason: reason, changed_at: at } }) {
+  if (connected === undefined) return html`<p class="state note">${t("devices.unknown")}</p>`;
+  if (connected) return html`<p class="state good">${t("devices.connected")}</p>`;
+  return html`<p class="state wrong">${t("devices.offline")}${at && ` · ${formatAge(at)}`}</p>
+    ${reason && html`<p class="faint">${t("devices.reason", { reason: visible(reason) })}</p>`}`;
+}
+
+// `kho serve` alone simulates devices; they end with it.
+function SimulateButton({ onDone }) {
+  const [busy, setBusy] = useState(false);
+  if (!isOneMachine) return null;
+  const simulate = async () => {
+    setBusy(true);
+    try {
+      await call("device-server/devices/simulate");
+      toast(t("devices.simulated"));
+      onDone();
+    } catch (problem) {
+      toast(problem.message, "wrong");
+    }
+    setBusy(false);
+  };
+  return html`<button onClick=${simulate} disabled=${busy}>${t("devices.simulate")}</button>`;
+}
+
+function ClaimDialog({ onClose }) {
+  const [code, setCode] = useState("");
+  const [name, setName] = useState("");
+  const [error, setError] = useState(null);
+  const claim = async (event) => {
+    event.preventDefault();
+    try {
+      const device = await call("device-server/devices/claim", { code, name });
+      onClose();
+      toast(t("devices.claimed", { name }));
+      go(link("devices", [device.device_id]));
+    } catch (problem) {
+      setError(problem);
+    }
+  };
+  return html`<${Dialog} title=${t("devices.claim")} onClose=${onClose}>
+    <form class="fields" onSubmit=${claim}>
+      <p>${t("devices.claim_text")}</p>
+      <label>${t("devices.code")}<input required inputmode="numeric" autocomplete="off" pattern="[0-9]{6}" maxlength="6" title=${t("devices.six_digits")}
+        value=${code} onInput=${(event) => setCode(event.target.value)} /></label>
+      <label>${t("devices.name")}<input required maxlength="128" autocomplete="off" value=${name} onInput=${(event) => setName(event.target.value)} /></label>
+      <${ErrorBox} error=${error} />
+      <div class="actions"><button type="submit" class="primary">${t("devices.claim_action")}</button></div>
+    </form>
+  <//>`;
+}
+
+function Device({ id }) {
+  const found = useData((signal) => call("device-server/devices/get", { device_id: id }, { signal }), [id], { every: DEVICE_POLL_MS });
+  const [dialog, setDialog] = useState("");
+  const device = found.value;
+  const release = async () => {
+    await call("device-server/devices/release", { device_id: id });
+    toast(t("devices.released", { name: device.name }));
+    go(link("devices"));
+  };
+  return html`<nav aria-label=${t("devices.trail")} class="trail"><a href=${link("devices")}>${t("devices.title")}</a></nav>
+    <h1>${device ? visible(device.name) : visible(id)}</h1>
+    <${ErrorBox} error=${found.error} onRetry=${found.reload} />
+    ${device && html`<div class="device-state"><${Presence} device=${device} />
+      <p class="faint">${device.last_answered_at ? t("devices.answered", { age: formatAge(device.last_answered_at) }) : t("devices.never_answered")}
+        ${device.board && ` · ${visible(device.board)} ${visible(device.firmware ?? "")}`} · <span class="code">${visible(id)}</span></p></div>
+      ${device.connected === false && device.board?.startsWith("simulated-") && html`<p><${SimulateButton} onDone=${found.reload} /></p>`}
+      <${Tools} device=${device} />
+      <div class="split"><${Alert} id=${id} /><${Notifications} id=${id} /></div>
+      <p><button class="danger" onClick=${() => setDialog("release")}>${t("devices.release")}</button></p>`}
+    ${dialog === "release" && html`<${ConfirmDialog} title=${t("devices.release")} text=${t("devices.release_text")} word=${device.name}
+      action=${t("devices.release")} danger onConfirm=${release} onClose=${() => setDialog("")} />`}`;
+}
+
+// The device's tools. The list with its owner's tools is read from the device, the other one is stored.
+function Tools({ device }) {
+  const [filter, setFilter] = useState("");
+  const listed = useData(async (signal) => {
+    const tools = [];
+    let page = {};
+    do {
+      page = await call("device-server/tools/list", { device_id: device.device_id, with_user_tools: true, limit: PAGE, cursor: page.next_cursor }, { signal });
+      tools.push(...page.tools);
+    } while (page.next_cursor);
+    return { tools, problem: page.complete ? "" : page.problem };
+  }, [device.device_id, device.firmware]);
+  const { connected } = device;
+  useEffect(() => {
+    if (connected && listed.error) listed.reload(); // it is back
+  }, [connected]);
+  const { tools = [], problem } = listed.value ?? {};
+  const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
+  const matching = tools.filter(({ name, description }) => words.every((word) => `${name} ${description}`.toLowerCase().includes(word)));
+  return html`<section aria-labelledby="tools" aria-busy=${listed.loading}>
+    <h2 id="tools">${t("devices.tools")}</h2>
+    <${ErrorBox} error=${listed.error} onRetry=${listed.reload} />
+    ${listed.loading && html`<p role="status">${t("app.loading")}</p>`}
+    ${problem && html`<p class="state note">${t("devices.incomplete", { reason: visible(problem) })}</p>`}
+    ${tools.length > FEW_TOOLS && html`<div class="toolbar"><input type="search" aria-label=${t("devices.filter")} placeholder=${t("devices.filter")}
+      value=${filter} onInput=${(event) => setFilter(event.target.value)} />
+      <span role="status" class="faint">${t("devices.tool_count", { count: matching.length })}</span></div>`}
+    <div class="tools">${matching.map((tool) => html`<${Tool} key=${tool.name} device=${device} tool=${tool} open=${tools.length <= FEW_TOOLS} />`)}</div>
+    ${listed.value && tools.length === 0 && html`<p class="empty">${t("devices.no_tools")}</p>`}
+  </section>`;
+}
+
+function Tool({ device, tool, open }) {
+  const id = useId();
+  return html`<details class="panel tool" open=${open}>
+    <summary><h3 id=${id}>${shortName(tool)}</h3></summary>
+    <p class="faint tool-text">${visible(tool.description)}</p>
+    <${Control} device=${device} tool=${tool} labelledby=${id} />
+  </details>`;
+}
+
+// Each tool of the firmware begins with "self.".
+function shortName(tool) {
+  return visible(tool.name).replace(/^self\./, "");
+}
+
+function Control({ device, tool, labelledby }) {
+  const schema = safeSchema(tool.inputSchema);
+  const [values, setValues] = useState(() => initialValue(schema, { sliders: true }));
+  const [state, setState] = useState({});
+  const [confirming, setConfirming] = useState(false);
+  const restarts = RESTARTING.includes(tool.name);
+  const run = async () => {
+    setState({ running: true });
+    const started = performance.now();
+    try {
+      const params = { device_id: device.device_id, name: tool.name, arguments: values, timeout_ms: CALL_MS };
+      const result = await call("device-server/tools/call", params);
+      setState({ result, milliseconds: Math.round(performance.now() - started) });
+    } catch (error) {
+      setState({ error });
+    }
+  };
+  const problems = Array.isArray(state.error?.details)
+    ? state.error.details.map((each) => ({ ...each, field: String(each.field ?? "").replace(/^arguments\./, "") }))
+    : [];
+  return html`<form aria-labelledby=${labelledby} onSubmit=${(event) => {
+    event.preventDefault();
+    if (restarts) setConfirming(true);
+    else run();
+  }}>
+    ${Object.keys(schema.properties).length > 0 && html`<${SchemaForm} schema=${schema} value=${values} onChange=${setValues} sliders problems=${problems} />`}
+    <div class="actions"><button type="submit" class=${restarts ? "danger" : "primary"} disabled=${state.running}
+      aria-label=${`${t("devices.run")} ${shortName(tool)}`}>
+      ${state.running ? t("devices.running") : t("devices.run")}</button></div>
+    <div role="status">${state.result && html`<${ToolResult} result=${state.result} milliseconds=${state.milliseconds} />`}</div>
+    <${CallError} error=${state.error} placed=${problems.length > 0} />
+    ${confirming && html`<${ConfirmDialog} title=${visible(tool.name)} text=${t("devices.restart_text")} word=${device.name} action=${t("devices.run")} danger
+      onConfirm=${async () => void run()} onClose=${() => setConfirming(false)} />`}
+  </form>`;
+}
+
+// A failure of which it is known that nothing happened looks unlike one that leaves it in doubt.
+function CallError({ error }) {
+  if (!error) return null;
+  if (error.details?.sent === true) {
+    return html`<div class="doubt" role="alert"><p><strong>${t("devices.doubt")}</strong></p>
+      <p>${visible(error.message)}</p>${error.guidance && html`<p>${visible(error.guidance)}</p>`}</div>`;
+  }
+  return html`<${ErrorBox} error=${{ ...error, message: visible(error.message), guidance: visible(error.guidance) }} />`;
+}
+
+function Alert({ id }) {
+  const [message, setMessage] = useState("");
+  const [title, setTitle] = useState("");
+  const [error, setError] = useState(null);
+  const send = async (event) => {
+    event.preventDefault();
+    setError(null);
+    try {
+      await call("device-server/devices/alert", { device_id: id, message, ...(title && { status: title }) });
+      toast(t("devices.alerted"));
+      setMessage("");
+    } catch (problem) {
+      setError(problem);
+    }
+  };
+  return html`<section class="panel" aria-labelledby="alert"><h2 id="alert">${t("devices.alert")}</h2>
+    <p class="faint">${t("devices.alert_text")}</p>
+    <form class="fields" onSubmit=${send}>
+      <label>${t("devices.alert_title")}<input maxlength="64" autocomplete="off" value=${title} onInput=${(event) => setTitle(event.target.value)} /></label>
+      <label>${t("devices.alert_message")}<input required maxlength="1024" autocomplete="off" value=${message} onInput=${(event) => setMessage(event.target.value)} /></label>
+      <${ErrorBox} error=${error} />
+      <div class="actions"><button type="submit">${t("devices.alert_action")}</button></div>
+    </form></section>`;
+}
+
+function Notifications({ id }) {
+  const found = useData((signal) => call("device-server/notifications/list", { device_id: id, limit: 20 }, { signal }), [id], { every: NOTIFICATION_POLL_MS });
+  const notifications = found.value?.notifications ?? [];
+  return html`<section class="panel" aria-labelledby="notifications"><h2 id="notifications">${t("devices.notifications")}</h2>
+    <${ErrorBox} error=${found.error} onRetry=${found.reload} />
+    ${found.value && notifications.length === 0 && html`<p class="faint">${t("devices.no_notifications")}</p>`}
+    <div role="log" aria-labelledby="notifications" tabindex="0" class="log"><ul class="plain rows">${notifications.map((each, index) => html`
+      <li key=${`${each.at}${index}`}><span class="faint">${formatTime(each.at)}</span> <strong>${visible(each.method.replace(/^notifications\//, ""))}</strong>
+        <pre class="plain-text">${asText(each.params)}</pre></li>`)}</ul></div></section>`;
+}

@@ -1,0 +1,191 @@
+"""The page Devices: presence, tools as controls, answers in doubt, notifications, hostile devices, many devices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from infra.local.simulator.device import DeviceModel
+from infra.local.simulator.fleet import Fleet
+from infra.local.simulator.quirks import FIRMWARE, Quirk
+from infra.local.simulator.tools import SimulatedTool, ToolArgument, standard_tools
+from tests.browser.console_page import THEMES, WIDTHS
+from tests.helpers.size import sized
+from tests.helpers.wait import until
+
+if TYPE_CHECKING:
+    from tests.browser.console_page import ConsolePage
+    from tests.helpers.kho_server import KhoServer
+
+MANY: Final = sized(150, full=1_000)
+EVIL: Final = "<script>document.title='hit'</script><img src=x onerror=\"document.title='hit'\">\u202e\u0007"
+
+
+def lamp(server: KhoServer) -> str:
+    answer = server.call("device-server/devices/simulate")
+    id_ = next(each["device_id"] for each in answer["devices"] if each["name"] == "Desk lamp")
+    until(lambda: server.call("device-server/devices/get", device_id=id_)["connected"])
+    return str(id_)
+
+
+def status(server: KhoServer, id_: str) -> str:
+    answer = server.call("device-server/tools/call", device_id=id_, name="self.get_device_status")
+    return str(answer["content"][0]["text"])
+
+
+def fleet(server: KhoServer, ids: list[str], tools: list[SimulatedTool] | None = None, *quirks: Quirk) -> Fleet:
+    return Fleet("127.0.0.1", server.mqtt_port, ids, DeviceModel(tools=tools, quirks=FIRMWARE | set(quirks)))
+
+
+def test_lamp_is_switched_by_mouse(console: ConsolePage, server: KhoServer) -> None:
+    """Three devices are connected by one click, and a switch of the lamp is turned; its notification appears."""
+    page = console.open("devices")
+    page.get_by_role("button", name="Connect three simulated devices").click()
+    page.get_by_role("link", name="Desk lamp").click()
+    tool = page.get_by_role("form", name="lamp.set_power")
+    tool.get_by_role("switch").check()
+    tool.get_by_role("button", name="Run").click()
+    tool.get_by_text("Done").wait_for()
+    assert '"on":true' in status(server, lamp(server))
+    page.get_by_role("log").get_by_text("state_changed").first.wait_for()
+
+
+def test_lamp_is_dimmed_by_keyboard(console: ConsolePage, server: KhoServer) -> None:
+    id_ = lamp(server)
+    page = console.open(f"devices/{id_}")
+    console.tab_to("slider", "Slider")
+    page.keyboard.press("End")
+    console.tab_to("button", "Run lamp.set_brightness")
+    page.keyboard.press("Enter")
+    page.get_by_role("form", name="lamp.set_brightness").get_by_text("Done").wait_for()
+    assert '"brightness":100' in status(server, id_)
+
+
+def test_choice_text_and_picture(console: ConsolePage, server: KhoServer) -> None:
+    """A choice and a text are controls, and a picture is shown."""
+    ids = {each["name"]: each["device_id"] for each in server.call("device-server/devices/simulate")["devices"]}
+    until(lambda: server.call("device-server/devices/get", device_id=ids["Thermostat"])["connected"])
+    page = console.open(f"devices/{ids['Thermostat']}")
+    mode = page.get_by_role("form", name="thermostat.set_mode")
+    mode.get_by_role("combobox").select_option(label="cool")
+    mode.get_by_role("button").click()
+    text = page.get_by_role("form", name="screen.show_text")
+    text.get_by_role("textbox").fill("Guten Tag")
+    text.get_by_role("button").click()
+    for form in (mode, text):
+        form.get_by_text("Done").wait_for()
+    told = status(server, ids["Thermostat"])
+    assert '"mode":"cool"' in told
+    assert "Guten Tag" in told
+    page = console.open(f"devices/{ids['Door camera']}")
+    page.get_by_role("button", name="Run camera.take_photo").click()
+    photo = page.get_by_role("img", name="The picture that the device sent")
+    photo.wait_for()
+    until(lambda: photo.evaluate("each => each.complete && each.naturalWidth") == 240)
+
+
+def test_restart_needs_the_typed_name(console: ConsolePage, server: KhoServer) -> None:
+    page = console.open(f"devices/{lamp(server)}")
+    page.get_by_role("button", name="Run reboot").click()
+    dialog = page.get_by_role("dialog")
+    confirm = dialog.get_by_role("button", name="Run", exact=True)
+    assert confirm.is_disabled()
+    dialog.get_by_role("textbox").fill("Desk lamp")
+    confirm.click()
+    page.get_by_text("The device restarted.").wait_for()
+
+
+def test_doubt_looks_unlike_failure(console: ConsolePage, server: KhoServer) -> None:
+    """A call that may have happened looks different from one that failed."""
+    tools = [each for each in standard_tools() if each.name in ("self.get_device_status", "self.test.fail")]
+    for id_, quirk in (("doubtful", Quirk.VANISH), ("failing", Quirk.SUBSCRIBES)):
+        with fleet(server, [id_], tools, quirk) as running:
+            running.start()
+            until(lambda: server.call("device-server/devices/get", device_id=id_)["connected"])  # noqa: B023
+            page = console.open(f"devices/{id_}")
+            if id_ == "doubtful":
+                page.get_by_role("button", name="Run get_device_status").click()
+                page.locator(".doubt").get_by_text("It is not known whether it happened.").wait_for()
+                assert page.locator(".error-box").count() == 0
+            else:
+                page.get_by_role("button", name="Run test.fail").click()
+                page.locator(".error-box").first.wait_for()
+                assert page.locator(".doubt").count() == 0
+
+
+def test_hostile_device_does_nothing(console: ConsolePage, server: KhoServer) -> None:
+    """Names, descriptions, schemas and answers of a device are text."""
+    argument = ToolArgument("a" + EVIL, "string", default=EVIL)
+    tools = [SimulatedTool("self.evil", EVIL, lambda *_: EVIL, (argument,))]
+    with fleet(server, ["hostile"], tools) as running:
+        running.start()
+        until(lambda: server.call("device-server/devices/get", device_id="hostile")["connected"])
+        running.do(lambda: running["hostile"].notify("notifications/" + EVIL, text=EVIL))
+        page = console.open("devices/hostile")
+        page.get_by_role("button", name="Run evil").click()
+        page.get_by_text("Done").wait_for()
+        page.get_by_role("log").get_by_text("<script>").first.wait_for()
+        assert page.locator("main script, main img").count() == 0
+        assert "\u202e" not in page.locator("main").inner_text()
+        assert page.title() == "Devices · Kho"
+
+
+def test_fifty_one_tools_are_filtered(console: ConsolePage, server: KhoServer) -> None:
+    with fleet(server, ["w" * 100]) as running:
+        running.start()
+        until(lambda: server.call("device-server/devices/get", device_id="w" * 100)["connected"])
+        page = console.open("devices/" + "w" * 100)
+        page.get_by_text("53 tools").wait_for()
+        assert page.locator("details.tool[open]").count() == 0
+        assert check(console) == []
+        page.get_by_label("Filter the tools").fill("relay_17")
+        page.get_by_text("1 tool", exact=True).wait_for()
+        page.locator("details.tool summary").click()
+        page.get_by_role("form", name="relay_17.set").get_by_role("switch").first.wait_for()
+
+
+@pytest.mark.stress
+def test_many_devices_load_page_by_page(console: ConsolePage, server: KhoServer) -> None:
+    """A list of a thousand devices loads page by page, to its last device."""
+    ids = [f"many-{number:04}" for number in range(MANY)]
+    with fleet(server, ids, []) as running:
+        running.start()
+        page = console.open("devices")
+        until(lambda: page.locator(".device-card").count() >= 100)
+        for _ in range(MANY // 100 + 2):
+            page.mouse.wheel(0, 200_000)
+            page.keyboard.press("End")
+            console.settle()
+        until(lambda: page.get_by_role("link", name=ids[-1]).count() == 1)
+
+
+def test_code_that_no_board_shows_is_refused(console: ConsolePage) -> None:
+    page = console.open("devices")
+    page.get_by_role("button", name="Claim a board").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Code").fill("000000")
+    dialog.get_by_label("Name").fill("Kitchen")
+    dialog.get_by_role("button", name="Claim", exact=True).click()
+    dialog.get_by_text("No board shows this code.").wait_for()
+
+
+def test_pages_are_accessible_with_content(console: ConsolePage, server: KhoServer) -> None:
+    for address in (f"devices/{lamp(server)}", "devices"):
+        console.open(address).locator("main .card, main .tool").first.wait_for()
+        assert check(console) == [], address
+
+
+def check(console: ConsolePage) -> list[str]:
+    """Return what is wrong at any width in any theme."""
+    problems = []
+    for theme in THEMES:
+        console.set_theme(theme)
+        for width in WIDTHS:
+            console.set_width(width)
+            console.settle()
+            problems += console.violations()
+            if console.overflow() > 0:
+                problems.append(f"{console.overflow()} pixels too wide at {width}")
+    console.set_width(WIDTHS[-1])
+    return problems

@@ -1,0 +1,100 @@
+"""The page Experiences: search, read, submit, moderate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.browser.console_page import THEMES, WIDTHS
+
+if TYPE_CHECKING:
+    from tests.browser.console_page import ConsolePage
+    from tests.helpers.kho_server import KhoServer
+
+HOSTILE = (
+    "<script>document.title='hit'</script><img src=x onerror=\"document.title='hit'\">[x](javascript:alert(1))\u202e"
+)
+
+
+def submit(server: KhoServer, title: str, **more: str) -> str:
+    texts = {"problem_description": "It is stale.", "solution": "Read it **again**."} | more
+    id_: str = server.call("recall-kit/submit_experience", title=title, **texts)["data"]["id"]
+    return id_
+
+
+def test_experience_is_submitted_found_and_moderated_by_mouse(console: ConsolePage) -> None:
+    page = console.open("experiences")
+    page.get_by_role("link", name="Share an experience").click()
+    page.get_by_label("Title").fill("Gadget number 8812 hums at night")
+    page.get_by_label("Problem").fill("It hums.")
+    page.get_by_label("Solution").fill("Turn it around.")
+    page.get_by_role("button", name="Publish").click()
+    page.get_by_role("heading", name="Gadget number 8812").wait_for()
+    page.get_by_role("link", name="Experiences").last.click()
+    page.get_by_label("Problem").fill("gadget hums at night")
+    page.get_by_role("button", name="Search", exact=True).click()
+    page.get_by_role("link", name="Gadget number 8812").click()
+    page.get_by_role("link", name="Edit").click()
+    page.get_by_label("Solution").fill("Switch it off.")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("Switch it off.").wait_for()
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name="Restore it").click()
+    page.get_by_text("Switch it off.").wait_for()
+
+
+def test_experience_is_submitted_by_keyboard(console: ConsolePage) -> None:
+    page = console.open("experiences/new")
+    for name, text in (
+        ("Title (required)", "Typed title"),
+        ("Problem (required)", "It fails"),
+        ("Solution (required)", "Mend it"),
+    ):
+        console.tab_to("textbox", name)
+        page.keyboard.type(text)
+    console.tab_to("button", "Publish")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Typed title").wait_for()
+
+
+def test_refusal_is_shown_at_its_field_and_nothing_typed_is_lost(console: ConsolePage) -> None:
+    """A refused field is marked and has the focus. What was typed is there after the tab was closed."""
+    page = console.open("experiences/new")
+    page.get_by_label("Title").fill("A title")
+    page.get_by_label("Problem").fill("Mail to someone.private@gmail.com fails")
+    page.get_by_role("button", name="Publish").click()
+    page.locator("[aria-invalid=true]").first.wait_for()
+    marked = page.locator("[aria-invalid=true]")
+    assert marked.count() == 1 or "required" in page.locator(".problem").all_inner_texts()[-1]
+    page.get_by_label("Solution").fill("Use another")
+    page.get_by_role("button", name="Publish").click()
+    problem = page.get_by_label("Problem")
+    problem.and_(page.locator("[aria-invalid=true]")).wait_for()
+    assert problem.evaluate("each => each === document.activeElement")
+    assert "gmail" not in page.locator(".problem").inner_text()
+    page.reload()
+    page.wait_for_selector("main h1")
+    assert page.get_by_label("Solution").input_value() == "Use another"
+
+
+def test_hostile_experience_does_nothing(console: ConsolePage, server: KhoServer) -> None:
+    id_ = submit(server, f"Hostile {HOSTILE}", problem_description=HOSTILE, context=HOSTILE)
+    page = console.open(f"experiences/{id_}")
+    page.get_by_text("Root cause").or_(page.get_by_role("heading", name="Problem")).first.wait_for()
+    page.locator(".markdown").first.wait_for()
+    assert page.locator("main script, main img, a[href^=javascript]").count() == 0
+    assert page.title() == "Experiences · Kho"
+
+
+def test_pages_are_accessible_with_content(console: ConsolePage, server: KhoServer) -> None:
+    id_ = submit(server, "Accessible " + "w" * 150, context="code " * 100)
+    for address in ("experiences?q=accessible", f"experiences/{id_}", f"experiences/{id_}/edit", "experiences/new"):
+        page = console.open(address)
+        page.locator("main .panel, main form.fields").first.wait_for()
+        for theme in THEMES:
+            console.set_theme(theme)
+            for width in WIDTHS:
+                console.set_width(width)
+                console.settle()
+                assert console.violations() == [], (address, theme, width)
+                assert console.overflow() <= 0, (address, theme, width)

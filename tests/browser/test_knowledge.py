@@ -1,0 +1,133 @@
+"""The page Knowledge: collections, ingestion, queries with the parts of their scores, passages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.console_page import THEMES, WIDTHS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.browser.console_page import ConsolePage
+    from tests.helpers.kho_server import KhoServer
+
+FERNS = "# Ferns\n\nFerns like shade.\n\n## Watering\n\nWater ferns early in the morning.\n"
+HOSTILE = (
+    "# <script>document.title='hit'</script>\n\n<img src=x onerror=\"document.title='hit'\"> "
+    "[here](javascript:document.title='hit') \u202etxt.exe <svg onload=\"document.title='hit'\"></svg>\n"
+)
+
+
+def make_collection(server: KhoServer, name: str, **documents: str) -> None:
+    server.call("research-agent/manage_collections", action="create", collection_name=name)
+    sent = [{"path": path.replace("__", "/") + ".md", "content": text} for path, text in documents.items()]
+    server.call("research-agent/ingest_documents", collection=name, documents=sent)
+
+
+def test_documents_are_added_and_found_by_mouse(console: ConsolePage, tmp_path: Path) -> None:
+    """A collection is made, filled with files, and searched; a result leads to its passage."""
+    page = console.open("knowledge")
+    page.get_by_role("button", name="New collection").first.click()
+    page.get_by_label("Name").fill("by-mouse")
+    page.get_by_role("button", name="Create", exact=True).click()
+    page.get_by_role("heading", name="by-mouse").wait_for()
+    good, bad = tmp_path / "ferns.md", tmp_path / "picture.md"
+    good.write_text(FERNS, encoding="utf-8")
+    bad.write_bytes(b"\xff\x00\x01\x02")
+    page.locator("input[data-purpose=files]").set_input_files([good, bad])
+    page.get_by_text("1 added, 0 updated, 0 unchanged.").wait_for()
+    assert "is not text" in page.locator(".failures li").inner_text()
+    page.get_by_label("Query").fill("when are ferns watered")
+    page.get_by_role("button", name="Search", exact=True).click()
+    page.get_by_text("How the score comes about").first.click()
+    row = page.get_by_role("row", name="Words in common")
+    row.wait_for()
+    assert row.get_by_role("cell").count() == 3
+    page.get_by_role("link", name="ferns.md › Ferns > Watering").click()
+    current = page.locator("[aria-current=true]")
+    current.wait_for()
+    assert "Water ferns early" in current.inner_text()
+    assert page.url.endswith("#/knowledge/by-mouse/ferns.md?passage=2")
+
+
+def test_documents_are_found_by_keyboard(console: ConsolePage, server: KhoServer) -> None:
+    make_collection(server, "by-keyboard", plants__ferns=FERNS)
+    page = console.open("knowledge/by-keyboard")
+    console.tab_to("searchbox", "Query")
+    page.keyboard.type("shade for ferns")
+    page.keyboard.press("Enter")
+    console.tab_to("link", "plants/ferns.md › Ferns")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Ferns", exact=True).first.wait_for()
+    assert page.locator("main article").count() == 2
+
+
+def test_folder_is_added_without_hidden_files(console: ConsolePage, server: KhoServer, tmp_path: Path) -> None:
+    """Files of a folder keep their paths. Adding them again changes nothing."""
+    make_collection(server, "folder")
+    folder = tmp_path / "notes"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "deep" / "moss.md").write_text("# Moss\n\nMoss grows.", encoding="utf-8")
+    (folder / ".secret.md").write_text("not for all", encoding="utf-8")
+    page = console.open("knowledge/folder")
+    for outcome in ("1 added, 0 updated, 0 unchanged.", "0 added, 0 updated, 1 unchanged."):
+        page.locator("input[data-purpose=folder]").set_input_files(folder)
+        page.get_by_text(outcome).wait_for()
+        page.get_by_text("1 hidden file was left out.").wait_for()
+    page.get_by_role("link", name="notes/deep/moss.md").wait_for()
+
+
+def test_long_ingestion_reports_its_progress(console: ConsolePage, server: KhoServer, tmp_path: Path) -> None:
+    """The page waits for an ingestion that becomes a job, and shows its outcome."""
+    make_collection(server, "long")
+    file = tmp_path / "long.md"
+    file.write_text("# Long\n\n" + "\n" * 26_000 + "The end of it.", encoding="utf-8")
+    page = console.open("knowledge/long")
+    page.locator("input[data-purpose=files]").set_input_files(file)
+    page.get_by_text("1 added, 0 updated, 0 unchanged.").wait_for()
+    page.get_by_role("link", name="long.md").wait_for()
+
+
+def test_hint_is_clicked_to_refine_the_query(console: ConsolePage, server: KhoServer) -> None:
+    """A suggested word takes the place of the misspelt one."""
+    make_collection(server, "hints", ferns=FERNS)
+    page = console.open("knowledge/hints?q=watring")
+    page.get_by_role("button", name="Watering").click()
+    page.wait_for_url("**q=Watering")
+    assert page.get_by_label("Query").input_value() == "Watering"
+
+
+def test_hostile_document_does_nothing(console: ConsolePage, server: KhoServer) -> None:
+    """Scripts, pictures and addresses in a document are text, and text is not turned around."""
+    make_collection(server, "hostile", bad=HOSTILE)
+    for address in ("knowledge/hostile/bad.md", "knowledge/hostile?q=here"):
+        page = console.open(address)
+        page.locator("main article").first.wait_for()
+        page.get_by_text("\ufffdtxt.exe").first.wait_for()
+        assert page.locator("main script, main svg, main img, a[href^=javascript]").count() == 0
+        assert "hit" not in page.title()
+
+
+def test_pages_are_accessible_with_content(console: ConsolePage, server: KhoServer) -> None:
+    long = "w" * 64
+    make_collection(server, long, **{"f" * 200: FERNS, "empty__" + "x" * 100: "# " + "y" * 300 + "\n\ntext"})
+    make_collection(server, "accessible", ferns=FERNS)
+    for address in ("knowledge/accessible?q=ferns", "knowledge/accessible/ferns.md", f"knowledge/{long}", "knowledge"):
+        page = console.open(address)
+        page.locator("main article").first.wait_for()
+        for theme in THEMES:
+            console.set_theme(theme)
+            for width in WIDTHS:
+                console.set_width(width)
+                console.settle()
+                assert console.violations() == [], (address, theme, width)
+                assert console.overflow() <= 0, (address, theme, width)
+
+
+@pytest.mark.parametrize("address", ["knowledge/absent", "knowledge/absent/a.md"])
+def test_unknown_address_says_what_to_do(console: ConsolePage, address: str) -> None:
+    page = console.open(address)
+    page.get_by_role("alert").get_by_text("Collection not found: absent").wait_for()
