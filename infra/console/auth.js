@@ -26,6 +26,7 @@ export async function completeSignIn() {
   if (!query.has("state")) return "";
   const pending = takePending();
   history.replaceState(null, "", location.pathname + (pending?.hash ?? ""));
+  dispatchEvent(new HashChangeEvent("hashchange")); // replaceState tells nobody
   if (!pending || pending.state !== query.get("state")) return "";
   const server = await authorizationServer();
   if (!server || query.get("iss") !== server.issuer) return "";

@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from tests.browser.console_page import ConsolePage
 from tests.browser.installation import chromium
 from tests.helpers.kho_server import KhoServer
+from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playwright.sync_api import Browser, BrowserContext
+
+expect.set_options(timeout=CEILING_SECONDS * 1000)
 
 _FLAGS: Final = ("gpu", "background-networking", "component-update", "sync")
 

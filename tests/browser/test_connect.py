@@ -1,0 +1,65 @@
+"""Connect: settings that clients understand, copied by one click."""
+
+from __future__ import annotations
+
+import base64
+import json
+import tomllib
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from playwright.sync_api import expect
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext, Page
+
+    from tests.browser.console_page import ConsolePage
+
+
+def snippet(page: Page, name: str) -> str:
+    """Return a snippet by its accessible name."""
+    text: str = page.get_by_label(name, exact=True).inner_text()
+    return text
+
+
+def test_settings_name_this_server_for_every_client(console: ConsolePage) -> None:
+    """Each client's settings parse as that client reads them, and name this server's address with the toolset."""
+    page = console.open("connect")
+    page.get_by_role("combobox", name="Tools").select_option("memory")
+    url = f"{console.address}/mcp/memory"
+    assert json.loads(snippet(page, "Cursor: ~/.cursor/mcp.json")) == {"mcpServers": {"kho": {"url": url}}}
+    of_code = json.loads(snippet(page, "VS Code: .vscode/mcp.json"))
+    assert of_code == {"servers": {"kho": {"type": "http", "url": url}}}
+    command = snippet(page, "Claude Code: In a terminal")
+    assert command == f"claude mcp add --transport http kho {url}"
+    codex = tomllib.loads(snippet(page, "Codex: ~/.codex/config.toml"))
+    assert codex == {"mcp_servers": {"kho": {"url": url}}}
+    for cloud in ("claude.ai", "ChatGPT"):
+        assert snippet(page, f"{cloud}: Address of the server") == url
+    expect(page.get_by_text("cannot reach this address")).to_have_count(2)
+
+
+def test_install_links_carry_the_settings(console: ConsolePage) -> None:
+    """The links of Cursor and VS Code contain the name and the address, encoded as the two read them."""
+    page = console.open("connect")
+    cursor = parse_qs(urlsplit(page.get_by_role("link", name="Add to Cursor").get_attribute("href")).query)
+    assert cursor["name"] == ["kho"]
+    assert json.loads(base64.b64decode(cursor["config"][0])) == {"url": f"{console.address}/mcp"}
+    code: Any = parse_qs(urlsplit(page.get_by_role("link", name="Add to VS Code").get_attribute("href")).query)
+    settings = json.loads(unquote(code["url"][0].removeprefix("vscode:mcp/install?")))
+    assert settings == {"name": "kho", "type": "http", "url": f"{console.address}/mcp"}
+
+
+def test_snippet_is_copied_by_click_and_by_keyboard(console: ConsolePage, context: BrowserContext) -> None:
+    """One click, or Enter, puts exactly the snippet on the clipboard and says so."""
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = console.open("connect")
+    codex = page.get_by_role("region", name="Codex")
+    codex.get_by_role("button", name="Copy").click()
+    expect(page.get_by_text("Copied to the clipboard.")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == snippet(page, "Codex: ~/.codex/config.toml")
+    page.get_by_label("Claude Code: In a terminal", exact=True).focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("region", name="Claude Code").get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == snippet(page, "Claude Code: In a terminal")

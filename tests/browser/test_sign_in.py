@@ -1,0 +1,109 @@
+"""Sign-in: Kho's own page or a key, held in memory alone; refused tokens; a lost connection."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.console_page import ConsolePage
+from tests.helpers.api_client import make_key
+from tests.helpers.kho_server import KhoServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import BrowserContext
+
+
+@pytest.fixture(scope="session")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KhoServer]:
+    """Run a server that requires credentials."""
+    with KhoServer(tmp_path_factory.mktemp("guarded") / "data", "--auth", "required") as server:
+        yield server
+
+
+@pytest.fixture
+def tab(context: BrowserContext, guarded: KhoServer) -> Iterator[ConsolePage]:
+    """Return a tab of the guarded server, in which nothing forbidden happens."""
+    opened = ConsolePage(context, guarded.address)
+    yield opened
+    assert (opened.foreign, opened.problems) == ([], [])
+
+
+def stored(tab: ConsolePage) -> str:
+    """Return everything that the browser stores for the console."""
+    text: str = tab.page.evaluate("JSON.stringify({...localStorage, ...sessionStorage}) + document.cookie")
+    return text
+
+
+def test_person_signs_in_on_khos_own_page(tab: ConsolePage, guarded: KhoServer) -> None:
+    """The console leads to Kho's sign-in page and back to the same page; its tokens are stored nowhere."""
+    key = make_key(guarded.data, "acme", "admin")["key"]
+    page = tab.open("try_it/tool-server/system/check")
+    page.get_by_role("button", name="Send").click()
+    page.get_by_role("dialog").get_by_role("button", name="Sign in").click()
+    page.get_by_label("Your Kho key").fill(key)
+    page.get_by_role("button", name="Allow").click()
+    expect(page.get_by_role("heading", name="tool-server/system/check")).to_be_visible()
+    assert page.url == f"{guarded.address}/console/#/try_it/tool-server/system/check"
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator(".state.good", has_text="200")).to_be_visible()
+    assert not re.search(r"kho_|token|verifier", stored(tab))
+    with page.expect_event("load"):
+        page.get_by_role("button", name="Sign out").click()
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+
+
+def test_key_is_pasted_on_one_machine_and_forgotten(tab: ConsolePage, guarded: KhoServer) -> None:
+    """A call that waits for the sign-in goes on after it. The key is stored nowhere, and asked for after a reload."""
+    key = make_key(guarded.data, "acme", "reader")["key"]
+    page = tab.open("start")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Key", exact=True).fill("kho_wrong")
+    page.keyboard.press("Enter")
+    expect(dialog.get_by_text("The server refused this key")).to_be_visible()
+    assert tab.violations() == []
+    dialog.get_by_label("Key", exact=True).fill(key)
+    page.keyboard.press("Enter")
+    expect(dialog).to_have_count(0)
+    expect(page.locator(".count").first).to_be_visible()
+    assert key not in stored(tab)
+    page.reload()
+    expect(dialog).to_be_visible()
+
+
+def test_caller_without_the_role_is_told(tab: ConsolePage, guarded: KhoServer) -> None:
+    """A reader who runs the checks for admins sees the server's refusal, not a sign-in."""
+    page = tab.open("start")
+    page.get_by_role("dialog").get_by_label("Key", exact=True).fill(make_key(guarded.data, "acme", "reader")["key"])
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Check now").click()
+    expect(page.get_by_role("alert")).to_contain_text("NOT_ALLOWED")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_sign_in_can_be_given_up(tab: ConsolePage) -> None:
+    """Escape closes the sign-in; the page stays usable."""
+    page = tab.open("start")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.get_by_role("link", name="Connect", exact=True).click()
+    expect(page.get_by_role("heading", name="Connect", exact=True)).to_be_visible()
+
+
+def test_lost_connection_is_shown_and_found_again(console: ConsolePage, context: BrowserContext) -> None:
+    """While the server is away the page says so; it goes on by itself when the server is back."""
+    page = console.open("try_it/jsonrpc")
+    context.set_offline(True)
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_role("status").filter(has_text="cannot be reached")).to_be_visible()
+    assert console.violations() == []
+    context.set_offline(False)
+    expect(page.get_by_role("status").filter(has_text="cannot be reached")).to_have_count(0)
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator(".state.good", has_text="200")).to_be_visible()

@@ -1,0 +1,50 @@
+"""Start: the servers, the counts, the sample, and the checks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.console_page import ConsolePage
+from tests.helpers.kho_server import KhoServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import BrowserContext
+
+
+@pytest.fixture
+def empty(context: BrowserContext, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsolePage]:
+    """Return a tab of a server without any data."""
+    with KhoServer(tmp_path_factory.mktemp("empty") / "data") as server:
+        tab = ConsolePage(context, server.address)
+        yield tab
+        assert (tab.foreign, tab.problems) == ([], [])
+
+
+def test_sample_is_loaded_by_keyboard_and_again_without_doubles(empty: ConsolePage) -> None:
+    """A new user loads the sample by keyboard; loading it again adds nothing."""
+    page = empty.open()
+    expect(page.locator(".count strong").first).to_have_text("0")
+    counts = []
+    for _ in range(2):
+        empty.tab_to("button", "Load a sample")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("Now look at:")).to_be_visible()
+        expect(page.get_by_text("Three simulated devices", exact=True)).to_be_visible()
+        empty.settle()
+        counts.append(page.locator(".count strong").all_inner_texts())
+    assert counts == [["1", "1", "1", "3"]] * 2
+    assert empty.violations() == []
+
+
+def test_admin_sees_what_is_wrong_with_the_installation(console: ConsolePage) -> None:
+    """The checks of the installation are listed with their advice."""
+    page = console.open()
+    page.get_by_role("button", name="Check now").click()
+    expect(page.get_by_text("Table memory")).to_be_visible()
+    expect(page.get_by_text("None is configured: answers are extracts")).to_be_visible()
+    assert console.violations() == []
