@@ -78,7 +78,7 @@ def test_choice_text_and_picture(console: ConsolePage, server: KhoServer) -> Non
     told = status(server, ids["Thermostat"])
     assert '"mode":"cool"' in told
     assert "Guten Tag" in told
-    page = console.open(f"devices/{ids['Door camera']}")
+    page = console.open(f"devices/{ids['Porch camera']}")
     page.get_by_role("button", name="Run camera.take_photo").click()
     photo = page.get_by_role("img", name="The picture that the device sent")
     photo.wait_for()

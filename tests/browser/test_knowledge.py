@@ -118,6 +118,7 @@ def test_pages_are_accessible_with_content(console: ConsolePage, server: KhoServ
     for address in ("knowledge/accessible?q=ferns", "knowledge/accessible/ferns.md", f"knowledge/{long}", "knowledge"):
         page = console.open(address)
         page.locator("main article").first.wait_for()
+        page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
         for theme in THEMES:
             console.set_theme(theme)
             for width in WIDTHS:

@@ -136,7 +136,7 @@ function Device({ id }) {
         ${device.board && ` · ${visible(device.board)} ${visible(device.firmware ?? "")}`} · <span class="code">${visible(id)}</span></p></div>
       ${device.connected === false && device.board?.startsWith("simulated-") && html`<p><${SimulateButton} onDone=${found.reload} /></p>`}
       <${Tools} device=${device} />
-      <div class="split"><${Alert} id=${id} /><${Notifications} id=${id} /></div>
+      <div class="split talk"><${Alert} id=${id} /><${Notifications} id=${id} /></div>
       <p><button class="danger" onClick=${() => setDialog("release")}>${t("devices.release")}</button></p>`}
     ${dialog === "release" && html`<${ConfirmDialog} title=${t("devices.release")} text=${t("devices.release_text")} word=${device.name}
       action=${t("devices.release")} danger onConfirm=${release} onClose=${() => setDialog("")} />`}`;

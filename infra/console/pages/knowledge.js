@@ -215,7 +215,7 @@ function Result({ result }) {
 // The parts of a score: each adds its value times its weight.
 function ScoreParts({ parts, score }) {
   const number = (value) => formatNumber(value, { minimumFractionDigits: 3, maximumFractionDigits: 3 });
-  return html`<div class="table-box"><table>
+  return html`<div class="table-box" tabindex="0"><table class="score">
     <thead><tr><th scope="col">${t("knowledge.part")}</th><th scope="col">${t("knowledge.value")}</th>
       <th scope="col">${t("knowledge.weight")}</th><th scope="col">${t("knowledge.adds")}</th></tr></thead>
     <tbody>${parts.map(({ name, value, weight }) => html`<tr key=${name}><th scope="row">${t(`knowledge.parts.${name}`)}</th>
