@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { html } from "../html.js";
 import { t } from "../i18n.js";
+import { PlainText } from "./plain_text.js";
 
 const LARGE = 200_000; // characters from which rendering takes long enough to be asked for
 const ALLOWED = {
@@ -79,5 +80,5 @@ export function Markdown({ text, onRender }) {
     };
   }, [text, large]);
   if (!large) return html`<div class="markdown" ref=${box}></div>`;
-  return html`<p><button onClick=${() => setWanted(true)}>${t("app.render")}</button></p><pre class="plain-text" tabindex="0">${text}</pre>`;
+  return html`<p><button onClick=${() => setWanted(true)}>${t("app.render")}</button></p><${PlainText} text=${text} />`;
 }

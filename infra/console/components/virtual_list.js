@@ -11,12 +11,18 @@ export function VirtualList({ count, rowHeight, children, role = "list", label, 
   const content = useRef(null);
   const [view, setView] = useState({ first: 0, last: 50 });
   const measure = () => {
+    if (!box.current) return; // the list has just left the page
     const { scrollTop, clientHeight } = box.current;
     const first = Math.max(0, Math.floor(scrollTop / rowHeight) - AROUND);
     const last = Math.ceil((scrollTop + clientHeight) / rowHeight) + AROUND;
     setView((old) => (old.first === first && old.last === last ? old : { first, last }));
     if (onEnd && last >= count) onEnd();
   };
+  // First, for what follows scrolls.
+  useEffect(() => {
+    content.current.style.height = `${count * rowHeight}px`;
+    for (const row of content.current.children) row.style.transform = `translateY(${row.dataset.index * rowHeight}px)`;
+  });
   useEffect(() => {
     measure();
     const observer = new ResizeObserver(measure);
@@ -30,10 +36,6 @@ export function VirtualList({ count, rowHeight, children, role = "list", label, 
     if (top < scrollTop) box.current.scrollTop = top;
     else if (bottom > scrollTop + clientHeight) box.current.scrollTop = bottom - clientHeight;
   }, [active]);
-  useEffect(() => {
-    content.current.style.height = `${count * rowHeight}px`;
-    for (const row of content.current.children) row.style.transform = `translateY(${row.dataset.index * rowHeight}px)`;
-  });
   const rows = [];
   for (let index = view.first; index < Math.min(view.last, count); index++) rows.push(index);
   if (active >= 0 && active < count && !rows.includes(active)) rows.push(active);

@@ -5,6 +5,7 @@ import { Dialog } from "../components/dialog.js";
 import { Diff } from "./diff.js";
 import { ErrorBox } from "../components/error_box.js";
 import { Markdown } from "../components/markdown.js";
+import { PlainText } from "../components/plain_text.js";
 import { toast } from "../components/toast.js";
 import { html } from "../html.js";
 import { formatTime, t } from "../i18n.js";
@@ -12,6 +13,7 @@ import { abandonedDrafts, claimDraft, newDraftId } from "./drafts.js";
 
 const KEEP_AFTER_MS = 300;
 const LONGEST_ID = 128;
+const LARGE = 200_000; // characters from which wrapping lines makes typing slow
 const COMPARED = ["body", "title", "tags", "mime_type"];
 const MIME_TYPES = ["text/markdown", "text/plain", "application/json"];
 
@@ -169,7 +171,7 @@ export function Editor({ document, parentId, start, onDone }) {
     </div>
     ${preview
       ? html`<div class="panel"><${Body} content=${{ mime_type: fields.mime_type, body: fields.body }} /></div>`
-      : html`<textarea class="code" rows="20" aria-label=${t("documents.text_field")} spellcheck=${false} value=${fields.body} onInput=${change("body")}></textarea>`}
+      : html`<textarea class="code ${fields.body.length > LARGE ? "large" : ""}" rows="20" aria-label=${t("documents.text_field")} spellcheck=${false} value=${fields.body} onInput=${change("body")}></textarea>`}
     <div class="actions">
       <button type="submit" class="primary" disabled=${saving}>${t("documents.save")}</button>
       <button type="button" onClick=${() => finish()}>${t("documents.discard")}</button>
@@ -213,7 +215,7 @@ export function Body({ content }) {
   const { mime_type: kind, body } = content;
   if (!body) return html`<p class="faint">${t("documents.no_text")}</p>`;
   if (kind === "text/markdown") return html`<${Markdown} text=${body} />`;
-  return html`<pre class="plain-text document-text" tabindex="0">${body}</pre>`;
+  return html`<${PlainText} text=${body} />`;
 }
 
 function baseOf(document) {

@@ -14,7 +14,7 @@ const DEEPEST_INDENT = 12;
 export function TreeView({ tree, selected }) {
   const [active, setActive] = useState(null);
   const [target, setTarget] = useState(null); // of a drag: {id, place}
-  const wantsFocus = useRef(false);
+  const wanted = useRef(null); // the row that gets the focus as soon as it is there
   const busy = useRef(false);
   const box = useRef(null);
   tree.version.value; // render again with each change
@@ -23,16 +23,16 @@ export function TreeView({ tree, selected }) {
   const index = rows.findIndex((row) => row.id === current && row.kind === "node");
   useEffect(() => setActive(selected ?? null), [selected]);
   useEffect(() => {
-    if (!wantsFocus.current) return;
-    const row = [...box.current.querySelectorAll("[role=treeitem]")].find((each) => each.dataset.id === current);
+    if (!wanted.current) return;
+    const row = [...(box.current?.querySelectorAll("[role=treeitem]") ?? [])].find((each) => each.dataset.id === wanted.current);
     if (row) {
-      wantsFocus.current = false;
+      wanted.current = null;
       row.focus({ preventScroll: true });
     }
   });
 
   const focus = (id) => {
-    wantsFocus.current = true;
+    wanted.current = id;
     setActive(id);
     if (id === active) tree.changed();
   };
@@ -50,7 +50,11 @@ export function TreeView({ tree, selected }) {
       const goal = await place(node);
       if (!goal) return;
       await tree.move(id, goal.parentId, goal.before);
-      if (goal.parentId !== ROOT) tree.toggle(goal.parentId, true);
+      if (goal.parentId !== ROOT) {
+        const list = tree.list(goal.parentId);
+        if (!list.known.has(id)) await tree.load(list);
+        tree.toggle(goal.parentId, true);
+      }
       focus(id);
       const parent = tree.nodes.get(goal.parentId);
       toast(t(parent ? "documents.moved_below" : "documents.moved_top", { title: titleOf(node), parent: titleOf(parent) }));

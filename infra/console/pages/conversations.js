@@ -108,6 +108,7 @@ function Conversation({ id }) {
 function Transcript({ id, details, context, onChange }) {
   const [state, setState] = useState({ messages: [], cursor: undefined, more: true, loading: true, error: null });
   const latest = useRef(state);
+  const looked = useRef(false); // true after the first look
   latest.current = state;
   const load = async (cursor, signal) => {
     const page = await call(`${MEMORY}/list_messages`, { conversation_id: id, limit: MESSAGE_PAGE, cursor }, { signal });
@@ -133,8 +134,10 @@ function Transcript({ id, details, context, onChange }) {
     const last = messages.at(-1);
     const joins = last && page.messages.some((each) => each.number === last.number && each.at === last.at);
     if (!joins) {
+      if (looked.current && !messages.length && !page.messages.length) return;
       setState({ ...page, more: Boolean(page.cursor), loading: false, error: null });
-      if (messages.length) onChange();
+      if (looked.current) onChange();
+      looked.current = true;
       return;
     }
     const added = page.messages.filter((each) => each.number > last.number);
@@ -152,12 +155,13 @@ function Transcript({ id, details, context, onChange }) {
   const box = useRef(null);
   const atEnd = useRef(true);
   const noteEnd = () => {
+    if (!box.current) return; // the transcript has just left the page
     const { scrollTop, clientHeight, scrollHeight } = box.current;
     atEnd.current = scrollHeight - scrollTop - clientHeight < NEAR_END_PIXELS;
   };
   useEffect(() => {
     const observer = new ResizeObserver(() => {
-      if (atEnd.current) box.current.scrollTop = box.current.scrollHeight;
+      if (atEnd.current && box.current) box.current.scrollTop = box.current.scrollHeight;
     });
     observer.observe(box.current.firstElementChild);
     return () => observer.disconnect();

@@ -213,6 +213,7 @@ function Gone({ tree, id, error, query, onRestored }) {
     <${History} documentId=${id} gone query=${query} />
     ${restoring && html`<${RestoreDialog} documentId=${id} title=${title} onClose=${() => setRestoring(false)} onRestored=${(result) => {
       tree.refresh(result.parent_id);
+      go(link("documents", [id]));
       onRestored();
     }} />`}`;
 }

@@ -1,0 +1,104 @@
+"""The page Ask: a question, the answer, and the passages that it cites."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.console_page import THEMES, WIDTHS
+from tests.helpers.api_client import ApiClient
+from tests.helpers.wait import CEILING_SECONDS, until
+
+if TYPE_CHECKING:
+    from tests.browser.console_page import ConsolePage
+    from tests.helpers.kho_server import KhoServer
+
+QUESTION = "How often are ferns watered?"
+
+
+@pytest.fixture(autouse=True)
+def _waits() -> None:
+    """Wait for conditions as long as everything else does."""
+    expect.set_options(timeout=CEILING_SECONDS * 1000)
+
+
+@pytest.fixture
+def tag(server: KhoServer) -> str:
+    """Return the tag of a document that answers the question, and that tries to run a script."""
+    api, tag = ApiClient(server, None), f"ferns-{uuid4().hex[:8]}"
+    hostile = "<script>window.hacked = 1</script> and [never](javascript:window.hacked=2)"
+    body = f"Ferns are watered every morning, {hostile} at noon.\n"
+    api.result(
+        "agent-data/create_document",
+        document_id=tag,
+        parent_id="root",
+        content={"body": body},
+        metadata={"title": "Ferns", "tags": [tag]},
+    )
+    params = {"query": QUESTION, "filters": {"tags": [tag]}}
+    until(lambda: api.result("agent-data/query_knowledge", **params)["context"])
+    return tag
+
+
+def test_main_task_by_mouse(console: ConsolePage, tag: str) -> None:
+    """An answer's citation leads to its passage, and the passage to its document; what was missing is said in words."""
+    page = console.open("ask")
+    page.get_by_label("Question").fill(QUESTION)
+    page.get_by_label("With all of these tags").fill(tag)
+    page.get_by_label("Time budget").select_option("20000")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    expect(page.locator(".answer")).to_contain_text("every morning")
+    expect(
+        page.get_by_text("The language model that writes answers: the operator has not configured it.")
+    ).to_be_visible()
+    page.locator(".answer a.citation").first.click()
+    expect(page.get_by_role("listitem", name="Passage 1")).to_be_focused()
+    assert page.evaluate("window.hacked") is None
+    assert page.locator(".answer a[href^=javascript], .passages a[href^=javascript], main script").count() == 0
+    for theme in THEMES:
+        console.set_theme(theme)
+        for width in WIDTHS:
+            console.set_width(width)
+            assert console.violations() == [], (theme, width)
+            assert console.overflow() <= 0, (theme, width)
+    page.get_by_role("link", name=tag).click()
+    expect(page.get_by_role("heading", name="Ferns")).to_be_visible()
+    page.go_back()
+    expect(page.locator(".answer")).to_contain_text("every morning")
+
+
+def test_main_task_by_keyboard(console: ConsolePage, tag: str) -> None:
+    """A question is asked and its passage reached by keyboard alone."""
+    page = console.open("ask")
+    console.tab_to("textbox", "Question")
+    page.keyboard.type(QUESTION)
+    page.keyboard.press("Tab")
+    page.keyboard.type(tag)
+    page.keyboard.press("Enter")
+    expect(page.locator(".answer")).to_contain_text("every morning")
+    console.tab_to("link", "Passage 1")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("listitem", name="Passage 1")).to_be_focused()
+
+
+def test_a_question_without_an_answer(console: ConsolePage) -> None:
+    """A question that no document answers gets advice instead of an empty page."""
+    page = console.open(f"ask?q=ferns&tags=none-{uuid4().hex}")
+    expect(page.get_by_text("No document is relevant to this question.")).to_be_visible()
+
+
+def test_a_refused_question_names_the_field(console: ConsolePage) -> None:
+    """A question that the server refuses says which field is wrong."""
+    page = console.open(f"ask?q=ferns&tags={'x' * 300}")
+    expect(page.get_by_role("alert")).to_contain_text("filters.tags")
+
+
+def test_in_vietnamese(console: ConsolePage) -> None:
+    """The page speaks the chosen language, and so do the reasons why an answer is not complete."""
+    page = console.open(f"ask?q=ferns&tags=none-{uuid4().hex}")
+    page.get_by_label("Language").select_option("vi")
+    expect(page.get_by_role("heading", name="Hỏi")).to_be_visible()
+    expect(page.get_by_text("Không có tài liệu nào liên quan")).to_be_visible()

@@ -1,0 +1,139 @@
+"""The page Conversations: the list, transcripts, summaries, and what a model gets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.console_page import THEMES, WIDTHS
+from tests.helpers.api_client import ApiClient
+from tests.helpers.wait import CEILING_SECONDS, until
+
+if TYPE_CHECKING:
+    from tests.browser.console_page import ConsolePage
+    from tests.helpers.kho_server import KhoServer
+
+MEMORY = "memory-server/memory"
+
+
+@pytest.fixture(autouse=True)
+def _waits() -> None:
+    """Wait for conditions as long as everything else does."""
+    expect.set_options(timeout=CEILING_SECONDS * 1000)
+
+
+@pytest.fixture
+def api(server: KhoServer) -> ApiClient:
+    return ApiClient(server, None)
+
+
+@pytest.fixture
+def chat(api: ApiClient) -> str:
+    """Return a conversation of 12 messages, of which the summary covers four and a model gets six."""
+    id_ = f"chat-{uuid4().hex[:8]}"
+    add(api, id_, *(f"message {number}" for number in range(1, 5)))
+    api.result(f"{MEMORY}/set_summary", conversation_id=id_, summary="About\n  ferns & <b>water</b>.")
+    add(api, id_, *(f"message {number}" for number in range(5, 13)))
+    return id_
+
+
+def add(api: ApiClient, id_: str, *contents: str) -> None:
+    for content in contents:
+        api.result(f"{MEMORY}/add_message", conversation_id=id_, role="user", content=content)
+
+
+def read_context(api: ApiClient, id_: str) -> Any:
+    return api.result(f"{MEMORY}/get_context", conversation_id=id_)["messages"]
+
+
+def test_main_task_by_mouse(console: ConsolePage, api: ApiClient, chat: str) -> None:
+    """A conversation is found; its transcript says what the model gets, which stands beside it as the model gets it."""
+    page = console.open("conversations")
+    page.get_by_label("Id begins with").fill(chat)
+    page.get_by_role("button", name="Find").click()
+    page.get_by_role("link", name=chat).click()
+    places = page.locator(".message .place")
+    expect(places).to_have_text(
+        ["in the summary"] * 4 + ["the model no longer sees it"] * 2 + ["the model gets it"] * 6
+    )
+    expect(page.locator(".given pre")).to_have_text([f"user\n{each['content']}" for each in read_context(api, chat)])
+    expect(page.locator(".context > pre")).to_have_text("get_summary\nAbout\n  ferns & <b>water</b>.")
+    page.get_by_label("Messages at most").fill("2")
+    expect(page.locator(".given pre")).to_have_count(2)
+    expect(page.locator(".message.given")).to_have_count(2)
+    add(api, chat, "message 13")
+    expect(page.locator(".message").last).to_contain_text("message 13")
+    expect(page.locator(".given pre").last).to_contain_text("message 13")
+    for theme in THEMES:
+        console.set_theme(theme)
+        for width in WIDTHS:
+            console.set_width(width)
+            assert console.violations() == [], (theme, width)
+            assert console.overflow() <= 0, (theme, width)
+
+
+def test_main_task_by_keyboard(console: ConsolePage, api: ApiClient, chat: str) -> None:
+    """A message is added, the summary stored, and the conversation deleted by keyboard alone."""
+    page = console.open(f"conversations/{chat}")
+    console.tab_to("textbox", "Add a message")
+    page.keyboard.type("typed")
+    console.tab_to("button", "Add")
+    page.keyboard.press("Enter")
+    expect(page.locator(".message").last).to_contain_text("typed")
+    console.tab_to("button", "Edit the summary")
+    page.keyboard.press("Enter")
+    console.tab_to("textbox", "Summary")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("A new summary")
+    console.tab_to("button", "Save")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("It covers the messages up to no. 13")).to_be_visible()
+    until(lambda: api.result(f"{MEMORY}/get_summary", conversation_id=chat)["summary"] == "A new summary")
+    console.tab_to("button", "Delete the conversation")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    console.tab_to("button", "Delete the conversation")
+    page.keyboard.press("Enter")
+    until(lambda: api.direct(f"{MEMORY}/get_context", conversation_id=chat)[0] == 404)
+
+
+def test_a_long_transcript_begins_at_its_end(console: ConsolePage, api: ApiClient) -> None:
+    """Of a long conversation the newest messages are shown, and older ones on request."""
+    id_ = f"long-{uuid4().hex[:8]}"
+    add(api, id_, *(f"message {number}" for number in range(1, 121)))
+    page = console.open(f"conversations/{id_}")
+    expect(page.locator(".message")).to_have_count(50)
+    expect(page.locator(".message").last).to_contain_text("message 120")
+    expect(page.locator(".message").last).to_be_in_viewport()
+    for count in (100, 120):
+        page.get_by_role("button", name="Older messages").click()
+        expect(page.locator(".message")).to_have_count(count)
+    expect(page.get_by_role("button", name="Older messages")).to_have_count(0)
+    expect(page.locator(".message").first).to_contain_text("message 1")
+
+
+def test_cleared_messages_disappear(console: ConsolePage, api: ApiClient, chat: str) -> None:
+    """A conversation that another clears is empty on the page, too."""
+    page = console.open(f"conversations/{chat}")
+    expect(page.locator(".message")).to_have_count(12)
+    api.result(f"{MEMORY}/clear", conversation_id=chat)
+    expect(page.locator(".message")).to_have_count(0)
+    add(api, chat, "after")
+    expect(page.locator(".message")).to_have_count(1)
+    expect(page.locator(".message.given")).to_have_count(1)
+
+
+def test_hostile_messages_are_harmless(console: ConsolePage, api: ApiClient) -> None:
+    """Scripts and other sites' images in messages and summaries neither run nor load."""
+    id_ = f"hostile-{uuid4().hex[:8]}"
+    hostile = '<script>window.hacked=1</script><svg onload="window.hacked=2"></svg> [x](javascript:window.hacked=3) ![i](https://other.example/i.png)'
+    add(api, id_, hostile, "\u0007\u202e control")
+    api.result(f"{MEMORY}/set_summary", conversation_id=id_, summary=hostile)
+    page = console.open(f"conversations/{id_}")
+    expect(page.locator(".message")).to_have_count(2)
+    expect(page.locator(".given pre").first).to_contain_text("<script>window.hacked=1</script>")
+    assert page.locator("main script, main svg, main img, main a[href^=javascript]").count() == 0
+    assert page.evaluate("window.hacked") is None

@@ -1,0 +1,355 @@
+"""The page Documents: tree, editor, conflicts, history, deletion and the bin."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.console_page import THEMES, WIDTHS, ConsolePage
+from tests.helpers.api_client import ApiClient
+from tests.helpers.document_seed import seed_children
+from tests.helpers.wait import CEILING_SECONDS, until
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+    from tests.helpers.kho_server import KhoServer
+
+AGENT = "agent-data"
+HOSTILE = """# Hostile
+
+<script>window.hacked = 1</script>
+<svg onload="window.hacked = 2"><a href="javascript:window.hacked=3">x</a></svg>
+<img src="https://other.example/tracked.png" onerror="window.hacked = 4">
+<iframe src="https://other.example/"></iframe><style>body { display: none }</style>
+<form action="https://other.example/"><button formaction="javascript:window.hacked=5">send</button></form>
+
+[script](javascript:window.hacked=6) [data](data:text/html,<script>window.hacked=7</script>) [ok](https://kho.example/)
+
+![tracked](https://other.example/pixel.png) <a href="jAvAsCrIpT:window.hacked=8">mixed</a>
+"""
+
+
+@pytest.fixture(autouse=True)
+def _waits() -> None:
+    """Wait for conditions as long as everything else does."""
+    expect.set_options(timeout=CEILING_SECONDS * 1000)
+
+
+@pytest.fixture
+def api(server: KhoServer) -> ApiClient:
+    return ApiClient(server, None)
+
+
+@pytest.fixture
+def folder(api: ApiClient) -> str:
+    """Return the id of a new document at the top of the tree, for what a test puts below it."""
+    id_ = f"folder-{uuid4().hex[:8]}"
+    make(api, id_, "root")
+    return id_
+
+
+def make(api: ApiClient, id_: str, parent: str, body: str = "x", **metadata: Any) -> None:
+    content = {"mime_type": "text/markdown", "body": body}
+    api.result(f"{AGENT}/create_document", document_id=id_, parent_id=parent, content=content, metadata=metadata)
+
+
+def read(api: ApiClient, id_: str) -> Any:
+    return api.result(f"{AGENT}/get_document", document_id=id_)
+
+
+def children(api: ApiClient, id_: str) -> list[str]:
+    return [each["document_id"] for each in api.result(f"{AGENT}/list_children", parent_id=id_)["children"]]
+
+
+def row(page: Page, id_: str) -> Locator:
+    """Return the row of a document in the tree."""
+    return page.locator(f'[role=treeitem][data-id="{id_}"]')
+
+
+def test_main_task_by_mouse(console: ConsolePage, api: ApiClient, folder: str) -> None:
+    """A document is created, edited, compared with what it was, deleted and restored with the mouse."""
+    page = console.open(f"documents/{folder}")
+    page.get_by_role("link", name="New below it").click()
+    page.get_by_label("Title").fill("Sổ tay vận hành")
+    page.get_by_label("Tags").fill("ops, vận hành")
+    page.get_by_label("Id (optional)").fill(f"{folder}-note")
+    page.get_by_label("Text", exact=True).fill("# One\n\nWater **daily**.\n")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", name="Sổ tay vận hành")).to_be_visible()
+    expect(page.locator("article strong")).to_have_text("daily")
+    expect(row(page, f"{folder}-note")).to_have_attribute("aria-selected", "true")
+    assert read(api, f"{folder}-note")["metadata"] == {"title": "Sổ tay vận hành", "tags": ["ops", "vận hành"]}
+
+    page.get_by_role("button", name="Edit", exact=True).click()
+    page.get_by_label("Text", exact=True).fill("# One\n\nWater **weekly**.\n")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("article strong")).to_have_text("weekly")
+    page.get_by_role("button", name="History").click()
+    page.get_by_role("button", name="What revision 2 changed").click()
+    expect(page.locator(".diff del")).to_contain_text("Water **daily**.")
+    expect(page.locator(".diff ins")).to_contain_text("Water **weekly**.")
+
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_label("Reason (optional)").fill("no longer true")
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("This document was deleted.")).to_be_visible()
+    expect(row(page, f"{folder}-note")).to_have_count(0)
+    page.get_by_label("Show the bin").check()
+    expect(row(page, f"{folder}-note")).to_contain_text("deleted")
+    page.get_by_role("button", name="Restore").click()
+    page.get_by_role("dialog").get_by_role("button", name="Restore").click()
+    expect(page.locator("article strong")).to_have_text("weekly")
+    assert read(api, f"{folder}-note")["revision"] == 4
+
+
+def test_main_task_by_keyboard(console: ConsolePage, api: ApiClient, folder: str) -> None:
+    """A document is found in the tree, edited, moved, and scheduled for deletion by keyboard alone."""
+    for name in ("a", "b", "c"):
+        make(api, f"{folder}-{name}", folder, title=f"{folder} {name}")
+    page = console.open(f"documents/{folder}")
+    row(page, folder).wait_for()
+    console.tab_to("treeitem", folder)
+    for key in ("ArrowRight", "ArrowDown", "Alt+ArrowDown"):
+        page.keyboard.press(key)
+        if key == "ArrowRight":
+            row(page, f"{folder}-c").wait_for()
+        if key == "ArrowDown":
+            expect(row(page, f"{folder}-a")).to_be_focused()
+    until(lambda: children(api, folder) == [f"{folder}-{name}" for name in "bac"])
+    expect(row(page, f"{folder}-a")).to_be_focused()
+    page.keyboard.press("Alt+ArrowRight")
+    until(lambda: children(api, f"{folder}-b") == [f"{folder}-a"])
+    expect(row(page, f"{folder}-a")).to_have_attribute("aria-level", "3")
+    expect(row(page, f"{folder}-a")).to_be_focused()
+    page.keyboard.press("Alt+ArrowLeft")
+    until(lambda: children(api, folder) == [f"{folder}-{name}" for name in "bac"])
+    expect(row(page, f"{folder}-a")).to_be_focused()
+    page.keyboard.press("Alt+ArrowUp")
+    until(lambda: children(api, folder) == [f"{folder}-{name}" for name in "abc"])
+    expect(row(page, f"{folder}-a")).to_be_focused()
+
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name=f"{folder} a")).to_be_visible()
+    console.tab_to("button", "Edit")
+    page.keyboard.press("Enter")
+    console.tab_to("textbox", "Text")
+    page.keyboard.press("Control+End")
+    page.keyboard.type(" and y")
+    page.keyboard.press("Control+s")
+    expect(page.locator("article")).to_contain_text("x and y")
+    console.tab_to("button", "Delete")
+    page.keyboard.press("Enter")
+    console.tab_to("radio", "Now")
+    page.keyboard.press("ArrowDown")
+    console.tab_to("button", "Delete")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("It will be deleted on")).to_have_count(2)  # on the page, and as a message
+    assert read(api, f"{folder}-a")["delete_at"]
+    console.tab_to("button", "Cancel the deletion")
+    page.keyboard.press("Enter")
+    until(lambda: "delete_at" not in read(api, f"{folder}-a"))
+
+
+def test_documents_are_moved_by_drag(console: ConsolePage, api: ApiClient, folder: str) -> None:
+    """Dropping a document on another puts it below it; dropping it on the edge puts it before or after it."""
+    for name in ("a", "b", "c"):
+        make(api, f"{folder}-{name}", folder)
+    page = console.open(f"documents/{folder}-c")
+    row(page, f"{folder}-c").wait_for()
+    row(page, f"{folder}-c").drag_to(row(page, f"{folder}-a"), target_position={"x": 60, "y": 3})
+    until(lambda: children(api, folder) == [f"{folder}-{name}" for name in "cab"])
+    row(page, f"{folder}-b").drag_to(row(page, f"{folder}-a"), target_position={"x": 60, "y": 18})
+    until(lambda: children(api, f"{folder}-a") == [f"{folder}-b"])
+    expect(row(page, f"{folder}-b")).to_have_attribute("aria-level", "3")
+
+
+def test_a_move_into_itself_is_refused_with_guidance(console: ConsolePage, api: ApiClient, folder: str) -> None:
+    """A refused move changes nothing and says why; the dialog chooses another parent."""
+    make(api, f"{folder}-a", folder)
+    make(api, f"{folder}-b", f"{folder}-a")
+    page = console.open(f"documents/{folder}-b")
+    row(page, f"{folder}-b").wait_for()
+    row(page, f"{folder}-a").drag_to(row(page, f"{folder}-b"), target_position={"x": 60, "y": 18})
+    expect(page.locator(".toast.wrong")).to_contain_text("not below the document")
+    page.get_by_role("button", name="Move …").click()
+    page.get_by_role("button", name="Move below “All documents”").click()
+    until(lambda: read(api, f"{folder}-b")["parent_id"] == "root")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_ten_thousand_children(console: ConsolePage, api: ApiClient, server: KhoServer, folder: str) -> None:
+    """A tree with 10,000 children keeps few rows in the page, and an address leads to the last of them."""
+    ids = seed_children(server.data, "local", folder, 10_000)
+    page = console.open(f"documents/{ids[-1]}")
+    expect(row(page, ids[-1])).to_have_attribute("aria-selected", "true")
+    expect(row(page, ids[-1])).to_be_in_viewport()
+    assert page.locator("[role=treeitem]").count() < 100
+    row(page, ids[-1]).focus()
+    page.keyboard.press("ArrowUp")
+    expect(row(page, ids[-2])).to_be_focused()
+    page.keyboard.press("Alt+ArrowDown")
+    until(lambda: read(api, ids[-2])["revision"] == 2)
+    page.keyboard.press("Home")
+    expect(page.locator("[role=treeitem]").first).to_be_focused()
+
+
+def test_conflict_of_two_tabs_is_shown_as_a_difference(console: ConsolePage, api: ApiClient, folder: str) -> None:
+    """Of two tabs that edit one document, the second to save sees how the texts differ, and loses nothing."""
+    make(api, f"{folder}-shared", folder, "first\nsecond\nthird\n")
+    other = ConsolePage(console.page.context, console.address)
+    for tab, text in ((console, "first\nMINE\nthird\n"), (other, "first\nTHEIRS\nthird\n")):
+        tab.open(f"documents/{folder}-shared?view=edit")
+        expect(tab.page.get_by_label("Text", exact=True)).to_have_value("first\nsecond\nthird\n")
+        tab.page.get_by_label("Text", exact=True).fill(text)
+    other.page.get_by_role("button", name="Save").click()
+    expect(other.page.locator("article")).to_contain_text("THEIRS")
+    page = console.page
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("dialog").locator("del")).to_contain_text("THEIRS")
+    expect(page.get_by_role("dialog").locator("ins")).to_contain_text("MINE")
+    assert console.violations() == []
+    assert "THEIRS" in read(api, f"{folder}-shared")["content"]["body"]
+    page.get_by_role("button", name="Continue with my text").click()
+    page.get_by_label("Text", exact=True).fill("first\nTHEIRS and MINE\nthird\n")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("article")).to_contain_text("THEIRS and MINE")
+    expect(other.page.get_by_text("Revision 3 was saved by")).to_be_visible()
+    assert other.problems == []
+
+
+def test_a_move_meanwhile_is_no_conflict(console: ConsolePage, api: ApiClient, folder: str) -> None:
+    """An edit is saved without a question if meanwhile only the document's place has changed."""
+    make(api, f"{folder}-moved", folder)
+    page = console.open(f"documents/{folder}-moved?view=edit")
+    page.get_by_label("Text", exact=True).fill("edited")
+    api.result(f"{AGENT}/move_document", document_id=f"{folder}-moved", new_parent_id="root")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("article")).to_contain_text("edited")
+    assert read(api, f"{folder}-moved")["revision"] == 3
+
+
+def test_unsaved_edits_survive_a_closed_tab(console: ConsolePage, api: ApiClient, folder: str) -> None:
+    """What was typed is back after the tab was closed, and a save by others meanwhile is still a conflict."""
+    make(api, f"{folder}-kept", folder, "before")
+    page = console.open(f"documents/{folder}-kept?view=edit")
+    page.get_by_label("Text", exact=True).fill("typed, not saved")
+    page.close()
+    tab = ConsolePage(page.context, console.address)
+    tab.open("documents")
+    tab.page.get_by_role("link", name=f"{folder}-kept", exact=True).click()
+    expect(tab.page.get_by_label("Text", exact=True)).to_have_value("typed, not saved")
+    tab.page.close()
+    content = {"body": "saved by another"}
+    api.result(f"{AGENT}/update_document", document_id=f"{folder}-kept", patch={"content": content})
+    tab = ConsolePage(page.context, console.address)
+    tab.open(f"documents/{folder}-kept?view=edit")
+    expect(tab.page.get_by_label("Text", exact=True)).to_have_value("typed, not saved")
+    tab.page.get_by_role("button", name="Save").click()
+    tab.page.get_by_role("button", name="Save mine over it").click()
+    until(lambda: read(api, f"{folder}-kept")["content"]["body"] == "typed, not saved")
+    expect(tab.page.locator("article")).to_contain_text("typed, not saved")
+    tab.open("documents")
+    expect(tab.page.get_by_role("heading", name="Documents")).to_be_visible()
+    expect(tab.page.get_by_role("link", name=f"{folder}-kept", exact=True)).to_have_count(0)
+    assert tab.problems == []
+
+
+def test_hostile_markdown_is_harmless(console: ConsolePage, api: ApiClient, folder: str) -> None:
+    """Scripts, SVG, frames and other sites' images in a document neither run nor load."""
+    title = '<img src="https://other.example/title.png" onerror="window.hacked=9">\u202e\u0007'
+    make(api, f"{folder}-hostile", folder, HOSTILE, title=title, tags=["<b>tag</b>"])
+    page = console.open(f"documents/{folder}-hostile")
+    expect(page.locator("article h1")).to_have_text("Hostile")
+    inside = page.locator("article")
+    for forbidden in ("script", "svg", "img", "iframe", "style", "form", "button", "object", "[onerror]", "[onload]"):
+        assert inside.locator(forbidden).count() == 0, forbidden
+    addresses = [each.get_attribute("href") for each in inside.locator("a[href]").all()]
+    assert "https://kho.example/" in addresses
+    assert all(address and address.startswith("https://") for address in addresses), addresses
+    assert page.evaluate("window.hacked") is None
+    page.get_by_role("button", name="Edit", exact=True).click()
+    page.get_by_role("button", name="Preview").click()
+    expect(page.locator(".editor h1").last).to_have_text("Hostile")
+    assert page.evaluate("window.hacked") is None
+
+
+def test_document_of_2_mib(console: ConsolePage, api: ApiClient, folder: str) -> None:
+    """A document of 2 MiB is shown, edited, kept and compared."""
+    line = "\u2003" * 10 + "\n"  # blanks: the time that embedding a text takes is not the subject
+    body = "The beginning\n" + line * (2 * 1024 * 1024 // len(line.encode()) - 10)
+    make(api, f"{folder}-large", folder, body)
+    page = console.open(f"documents/{folder}-large")
+    expect(page.locator("article pre")).to_contain_text("The beginning")
+    page.get_by_role("button", name="Edit", exact=True).click()
+    editor = page.get_by_label("Text", exact=True)
+    editor.focus()
+    page.keyboard.press("Control+End")
+    page.keyboard.type("the end")
+    page.get_by_role("button", name="Save").click()
+    until(lambda: read(api, f"{folder}-large")["content"]["body"] == f"{body}the end")
+    page.get_by_role("button", name="History").click()
+    page.get_by_role("button", name="What revision 2 changed").click()
+    expect(page.locator(".diff ins")).to_contain_text("the end")
+    assert page.locator(".diff .line").count() < 10
+
+
+def test_every_view_is_accessible_and_fits(console: ConsolePage, api: ApiClient, folder: str) -> None:
+    """Reading, editing, comparing and creating have no violation, at three widths in both themes, with long names."""
+    long_title = f"{folder} {'DonaudampfschifffahrtsgesellschaftWordThatNeverEnds' * 6}"
+    make(
+        api,
+        f"{folder}-{'x' * 100}",
+        folder,
+        "| a | b |\n|---|---|\n| `code` | x |\n",
+        title=long_title,
+        tags=["t" * 200],
+    )
+    id_ = f"{folder}-{'x' * 100}"
+    api.result(f"{AGENT}/update_document", document_id=id_, patch={"content": {"body": "y " * 500}})
+    for address in (f"documents/{id_}", f"documents/{id_}?view=edit", f"documents/{id_}?view=history&from=1&to=2"):
+        console.open(address)
+        for theme in THEMES:
+            console.set_theme(theme)
+            for width in WIDTHS:
+                console.set_width(width)
+                console.settle()
+                assert console.violations() == [], (address, theme, width)
+                assert console.overflow() <= 0, (address, theme, width)
+
+
+def test_a_document_that_is_not_there(console: ConsolePage) -> None:
+    """An address of no document says so with guidance."""
+    page = console.open(f"documents/none-{uuid4().hex}")
+    expect(page.get_by_role("alert")).to_contain_text("Document not found")
+    expect(page.get_by_role("alert")).to_contain_text("list_children")
+
+
+def test_differences_lead_from_one_text_to_the_other(console: ConsolePage) -> None:
+    """Removed and equal lines make up the first text, added and equal lines the second, also of large texts."""
+    page = console.open("documents")
+    source = page.locator("script[type=module]").get_attribute("src")
+    assert source
+    module = source.replace("app.js", "documents/diff.js")
+    chosen = random.Random(7)
+    for size in (0, 1, 3, 30, 3000):
+        before = [str(chosen.randrange(max(2, size // 3))) for _ in range(size)]
+        after = [each for each in before if chosen.random() > 0.1]
+        for _ in range(size // 20 + 1):
+            after.insert(chosen.randrange(len(after) + 1), f"new {chosen.random()}")
+        pair = json.dumps(["\n".join(before), "\n".join(after)])
+        address = json.dumps(f"/console/{module.removeprefix('./')}")
+        parts = page.evaluate(f"import({address}).then(({{diffLines}}) => diffLines(...{pair}))")
+        assert [line for each in parts if each["kind"] != "added" for line in each["lines"]] == "\n".join(before).split(
+            "\n"
+        )
+        assert [line for each in parts if each["kind"] != "removed" for line in each["lines"]] == "\n".join(
+            after
+        ).split("\n")
+        changed = sum(len(each["lines"]) for each in parts if each["kind"] != "same")
+        assert changed <= 2 * (len(before) // 8 + len(after) // 8 + size // 20 + 3)
