@@ -44,7 +44,7 @@ def tag(server: KhoServer) -> str:
 
 
 def test_main_task_by_mouse(console: ConsolePage, tag: str) -> None:
-    """An answer's citation leads to its passage, and the passage to its document; what was missing is said in words."""
+    """An answer's citation leads to its passage, and that to its document. A notice names what was missing."""
     page = console.open("ask")
     page.get_by_label("Question").fill(QUESTION)
     page.get_by_label("With all of these tags").fill(tag)

@@ -50,7 +50,7 @@ def read_context(api: ApiClient, id_: str) -> Any:
 
 
 def test_main_task_by_mouse(console: ConsolePage, api: ApiClient, chat: str) -> None:
-    """A conversation is found; its transcript says what the model gets, which stands beside it as the model gets it."""
+    """A conversation is found; its transcript marks what the model gets, and the panel shows exactly that."""
     page = console.open("conversations")
     page.get_by_label("Id begins with").fill(chat)
     page.get_by_role("button", name="Find").click()

@@ -235,7 +235,7 @@ def test_a_move_meanwhile_is_no_conflict(console: ConsolePage, api: ApiClient, f
 
 
 def test_unsaved_edits_survive_a_closed_tab(console: ConsolePage, api: ApiClient, folder: str) -> None:
-    """What was typed is back after the tab was closed, and a save by others meanwhile is still a conflict."""
+    """Typed text is back after the tab was closed, and a save by others meanwhile is still a conflict."""
     make(api, f"{folder}-kept", folder, "before")
     page = console.open(f"documents/{folder}-kept?view=edit")
     page.get_by_label("Text", exact=True).fill("typed, not saved")
