@@ -17,6 +17,7 @@ from infra.agent.backend import BackendError, RemoteBackend, api_key_for, unusab
 from infra.local import components
 from infra.local.data_folder import DataFolderError, DataFolderInUse, read_server_info
 from infra.local.dynamodb import start_child
+from infra.prepare import SUPPORTS_STORE
 from shared.python_process import module_command
 
 if TYPE_CHECKING:
@@ -86,6 +87,9 @@ class ManagedServerBackend:
     def _start(self) -> None:
         self._data.mkdir(mode=0o700, parents=True, exist_ok=True)
         kho = Path(sys.executable).with_name("kho")
+        if SUPPORTS_STORE and not components.are_ready():
+            # An editor may give up before the first start ends: the next session goes on where this one was.
+            components.prepare_in_background()
         # Some installations keep commands apart from the interpreter.
         start = [str(kho)] if kho.is_file() else module_command("infra.cli.main")
         command = [*start, "serve", "--data", str(self._data), "--port", "0", "--mqtt-port", "0"]

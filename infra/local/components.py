@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import subprocess
 import sys
 import sysconfig
 from contextlib import contextmanager
@@ -58,6 +59,17 @@ def are_ready() -> bool:
     """Return False if the next start makes a component first."""
     missing_engine = SUPPORTS_STORE and not (_ENVIRONMENT / _ENGINE).exists() and not _folders("dynoxide")
     return not missing_engine and (find_spec(_MODEL) is not None or bool(_folders(_MODEL)))
+
+
+def prepare_in_background() -> None:
+    """Make what is missing in a process of its own, which goes on if this one ends. Others wait for it."""
+    subprocess.Popen(  # noqa: S603 - our own words only
+        module_command("infra.local.components"),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
 
 
 def install() -> None:
@@ -137,3 +149,8 @@ def _install_node(folder: Path) -> str:
         run([sys.executable, "-I", "-m", "venv", str(folder)])
         run([python, "-I", "-m", "pip", "install", "--disable-pip-version-check", "--no-input", *packages])
     return str(folder / "bin" / "npm")
+
+
+if __name__ == "__main__":
+    provide_model()
+    engine()

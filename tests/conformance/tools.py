@@ -40,7 +40,17 @@ def install() -> None:
 def inspect(target: Sequence[str], method: str, *arguments: str) -> Any:
     """Return the result of a method that the Inspector's command line calls. A failure raises."""
     entry = next(iter(json.loads((_INSPECTOR / "package.json").read_text())["bin"].values()))
-    command = [str(NODE), str(_INSPECTOR / entry), "--cli", *target, "--method", method, *arguments]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    command = [
+        str(NODE),
+        str(_INSPECTOR / entry),
+        "--cli",
+        *target,
+        "--connect-timeout",
+        "0",
+        "--method",
+        method,
+        *arguments,
+    ]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr + done.stdout
     return json.loads(done.stdout)

@@ -44,6 +44,14 @@ def _find_python(version: str) -> str:
     return process.stdout.strip() or next(map(str, of_pyenv), "")
 
 
+def await_file(folder: Path, pattern: str) -> None:
+    """Return once the folder has such a file, which the first start makes."""
+    deadline = time.monotonic() + _START_SECONDS
+    while not any(folder.glob(pattern)):
+        assert time.monotonic() < deadline, f"{folder} has no {pattern}"
+        time.sleep(0.1)
+
+
 def build_wheel(folder: Path) -> Path:
     """Build the wheel of this checkout in `folder`."""
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]

@@ -8,13 +8,13 @@ import tomllib
 import zipfile
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from infra.prepare import LOCK, ROOT
 from shared.rpc.mcp_catalog import mcp_catalog
 from tests.conformance.tools import inspect
 from tests.helpers.wait import until
-from tests.package.installation import UV, interpreters
+from tests.package.installation import UV, await_file, interpreters
 from tests.package.readme import Call, first_calls
 
 if TYPE_CHECKING:
@@ -22,6 +22,21 @@ if TYPE_CHECKING:
 
     from tests.package.installation import Installation, Server
 
+MESSAGES: list[dict[str, Any]] = [
+    {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "editor", "version": "1"},
+        },
+    },
+    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+    {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+]
+TOOLS = {each.name for each in mcp_catalog().tools}
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
 
@@ -82,13 +97,44 @@ def test_wheel_answers_the_first_calls_and_keeps_their_data(installed: Installat
     assert json.loads(process.stdout)["results"]
 
 
-def test_editors_reach_an_installed_kho(installed: Installation) -> None:
-    """`kho mcp` lists every tool to the Inspector's command line, without a server that runs."""
-    listed = inspect(
-        installed.command("kho", "mcp", "-e", f"HOME={installed.home}", "-e", f"PATH={installed.environment['PATH']}"),
-        "tools/list",
+def test_inspector_lists_the_tools_of_an_installed_kho(installed: Installation) -> None:
+    """`kho mcp` lists every tool to the Inspector's command line."""
+    settings = ["-e", f"HOME={installed.home}", "-e", f"PATH={installed.environment['PATH']}"]
+    with installed.serving():  # the Inspector waits a minute, in which a busy machine may not start a server
+        listed = inspect(installed.command("kho", "mcp", *settings), "tools/list")
+    assert {each["name"] for each in listed["tools"]} == TOOLS
+
+
+def test_first_start_goes_on_after_an_editor_gave_up(installed: Installation, tmp_path: Path) -> None:
+    """A session that ends during the first start leaves the preparation running; the next one lists the tools."""
+    cache = tmp_path / ".cache" / "kho"
+    with _session(installed, tmp_path) as session:
+        await_file(cache, "e5_model.lock")
+        session.kill()
+    await_file(cache, "dynoxide-*/node_modules/@dynoxide/*/dynoxide")
+    with _session(installed, tmp_path) as session:
+        assert session.stdout
+        answers = map(json.loads, session.stdout)
+        listed = next(answer["result"] for answer in answers if answer.get("id") == MESSAGES[-1]["id"])
+        assert {each["name"] for each in listed["tools"]} == TOOLS
+        session.terminate()
+
+
+def _session(installed: Installation, home: Path) -> subprocess.Popen[str]:
+    """Start an editor's session, which asks for the tools, in a home folder of its own."""
+    environment = installed.environment | {"HOME": str(home)}
+    session = subprocess.Popen(
+        installed.command("kho", "mcp"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+        cwd=home,
     )
-    assert {each["name"] for each in listed["tools"]} == {each.name for each in mcp_catalog().tools}
+    assert session.stdin
+    session.stdin.writelines(f"{json.dumps(message)}\n" for message in MESSAGES)
+    session.stdin.flush()
+    return session
 
 
 def _succeeds(server: Server, call: Call) -> bool:
