@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Without bytecode, each of the many processes would compile the packages again: half a second for boto3 alone.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check conformance mosquitto browser rie sam package container wheel stress deploy-local bench bench-smoke setup generate clean
+.PHONY: run test check conformance mosquitto browser screenshots rie sam package container wheel stress deploy-local bench bench-smoke setup generate clean
 
 setup:
 	@$(PYTHON) infra/prepare.py
@@ -55,6 +55,10 @@ container: setup
 # Builds the wheel in dist/.
 wheel: setup
 	@$(BIN)/python -m hatchling build -t wheel -d dist
+
+# Pictures of the console's pages for docs/console/.
+screenshots: setup
+	@$(BIN)/python -m tests.browser.screenshots
 
 # Races, crashes and fuzzing at full size, for up to an hour; writes the table of docs/reliability.md.
 stress: setup

@@ -12,7 +12,7 @@ from shared.services.diagnostics import CheckReport, State, check_index, check_k
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check. `note` is a limitation that is no error; `advice` says what to do, if anything."""
+    """The result of one check. `note` is a limitation, not an error; `advice` says what to do, if anything."""
 
     subject: Annotated[str, Field(description="the part that was checked")]
     state: Annotated[State, Field(description="`good`, `note` or `wrong`")]

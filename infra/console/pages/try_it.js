@@ -52,7 +52,9 @@ function Methods({ methods, current }) {
   const words = filter.toLowerCase().split(/\s+/);
   const shown = methods.filter((each) => words.every((word) => `${each.name} ${each.summary}`.toLowerCase().includes(word)));
   const servers = [...new Set(shown.map((each) => each.server))];
-  return html`<nav class="panel methods" aria-label=${t("try_it.methods")}>
+  // In a narrow window the list makes room for the chosen method.
+  const open = !current || matchMedia("(min-width: 75rem)").matches;
+  return html`<nav class="panel methods" aria-label=${t("try_it.methods")}><details open=${open}><summary>${t("try_it.methods")}</summary>
     <label>${t("try_it.filter")}
       <input type="search" value=${filter} onInput=${(event) => setFilter(event.target.value)} /></label>
     <p class="faint" role="status">${t("try_it.count", { count: shown.length })}</p>
@@ -61,7 +63,7 @@ function Methods({ methods, current }) {
       ${shown.filter((each) => each.server === server).map(({ name }) => html`<li key=${name}><a
         href=${link("try_it", name.split("/"))} aria-current=${current === name ? "page" : undefined}>${name.slice(server.length + 1)}</a></li>`)}
     </ul></section>`)}
-  </nav>`;
+  </details></nav>`;
 }
 
 function Method({ method }) {
