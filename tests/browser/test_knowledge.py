@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.console_page import THEMES, WIDTHS
+from tests.helpers.wait import until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,7 +98,7 @@ def test_hint_is_clicked_to_refine_the_query(console: ConsolePage, server: KhoSe
     page = console.open("knowledge/hints?q=watring")
     page.get_by_role("button", name="Watering").click()
     page.wait_for_url("**q=Watering")
-    assert page.get_by_label("Query").input_value() == "Watering"
+    until(lambda: page.get_by_label("Query").input_value() == "Watering")
 
 
 def test_hostile_document_does_nothing(console: ConsolePage, server: KhoServer) -> None:
