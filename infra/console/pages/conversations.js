@@ -87,7 +87,8 @@ function Conversation({ id }) {
     if (method === "delete") go(link("conversations"));
     else changed();
   };
-  return html`<h1>${id}</h1>
+  return html`<p><a href=${link("conversations")}>${t("conversations.list")}</a></p>
+    <h1>${id}</h1>
     <p class="faint">${t("conversations.described", { count: value.total_count })} · ${t("conversations.changed", { time: formatTime(value.updated_at) })}</p>
     <${ErrorBox} error=${error} onRetry=${details.reload} />
     <div class="transcript-and-context">

@@ -1,5 +1,5 @@
 export default {
-  title: "Hỏi",
+  title: "Hỏi đáp",
   question: "Câu hỏi",
   example: "Khởi tạo PF thế nào?",
   tags: "Có tất cả các thẻ",
