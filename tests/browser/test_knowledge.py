@@ -66,6 +66,23 @@ def test_documents_are_found_by_keyboard(console: ConsolePage, server: KhoServer
     assert page.locator("main article").count() == 2
 
 
+def test_dropped_files_are_added(console: ConsolePage, server: KhoServer) -> None:
+    make_collection(server, "dropped")
+    page = console.open("knowledge/dropped")
+    page.locator(".drop").wait_for()
+    page.evaluate(
+        """text => {
+          const dataTransfer = new DataTransfer();
+          dataTransfer.items.add(new File([text], "dropped.md"));
+          const event = new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true });
+          document.querySelector(".drop").dispatchEvent(event);
+        }""",
+        FERNS,
+    )
+    page.get_by_text("1 added, 0 updated, 0 unchanged.").wait_for()
+    page.get_by_role("link", name="dropped.md").wait_for()
+
+
 def test_folder_is_added_without_hidden_files(console: ConsolePage, server: KhoServer, tmp_path: Path) -> None:
     """Files of a folder keep their paths. Adding them again changes nothing."""
     make_collection(server, "folder")

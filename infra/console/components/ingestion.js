@@ -60,9 +60,15 @@ export function Ingestion({ collection, onDone }) {
   const drop = async (event) => {
     event.preventDefault();
     setOver(false);
-    const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
-    const chosen = (await Promise.all(entries.map((entry) => filesOf(entry)))).flat();
-    if (chosen.length) ingest(chosen);
+    // The items are gone after the event: folders' entries and files are taken before anything is read.
+    const dropped = [...event.dataTransfer.items].filter((item) => item.kind === "file")
+      .map((item) => ({ entry: item.webkitGetAsEntry?.(), file: item.getAsFile() }));
+    try {
+      const chosen = (await Promise.all(dropped.map(({ entry, file }) => (entry ? filesOf(entry) : [{ file, path: file.name }])))).flat();
+      if (chosen.length) ingest(chosen);
+    } catch (problem) {
+      setError(problem);
+    }
   };
   return html`<section aria-labelledby=${id}>
     <h2 id=${id}>${t("knowledge.add")}</h2>
