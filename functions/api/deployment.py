@@ -96,6 +96,8 @@ class Deployment(NamedTuple):
     invokes: tuple[str, ...] = ()
     """Names of methods; `agent-data/*` stands for all methods of a server, `*` for all of every server."""
     stream: TableStream | None = None
+    schedule: str = ""
+    """A schedule of EventBridge, such as `rate(1 minute)`, that invokes the function too."""
     rules: tuple[IotRule, ...] = ()
     condition: str = ""
     """The template's condition under which the function exists."""
@@ -131,6 +133,8 @@ DEVICE_DISCONNECTION: Final = Dependency(("DeviceDisconnection",))
 """Closing the connection of a device that was revoked."""
 BOARD_PASSWORDS: Final = Dependency(("DeviceSecretAccess", "SecretsKeyAccess"))
 """The secret of the passwords of claimed boards."""
+WEBHOOK_DELIVERY: Final = Dependency(("WebhookDeliveryAccess",))
+"""Starting the delivery of a tenant's webhook events."""
 DEVICE_ENDPOINT: Final = Dependency(("DeviceEndpointAccess",), environment=(("KHO_DEVICE_DOMAIN", "DeviceEndpoint"),))
 """The address of the endpoint for devices with a password. It needs the authorizer, so no authorizer may need it."""
 CONSOLE_FILES: Final = Dependency(layers=("ConsoleLayer",))
@@ -166,6 +170,7 @@ def lambda_function(  # noqa: PLR0913 - each is a fact of the function
     routes: dict[str, str] | None = None,
     invokes: tuple[str, ...] = (),
     stream: TableStream | None = None,
+    schedule: str = "",
     rules: tuple[IotRule, ...] = (),
     condition: str = "",
     concurrency: Concurrency | None = None,
@@ -176,7 +181,7 @@ def lambda_function(  # noqa: PLR0913 - each is a fact of the function
     condition = condition or (DEVICES if rules else "")
     all_routes = tuple((routes or {}).items())
     deployment = Deployment(
-        uses, memory, timeout, all_routes, invokes, stream, rules, condition, concurrency, provisioned
+        uses, memory, timeout, all_routes, invokes, stream, schedule, rules, condition, concurrency, provisioned
     )
 
     def decorate(handler: H) -> H:

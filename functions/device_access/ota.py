@@ -21,10 +21,12 @@ from shared.devices import ids
 from shared.devices.activation_codes import UNCLAIMABLE, activation_codes
 from shared.devices.board_passwords import board_password
 from shared.devices.boards import Board
-from shared.devices.firmware_releases import RunningFirmware, board_url, firmware_releases
+from shared.devices.firmware_releases import RunningFirmware, UpdateOutcome, board_url, firmware_releases
 from shared.devices.mqtt.board_endpoint import board_endpoint
 from shared.devices.mqtt.broker_endpoint import KEEPALIVE_SECONDS
 from shared.devices.registry import ClaimedBoard, RegisteredDevice, registry
+from shared.devices.webhooks import webhooks
+from shared.dynamodb import Write
 from shared.rpc.errors import Unavailable, UnknownMethod
 from shared.rpc.strict_json import compact
 from shared.telemetry import count, logger
@@ -103,7 +105,12 @@ def _firmware(device: RegisteredDevice, request: HttpRequest) -> dict[str, Any]:
     running = RunningFirmware.identify(request.headers.get("user-agent", ""))
     if running is None:
         return {}
-    release, outcome = firmware_releases(device.tenant_id).offer(device.id, running)
+
+    def event_writes(outcome: UpdateOutcome) -> list[Write]:
+        data = {"board": running.board, "version": ".".join(map(str, running.version)), "outcome": outcome}
+        return webhooks(device.tenant_id).event_writes("firmware", device.id, now_ms(), data)
+
+    release, outcome = firmware_releases(device.tenant_id).offer(device.id, running, event_writes)
     if outcome:
         report = logger.warning if outcome == "failed" else logger.info
         report("firmware", extra={"device_id": device.id, "board": running.board, "outcome": outcome})

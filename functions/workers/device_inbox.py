@@ -17,6 +17,7 @@ from shared.devices.mqtt.client_factory import device_client
 from shared.devices.notifications import Notifications
 from shared.devices.registry import RegisteredDevice, devices_table, registry
 from shared.devices.sessions import SessionStore
+from shared.devices.webhooks import webhooks
 from shared.rpc.errors import KhoError
 from shared.telemetry import correlation_id_from, logger, observe
 
@@ -53,8 +54,10 @@ def handler(event: dict[str, Any], _context: Any) -> None:
             case protocol.Hello():
                 _answer_hello(device, message, _received_at(event))
             case protocol.DeviceNotification():
-                notifications = Notifications(devices_table(), device.tenant_id, device.id)
-                notifications.add(message, _received_at(event), _sequence(event))
+                at, sequence = _received_at(event), _sequence(event)
+                data = {"method": message.method, "params": message.params}
+                events = webhooks(device.tenant_id).event_writes("notification", device.id, at, data, sequence)
+                Notifications(devices_table(), device.tenant_id, device.id).add(message, at, sequence, events)
             case protocol.InvalidMessage():
                 _dropped.record(message.kind, device.id)
         _dropped.count()

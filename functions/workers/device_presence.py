@@ -10,6 +10,7 @@ from api.deployment import DEVICE_MESSAGES, IotRule, lambda_function, table
 from shared.devices.mqtt.client_factory import device_client
 from shared.devices.registry import devices_table, registry
 from shared.devices.sessions import DevicePresence, SessionStore
+from shared.devices.webhooks import webhooks
 from shared.rpc.errors import KhoError
 from shared.telemetry import correlation_id_from, count, logger, observe
 
@@ -40,7 +41,9 @@ def handler(event: dict[str, Any], _context: Any) -> None:
         device = registry().find_or_register(str(event.get("clientId", ""))) if presence else None
         if device is None or presence is None or device.revoked_at:
             return
-        if not SessionStore(devices_table(), device.tenant_id, device.id).record_presence(presence):
+        data = {"connected": presence.connected} | ({"reason": presence.reason} if presence.reason else {})
+        events = webhooks(device.tenant_id).event_writes("presence", device.id, presence.changed_at, data)
+        if not SessionStore(devices_table(), device.tenant_id, device.id).record_presence(presence, events):
             return
         count(devices_connected=int(presence.connected), devices_disconnected=int(not presence.connected))
         if not presence.connected:

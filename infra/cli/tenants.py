@@ -109,7 +109,13 @@ def _items(tenant_id: str) -> Iterator[dict[str, Any]]:
     """Yield every item as it is stored."""
     for table in _tables():
         for page in table.scan(f"{tenant_id}#"):
-            yield from ({"table": table.name, "item": item} for item in page)
+            yield from ({"table": table.name, "item": _without_secret(item)} for item in page)
+
+
+def _without_secret(item: dict[str, Any]) -> dict[str, Any]:
+    """Return an item without the key of a webhook's signatures, which is shown only once."""
+    is_webhook = item["sk"] == device_keys.WEBHOOK and item["pk"].endswith(device_keys.webhook(""))
+    return {name: value for name, value in item.items() if not is_webhook or name != "secret"}
 
 
 def _documents(tenant_id: str) -> Iterator[dict[str, Any]]:
@@ -166,7 +172,9 @@ def _erase_items(table: Table, tenant_id: str) -> int:
         items = [(item["pk"], item["sk"]) for item in page]
         devices = [sk for pk, sk in items if pk == device_keys.devices(tenant_id)]
         owners = [(device_keys.owner(device_id), device_keys.OWNER) for device_id in devices]
-        table.delete_all(owners + items)
+        has_webhook = any(pk == device_keys.webhook(tenant_id) for pk, _ in items)
+        webhooks = [(device_keys.WEBHOOKS, tenant_id)] if has_webhook else []
+        table.delete_all(owners + webhooks + items)
         removed += len(items)
     return removed
 

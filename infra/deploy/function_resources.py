@@ -261,6 +261,8 @@ def _events(deployment: Deployment, method_path: str, *, anonymous: bool) -> dic
         events[name] = _route(route, authorized=False)
     if deployment.stream:
         events[deployment.stream.event] = _stream(deployment.stream)
+    if deployment.schedule:
+        events["Schedule"] = {"Type": "Schedule", "Properties": {"Schedule": deployment.schedule}}
     return events
 
 

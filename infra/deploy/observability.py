@@ -43,6 +43,8 @@ _WIDTH: Final = 24 // _COLUMNS
 _HEIGHT: Final = 6
 _OF_DEVICES: Final = "device-access"
 """The server whose functions exist only in stacks with devices."""
+_DEVICES_TABLE: Final = "-DevicesTable"
+"""The end of the name of the table whose stream only stacks with devices read."""
 
 
 _Metric = tuple[Any, str, dict[str, Any]]
@@ -143,9 +145,13 @@ def _alarms(template: Template) -> dict[str, Any]:
             "dead-letters", _metric("AWS/SQS", "ApproximateNumberOfMessagesVisible", "Maximum", queue), 1
         ),
     }
+    of_devices = {each.function for each in template.streams if each.table.endswith(_DEVICES_TABLE)}
     for function in _workers(template):
         age = _metric("AWS/Lambda", "IteratorAge", "Maximum", {"FunctionName": _deployed(function)})
-        alarms[f"{logical_id(function)}Late"] = _alarm(f"{function}-late", age, _MAX_ITERATOR_AGE_MS, periods=2)
+        condition = "WithDeviceAlarms" if function in of_devices else "WithAlarms"
+        alarms[f"{logical_id(function)}Late"] = _alarm(
+            f"{function}-late", age, _MAX_ITERATOR_AGE_MS, periods=2, condition=condition
+        )
     alarms["DeviceRuleFailures"] = _alarm(
         "device-rule-failures", _total(_rule_metrics(len(template.rules))), 1, condition="WithDeviceAlarms"
     )

@@ -157,7 +157,7 @@ def connect(url: str) -> Iterator[DynamoDBHttpClient]:
 
 
 def create_tables(url: str, tables: Iterable[TableDefinition]) -> None:
-    """Create the template's tables that do not exist yet in the store at `url`."""
+    """Create the template's tables that do not exist yet in the store at `url`, and streams that they lack."""
     with connect(url) as client:
         page = client.list_tables()
         existing = set(page["TableNames"])
@@ -167,6 +167,11 @@ def create_tables(url: str, tables: Iterable[TableDefinition]) -> None:
         for table in tables:
             if table.name not in existing:
                 client.create_table(TableName=table.name, **table.creation)
+            elif "StreamSpecification" in table.creation:
+                description = client.describe_table(TableName=table.name)["Table"]
+                if not description.get("StreamSpecification", {}).get("StreamEnabled"):
+                    stream = table.creation["StreamSpecification"]
+                    client.update_table(TableName=table.name, StreamSpecification=stream)
 
 
 def index_and_trim(file: Path) -> None:

@@ -22,11 +22,13 @@ from infra.local.http_protocol import BoundedHttpProtocol
 from infra.local.iot_core import configure_functions
 from infra.local.methods import add_methods
 from infra.local.rules.dispatcher import RuleDispatcher
+from infra.local.schedules import ScheduledInvocations
 from infra.local.simulator.sample_devices import sample_devices
 from infra.local.sockets import address_of
 from infra.local.streams import StreamReader
 from infra.local.ttl import TtlSweeper
 from shared.config import config
+from shared.devices.webhook_delivery import stop_deliveries
 from shared.knowledge.index import close_index
 from shared.rpc import invoke
 
@@ -86,13 +88,16 @@ def run(  # noqa: PLR0913 - each is a part of the machine
         )
         stack.callback(gateway.close)
         readers = [StreamReader(trigger, store_url, functions, data) for trigger in template.streams]
-        background: list[StreamReader | TtlSweeper] = [*readers, TtlSweeper(store_url, template.tables)]
+        schedules = [ScheduledInvocations(trigger, functions) for trigger in template.schedules]
+        sweeper = TtlSweeper(store_url, template.tables)
+        background: list[StreamReader | ScheduledInvocations | TtlSweeper] = [*readers, *schedules, sweeper]
         for thread in background:
             thread.start()
             stack.callback(thread.join, 5)
             stack.callback(thread.stop)
         # Aborts indexing in progress, which may take minutes; the streams deliver those records again.
         stack.callback(close_index)
+        stack.callback(stop_deliveries)
         # A shell makes a background command ignore Ctrl-C. uvicorn ends at either signal by itself and raises it again.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -61,6 +61,14 @@ class RuleTrigger:
 
 
 @dataclass(frozen=True, slots=True)
+class ScheduleTrigger:
+    """A schedule, and the function that it invokes."""
+
+    seconds: float
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionDefinition:
     """One Lambda function."""
 
@@ -92,6 +100,7 @@ class Template:
     routes: list[Route] = field(default_factory=list)
     streams: list[StreamTrigger] = field(default_factory=list)
     rules: list[RuleTrigger] = field(default_factory=list)
+    schedules: list[ScheduleTrigger] = field(default_factory=list)
     tables: list[TableDefinition] = field(default_factory=list)
     environment: dict[str, str] = field(default_factory=dict)
 
@@ -188,6 +197,8 @@ class _TemplateReader:
                             parallelization=details.get("ParallelizationFactor", 1),
                         )
                     )
+                case "Schedule":
+                    template.schedules.append(ScheduleTrigger(_interval(details["Schedule"]), name))
                 case unknown:
                     raise ValueError(f"{name}: one machine does not know events of type {unknown}")
 
@@ -230,3 +241,11 @@ class _TemplateReader:
 def _limit(number: int) -> float:
     """Return an event source's limit; -1 means unlimited."""
     return math.inf if number == -1 else number
+
+
+def _interval(schedule: str) -> float:
+    """Return the seconds of a schedule such as `rate(1 minute)`."""
+    match = re.fullmatch(r"rate\((\d+) minutes?\)", schedule)
+    if match is None:
+        raise ValueError(f"one machine does not know the schedule {schedule}")
+    return 60.0 * int(match[1])

@@ -92,6 +92,7 @@ class DynamoDBHttpClient:
     list_tables = partialmethod(call, "ListTables")
     describe_table = partialmethod(call, "DescribeTable")
     create_table = partialmethod(call, "CreateTable")
+    update_table = partialmethod(call, "UpdateTable")
 
 
 class DynamoDBStreamsHttpClient(DynamoDBHttpClient):

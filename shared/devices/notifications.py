@@ -17,7 +17,7 @@ from shared.rpc.response_size import MAX_PAGE_BYTES, answer_bytes
 from shared.rpc.strict_json import compact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from shared.devices.protocol import DeviceNotification
     from shared.dynamodb import Item, Table
@@ -43,8 +43,10 @@ class Notifications:
         self._table = table
         self._partition = keys.device(tenant_id, device_id)
 
-    def add(self, notification: DeviceNotification, at_ms: int, sequence: int = 0) -> None:
-        """Store a notification with its time of arrival and its place in that millisecond.
+    def add(
+        self, notification: DeviceNotification, at_ms: int, sequence: int = 0, events: Sequence[Write] = ()
+    ) -> None:
+        """Store a notification with its time of arrival and its place in that millisecond, and the events of it.
 
         Storing a redelivered one again has no effect.
         """
@@ -58,7 +60,10 @@ class Notifications:
             "params": params,
             "expires_at": at_ms // 1000 + _RETENTION_SECONDS,
         }
-        self._table.write(Write("Put", item))
+        if events:
+            self._table.transact(Write("Put", item), *events)
+        else:
+            self._table.write(Write("Put", item))
         if random.randrange(_TRIM_EVERY) == 0:  # noqa: S311 - no secret
             self.trim()
 

@@ -10,6 +10,8 @@ from shared.devices import keys
 from shared.dynamodb import ConditionFailed, Write
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from shared.dynamodb import Item, Table
 
 _REORDERED_MS: Final = 5_000
@@ -75,8 +77,8 @@ class SessionStore:
         """Return the current state."""
         return read_all(self._table, self._tenant_id, [self._device_id])[self._device_id]
 
-    def record_presence(self, presence: DevicePresence) -> bool:
-        """Store a lifecycle event. Return False if it is a duplicate or older than the stored one."""
+    def record_presence(self, presence: DevicePresence, events: Sequence[Write] = ()) -> bool:
+        """Store a lifecycle event and the events of it. Return False if it is repeated or older than the stored one."""
         # A broker that restarted, or has forgotten the device, counts its connections from 0 again.
         newer_than_stored = (
             "#version < :version OR changed_at < :before OR "
@@ -85,29 +87,31 @@ class SessionStore:
         if not presence.connected:
             newer_than_stored += " OR (#connection = :connection AND connected = :true)"
         try:
-            self._table.write(
-                Write(
-                    "Put",
-                    {
-                        "pk": self._partition,
-                        "sk": keys.PRESENCE,
-                        "connected": presence.connected,
-                        "connection": presence.connection,
-                        "changed_at": presence.changed_at,
-                        "version": presence.version,
-                        "reason": presence.reason,
-                    },
-                    condition=f"attribute_not_exists(pk) OR {newer_than_stored}",
-                    names={"#version": "version", "#connection": "connection"},
-                    values={
-                        ":version": presence.version,
-                        ":connection": presence.connection,
-                        ":at": presence.changed_at,
-                        ":before": presence.changed_at - _REORDERED_MS,
-                        **({} if presence.connected else {":true": True}),
-                    },
-                )
+            change = Write(
+                "Put",
+                {
+                    "pk": self._partition,
+                    "sk": keys.PRESENCE,
+                    "connected": presence.connected,
+                    "connection": presence.connection,
+                    "changed_at": presence.changed_at,
+                    "version": presence.version,
+                    "reason": presence.reason,
+                },
+                condition=f"attribute_not_exists(pk) OR {newer_than_stored}",
+                names={"#version": "version", "#connection": "connection"},
+                values={
+                    ":version": presence.version,
+                    ":connection": presence.connection,
+                    ":at": presence.changed_at,
+                    ":before": presence.changed_at - _REORDERED_MS,
+                    **({} if presence.connected else {":true": True}),
+                },
             )
+            if events:
+                self._table.transact(change, *events)
+            else:
+                self._table.write(change)
         except ConditionFailed:
             return False
         return True

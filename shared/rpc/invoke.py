@@ -7,10 +7,11 @@ import logging
 import random
 import time
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NotRequired, TypedDict
 
+from shared.background import submit
 from shared.config import config
 from shared.rpc.errors import Internal, KhoError, OutOfTime, TooLarge, TooManyRequests, Unavailable
 from shared.rpc.strict_json import compact, require_text
@@ -109,6 +110,22 @@ def call_internal(function: str, event: Any) -> Any:
         raise Unavailable from None
 
 
+def start(function: str, event: Any) -> None:
+    """Send an event to a function without waiting for its end. Raise `Unavailable` if it was not taken."""
+    payload = json.dumps(event).encode()
+    if _transport:
+        submit(partial(_run_in_background, _transport[0], function, payload))
+        return
+    _lambda(asynchronous=True)(function, payload)
+
+
+def _run_in_background(transport: FunctionTransport, function: str, payload: bytes) -> None:
+    try:
+        transport(function, payload)
+    except (TimeoutError, FunctionCrashed, RuntimeError) as error:  # a server that ends takes no more work
+        _warn(function, type(error).__name__)
+
+
 def unwrap(raw: bytes) -> FunctionAnswer:
     """Parse a function's answer. Raise its error if it has one."""
     answer: FunctionAnswer = json.loads(raw)
@@ -118,7 +135,7 @@ def unwrap(raw: bytes) -> FunctionAnswer:
 
 
 @cache
-def _lambda() -> FunctionTransport:
+def _lambda(*, asynchronous: bool = False) -> FunctionTransport:
     from shared.aws.signed_client import SignedServiceClient
     from shared.http_client import ConnectionFailed, ResponseTimeout
 
@@ -127,6 +144,7 @@ def _lambda() -> FunctionTransport:
         "lambda", connect_seconds=_CONNECT_SECONDS, read_seconds=TIME_LIMIT, max_idle_seconds=_MAX_IDLE_SECONDS
     )
     prefix = config().function_prefix
+    kind = {"x-amz-invocation-type": "Event"} if asynchronous else {}
 
     def transport(function: str, payload: bytes) -> bytes:
         name, _, alias = function.partition(":")
@@ -134,7 +152,7 @@ def _lambda() -> FunctionTransport:
         query = f"Qualifier={alias}" if alias else ""
         try:
             for attempt in range(1, _THROTTLED_ATTEMPTS + 1):
-                status, headers, body = service.request("POST", path, payload, {}, query)
+                status, headers, body = service.request("POST", path, payload, kind, query)
                 if status != HTTPStatus.TOO_MANY_REQUESTS or attempt == _THROTTLED_ATTEMPTS:
                     break
                 time.sleep(random.uniform(0, 0.1 * 2**attempt))  # noqa: S311 - jitter, no secret

@@ -29,6 +29,7 @@ from shared.devices import keys as device_keys
 from shared.devices.activation_codes import activation_codes
 from shared.devices.boards import Board
 from shared.devices.registry import registry
+from shared.devices.webhooks import new_secret, webhooks
 from shared.dynamodb import Table, Write, to_item
 from shared.experiences import keys as experience_keys
 from shared.knowledge.collections import CollectionStore
@@ -138,6 +139,7 @@ def _prepare() -> None:
     }
     Table(config().access_table).write(Write("Put", {"pk": access_keys.PARTITION, "sk": key_id} | key))
     _prepare_grant()
+    webhooks(TENANT).set("https://hooks.example.com/kho", ["notification", "presence"], new_secret())
     registry().register(TENANT, OLD_DEVICE)
     waiting = Board.identify("a0:85:e3:f4:49:35", "6f1f3b1e-0c11-4ab1-9d35-3f0c1a528a78")
     with patch("shared.devices.activation_codes.new_code", return_value=CODE):

@@ -9,6 +9,7 @@ import yaml
 
 from infra.local.template import FILE, TemplateLoader, load
 from shared.knowledge.embedding.function import FUNCTION
+from workers.wake_webhooks import FUNCTION as DELIVERY
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class DeployedFunction:
     memory_mb: int
     timeout: float
     trigger: str
-    """The trigger: HTTP, a stream, a rule, the gateway's authorization, or other functions."""
+    """The trigger: HTTP, a stream, a rule, the gateway's authorization, or other functions, waiting or not."""
 
 
 def deployed_functions() -> list[DeployedFunction]:
@@ -33,7 +34,7 @@ def deployed_functions() -> list[DeployedFunction]:
     triggers = {route.function: "HTTP" for route in template.routes}
     triggers |= {stream.function: "stream" for stream in template.streams}
     triggers |= {rule.function: "rule" for rule in template.rules}
-    triggers |= {template.authorizer: "authorizer", FUNCTION: "functions"}
+    triggers |= {template.authorizer: "authorizer", FUNCTION: "functions", DELIVERY: "asynchronous"}
     functions = []
     for logical, resource in document["Resources"].items():
         if resource["Type"] != "AWS::Serverless::Function":

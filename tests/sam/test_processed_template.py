@@ -57,7 +57,8 @@ def test_everything_of_devices_has_their_condition(resources: dict[str, dict[str
     of_devices = {
         name: each
         for name, each in resources.items()
-        if each["Type"].startswith("AWS::IoT::") or name.startswith(("DeviceAccess", "WorkersDevice"))
+        if each["Type"].startswith("AWS::IoT::")
+        or name.startswith(("DeviceAccess", "WorkersDevice", "WorkersWakeWebhooks", "WorkersDeliverWebhooks"))
     }
     assert {each["Type"] for each in of_devices.values()} >= {
         "AWS::IoT::TopicRule",

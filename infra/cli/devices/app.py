@@ -9,9 +9,11 @@ from infra.cli.devices.claim import claim, release
 from infra.cli.devices.firmware import firmware
 from infra.cli.devices.register import register, revoke, rotate
 from infra.cli.devices.simulate import simulate
+from infra.cli.devices.webhook import webhook
 
 devices: Final = App(name="devices", help="Devices: ESP32 boards whose tools agents call.")
 for each in (claim, release, register, revoke, rotate, call, watch, simulate):
     devices.command(each)
 devices.command(list_, name="list")
 devices.command(firmware)
+devices.command(webhook)

@@ -73,6 +73,24 @@ def firmware(**params: Any) -> IsolationCase:
     return IsolationCase(lambda id_: {"board": id_, **params}, set_firmware, read_firmware)
 
 
+WEBHOOK = f"https://{'a' * 64}.example/a-secret-hook"
+"""An address that is stored without being called: no name has such a label."""
+
+
+def set_webhook(client: ApiClient, id_: str) -> str:
+    """Set the owner's webhook, of which there is one."""
+    client.result(f"{DEVICES}/webhooks/set", url=WEBHOOK, events=["presence"])
+    return id_
+
+
+def read_webhook(client: ApiClient, _id: str) -> Any:
+    return client.result(f"{DEVICES}/webhooks/get")
+
+
+def webhook(**params: Any) -> IsolationCase:
+    return IsolationCase(lambda _: params, set_webhook, read_webhook)
+
+
 CASES: dict[str, list[IsolationCase]] = {
     f"{DEVICES}/devices/claim": [
         IsolationCase(wrong_code, make_device, read_device),
@@ -87,4 +105,8 @@ CASES: dict[str, list[IsolationCase]] = {
     f"{DEVICES}/notifications/list": [device()],
     f"{DEVICES}/tools/call": [device(name="self.get_device_status", timeout_ms=1000)],
     f"{DEVICES}/tools/list": [device()],
+    f"{DEVICES}/webhooks/delete": [webhook()],
+    f"{DEVICES}/webhooks/get": [webhook()],
+    # An address that is accepted would be answered with a new secret each time.
+    f"{DEVICES}/webhooks/set": [webhook(url="https://127.0.0.1/mine", events=["presence"])],
 }

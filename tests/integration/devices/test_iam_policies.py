@@ -19,15 +19,18 @@ from shared.devices.firmware_releases import RunningFirmware, firmware_releases
 from shared.devices.notifications import Notifications
 from shared.devices.protocol import DeviceNotification
 from shared.devices.registry import registry
+from shared.devices.webhooks import webhooks
 from shared.dynamodb import Write
 from shared.rpc.caller import ROLES, Caller
 from tests.helpers.board_requests import BOARD_SETTINGS, BoardCaller
 from tests.helpers.device_backend import DeviceBackend, DeviceUnderTest, running_device_backend
 from tests.helpers.measured_policies import measures
 from tests.helpers.template import METERING, table_actions
+from tests.helpers.webhook_receiver import URL, webhook_receiver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 StoreActions = set[tuple[str, str]]
 T = TypeVar("T")
@@ -226,6 +229,59 @@ def leave_an_update(tenant: str, board: str) -> None:
     running = RunningFirmware.identify(f"{board}/1.0")
     assert running
     releases.offer("a-board", running)
+
+
+@measures(
+    "device_server-webhooks_set",
+    "device_server-webhooks_get",
+    "device_server-webhooks_delete",
+    "workers-wake_webhooks",
+    "workers-deliver_webhooks",
+)
+def test_policies_of_webhooks(tmp_path: Path, store_actions: StoreActions, monkeypatch: pytest.MonkeyPatch) -> None:
+    from device_server import webhooks_delete, webhooks_get, webhooks_set
+    from workers import deliver_webhooks, wake_webhooks
+
+    started: list[Any] = []
+    monkeypatch.setattr(wake_webhooks, "start", lambda _function, event: started.append(event))
+    used: dict[str, StoreActions] = {}
+
+    def measure(name: str, run: Callable[[], T]) -> T:
+        store_actions.clear()
+        result = run()
+        used[name] = used.get(name, set()) | store_actions
+        return result
+
+    def store_event(number: int) -> Any:
+        """Store an event of two seconds ago, and return its stream record."""
+        at_ms = int(time.time() * 1000) - 2_000 + number
+        write, *_ = webhooks("local").event_writes("presence", f"lamp-{number}", at_ms, {})
+        registry()._table.write(write)
+        found = {name: {"S": write.target[name]} for name in ("pk", "sk")}
+        return {"eventID": "0" * 32, "dynamodb": {"Keys": found, "SequenceNumber": "1"}}
+
+    with webhook_receiver(tmp_path) as receiver:
+        monkeypatch.setattr("shared.devices.webhooks._clients", [receiver.client])
+        settings = {"url": URL, "events": ["presence"]}
+        measure("device_server-webhooks_set", partial(ask, webhooks_set.handler, **settings))
+        values = {":then": "2026-01-01T00:00:00.000Z"}
+        key = {"pk": keys.webhook("local"), "sk": keys.WEBHOOK}
+        registry()._table.write(Write("Update", key, "SET created_at = :then", values=values))
+        measure("device_server-webhooks_set", partial(ask, webhooks_set.handler, **settings))
+        for number, status in enumerate((204, 500)):
+            receiver.status = lambda _event, status=status: status  # type: ignore[misc] # the loop's value
+            event = {"Records": [store_event(number)]}
+            assert measure("workers-wake_webhooks", partial(wake_webhooks.handler, event, None)) == {
+                "batchItemFailures": []
+            }
+            assert started.pop() == {"tenant_id": "local"}
+            measure("workers-deliver_webhooks", partial(deliver_webhooks.handler, {"tenant_id": "local"}, None))
+        measure("workers-wake_webhooks", partial(wake_webhooks.handler, {"source": "aws.events"}, None))
+        measure("device_server-webhooks_get", partial(ask, webhooks_get.handler))
+        measure("device_server-webhooks_delete", partial(ask, webhooks_delete.handler))
+        measure("workers-deliver_webhooks", partial(deliver_webhooks.handler, {"tenant_id": "local"}, None))
+    for name, actions in used.items():
+        assert actions - {METERING} == table_actions(name), name
 
 
 @measures("device_access-provisioning")

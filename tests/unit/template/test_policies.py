@@ -30,10 +30,12 @@ from tests.helpers.template import (
     managed_policies,
     statements,
 )
+from workers.wake_webhooks import FUNCTION as DELIVERY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+WAKING = "workers-wake_webhooks"
 
 # The template cannot name devices' topics and clients, only their prefixes and suffixes.
 OF_DEVICES = {
@@ -188,11 +190,13 @@ def functions_of(methods: Iterable[str]) -> set[str]:
 
 @pytest.mark.parametrize("function", sorted(BY_NAME))
 def test_invocable_functions_are_listed_one_by_one(function: str) -> None:
-    """Endpoints invoke methods, functions with the index the embedding function: no endpoint, no other worker."""
+    """Endpoints invoke methods, functions with the index the embedding function, and one worker the delivery."""
     invoking = [each for each in statements(BY_NAME[function][1]) if "lambda:InvokeFunction" in actions(each)]
     assert all(set(arn) <= {"Fn::GetAtt", "Fn::Sub"} for statement in invoking for arn in statement["Resource"])
     invocable = invocable_functions(function)
-    assert invocable <= (functions_of(METHODS) if function.startswith("endpoints-") else {FUNCTION})
+    workers = {DELIVERY} if function == WAKING else {FUNCTION}
+    assert invocable <= (functions_of(METHODS) if function.startswith("endpoints-") else workers)
+    assert (DELIVERY in invocable) is (function == WAKING)
     embeds = {"EmbeddingFunctionAccess", "QdrantKeyAccess"} <= set(managed_policies(BY_NAME[function][1]))
     assert (FUNCTION in invocable) is embeds
 

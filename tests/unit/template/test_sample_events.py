@@ -20,7 +20,7 @@ TEMPLATE = load()
 FUNCTIONS = {function.name: function for function in deployed_functions()}
 BY_TRIGGER = {
     trigger: sorted(function.name for function in FUNCTIONS.values() if function.trigger == trigger)
-    for trigger in ("HTTP", "stream", "rule", "authorizer", "functions", "IoT Core")
+    for trigger in ("HTTP", "stream", "rule", "authorizer", "functions", "asynchronous", "IoT Core")
 }
 METHODS = {entry.function: entry for entry in catalogue().methods.values()}
 

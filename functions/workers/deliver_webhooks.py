@@ -1,0 +1,22 @@
+"""Send a tenant's webhook events: those of each device in order, again for 24 hours."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from api.deployment import DEVICES, lambda_function, table
+from shared.devices.registry import devices_table
+from shared.devices.webhook_delivery import WebhookDelivery
+from shared.telemetry import correlation_id_from, observe
+
+
+@lambda_function(
+    table("Devices", "BatchWriteItem", "DeleteItem", "GetItem", "Query", "UpdateItem"),
+    timeout=900,
+    condition=DEVICES,
+)
+def handler(event: dict[str, Any], _context: Any) -> None:
+    """Deliver the events of one tenant. The next schedule starts what a failure of the store has ended."""
+    with observe("workers/deliver_webhooks", correlation_id_from(None), budget=math.inf):
+        WebhookDelivery(devices_table(), event["tenant_id"]).run()
