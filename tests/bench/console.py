@@ -64,7 +64,7 @@ def _fill(server: KhoServer) -> None:
     messages = [
         {"conversation_id": "bench", "role": "user", "content": f"message-{number}"} for number in range(MESSAGES)
     ]
-    calls = [("agent-data/create_document", each) for each in documents]
+    calls: list[tuple[str, dict[str, Any]]] = [("agent-data/create_document", each) for each in documents]
     calls += [("memory-server/memory/add_message", each) for each in messages]
     batches = [calls[start : start + _BATCH] for start in range(0, len(calls), _BATCH)]
     with ThreadPoolExecutor(_CALLERS) as pool:
