@@ -12,8 +12,9 @@ from pathlib import Path
 from tempfile import gettempdir
 
 from infra.deploy.reference import ANSWERS
+from shared.config import config
 from shared.rpc.catalogue import catalogue
-from tests.events import event
+from tests.events import TENANT, event
 
 
 def main() -> None:
@@ -23,6 +24,8 @@ def main() -> None:
 
     ANSWERS.mkdir(exist_ok=True)
     with running_environment():
+        os.environ["KHO_MODERATORS_TENANT"] = TENANT
+        config.cache_clear()
         for method in catalogue().methods.values():
             response = import_module(method.function.replace("-", ".")).handler(
                 json.loads(event(method.function)), None
