@@ -13,6 +13,7 @@ from api.mcp_transport import McpTransport
 from endpoints import mcp
 from infra.local.functions import Functions
 from infra.local.gateway import Gateway
+from infra.local.serve import http_settings
 from infra.local.sockets import address_of, listen
 from infra.local.template import load
 from shared.rpc import invoke
@@ -54,7 +55,7 @@ def serving() -> Iterator[str]:
         stack.callback(gateway.close)
         listener = listen("127.0.0.1", 0)
         stack.callback(listener.close)
-        server = uvicorn.Server(uvicorn.Config(gateway, lifespan="off", log_level="warning"))
+        server = uvicorn.Server(http_settings(gateway))
         thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
         thread.start()
         stack.callback(thread.join)
