@@ -121,6 +121,14 @@ def test_reranker_scores_are_in_input_order(choose: Callable[..., None]) -> None
             chosen.scores("why", ["one"])
 
 
+@pytest.mark.parametrize(
+    ("region", "partition"), [("eu-central-1", "aws"), ("cn-north-1", "aws-cn"), ("us-gov-west-1", "aws-us-gov")]
+)
+def test_reranking_model_is_in_the_regions_partition(choose: Callable[..., None], region: str, partition: str) -> None:
+    choose(AWS_DEFAULT_REGION=region)
+    assert BedrockReranker("cohere.m")._model == f"arn:{partition}:bedrock:{region}::foundation-model/cohere.m"
+
+
 def test_reranker_requires_a_model(choose: Callable[..., None]) -> None:
     choose(KHO_RERANKER="bedrock")
     with pytest.raises(ConfigurationError, match="KHO_RERANK_MODEL"):
