@@ -17,7 +17,7 @@ from shared.rpc.errors import FieldProblem, InvalidParams, NotAllowed, UnknownMe
 from shared.rpc.invoke import invoke
 from shared.rpc.method import OpenObject, Params, RequestId, read
 from shared.rpc.strict_json import compact
-from shared.rpc.unknown_fields import refuse_many_unknown_fields
+from shared.rpc.unknown_fields import refuse_large_params
 
 
 class Principal(Params):
@@ -49,7 +49,7 @@ def handler(request: HttpRequest) -> HttpResponse:
     entry = catalogue().methods.get(f"{AGENT_DATA}/{envelope.action}")
     if entry is None:
         raise UnknownMethod(f"Unknown action: {envelope.action}", details={"action": envelope.action})
-    refuse_many_unknown_fields(envelope.payload, entry.fields)
+    refuse_large_params(envelope.payload, entry.fields)
     if "request_id" in envelope.payload:
         raise InvalidParams(FieldProblem(field="payload.request_id", message="belongs next to 'action'"))
     echoed = {"request_id": envelope.request_id} if envelope.request_id else {}

@@ -18,7 +18,7 @@ from shared.rpc.catalogue import MethodEntry, catalogue
 from shared.rpc.errors import FieldProblem, InvalidParams, InvalidRequest, KhoError, ParseError, TooLarge, UnknownMethod
 from shared.rpc.invoke import FunctionCall, send, unwrap
 from shared.rpc.strict_json import compact
-from shared.rpc.unknown_fields import refuse_many_unknown_fields
+from shared.rpc.unknown_fields import MAX_VALUES, crowded_field, refuse_large_params
 
 MAX_ANONYMOUS_BATCH: Final = 5
 _NOTIFICATION: Final = object()
@@ -55,7 +55,7 @@ def handler(request: HttpRequest) -> HttpResponse:
         return HttpResponse(HTTPStatus.OK, compact(error_response(None, error)))
     if not any(_is_anonymous(item) for item in (body if isinstance(body, list) else [body])):
         require_authenticated(caller)
-    if isinstance(body, list) and (refusal := _batch_refusal(len(body), caller)):
+    if isinstance(body, list) and (refusal := _batch_refusal(body, caller)):
         return HttpResponse(HTTPStatus.OK, compact(error_response(None, refusal)))
     budget = _ResponseBudget()
     answer = partial(_answer, caller=caller, correlation_id=request.correlation_id, budget=budget)
@@ -88,13 +88,17 @@ class _ResponseBudget:
         return compact(error_response(id_, TooLarge("The answer exceeds 6 MB.")))
 
 
-def _batch_refusal(calls: int, caller: Caller) -> InvalidRequest | None:
-    """Return the error of a batch of too many calls, or of none."""
+def _batch_refusal(batch: list[Any], caller: Caller) -> InvalidRequest | None:
+    """Return the error of a batch of too many calls, of none, or of too many values."""
     most = MAX_ANONYMOUS_BATCH if caller == ANONYMOUS else MAX_BATCH
-    if 1 <= calls <= most:
+    if not 1 <= len(batch) <= most:
+        without_key = " without credentials" if most < MAX_BATCH else ""
+        reason = f"a batch{without_key} holds 1 to {most} requests, this one {len(batch)}"
+    elif crowded_field({"batch": batch}):
+        reason = f"a batch holds at most {MAX_VALUES:,} values"
+    else:
         return None
-    without_key = " without credentials" if most < MAX_BATCH else ""
-    return InvalidRequest(details={"reason": f"a batch{without_key} holds 1 to {most} requests, this one {calls}"})
+    return InvalidRequest(details={"reason": reason})
 
 
 def _answer(item: Any, *, caller: Caller, correlation_id: str, budget: _ResponseBudget) -> str | None:
@@ -139,12 +143,14 @@ def _is_anonymous(item: Any) -> bool:
 def _named_params(params: list[Any] | dict[str, Any], entry: MethodEntry) -> dict[str, Any]:
     """Return the parameters by name. Positional parameters follow the order of the method's fields."""
     if isinstance(params, dict):
-        refuse_many_unknown_fields(params, entry.fields)
+        refuse_large_params(params, entry.fields)
         return params
     if len(params) > len(entry.fields):
         message = f"takes at most {len(entry.fields)} by position: {', '.join(entry.fields) or 'none'}"
         raise InvalidParams(FieldProblem(field="params", message=message))
-    return dict(zip(entry.fields, params, strict=False))
+    named = dict(zip(entry.fields, params, strict=False))
+    refuse_large_params(named)
+    return named
 
 
 def _error_answer(request: _RequestObject, error: KhoError) -> dict[str, Any]:

@@ -37,7 +37,7 @@ from shared.rpc.errors import (
 )
 from shared.rpc.mcp_catalog import TOOLSETS, mcp_catalog
 from shared.rpc.strict_json import compact, encodable, is_encodable
-from shared.rpc.unknown_fields import many_unknown_fields, refuse_many_unknown_fields
+from shared.rpc.unknown_fields import MAX_VALUES, crowded_field, many_unknown_fields, refuse_large_params
 from shared.rpc.web_origin import refuse_foreign_pages
 
 _LARGE: Final = 64 * 1024
@@ -112,7 +112,7 @@ def _answer(
     refusal = _refused_arguments(message)
     if refusal:
         # The SDK copies arguments several times: it gets none, and the call fails in the format of its revision.
-        message = message | {"params": message["params"] | {"arguments": {}}}
+        message = _without_arguments(message)
         event = event | {"body": compact(message), "isBase64Encoded": False}
         context = replace(context, refusal=refusal)
     answer = partial(_response_of, transport, _mcp_headers_only(event), message)
@@ -155,6 +155,8 @@ def _require_one_message(message: Any) -> None:
             problem = many_unknown_fields(member, known, _MAX_UNKNOWN) if isinstance(member, dict) else None
             if problem:
                 raise InvalidRequest(details={"reason": f"the message {problem}"})
+        if crowded_field(_without_arguments(message)) is not None:
+            raise InvalidRequest(details={"reason": f"the message holds more than {MAX_VALUES:,} values"})
     if isinstance(message, dict) and not _is_id(message.get("id", "")):
         raise InvalidRequest(
             details={"reason": f"'id' must be a string of at most {MAX_ID_CHARACTERS} characters or a whole number"}
@@ -169,6 +171,15 @@ def _require_one_message(message: Any) -> None:
         raise InvalidRequest(details={"reason": "the body is not one JSON-RPC message"}) from None
 
 
+def _without_arguments(message: dict[str, Any]) -> dict[str, Any]:
+    """Return the message without the arguments of a tool call, which are refused in the format of its revision."""
+    params = message.get("params")
+    if message.get("method") != "tools/call" or not isinstance(params, dict):
+        return message
+    arguments = params.get("arguments")
+    return message | {"params": params | {"arguments": {}}} if isinstance(arguments, dict) else message
+
+
 def _refusal(message: Any, error: dict[str, Any], status: HTTPStatus = HTTPStatus.BAD_REQUEST) -> HttpResponse:
     id_ = message.get("id") if isinstance(message, dict) else None
     echoed = id_ if _is_id(id_) and is_encodable(id_) else None
@@ -177,14 +188,14 @@ def _refusal(message: Any, error: dict[str, Any], status: HTTPStatus = HTTPStatu
 
 
 def _refused_arguments(message: dict[str, Any]) -> InvalidParams | None:
-    """Return the error of a tool call with many unknown arguments, or None."""
+    """Return the error of a tool call with many unknown arguments or many values, or None."""
     params = message.get("params", {})
     arguments, name = params.get("arguments"), params.get("name")
-    tool = next((each for each in mcp_catalog().tools if each.name == name and not each.by_name), None)
-    if tool is None or message.get("method") != "tools/call" or not isinstance(arguments, dict):
+    if message.get("method") != "tools/call" or not isinstance(arguments, dict):
         return None
+    tool = next((each for each in mcp_catalog().tools if each.name == name and not each.by_name), None)
     try:
-        refuse_many_unknown_fields(arguments, catalogue().methods[tool.method].fields)
+        refuse_large_params(arguments, catalogue().methods[tool.method].fields if tool else None)
     except InvalidParams as error:
         return error
     return None

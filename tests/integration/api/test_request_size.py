@@ -16,7 +16,7 @@ from recall_kit import query_experiences
 from shared.config import config
 from shared.rpc import invoke
 from shared.rpc.unknown_fields import MAX_NAMED
-from tests.helpers.mcp_events import REVISIONS, event, request_event, response_message
+from tests.helpers.mcp_events import MODERN, REVISIONS, event, request_event, response_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -143,6 +143,79 @@ def test_large_nested_values_are_refused_at_a_bounded_cost(case: str) -> None:
     assert answer["statusCode"] == 400
     assert reason in answer["body"]
     assert len(answer["body"]) < 32_768
+
+
+VALUES: dict[str, str] = {
+    "arrays": "[" + ",".join(["[]"] * 700_000) + "]",
+    "nested arrays": "[" + ",".join(["[" * 50 + "]" * 50] * 20_000) + "]",
+    "numbers": "[[" + "],[".join([",".join(["1e9"] * 90_000)] * 4) + "]]",
+    "long numbers": "[" + ",".join(["9" * 4000] * 1_000) + "]",
+    "fields": "{" + ",".join(f'"u{number}":0' for number in range(200_000)) + "}",
+}
+ACTION = '{"action": "create_document", "payload": {"metadata": {"a": %s}}}'
+RPC = '{"jsonrpc": "2.0", "id": 1, "method": "agent-data/create_document", "params": {"metadata": {"a": %s}}}'
+
+
+def many_values(endpoint: str, values: str) -> tuple[Handler, dict[str, Any]]:
+    """Return an endpoint, and a request with these values in a known field."""
+    if endpoint == "jsonrpc":
+        return jsonrpc.handler, event(RPC % values, path="/jsonrpc")
+    if endpoint == "actions":
+        return actions.handler, event(ACTION % values, path="/actions")
+    tool = "duckduckgo_search" if endpoint == "by name" else "create_document"
+    revision = MODERN if endpoint == "by name" else endpoint
+    call = request_event("tools/call", revision, name=tool, arguments={"metadata": "values"})
+    return mcp.handler, call | {"body": call["body"].replace('"values"', values)}
+
+
+@pytest.mark.parametrize("values", VALUES)
+@pytest.mark.parametrize("endpoint", ["jsonrpc", "actions", "by name", *REVISIONS])
+def test_too_many_values_are_refused_and_invoke_nothing(invoked: list[str], endpoint: str, values: str) -> None:
+    """The SDK's parser and copies, and the call's own JSON, would cost many times their parsing."""
+    handler, asked = many_values(endpoint, VALUES[values])
+    answer, cost = answer_and_cost(handler, asked)
+    assert cost < 8 * len(asked["body"]), "50 MB for a body of 6 MB"
+    assert "metadata" in answer["body"]
+    assert "has too many values; parameters hold at most 100,000" in answer["body"]
+    assert len(answer["body"]) < 8192
+    assert not invoked
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_many_arguments_of_an_unknown_tool_are_not_copied(invoked: list[str], revision: str) -> None:
+    arguments = {f"u{number}": 0 for number in range(200_000)}
+    call = request_event("tools/call", revision, name="nothing", arguments=arguments)
+    answer, cost = answer_and_cost(mcp.handler, call)
+    assert cost < MAX_COST
+    assert "'nothing' is not a tool" in answer["body"]
+
+
+@pytest.mark.parametrize("member", ["_meta", "capabilities", "arguments"])
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_messages_with_too_many_values_are_refused(revision: str, member: str) -> None:
+    call = request_event("prompts/list", revision)
+    message = json.loads(call["body"])
+    message["params"][member] = {"a": [[]] * 100_001}
+    answer, cost = answer_and_cost(mcp.handler, call | {"body": json.dumps(message)})
+    assert cost < MAX_COST
+    assert response_message(answer)["error"]["code"] == -32600
+    assert "the message holds more than 100,000 values" in answer["body"]
+
+
+def test_batch_with_too_many_values_is_one_error(invoked: list[str]) -> None:
+    call = RPC % json.dumps([0] * 60_000)
+    answer, cost = answer_and_cost(jsonrpc.handler, event(f"[{call}, {call}]", path="/jsonrpc"))
+    assert cost < MAX_COST
+    error = json.loads(answer["body"])
+    assert (error["id"], error["error"]["code"]) == (None, -32600)
+    assert "a batch holds at most 100,000 values" in answer["body"]
+    assert not invoked
+
+
+def test_as_many_values_as_allowed_are_forwarded(invoked: list[str]) -> None:
+    answer = jsonrpc.handler(event(RPC % json.dumps([0] * 99_990), path="/jsonrpc"), None)
+    assert "result" in json.loads(answer["body"])
+    assert invoked == ["agent_data-create_document"]
 
 
 @pytest.mark.parametrize("endpoint", ["jsonrpc", *REVISIONS])
