@@ -15,6 +15,7 @@ Choice = TypeVar("Choice", bound=str)
 
 _HTTP_URL = re.compile(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?([/?]\S*)?")
 _PUBLIC_URL = re.compile(r"https://[a-z0-9.-]+(:\d{1,5})?|http://(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?")
+_BOARD_URL = re.compile(r"https?://([A-Za-z0-9.-]+|\[::1\])(:\d{1,5})?")
 _BROKER_ADDRESS = re.compile(r"[A-Za-z0-9.-]+(:\d{1,5})?")
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:\d{1,5})?")
 
@@ -54,6 +55,8 @@ class Config:
         self.iot_endpoint = os.environ.get("KHO_IOT_ENDPOINT", "")
         self.data_plane_url = os.environ.get("AWS_ENDPOINT_URL_IOT_DATA_PLANE", "")
         self.vision_url = _http_url("KHO_VISION_URL")
+        self.vision_seconds = _integer("KHO_VISION_SECONDS", 18, at_least=1)
+        self.board_url = _board_url("KHO_BOARD_URL")
         self.audio_server = os.environ.get("KHO_AUDIO_SERVER", "")
         self.audio_port = _integer("KHO_AUDIO_PORT", 8884, at_least=1)
         self.public_url = _public_url("KHO_PUBLIC_URL")
@@ -85,6 +88,8 @@ class Config:
         self.address_check_in_burst = _integer("KHO_ADDRESS_CHECK_IN_BURST", 600, at_least=1)
         self.address_check_ins_a_minute = _integer("KHO_ADDRESS_CHECK_INS_A_MINUTE", 120, at_least=1)
         self.check_ins_a_minute = _integer("KHO_CHECK_INS_A_MINUTE", 1200, at_least=0)
+        self.device_photo_burst = _integer("KHO_DEVICE_PHOTO_BURST", 20, at_least=1)
+        self.device_photos_a_minute = _integer("KHO_DEVICE_PHOTOS_A_MINUTE", 10, at_least=1)
         self.wrong_claims_a_minute = _integer("KHO_WRONG_CLAIMS_A_MINUTE", 10, at_least=1)
         self.wrong_claims_an_hour = _integer("KHO_WRONG_CLAIMS_AN_HOUR", 60, at_least=1)
         self.key_calls_a_minute = _integer("KHO_KEY_CALLS_A_MINUTE", 30_000, at_least=1)
@@ -150,6 +155,14 @@ def _public_url(name: str) -> str:
         raise ConfigurationError(
             f"{name} is '{value}'; it takes an origin such as https://kho.example.com (http:// only for this machine)"
         )
+    return value
+
+
+def _board_url(name: str) -> str:
+    """Return the origin under which boards reach this server. They know neither IPv6 nor other authorities' TLS."""
+    value = os.environ.get(name, "").rstrip("/")
+    if value and not _BOARD_URL.fullmatch(value):
+        raise ConfigurationError(f"{name} is '{value}'; it takes an origin such as http://192.168.1.5:8001")
     return value
 
 

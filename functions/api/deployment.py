@@ -123,8 +123,10 @@ EMBEDDING_MODEL: Final = Dependency(layers=("EmbeddingLayer",), memory=INDEX_MEM
 """The embedding model itself."""
 RERANKING_MODEL: Final = Dependency(("RerankingModelAccess",))
 LANGUAGE_MODEL: Final = Dependency(("LanguageModelAccess", "LanguageModelKeyAccess", "SecretsKeyAccess"))
-DEVICE_MESSAGES: Final = Dependency(
-    ("DeviceMessaging", "DeviceConnectionAccess", "VisionTokenAccess", "SecretsKeyAccess"), ("DevicesLayer",)
+DEVICE_DOWNLINK: Final = Dependency(("DeviceMessaging", "DeviceConnectionAccess"), ("DevicesLayer",))
+"""Messages to devices over MQTT."""
+DEVICE_MESSAGES: Final = DEVICE_DOWNLINK._replace(
+    policies=(*DEVICE_DOWNLINK.policies, "VisionTokenAccess", "SecretsKeyAccess")
 )
 """Sessions with devices over MQTT."""
 DEVICE_CONNECTIONS: Final = Dependency(("DeviceConnectionAccess",))

@@ -227,5 +227,32 @@ INFO_PATHS: Final = {
         },
         parameters=[_path_parameter("file")],
     ),
+    "/vision/explain": {
+        "post": {
+            "operationId": "explain_photo",
+            "summary": "Answer a question about a photo; the bearer token is the one of a device's session.",
+            "requestBody": {
+                "required": True,
+                "content": {
+                    "multipart/form-data": {
+                        "schema": _object(
+                            {"question": _TEXT, "file": {"type": "string", "format": "binary"}},
+                            optional=("question",),
+                        )
+                    }
+                },
+            },
+            "responses": {
+                "200": json_response(
+                    "The answer, or in 'message' the reason why there is none.",
+                    _closed(
+                        {"success": {"type": "boolean"}, "response": _TEXT, "message": _TEXT},
+                        optional=("response", "message"),
+                    ),
+                ),
+                "401": json_response("No token, or none of the device's current session.", reference("Failure")),
+            },
+        }
+    },
     "/openapi.json": _get("openapi", "This document.", {"200": json_response("OpenAPI 3.1.", {"type": "object"})}),
 }

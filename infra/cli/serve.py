@@ -21,7 +21,7 @@ from infra.local.data_folder import DEFAULT_DATA, DataFolderError, lock_folder
 from infra.local.device_secret import configure_device_secret
 from infra.local.dynamodb import DURABLE, connect
 from infra.local.environment import FIRMWARE_FOLDER, point_at_store, prepare
-from infra.local.sockets import address_of, listen
+from infra.local.sockets import address_of, listen, network_address_of
 from infra.local.store import StoreUnavailable, start_engine
 from infra.local.template import load
 from shared.config import Auth
@@ -108,9 +108,7 @@ def serve(  # noqa: PLR0913 - one argument an option
             os.environ["KHO_QDRANT_URL"] = qdrant_url
         if cors_origins:
             os.environ["KHO_CORS_ORIGINS"] = cors_origins
-        public_url = public_url or (address_of(listener) if host in _LOOPBACK else "")
-        if public_url:
-            os.environ["KHO_PUBLIC_URL"] = public_url
+        _announce(public_url or (address_of(listener) if host in _LOOPBACK else ""), listener)
         prepare(
             template,
             auth=auth,
@@ -165,6 +163,14 @@ def _bundle_console(data: Path) -> None:
     with contextlib.suppress(BundleError):
         bundle(folder, one_machine=True)
     os.environ["KHO_CONSOLE_FOLDER"] = str(folder)
+
+
+def _announce(public_url: str, listener: socket.socket) -> None:
+    """Set the addresses by which clients and boards reach this server."""
+    if public_url:
+        os.environ["KHO_PUBLIC_URL"] = public_url
+    elif not os.environ.get("KHO_BOARD_URL"):
+        os.environ["KHO_BOARD_URL"] = network_address_of(listener)
 
 
 def _listen(host: str, port: int, option: str) -> socket.socket:

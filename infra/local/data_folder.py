@@ -31,6 +31,8 @@ class ServerInfo(TypedDict):
     mqtt_url: str
     mqtt_token: str
     data_plane_url: str
+    board_url: str
+    model_provider: str
 
 
 class DataFolderError(Exception):

@@ -70,6 +70,8 @@ def run(  # noqa: PLR0913 - each is a part of the machine
                 mqtt_url=iot_core.mqtt_url,
                 mqtt_token=iot_core.token,
                 data_plane_url=iot_core.data_plane_url,
+                board_url=config().board_url or config().public_url,
+                model_provider=config().model_provider,
             ),
         )
         rules = RuleDispatcher(template.rules, iot_core.broker, functions)

@@ -1,6 +1,11 @@
 """Listening sockets, bound before anything else is started, and the number of open ones."""
 
 import socket
+from typing import Final
+
+_ANY_ADDRESS: Final = ("0.0.0.0", "::")  # noqa: S104 - compared, not listened on
+_ELSEWHERE: Final = ("192.0.2.1", 9)
+"""An address of no machine (RFC 5737), by which the system chooses its network interface."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -23,6 +28,25 @@ def address_of(listener: socket.socket, scheme: str = "http") -> str:
     """Return the URL of the listener."""
     host, port = listener.getsockname()[:2]
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def network_address_of(listener: socket.socket) -> str:
+    """Return the URL by which other machines of the network reach the listener by IPv4, or '' if there is none."""
+    host, port = listener.getsockname()[:2]
+    if host in _ANY_ADDRESS:
+        host = _own_address()
+    return f"http://{host}:{port}" if host and ":" not in host else ""
+
+
+def _own_address() -> str:
+    """Return this machine's IPv4 address on the interface of its default route, or ''. Nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(_ELSEWHERE)
+        except OSError:
+            return ""
+        address: str = probe.getsockname()[0]
+        return address
 
 
 def raise_open_files() -> None:

@@ -95,6 +95,12 @@ class RateLimits:
         for bucket in _of_address("check-ins", source, own, settings.check_ins_a_minute, "of unclaimed boards"):
             self._take(bucket)
 
+    def require_photo_capacity(self, device: str) -> None:
+        """Count a photo of a device, named with its tenant. Raise TooManyRequests if its bucket is empty."""
+        size = BucketSize(self._settings.device_photo_burst, self._settings.device_photos_a_minute)
+        exceeded = f"Too many photos of this device: at most {size.a_minute} a minute, {size.capacity} at once."
+        self._take(_Bucket(f"photos#{device}", size, 1, exceeded))
+
     def _without_role(self, caller: Caller, role: Role) -> list[_Bucket]:
         settings = self._settings
         if role == "reader":

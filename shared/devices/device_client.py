@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from shared.devices.rpc import RpcClient
     from shared.devices.sessions import DevicePresence, DeviceState
     from shared.devices.tool_catalogue import DeviceTool, ToolCatalogue
+    from shared.devices.vision import VisionOffer
     from shared.dynamodb import Table
 
 _STATE_SECONDS: Final = 10.0
@@ -49,6 +50,8 @@ _RECORD_SECONDS: Final = 1.0
 _REFRESH_INTERVAL_SECONDS: Final = 10.0
 """An unknown tool name causes the list to be read again, at most this often."""
 _LISTING_SECONDS: Final = 10.0
+_RENEWAL_MS: Final = 43_200_000
+"""The age at which a session with a token for photos is renewed before a call, half of the token's life."""
 _POLL_SECONDS: Final = 0.05
 _MAX_POLL_SECONDS: Final = 0.5
 """The intervals, with backoff, at which to poll for the end of another function's handshake."""
@@ -82,10 +85,10 @@ class DeviceHello:
 class DeviceClient:
     """The client of all devices, with short-lived caches of their state."""
 
-    def __init__(self, table: Table, rpc: RpcClient, capabilities: Callable[[], dict[str, Any]]) -> None:
+    def __init__(self, table: Table, rpc: RpcClient, vision: Callable[[RegisteredDevice], VisionOffer | None]) -> None:
         self.rpc = rpc
         self._table = table
-        self._capabilities = capabilities
+        self._vision = vision
         clock = rpc.clock
         self._devices: TtlCache[tuple[str, str], ReadyDevice] = TtlCache(_STATE_SECONDS, clock=clock)
         self._catalogues: TtlCache[tuple[str, str, str], ToolCatalogue] = TtlCache(_CATALOGUE_SECONDS, clock=clock)
@@ -173,7 +176,7 @@ class DeviceClient:
         """Return the ready device, the tool if it is listed, and the validated arguments."""
         cached = self._cached_device(device)
         tool = cached.catalogue.find(name) if cached and cached.catalogue else None
-        if cached and tool:
+        if cached and tool and not self._needs_renewal(device, cached.session):
             with suppress(InvalidParams, ToolFailed):
                 return cached, tool, validate_arguments(tool, arguments)
         # Nothing is refused by a cached session: another function may have started a newer one.
@@ -208,11 +211,11 @@ class DeviceClient:
     def _ready_device(self, device: RegisteredDevice, deadline: float) -> ReadyDevice:
         """Return the device with its session, starting one if necessary."""
         ready = self._cached_device(device)
-        if ready:
+        if ready and not self._needs_renewal(device, ready.session):
             return ready
         sessions = self._session_store(device)
         state = sessions.read()
-        if not state.ready:
+        if not self._has_session(device, state):
             self.start_session(device, deadline)
             state = sessions.read()
         if state.session is None:
@@ -265,9 +268,9 @@ class DeviceClient:
         with suppress(KhoError, TimeoutError):
             run_with_timeout(_RECORD_SECONDS, partial(Context().run, record))
 
-    def _has_session(self, device: RegisteredDevice, state: DeviceState, hello: DeviceHello | None) -> bool:
+    def _has_session(self, device: RegisteredDevice, state: DeviceState, hello: DeviceHello | None = None) -> bool:
         session = state.session
-        if session is None or not state.ready:
+        if session is None or not state.ready or self._needs_renewal(device, session):
             return False
         if hello is None or session.id == hello.session_id:
             return True
@@ -278,6 +281,11 @@ class DeviceClient:
         self._forget_device(device)
         return renamed
 
+    def _needs_renewal(self, device: RegisteredDevice, session: DeviceSession) -> bool:
+        """Return True if the session's token for photos is old, and this process can give the device another."""
+        is_old = bool(session.vision_hash) and now_ms() - session.started_at >= _RENEWAL_MS
+        return is_old and self._vision(device) is not None
+
     def _initialize(
         self,
         device: RegisteredDevice,
@@ -287,11 +295,13 @@ class DeviceClient:
         deadline: float,
     ) -> DeviceSession:
         connection = presence.connection if presence and presence.connected else ""
-        params = {"capabilities": self._capabilities()}
+        offer = self._vision(device)
+        params = {"capabilities": offer.capabilities() if offer else {}}
         watch = self._presence_watch(device, presence, now_ms())
         result = self.rpc.request(device, session_id, "initialize", params, deadline=deadline, watch=watch)
         name, version = identify(result)
-        session = DeviceSession(session_id, name, version, now_ms(), connection, handshake)
+        vision_hash = offer.token_hash if offer else ""
+        session = DeviceSession(session_id, name, version, now_ms(), connection, handshake, vision_hash)
         # If the device cannot list its tools now, the session starts all the same; the first call reads the list.
         with suppress(ToolFailed):
             self._catalogue_store(device).put(list_tools(self.rpc, device, session, deadline))

@@ -22,11 +22,6 @@ _MAX_TOOLS: Final = 2_000
 _MAX_CHARACTERS: Final = 128
 
 
-def capabilities(vision_url: str, vision_token: str) -> dict[str, Any]:
-    """Return the capabilities that `initialize` announces to a device."""
-    return {"vision": {"url": vision_url, "token": vision_token}} if vision_url else {}
-
-
 def identify(result: Any) -> tuple[str, str]:
     """Return the name and firmware version that a device reports."""
     info = result.get("serverInfo") if isinstance(result, dict) else None

@@ -6,7 +6,8 @@
     {tenant}#devices           {device}                      a device: its name, its downlink, its password's hash or,
                                                              of a claimed board, the hash of its pair
     {tenant}#device#{device}   presence                      connection state, and the time of its last change
-    {tenant}#device#{device}   session                       its session, and the claim of a handshake in progress
+    {tenant}#device#{device}   session                       its session, with the hash of its token for photos, and the
+                                                             claim of a handshake in progress
     {tenant}#device#{device}   catalogue#{version}#{part}    a part of the tools, as read in the latest session
     {tenant}#device#{device}   notification#{time}#{place}   a notification, kept for a week
     {tenant}#firmware          {board}                       the firmware that boards of a kind are offered

@@ -95,6 +95,11 @@ def goodbye(session_id: str) -> bytes:
     return compact({"type": "goodbye", "session_id": session_id}).encode("utf-8")
 
 
+def alert(status: str, message: str, emotion: str) -> bytes:
+    """Return the message that a device shows, with a sound. Firmware ignores it without one of the three texts."""
+    return compact({"type": "alert", "status": status, "message": message, "emotion": emotion}).encode("utf-8")
+
+
 def parse_message(raw: bytes) -> DeviceMessage:
     """Parse a device's message."""
     if len(raw) > MAX_MESSAGE_BYTES:

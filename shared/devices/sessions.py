@@ -43,6 +43,8 @@ class DeviceSession:
     """The connection on which the session started, if a lifecycle event had reported one."""
     handshake: str = ""
     """The unique id of the handshake that started it. A hello may change the session's id, but not this."""
+    vision_hash: str = ""
+    """The hash of the device's token for photos, if Kho explains them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ class SessionStore:
         """Store the session that `claimant` started. Return False if its claim was lost."""
         return self._update(
             "SET session_id = :id, #name = :name, #version = :version, started_at = :at, #connection = :connection, "
-            "handshake = :claimant, answered_at = :at "
+            "handshake = :claimant, answered_at = :at, vision_hash = :vision_hash "
             "REMOVE handshake_by, handshake_until",
             "handshake_by = :claimant",
             {
@@ -139,6 +141,7 @@ class SessionStore:
                 ":version": session.version,
                 ":at": session.started_at,
                 ":connection": session.connection,
+                ":vision_hash": session.vision_hash,
             },
             {"#name": "name", "#version": "version", "#connection": "connection"},
         )
@@ -206,4 +209,5 @@ def _session(item: Item | None) -> DeviceSession | None:
         started_at,
         item["connection"],
         item.get("handshake", ""),
+        item.get("vision_hash", ""),
     )

@@ -11,7 +11,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
-from shared.language_model import Completion
+from shared.language_model import Completion, Picture
 from shared.rpc.errors import Unavailable
 from shared.telemetry import logger
 
@@ -31,22 +31,26 @@ class BedrockModel:
         self._clients_lock = threading.Lock()
         self._client(seconds)
 
-    def complete(self, system: str, prompt: str, *, max_tokens: int, seconds: float = math.inf) -> Completion:
+    def complete(
+        self, system: str, prompt: str, *, max_tokens: int, seconds: float = math.inf, picture: Picture | None = None
+    ) -> Completion:
         """Return the completion within `seconds`, or raise `Unavailable`."""
+        image = {"image": {"format": picture.format, "source": {"bytes": picture.content}}} if picture else None
+        content: list[Any] = [*filter(None, [image]), {"text": prompt}]
         try:
             response: Any = self._client(min(seconds, self._seconds)).converse(
                 modelId=self._model,
                 system=[{"text": system}],
-                messages=[{"role": "user", "content": [{"text": prompt}]}],
+                messages=[{"role": "user", "content": content}],
                 inferenceConfig={"maxTokens": max_tokens},
             )
         except (BotoCoreError, ClientError, ResponseParserError, UnicodeDecodeError) as error:
             logger.warning("model", extra={"failure": type(error).__name__})
             raise Unavailable("The language model is not answering.") from None
-        content = response.get("output", {}).get("message", {}).get("content", [])
+        parts = response.get("output", {}).get("message", {}).get("content", [])
         usage = response.get("usage", {})
         return Completion(
-            "".join(part.get("text", "") for part in content),
+            "".join(part.get("text", "") for part in parts),
             usage.get("inputTokens", 0),
             usage.get("outputTokens", 0),
             response.get("stopReason") != "max_tokens",

@@ -1,5 +1,6 @@
 """A model on any server with OpenAI's chat completions API, such as Ollama."""
 
+import base64
 import json
 import math
 import socket
@@ -11,7 +12,7 @@ from urllib.parse import urlsplit
 
 from shared.aws.secrets_manager import forget_secrets
 from shared.config import ConfigurationError
-from shared.language_model import Completion, language_model
+from shared.language_model import Completion, Picture, language_model
 from shared.rpc.errors import Unavailable
 from shared.rpc.strict_json import compact
 from shared.telemetry import logger
@@ -35,9 +36,12 @@ class OpenAICompatible:
         self._headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
         self._seconds = seconds
 
-    def complete(self, system: str, prompt: str, *, max_tokens: int, seconds: float = math.inf) -> Completion:
+    def complete(
+        self, system: str, prompt: str, *, max_tokens: int, seconds: float = math.inf, picture: Picture | None = None
+    ) -> Completion:
         """Return the completion within `seconds`, or raise `Unavailable`."""
-        messages = [{"role": "system", "content": system}, {"role": "user", "content": prompt}]
+        content = [_image_part(picture), {"type": "text", "text": prompt}] if picture else prompt
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": content}]
         body = {"model": self._model, "messages": messages, "max_tokens": max_tokens}
         try:
             status, response = self._post(compact(body).encode("utf-8"), min(seconds, self._seconds))
@@ -75,6 +79,11 @@ class OpenAICompatible:
 def _shut_down(connection: socket.socket) -> None:
     with suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)
+
+
+def _image_part(picture: Picture) -> dict[str, Any]:
+    content = base64.b64encode(picture.content).decode("ascii")
+    return {"type": "image_url", "image_url": {"url": f"data:image/{picture.format};base64,{content}"}}
 
 
 def _completion(body: bytes) -> Completion | None:

@@ -14,6 +14,9 @@ __all__ = ["FOLDER", "KEY", "TENANT"]
 
 DEVICE: Final = "kitchen"
 OLD_DEVICE: Final = "old-lamp"
+CAMERA: Final = "porch"
+CAMERA_TOKEN: Final = f"{CAMERA}.{'0' * 43}"
+"""The token for photos in the session of a device with a camera."""
 CODE: Final = "482913"
 """The code of a board that waits to be claimed."""
 PASSWORD: Final = "0" * 64

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
 from shared.knowledge.embedding.function import FUNCTION, MAX_TEXTS, EmbeddingRequest
-from tests.events import KEY, PASSWORD, REFRESH_TOKEN, event
+from tests.events import CAMERA_TOKEN, KEY, PASSWORD, REFRESH_TOKEN, event
 from tests.rie.emulator import Lambda, crashed, service
 from tests.rie.functions import deployed_functions
 from tests.rie.installation import TARGET, installed, version
@@ -96,9 +96,9 @@ def unexpected(function: DeployedFunction, answer: bytes) -> str:
 def revealed(function: DeployedFunction, log: str) -> str:
     """Return what the function logged of its event's sentences, keys and passwords, or an empty string."""
     request: Any = json.loads(event(function.name))
-    is_form = request.get("headers", {}).get("content-type") == "application/x-www-form-urlencoded"
+    is_form = "form" in request.get("headers", {}).get("content-type", "")
     texts = [text for text in _texts(json.loads("null" if is_form else request.get("body", "null"))) if " " in text]
-    leaks = [text for text in [*texts, KEY, PASSWORD, REFRESH_TOKEN] if text in log]
+    leaks = [text for text in [*texts, KEY, PASSWORD, REFRESH_TOKEN, CAMERA_TOKEN] if text in log]
     return f"logged: {leaks}" if leaks else ""
 
 

@@ -24,18 +24,20 @@ from shared.access.oauth.authorization_requests import AuthorizationRequest
 from shared.access.oauth.clients import CONSOLE
 from shared.access.oauth.grants import GRANT_SECONDS
 from shared.access.oauth.token_text import hash_of, read_token
+from shared.clock import now_ms
 from shared.config import config
 from shared.devices import keys as device_keys
 from shared.devices.activation_codes import activation_codes
 from shared.devices.boards import Board
 from shared.devices.registry import registry
+from shared.devices.sessions import DeviceSession, SessionStore
 from shared.devices.webhooks import new_secret, webhooks
 from shared.dynamodb import Table, Write, to_item
 from shared.experiences import keys as experience_keys
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.ingestion_jobs import IngestionJobs
 from shared.rpc.caller import ROLES, Caller
-from tests.events import CODE, DEVICE, KEY, OLD_DEVICE, PASSWORD, REFRESH_TOKEN, TENANT
+from tests.events import CAMERA, CAMERA_TOKEN, CODE, DEVICE, KEY, OLD_DEVICE, PASSWORD, REFRESH_TOKEN, TENANT
 from tests.helpers.duckduckgo import duckduckgo
 from tests.helpers.dynamodb import running_store
 from tests.helpers.identity_provider import identity_provider
@@ -144,6 +146,11 @@ def _prepare() -> None:
     waiting = Board.identify("a0:85:e3:f4:49:35", "6f1f3b1e-0c11-4ab1-9d35-3f0c1a528a78")
     with patch("shared.devices.activation_codes.new_code", return_value=CODE):
         assert activation_codes().code_of(waiting, "192.0.2.1") == CODE
+    registry().register(TENANT, CAMERA)
+    sessions = SessionStore(Table(config().devices_table), TENANT, CAMERA)
+    token_hash = hashlib.sha256(CAMERA_TOKEN.encode()).hexdigest()
+    assert sessions.claim("events", 1)
+    assert sessions.start("events", DeviceSession("session", "camera", "2.4.2", now_ms(), "", "events", token_hash))
     registry().register(TENANT, DEVICE)
     Table(config().devices_table).write(
         Write(

@@ -4,6 +4,7 @@ from typing import Final
 
 from cyclopts import App
 
+from infra.cli.devices.alert import alert
 from infra.cli.devices.call import call, list_, watch
 from infra.cli.devices.claim import claim, release
 from infra.cli.devices.firmware import firmware
@@ -12,7 +13,7 @@ from infra.cli.devices.simulate import simulate
 from infra.cli.devices.webhook import webhook
 
 devices: Final = App(name="devices", help="Devices: ESP32 boards whose tools agents call.")
-for each in (claim, release, register, revoke, rotate, call, watch, simulate):
+for each in (claim, release, alert, register, revoke, rotate, call, watch, simulate):
     devices.command(each)
 devices.command(list_, name="list")
 devices.command(firmware)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003 - the command line reads annotations
@@ -75,6 +76,8 @@ def _embedded_backend(target: DeviceTarget) -> EmbeddedBackend:
     from shared.rpc import invoke
 
     if server := running_server(target.data):
+        # A session that this process starts offers the server's explanation of photos too.
+        os.environ["KHO_BOARD_URL"], os.environ["KHO_MODEL_PROVIDER"] = server["board_url"], server["model_provider"]
         configure_functions(BrokerAddress(server["mqtt_url"], server["mqtt_token"], server["data_plane_url"]))
     invoke.use_transport(Functions(load().functions))
     return EmbeddedBackend(_SERVER, Caller("kho-devices", frozenset(ROLES), target.tenant))

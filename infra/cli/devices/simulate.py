@@ -7,22 +7,26 @@ import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final
+from uuid import uuid4
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from infra.cli.devices.broker import host_and_port
 from infra.cli.target import exit_with_error
+from infra.local import simulator
 from infra.local.data_folder import DEFAULT_DATA, running_server
 from infra.local.simulator.board_http import FirmwareHang
-from infra.local.simulator.device import DeviceModel
+from infra.local.simulator.camera import Camera
+from infra.local.simulator.device import DeviceAlert, DeviceModel
 from infra.local.simulator.flash import FirmwareAbort, Flash
 from infra.local.simulator.fleet import Fleet
 from infra.local.simulator.quirks import FIRMWARE, Quirk
-from infra.local.simulator.stock_board import StockBoard
+from infra.local.simulator.stock_board import StockBoard, random_address
 
 _REPORT_SECONDS: Final = 5.0
 _DEFAULT_BROKER: Final = "mqtt://127.0.0.1:1883"
+_PHOTO: Final = Path(simulator.__file__).with_name("photo.jpg")
 
 
 @Parameter(name="*", negative=())
@@ -71,6 +75,10 @@ class FleetOptions:
         Their user name; by default each device's id, if there is a password.
     password
         Their password.
+    camera
+        Give them a camera, which sends photos to the address that their session offers.
+    photo
+        What the camera sees, a JPEG file; by default a ball and a cup.
     """
 
     number: Annotated[int, Parameter(name=("--number", "-n"), validator=Number(gte=1, lte=20_000))] = 1
@@ -81,16 +89,27 @@ class FleetOptions:
     keepalive: int = 240
     user: str = ""
     password: str = ""
+    camera: bool = False
+    photo: Path | None = None
 
     def model(self) -> DeviceModel:
         """Return the model shared by the devices."""
+        camera = Camera(self._read_photo(), random_address(), str(uuid4())) if self.camera else None
         return DeviceModel(
+            camera=camera,
+            show_alert=_print_alert,
             quirks=frozenset(self.quirk) | (frozenset() if self.plain else FIRMWARE),
             reconnect_seconds=self.reconnect,
             keepalive=self.keepalive,
             user_name=self.user or None,
             password=self.password.encode("utf-8") or None,
         )
+
+    def _read_photo(self) -> bytes:
+        try:
+            return (self.photo or _PHOTO).read_bytes()
+        except OSError as error:
+            exit_with_error(f"{self.photo} cannot be read: {error.strerror}.")
 
     def ids(self) -> list[str]:
         """Return the devices' ids."""
@@ -132,13 +151,14 @@ def _simulate_stock_board(fleet: FleetOptions, options: StockOptions, default_ur
     ota_url = options.ota_url or default_url
     if not ota_url:
         exit_with_error("no 'kho serve' uses this data folder. Start it, or pass an --ota-url.")
+    trace = _print_at_once if options.verbose else lambda _line: None
     with contextlib.ExitStack() as stack:
         folder = options.flash or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kho-board-")))
         board = StockBoard(
             Flash(folder),
             ota_url,
             pause=threading.Event().wait,
-            trace=_print_at_once if options.verbose else lambda _line: None,
+            trace=trace,
             show=lambda activation: _print_at_once(f"The board shows: {activation.message!r}"),
         )
         try:
@@ -147,8 +167,11 @@ def _simulate_stock_board(fleet: FleetOptions, options: StockOptions, default_ur
             exit_with_error(f"a stock board would fail here for ever: {failure}.")
         if settings is None:
             exit_with_error(f"{ota_url} gave the board no MQTT settings.")
+        model = fleet.model()
+        camera = model.camera
         model = replace(
-            fleet.model(),
+            model,
+            camera=camera and replace(camera, address=board.address, client_id=board.client_id, trace=trace),
             board=board.board,
             version=board.version,
             user_name=settings.user_name or None,
@@ -179,6 +202,10 @@ def _simulate_fleet(fleet: Fleet) -> None:
 
 def _print_at_once(line: str) -> None:
     print(line, flush=True)
+
+
+def _print_alert(device_id: str, alert: DeviceAlert) -> None:
+    _print_at_once(f"{device_id} shows: {alert.status!r}, {alert.message!r}, {alert.emotion!r}")
 
 
 def _report(fleet: Fleet) -> None:

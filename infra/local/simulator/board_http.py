@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     Trace = Callable[[str], None]
 
@@ -38,9 +38,16 @@ class BoardAnswer:
     """The bytes of headers and body on the wire."""
 
 
-def post(url: str, headers: Mapping[str, str], body: bytes, *, seconds: float, trace: Trace) -> BoardAnswer:
-    """Send one POST request as the firmware does, and return the answer."""
-    answer = _send("POST", url, {**headers, "Content-Length": str(len(body))}, body, seconds=seconds, trace=trace)
+def post(
+    url: str, headers: Mapping[str, str], content: bytes | Sequence[bytes], *, seconds: float, trace: Trace
+) -> BoardAnswer:
+    """Send one POST request as the firmware does, and return the answer. A sequence is sent in chunks."""
+    if isinstance(content, bytes):
+        framing, parts, body = {"Content-Length": str(len(content))}, [content], content
+    else:
+        framing, parts = {"Transfer-Encoding": "chunked"}, list(content)
+        body = b"".join(b"%x\r\n%b\r\n" % (len(each), each) for each in [*parts, b""])
+    answer = _send("POST", url, {**headers, **framing}, body, parts, seconds=seconds, trace=trace)
     if answer.size >= MAX_ANSWER_BYTES:
         raise FirmwareHang(f"an answer of {answer.size} bytes")
     return answer
@@ -49,7 +56,7 @@ def post(url: str, headers: Mapping[str, str], body: bytes, *, seconds: float, t
 def download(url: str, *, seconds: float, trace: Trace) -> bytes | None:
     """Return a file, or None where the firmware fails: it takes only status 200 with a Content-Length."""
     try:
-        answer = _send("GET", url, {}, b"", seconds=seconds, trace=trace)
+        answer = _send("GET", url, {}, b"", [], seconds=seconds, trace=trace)
     except NoAnswer:
         return None
     length = answer.headers.get("content-length", "")
@@ -58,13 +65,21 @@ def download(url: str, *, seconds: float, trace: Trace) -> bytes | None:
 
 
 def _send(  # noqa: PLR0913 - each is a part of the request
-    verb: str, url: str, headers: Mapping[str, str], body: bytes, *, seconds: float, trace: Trace
+    verb: str,
+    url: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    traced: Sequence[bytes],
+    *,
+    seconds: float,
+    trace: Trace,
 ) -> BoardAnswer:
+    """Send a request and return the answer; `traced` are the parts of the body as they are traced."""
     parts = urlsplit(url)
     target = parts.path + (f"?{parts.query}" if parts.query else "") or "/"
     lines = {"Host": parts.netloc, "Connection": "close", **headers}
     head = "\r\n".join([f"{verb} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in lines.items()), "", ""])
-    _trace(trace, ">", head, body)
+    _trace(trace, ">", head, *traced)
     try:
         with _connect(parts.scheme, parts.hostname or "", parts.port, seconds) as connection:
             connection.sendall(head.encode() + body)
@@ -107,8 +122,11 @@ def _dechunked(rest: bytes) -> bytes:
     return body
 
 
-def _trace(trace: Trace, mark: str, head: str, body: bytes) -> None:
+def _trace(trace: Trace, mark: str, head: str, *chunks: bytes) -> None:
     for line in head.rstrip().splitlines():
         trace(f"{mark} {line}")
-    if body:
-        trace(f"{mark} {body.decode(errors='replace')}")
+    for chunk in filter(None, chunks):
+        try:
+            trace(f"{mark} {chunk.decode().rstrip()}")
+        except UnicodeDecodeError:
+            trace(f"{mark} [{len(chunk)} bytes]")

@@ -11,17 +11,31 @@ from typing import TYPE_CHECKING, Any, Final
 
 from infra.local.mqtt.client import ConnectRefused, MqttClient
 from infra.local.mqtt.packets import Connect
+from infra.local.simulator.board_http import FirmwareHang
+from infra.local.simulator.camera import TOOL_NAME
 from infra.local.simulator.firmware import Firmware, FirmwareCall, FirmwareReply
 from infra.local.simulator.garbage import garbage
 from infra.local.simulator.quirks import FIRMWARE, Quirk
 from infra.local.simulator.tools import DeviceRestart, big_tool, colliding_tools, standard_tools
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from infra.local.simulator.camera import Camera
     from infra.local.simulator.tools import SimulatedTool
 
 _HELLO_SLACK_SECONDS: Final = 0.01
 _FLOOD_INTERVAL_SECONDS: Final = 0.01
 _FLOOD_MESSAGES: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceAlert:
+    """A text that a device shows with a sound."""
+
+    status: str
+    message: str
+    emotion: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +58,9 @@ class DeviceModel:
     user_name: str | None = None
     """If only a password is set, each device uses its own id."""
     password: bytes | None = None
+    camera: Camera | None = None
+    """Without one, a photo is the tool's result."""
+    show_alert: Callable[[str, DeviceAlert], None] = lambda _device_id, _alert: None
 
     def create_tools(self) -> list[SimulatedTool]:
         """Return the tools of one device."""
@@ -81,7 +98,14 @@ class SimulatedDevice:
     def __post_init__(self) -> None:
         self.quirks = set(self.model.quirks)
         self.firmware = Firmware(self.model.board, self.model.version, self.model.create_tools(), self.quirks)
+        camera = self.model.camera
+        if camera:
+            tool = camera.tool(lambda: self.firmware.vision)
+            self.firmware.tools = [tool if each.name == TOOL_NAME else each for each in self.firmware.tools]
         self.counters = DeviceCounters()
+        self.alerts: list[DeviceAlert] = []
+        self.hangs = False
+        """True after an answer at which the firmware hangs: its network works on, and nothing else does."""
         self.next_version = ""
         """The version that an update installs; by default the one that follows."""
         self.next_tools: list[SimulatedTool] | None = None
@@ -91,7 +115,7 @@ class SimulatedDevice:
         self._publish_topic = f"devices/{self.device_id}/up"
         self._client: MqttClient | None = None
         self._queue: deque[FirmwareCall] = deque()
-        self._running: tuple[asyncio.TimerHandle, FirmwareCall] | None = None
+        self._running: tuple[asyncio.TimerHandle | asyncio.Future[FirmwareReply], FirmwareCall] | None = None
         self._held_back: list[str] = []
         self._blocked_until = 0.0
         self._blocked: list[bytes] = []
@@ -171,7 +195,7 @@ class SimulatedDevice:
 
     def finish(self) -> None:
         """Finish the running call now, without waiting for the time that its tool takes."""
-        if self._running:
+        if self._running and isinstance(self._running[0], asyncio.TimerHandle):
             timer, call = self._running
             timer.cancel()
             self._finish(call)
@@ -223,7 +247,7 @@ class SimulatedDevice:
             message = json.loads(payload)
         except (ValueError, RecursionError):
             message = None
-        if not isinstance(message, dict):
+        if self.hangs or not isinstance(message, dict):
             self.counters.dropped += 1
         elif message.get("type") == "hello":
             self._handle_hello(message)
@@ -231,8 +255,20 @@ class SimulatedDevice:
             self._handle_goodbye(message)
         elif message.get("type") == "mcp":
             self._handle_rpc(message.get("payload"))
+        elif message.get("type") == "alert":
+            self._handle_alert(message)
         else:
             self.counters.dropped += 1
+
+    def _handle_alert(self, message: dict[str, Any]) -> None:
+        """Show an alert. The firmware drops one without all of its texts."""
+        texts = [message.get(name) for name in ("status", "message", "emotion")]
+        status, text, emotion = (each.partition("\0")[0] if isinstance(each, str) else None for each in texts)
+        if status is None or text is None or emotion is None:
+            self.counters.dropped += 1
+            return
+        self.alerts.append(DeviceAlert(status, text, emotion))
+        self.model.show_alert(self.device_id, self.alerts[-1])
 
     def _handle_hello(self, message: dict[str, Any]) -> None:
         udp, session_id = message.get("udp"), message.get("session_id")
@@ -257,7 +293,7 @@ class SimulatedDevice:
                 self._reply(action.text)
             case FirmwareCall() if Quirk.VANISH in self.quirks:
                 self.vanish()
-            case FirmwareCall() if Quirk.ONE_AT_A_TIME in self.quirks:
+            case FirmwareCall() if action.tool.blocks or Quirk.ONE_AT_A_TIME in self.quirks:
                 self._queue.append(action)
                 self._run_queued()
             case FirmwareCall():
@@ -269,6 +305,11 @@ class SimulatedDevice:
         """Run the queued calls, one after the other."""
         while self._queue and not self._running:
             call = self._queue.popleft()
+            if call.tool.blocks:
+                waiting = self._loop.run_in_executor(None, self.firmware.run, call)
+                self._running = waiting, call
+                waiting.add_done_callback(self._finish_waiting)
+                return
             seconds = call.tool.seconds(call.arguments)
             if seconds:
                 self._running = self._loop.call_later(seconds, self._finish, call), call
@@ -284,6 +325,21 @@ class SimulatedDevice:
                 self.install(self.next_version or _next_version(self.firmware.version), self.next_tools)
             self.restart()
             return
+        self._send_result(call, reply)
+
+    def _finish_waiting(self, waiting: asyncio.Future[FirmwareReply]) -> None:
+        """Send the result of a call that waited for another machine, unless the device restarted meanwhile."""
+        if waiting.cancelled() or not self._running or self._running[0] is not waiting:
+            return
+        call = self._running[1]
+        failure = waiting.exception()
+        if isinstance(failure, FirmwareHang):
+            self.hangs = True
+            return
+        self._running = None
+        self._send_result(call, waiting.result().text)
+
+    def _send_result(self, call: FirmwareCall, reply: str) -> None:
         if Quirk.NEVER not in self.quirks:
             self._reply(reply)
         if call.tool.notifies:

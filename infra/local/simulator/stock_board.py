@@ -93,7 +93,7 @@ class StockBoard:
     """The version and URL of the last check-in's offer, if it is newer."""
 
     def __post_init__(self) -> None:
-        self.address = str(self.flash.namespace("efuse").get("mac") or _random_address())
+        self.address = str(self.flash.namespace("efuse").get("mac") or random_address())
         self.flash.write("efuse", "mac", self.address)
         self.client_id = str(self.flash.namespace("board").get("uuid") or uuid4())
         self.flash.write("board", "uuid", self.client_id)
@@ -259,6 +259,6 @@ def _member(content: Any, name: str) -> Any:
     return next((value for key, value in content.items() if key.lower() == name), None)
 
 
-def _random_address() -> str:
+def random_address() -> str:
     """Return a hardware address of the maker of the chips."""
     return "a0:85:e3:" + ":".join(f"{byte:02x}" for byte in secrets.token_bytes(3))

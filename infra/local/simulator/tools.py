@@ -73,6 +73,8 @@ class SimulatedTool:
     notifies: bool = False
     """True if the device sends a notification with the arguments of each call that succeeded."""
     seconds: Callable[[dict[str, Value]], float] = field(default=lambda _: 0.0)
+    blocks: bool = False
+    """True if a call waits for another machine. It runs outside of the devices' thread."""
 
     def to_json(self) -> str:
         """Return the tool's JSON."""

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
-from shared.aws.secrets_manager import get_secret
 from shared.config import config
 from shared.devices.device_client import DeviceClient
-from shared.devices.handshake import capabilities
 from shared.devices.mqtt.broker_endpoint import DirectBrokerEndpoint, IotCoreEndpoint
 from shared.devices.mqtt.data_plane import IotDataPlaneClient
 from shared.devices.mqtt.transport import MqttTransport
 from shared.devices.registry import devices_table
 from shared.devices.rpc import RpcClient
+from shared.devices.vision import vision_offer
 from shared.rpc.errors import Unavailable
 
 
@@ -21,7 +19,7 @@ from shared.rpc.errors import Unavailable
 def device_client() -> DeviceClient:
     """Return this process's device client. Its transport opens connections on demand."""
     transport = MqttTransport(_broker_endpoint(), data_plane())
-    return DeviceClient(devices_table(), RpcClient(transport), _capabilities)
+    return DeviceClient(devices_table(), RpcClient(transport), vision_offer)
 
 
 @cache
@@ -51,11 +49,3 @@ def _broker_endpoint() -> DirectBrokerEndpoint | IotCoreEndpoint:
         "No broker for devices is configured; nothing was sent.",
         guidance="The operator sets IotEndpoint on deployment; 'aws iot describe-endpoint' shows its value.",
     )
-
-
-def _capabilities() -> dict[str, Any]:
-    url = config().vision_url
-    try:
-        return capabilities(url, get_secret("KHO_VISION_TOKEN") if url else "")
-    except Unavailable:
-        return capabilities("", "")  # calls work without it; cameras get the address in a later session

@@ -92,6 +92,7 @@ def webhook(**params: Any) -> IsolationCase:
 
 
 CASES: dict[str, list[IsolationCase]] = {
+    f"{DEVICES}/devices/alert": [device(message="mine")],
     f"{DEVICES}/devices/claim": [
         IsolationCase(wrong_code, make_device, read_device),
         IsolationCase(lambda id_: wrong_code(id_) | {"replaces": id_}, make_device, read_device),

@@ -23,6 +23,7 @@ from shared.devices.webhooks import webhooks
 from shared.dynamodb import Write
 from shared.rpc.caller import ROLES, Caller
 from tests.helpers.board_requests import BOARD_SETTINGS, BoardCaller
+from tests.helpers.camera_requests import CameraDevice, form, photo_event
 from tests.helpers.device_backend import DeviceBackend, DeviceUnderTest, running_device_backend
 from tests.helpers.measured_policies import measures
 from tests.helpers.template import METERING, table_actions
@@ -31,6 +32,8 @@ from tests.helpers.webhook_receiver import URL, webhook_receiver
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from tests.helpers.model_server import ModelServer
 
 StoreActions = set[tuple[str, str]]
 T = TypeVar("T")
@@ -99,6 +102,29 @@ def test_policy_of_tools_call(one: DeviceUnderTest, store_actions: StoreActions)
     params = {"device_id": one.id, "name": "self.test.echo", "arguments": {"text": "x"}}
     assert ask(handler, **params)["content"][0]["text"] == "x"
     assert store_actions == table_actions("device_server-tools_call")
+
+
+@measures("device_server-devices_alert")
+def test_policy_of_alerts(one: DeviceUnderTest, store_actions: StoreActions) -> None:
+    from device_server.devices_alert import handler
+
+    store_actions.clear()
+    assert ask(handler, device_id=one.id, message="x") == {"sent": True}
+    assert store_actions == table_actions("device_server-devices_alert")
+
+
+@measures("device_access-vision")
+def test_policy_of_photos(
+    tenant: str, store_actions: StoreActions, settings: Callable[..., None], model: ModelServer
+) -> None:
+    from device_access.vision import handler
+
+    settings(KHO_PUBLIC_URL="https://kho.example")
+    camera = CameraDevice(tenant)
+    store_actions.clear()
+    assert handler(photo_event(camera.token, form()), None)["statusCode"] == 200
+    assert len(model.asked) == 1
+    assert store_actions - {METERING} == table_actions("device_access-vision")
 
 
 @measures("workers-device_presence")

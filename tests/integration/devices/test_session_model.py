@@ -39,7 +39,8 @@ class SessionModel:
         self.board.on_restart = self.reconnect
         self.store = SessionStore(devices_table(), tenant, self.device.id)
         self.functions = [
-            DeviceClient(devices_table(), RpcClient(BoardTransport(self.board), clock), dict) for _ in range(2)
+            DeviceClient(devices_table(), RpcClient(BoardTransport(self.board), clock), lambda _: None)
+            for _ in range(2)
         ]
         self.events: list[DevicePresence | DeviceHello] = []
         self.connections = 0

@@ -10,7 +10,6 @@ import pytest
 
 from infra.local.simulator.quirks import Quirk
 from shared.clock import now_ms
-from shared.devices.handshake import capabilities
 from tests.helpers.device_backend import DeviceBackend, DeviceUnderTest, reset_settings, running_device_backend
 from tests.helpers.wait import until
 from workers import device_inbox
@@ -242,8 +241,3 @@ def test_tools_are_listed_from_cache(home: DeviceBackend) -> None:
         home.talks._devices.clear()
         assert len(one.tools()) == 51
         assert len(one.sent("tools/list")) == 5
-
-
-def test_vision_is_omitted_without_settings() -> None:
-    assert capabilities("", "") == {}
-    assert capabilities(VISION["url"], VISION["token"]) == {"vision": VISION}

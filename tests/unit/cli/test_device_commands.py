@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from infra.cli.devices import client
 from infra.cli.devices.broker import firmware_endpoint, host_and_port
 from infra.cli.devices.call import call
 from infra.cli.devices.register import register
+from infra.local.data_folder import ServerInfo
 from infra.local.simulator.firmware import parse_endpoint
+from shared.config import config
+from shared.devices.registry import RegisteredDevice
+from shared.devices.vision import vision_offer
 
 
 @pytest.mark.parametrize("device_id", ["", "a/b", "+", "kho-backend-1", "a b", "x" * 129])
@@ -63,3 +68,29 @@ def test_simulated_firmware_rejects_an_endpoint_as_the_firmware_does(endpoint: s
 
 def test_endpoint_without_port_means_tls() -> None:
     assert parse_endpoint("broker.example") == ("broker.example", 8883)
+
+
+def test_session_that_a_command_starts_offers_the_servers_explanation_of_photos(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("KHO_BOARD_URL", "KHO_MODEL_PROVIDER", "KHO_MQTT_URL", "KHO_MQTT_TOKEN", "KHO_VISION_URL"):
+        monkeypatch.setenv(name, "")  # so that monkeypatch restores it
+    monkeypatch.setenv("AWS_ENDPOINT_URL_IOT_DATA_PLANE", "")
+    server = ServerInfo(
+        pid=1,
+        address="http://127.0.0.1:8001",
+        store_url="",
+        mqtt_url="mqtt://127.0.0.1:1883",
+        mqtt_token="word",
+        data_plane_url="",
+        board_url="http://192.168.1.5:8001",
+        model_provider="openai",
+    )
+    monkeypatch.setattr(client, "running_server", lambda _data: server)
+    monkeypatch.setattr("shared.rpc.invoke.use_transport", lambda _functions: None)
+    client._embedded_backend(client.DeviceTarget())
+    offer = vision_offer(RegisteredDevice("lamp", "local", "", "direct", ""))
+    assert offer
+    assert offer.url == "http://192.168.1.5:8001/vision/explain"
+    monkeypatch.undo()
+    config.cache_clear()

@@ -58,3 +58,16 @@ def test_vision_url_must_be_http(monkeypatch: pytest.MonkeyPatch, url: str) -> N
 def test_vision_url_of_any_host(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setenv("KHO_VISION_URL", url)
     assert config().vision_url == url
+
+
+@pytest.mark.parametrize("url", ["192.168.1.5:8001", "ftp://x", "http://x/path", "http://x?y", "http://[fe80::1]:8001"])
+def test_board_url_must_be_an_origin(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("KHO_BOARD_URL", url)
+    with pytest.raises(ConfigurationError, match="KHO_BOARD_URL"):
+        config()
+
+
+@pytest.mark.parametrize("url", ["http://192.168.1.5:8001", "https://kho.example", "http://[::1]:8001"])
+def test_board_url_is_an_origin(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("KHO_BOARD_URL", f"{url}/")
+    assert config().board_url == url

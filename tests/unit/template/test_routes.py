@@ -10,6 +10,7 @@ from shared.rpc.catalogue import catalogue
 from tests.helpers.template import LAMBDAS, PARAMETERS, RESOURCES, function_name
 
 RESOURCES_OF_OAUTH = ("", "/mcp", "/mcp/{toolset}", "/mcp/devices/{device_id}")
+BOARDS = {"device_access-ota", "device_access-vision"}
 OAUTH = {f"endpoints-oauth_{name}" for name in ("authorize", "register", "revoke", "sign_in", "token")}
 
 
@@ -52,6 +53,7 @@ def test_only_public_routes_have_no_authorizer() -> None:
         "/token",
         "/ota",
         "/ota/{proxy+}",
+        "/vision/explain",
     }
 
 
@@ -89,7 +91,7 @@ def test_concurrency_is_reserved_on_demand_for_anonymous_callers_and_authorizers
     }
     anonymous = {entry.function for entry in catalogue().methods.values() if entry.anonymous}
     assert anonymous
-    assert by_parameter["AnonymousConcurrency"] == anonymous | {"endpoints-recall_kit_mcp", "device_access-ota"} | OAUTH
+    assert by_parameter["AnonymousConcurrency"] == anonymous | {"endpoints-recall_kit_mcp", *BOARDS} | OAUTH
     assert by_parameter["AuthorizerConcurrency"] == {"endpoints-authorizer", "device_access-authorizer"}
 
 
