@@ -82,11 +82,11 @@ def _file(name: str, headers: Mapping[str, str]) -> HttpResponse:
     content = _compressed(name) if content_type and name in _names() else None
     if content is None:
         raise NotFound("The console has no such file.")
-    told = {"content-type": str(content_type), **_UNCHANGING}
+    file_headers = {"content-type": str(content_type), **_UNCHANGING}
     if accepts_gzip(headers):
         body = b64encode(content).decode("ascii")
-        return HttpResponse(HTTPStatus.OK, body, told | {"content-encoding": "gzip"}, is_base64=True)
-    return HttpResponse(HTTPStatus.OK, gzip.decompress(content).decode("utf-8"), told)
+        return HttpResponse(HTTPStatus.OK, body, file_headers | {"content-encoding": "gzip"}, is_base64=True)
+    return HttpResponse(HTTPStatus.OK, gzip.decompress(content).decode("utf-8"), file_headers)
 
 
 def _folder() -> Path:

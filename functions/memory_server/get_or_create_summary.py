@@ -27,7 +27,7 @@ class GetOrCreateSummary(ConversationParams):
     """The conversation and the language of a new summary. `old_messages` is ignored: stored messages are summarized."""
 
     # Of many wrong messages, only the first is reported.
-    old_messages: Annotated[list[OldMessage], Field(default_factory=list, max_length=100_000), FailFast()]
+    old_messages: Annotated[list[OldMessage], Field(default_factory=list, max_length=20_000), FailFast()]
     language: Language = "vi"
 
 

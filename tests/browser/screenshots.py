@@ -58,12 +58,19 @@ def main() -> None:
 
 
 def _show(tab: ConsolePage, name: str, address: str) -> None:
+    width, height, _ = SIZES["wide"]
+    tab.page.set_viewport_size({"width": width, "height": height})
     page: Page = tab.open(address)
     tab.settle()
     if name == "ask":
         page.get_by_role("textbox").first.fill("When are ferns watered?")
         page.get_by_role("button", name="Ask").first.click()
         page.wait_for_load_state("networkidle")
+    if name == "devices":
+        page.get_by_role("link", name="Desk lamp").click()
+        page.get_by_role("button", name="Claim a board").wait_for(state="hidden")
+    if name == "try_it":
+        page.get_by_role("button", name="Send", exact=True).wait_for()
 
 
 if __name__ == "__main__":
