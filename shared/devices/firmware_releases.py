@@ -182,7 +182,7 @@ def url_problem(url: str, folder: Path | None) -> str | None:
         if folder is None:
             return "must begin with https://, since this installation has no files of its own"
         if find_file(folder, url) is None:
-            return f"names no file: put it into {folder}"
+            return "names no file in the data folder's `firmware`"
         return None
     try:
         parts = urlsplit(url)

@@ -51,6 +51,11 @@ NEEDED = {
     "POST /research-agent/manage_projects": ("project_name", "collections"),
 }
 NAMES = {"name", "collection_name", "project_name"}
+# No schema describes public addresses either, or versions that firmware can parse.
+FIXED = {
+    "POST /device-server/firmware/set": {"url": "https://files.invalid/firmware.bin", "version": "2.4.3"},
+    "POST /device-server/webhooks/set": {"url": "https://hooks.invalid/kho"},
+}
 OPERATIONS = {
     result.ok().label: result.ok()
     for result in schemathesis.openapi.from_dict(openapi.document(), config=CONFIG).get_all_operations()
@@ -97,7 +102,7 @@ def test_endpoints_conform_to_the_openapi_document(
                             fields[name] = "garden"  # nor which letters look alike
             for name in NEEDED.get(label, ()):
                 body[name] = body.get(name) or "garden"  # nor which action needs which parameter
-            case.body = body
+            case.body = body | FIXED.get(label, {})
         case.call_and_validate(base_url=server.address, checks=checks, timeout=CEILING_SECONDS)
 
     fuzz()

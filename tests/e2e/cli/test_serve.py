@@ -41,8 +41,9 @@ def test_startup_output_shows_address_and_examples(tmp_path: Path) -> None:
     with KhoServer(tmp_path / "data", production_limits=True) as server:
         lines = server.printed().splitlines()
         assert server.address in lines[0]
-        assert str(tmp_path / "data") in lines[1]
-        assert "mqtt://127.0.0.1:" in lines[2]
+        assert f"{server.address}/console/" in lines[1]
+        assert str(tmp_path / "data") in lines[2]
+        assert "mqtt://127.0.0.1:" in lines[3]
         curl = next(line.strip() for line in lines if "curl" in line)
         answer = json.loads(subprocess.run(curl, shell=True, capture_output=True, check=True).stdout)
         assert answer["result"]["conversation_id"].startswith("chat_")
