@@ -64,6 +64,7 @@ function watchConnection() {
       watching = 0;
       offline.value = false;
     } catch {
+      offline.value = true; // an answer that was on its way may have said otherwise
       delay = Math.min(delay * 2, 30_000);
       watching = setTimeout(look, delay);
     }
