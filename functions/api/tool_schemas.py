@@ -2,9 +2,10 @@
 
 A client sends every definition to its model in every session. Types, limits, enumerations, defaults and descriptions
 remain, and examples of what has no description or is not a string. Titles go, and null, which means "omitted" for every
-optional parameter.
+optional parameter. A least length of 1 goes too, if a pattern refuses the empty text.
 """
 
+import re
 from typing import Any, Final
 
 _NULL: Final = {"type": "null"}
@@ -38,6 +39,8 @@ def _shortened(schema: dict[str, Any]) -> dict[str, Any]:
         outside.pop("examples", None)
     if outside.get("additionalProperties") is True:
         del outside["additionalProperties"]  # it is the default
+    if outside.get("minLength") == 1 and "pattern" in outside and not re.search(outside["pattern"], ""):
+        del outside["minLength"]
     if "default" in outside and _is_implied(outside["default"], outside):
         del outside["default"]
     return outside

@@ -34,13 +34,14 @@ class SampleDevices:
         """Register and connect the tenant's devices, unless they are connected. Return them."""
         suffix = hashlib.sha256(tenant_id.encode("utf-8")).hexdigest()[:_ID_DIGITS]
         boards = {f"simulated-{kind}-{suffix}": kind for kind in BOARDS}
+        devices = registry()
         with self._lock:
             fleet = self._fleets.get(tenant_id)
-            if fleet is None or fleet.connected < len(boards):
+            is_whole = fleet and fleet.connected == len(boards)
+            if not (is_whole and all(devices.find(tenant_id, device_id) for device_id in boards)):
                 if fleet:
                     self._fleets.pop(tenant_id).close()
                 self._fleets[tenant_id] = self._start(tenant_id, boards)
-        devices = registry()
         return [devices.require(tenant_id, device_id) for device_id in boards]
 
     def close(self) -> None:
