@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.browser.console_page import THEMES, WIDTHS
+from tests.helpers.wait import until
 
 if TYPE_CHECKING:
     from tests.browser.console_page import ConsolePage
@@ -21,6 +22,18 @@ def submit(server: KhoServer, title: str, **more: str) -> str:
     return id_
 
 
+def search_until_found(console: ConsolePage, title: str) -> None:
+    """Repeat the search until the experience is among the results: it is indexed after its submission."""
+    page = console.page
+
+    def is_found() -> bool:
+        page.get_by_role("button", name="Search", exact=True).click()
+        console.settle()
+        return page.get_by_role("link", name=title).count() > 0
+
+    until(is_found)
+
+
 def test_experience_is_submitted_found_and_moderated_by_mouse(console: ConsolePage) -> None:
     page = console.open("experiences")
     page.get_by_role("link", name="Share an experience").click()
@@ -31,7 +44,7 @@ def test_experience_is_submitted_found_and_moderated_by_mouse(console: ConsolePa
     page.get_by_role("heading", name="Gadget number 8812").wait_for()
     page.get_by_role("link", name="Experiences").last.click()
     page.get_by_label("Problem").fill("gadget hums at night")
-    page.get_by_role("button", name="Search", exact=True).click()
+    search_until_found(console, "Gadget number 8812")
     page.get_by_role("link", name="Gadget number 8812").click()
     page.get_by_role("link", name="Edit").click()
     page.get_by_label("Solution").fill("Switch it off.")
