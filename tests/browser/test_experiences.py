@@ -29,7 +29,8 @@ def search_until_found(console: ConsolePage, title: str) -> None:
     def is_found() -> bool:
         page.get_by_role("button", name="Search", exact=True).click()
         console.settle()
-        return page.get_by_role("link", name=title).count() > 0
+        results: int = page.get_by_role("link", name=title).count()
+        return results > 0
 
     until(is_found)
 
