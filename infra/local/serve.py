@@ -100,19 +100,20 @@ def run(  # noqa: PLR0913 - each is a part of the machine
         # Aborts indexing in progress, which may take minutes; the streams deliver those records again.
         stack.callback(close_index)
         stack.callback(stop_deliveries)
+        server = uvicorn.Server(http_settings(with_cors(gateway, config().cors_origins)))
+
+        def end_server(*_: object) -> None:
+            server.should_exit = True
+
         # A shell makes a background command ignore Ctrl-C. uvicorn ends at either signal by itself and raises it again.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        with contextlib.suppress(KeyboardInterrupt):
-            with contextlib.suppress(OSError):  # its output may be a file on a full disk
-                _print_banner(listener, iot_core.mqtt_url, data, authorizing=authorizing, durable=durable)
-            _serve(gateway, listener)
+        # An exception instead of a flag could leave a lock of another module acquired, and nothing would end.
+        signal.signal(signal.SIGINT, end_server)
+        signal.signal(signal.SIGTERM, end_server)
+        with contextlib.suppress(OSError):  # its output may be a file on a full disk
+            _print_banner(listener, iot_core.mqtt_url, data, authorizing=authorizing, durable=durable)
+        asyncio.run(server.serve(sockets=[listener]))
     with contextlib.suppress(OSError):
         print("Ended.", flush=True)
-
-
-def _serve(gateway: Gateway, listener: socket.socket) -> None:
-    asyncio.run(uvicorn.Server(http_settings(with_cors(gateway, config().cors_origins))).serve(sockets=[listener]))
 
 
 def http_settings(gateway: ASGIApp, protocol: type[BoundedHttpProtocol] = BoundedHttpProtocol) -> uvicorn.Config:
