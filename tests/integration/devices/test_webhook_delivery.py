@@ -62,7 +62,7 @@ def test_what_a_board_tells_reaches_the_receiver_in_order(receiver: WebhookRecei
         receiver.is_down = False
 
         def retry() -> bool:
-            """Let the time of the next attempt come, as the schedule finds it."""
+            """Deliver as if the time of each next attempt had come."""
             for tenant_id in webhook_delivery.due_tenants(devices_table(), 1 << 50):
                 invoke.start("workers-deliver_webhooks", {"tenant_id": tenant_id})
             return len(pressed(receiver, one.id)) == 40
