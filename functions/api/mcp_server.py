@@ -27,12 +27,12 @@ from shared.rpc.errors import InvalidParams, KhoError
 from shared.rpc.mcp_catalog import McpCatalog
 from shared.rpc.method import field_problems
 from shared.telemetry import internal_errors
+from shared.version import VERSION
 
 Answer = Callable[[Any, McpRequestContext, str], dict[str, Any]]
 RequestHandler = tuple[str, type[BaseModel], Answer]
 Context = ServerRequestContext[Any, Any]
 
-VERSION: Final = "0.1.0"
 EVERYTHING: Final = "a storehouse for agents. Tools named memory_… keep conversations; the others say what they do"
 _INSTRUCTIONS: Final = (
     "Kho: {}. Ids that tools take come from other tools' results or from the resources. An error's 'guidance' says "
@@ -40,13 +40,19 @@ _INSTRUCTIONS: Final = (
 )
 _CACHED: Final = CacheHint(ttl_ms=60_000, scope="private")
 _FRESH: Final = CacheHint(ttl_ms=0, scope="private")
-_UNCHANGING: Final = ("server/discover", "tools/list", "prompts/list", "resources/templates/list")
+UNCHANGING: Final = ("server/discover", "tools/list", "prompts/list", "resources/templates/list")
 
 
 def server_for_catalog(catalog: McpCatalog, subject: str = EVERYTHING) -> Server[Any]:
     """Return the MCP server of `catalog`, whose instructions name its subject."""
-    tools, resources = McpTools(catalog.tools), McpResources(catalog.resources, catalog.prompts)
-    answers: list[RequestHandler] = [
+    tools = McpTools(catalog.tools)
+    answers = request_handlers(tools, McpResources(catalog.resources, catalog.prompts))
+    return build_server(answers, instructions_of(subject), tools.schema_of, UNCHANGING)
+
+
+def request_handlers(tools: McpTools, resources: McpResources) -> list[RequestHandler]:
+    """Return the handler of each request about tools, resources and prompts."""
+    return [
         ("tools/list", PaginatedRequestParams, tools.list_tools),
         ("tools/call", CallToolRequestParams, tools.call_tool),
         ("resources/list", PaginatedRequestParams, resources.list_resources),
@@ -56,7 +62,6 @@ def server_for_catalog(catalog: McpCatalog, subject: str = EVERYTHING) -> Server
         ("prompts/get", GetPromptRequestParams, resources.get_prompt),
         ("completion/complete", CompleteRequestParams, resources.complete),
     ]
-    return build_server(answers, instructions_of(subject), tools.schema_of, _UNCHANGING)
 
 
 def instructions_of(subject: str) -> str:

@@ -13,6 +13,7 @@ from endpoints import actions
 from shared.rpc import errors
 from shared.rpc.catalogue import MethodEntry, catalogue
 from shared.rpc.strict_json import compact
+from shared.version import VERSION
 
 _FAILURES: Final = {error_formats.AGENT_DATA: "ActionFailure", error_formats.RECALL_KIT: "RecallKitFailure"}
 _DECLARED: Final = (errors.UnknownMethod, errors.MethodNotAllowed, errors.NotFound, errors.Conflict, errors.ToolFailed)
@@ -36,7 +37,7 @@ def document() -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {
             "title": "Kho",
-            "version": "0.1.0",
+            "version": VERSION,
             "description": "Documents, memory, experiences, knowledge and devices for AI agents.",
         },
         "security": [{"key": []}, {}],

@@ -8,7 +8,6 @@ documents failed; 130 interrupted.
 """
 
 import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -26,11 +25,12 @@ from infra.agent.runner import (
     usage_error,
 )
 from infra.cli.option_environment import OPTION_ENVIRONMENT
+from shared.version import VERSION
 
 app: Final = App(
     name="research-agent",
     help=__doc__,
-    version=lambda: version("kho"),
+    version=VERSION,
     config=OPTION_ENVIRONMENT,
     console=console.out,
     suppress_keyboard_interrupt=False,

@@ -10,12 +10,13 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from infra.agent.backend import BackendError, RemoteBackend, api_key_for, unusable_folder
 from infra.local import components
-from infra.local.data_folder import DataFolderError, DataFolderInUse, read_server_info
+from infra.local.data_folder import DataFolderError, DataFolderInUse, read_server_info, running_server
 from infra.local.dynamodb import start_child
 from infra.prepare import SUPPORTS_STORE
 from shared.python_process import module_command
@@ -43,10 +44,26 @@ class ManagedServerBackend:
         self._starting = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._closed = threading.Event()
+        # Its thread lives as long as the session: Linux ends a child with the thread that started it.
+        self._starter = ThreadPoolExecutor(max_workers=1)
+        self._first_start: Future[str] | None = None
 
     def call(self, method: str, params: dict[str, Any]) -> Any:
         """Return the result as plain JSON values, or raise `BackendError`. Calls fail after `close`."""
         return self.server().call(method, params)
+
+    def start(self) -> bool:
+        """Return True if there is a server now. Otherwise start one in the background; calls report its failure."""
+        if self._target.endpoint or self._is_running():
+            return True
+        self._first_start = self._first_start or self._starter.submit(self._address)
+        return False
+
+    def _is_running(self) -> bool:
+        try:
+            return running_server(self._data) is not None
+        except DataFolderError:
+            return False
 
     def server(self) -> RemoteBackend:
         """Return a client of the server that runs now, or raise `BackendError`."""

@@ -22,6 +22,7 @@ from infra.agent.stdio_transport import StdioServer
 from infra.agent.tools import CodedError
 from research_agent import COLLECTIONS_URI, MCP_PROMPTS, MCP_RESOURCES
 from shared.rpc.errors import InvalidParams
+from shared.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -112,7 +113,9 @@ def new_server(name: str, instructions: str, backend: ManagedServerBackend) -> S
             # Close it with the session: threads that wait for the backend would otherwise keep the process alive.
             backend.close()
 
-    return StdioServer(name, instructions, middleware=[_ErrorCodes()], mask_error_details=True, lifespan=session)
+    return StdioServer(
+        name, instructions, version=VERSION, middleware=[_ErrorCodes()], mask_error_details=True, lifespan=session
+    )
 
 
 def _add_resources(mcp: FastMCP, tools: AgentTools) -> None:

@@ -1,11 +1,11 @@
 """The `kho` command."""
 
-from importlib.metadata import version
 from typing import Any, Final
 
 from cyclopts import App
 
 from infra.cli.option_environment import OPTION_ENVIRONMENT
+from shared.version import VERSION
 
 
 class LazyApp(App):
@@ -18,7 +18,7 @@ class LazyApp(App):
 
 
 app: Final = LazyApp(
-    version=lambda: version("kho"),
+    version=VERSION,
     name="kho",
     help="A backend for AI agents: documents, memory, experiences, knowledge and devices.",
     config=OPTION_ENVIRONMENT,

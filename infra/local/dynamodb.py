@@ -212,7 +212,7 @@ def _free_port() -> int:
 
 
 def start_child(command: list[str], log: Path, *, start_new_session: bool = False) -> subprocess.Popen[bytes]:
-    """Start a process that writes to `log`. On Linux, it ends with this one."""
+    """Start a process that writes to `log`. On Linux, it ends with the calling thread."""
     with log.open("ab") as output:
         return subprocess.Popen(  # noqa: S603 - no outside input in the command
             command,
@@ -225,5 +225,5 @@ def start_child(command: list[str], log: Path, *, start_new_session: bool = Fals
 
 
 def _end_with_parent() -> None:
-    """Make Linux kill this process when its parent ends, even if the parent is killed."""
+    """Make Linux kill this process when the thread that started it ends, even if its process is killed."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -41,6 +41,16 @@ class Editor:
         assert self.client
         return {tool.name: tool for tool in self.portal.call(self.client.list_tools)}
 
+    def prompts(self) -> list[str]:
+        """Return the prompts' names."""
+        assert self.client
+        return [prompt.name for prompt in self.portal.call(self.client.list_prompts)]
+
+    def templates(self) -> list[str]:
+        """Return the resources' URI templates."""
+        assert self.client
+        return [template.uri_template for template in self.portal.call(self.client.list_resource_templates)]
+
     def read(self, uri: str) -> Any:
         """Return the content of a resource."""
         assert self.client

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import tomllib
 import zipfile
 from functools import partial
 from http import HTTPStatus
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from infra.prepare import LOCK, ROOT
 from shared.rpc.mcp_catalog import mcp_catalog
+from shared.version import VERSION
 from tests.conformance.tools import inspect
 from tests.helpers.wait import until
 from tests.package.installation import UV, await_file, interpreters
@@ -34,10 +34,15 @@ MESSAGES: list[dict[str, Any]] = [
         },
     },
     {"jsonrpc": "2.0", "method": "notifications/initialized"},
-    {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+    {"jsonrpc": "2.0", "id": "list", "method": "tools/list"},
+    {
+        "jsonrpc": "2.0",
+        "id": "call",
+        "method": "tools/call",
+        "params": {"name": "memory_get_or_create", "arguments": {"conversation_id": "first"}},
+    },
 ]
 TOOLS = {each.name for each in mcp_catalog().tools}
-VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
 
 def test_wheel_has_one_package_with_everything(wheel: Path) -> None:
@@ -98,30 +103,27 @@ def test_wheel_answers_the_first_calls_and_keeps_their_data(installed: Installat
 
 
 def test_inspector_lists_the_tools_of_an_installed_kho(installed: Installation) -> None:
-    """`kho mcp` lists every tool to the Inspector's command line."""
+    """`kho mcp` lists every tool to the Inspector's command line, without a server that runs already."""
     settings = ["-e", f"HOME={installed.home}", "-e", f"PATH={installed.environment['PATH']}"]
-    with installed.serving():  # the Inspector waits a minute, in which a busy machine may not start a server
-        listed = inspect(installed.command("kho", "mcp", *settings), "tools/list")
+    listed = inspect(installed.command("kho", "mcp", *settings), "tools/list")
     assert {each["name"] for each in listed["tools"]} == TOOLS
 
 
 def test_first_start_goes_on_after_an_editor_gave_up(installed: Installation, tmp_path: Path) -> None:
-    """A session that ends during the first start leaves the preparation running; the next one lists the tools."""
+    """A session lists the tools during the first start, which goes on if the session ends; the next one calls them."""
     cache = tmp_path / ".cache" / "kho"
     with _session(installed, tmp_path) as session:
+        assert {each["name"] for each in _result(session, "list")["tools"]} == TOOLS
         await_file(cache, "e5_model.lock")
         session.kill()
     await_file(cache, "dynoxide-*/node_modules/@dynoxide/*/dynoxide")
     with _session(installed, tmp_path) as session:
-        assert session.stdout
-        answers = map(json.loads, session.stdout)
-        listed = next(answer["result"] for answer in answers if answer.get("id") == MESSAGES[-1]["id"])
-        assert {each["name"] for each in listed["tools"]} == TOOLS
+        assert _result(session, "call")["structuredContent"]["conversation_id"] == "first"
         session.terminate()
 
 
 def _session(installed: Installation, home: Path) -> subprocess.Popen[str]:
-    """Start an editor's session, which asks for the tools, in a home folder of its own."""
+    """Start an editor's session, which lists the tools and calls one, in a home folder of its own."""
     environment = installed.environment | {"HOME": str(home)}
     session = subprocess.Popen(
         installed.command("kho", "mcp"),
@@ -135,6 +137,13 @@ def _session(installed: Installation, home: Path) -> subprocess.Popen[str]:
     session.stdin.writelines(f"{json.dumps(message)}\n" for message in MESSAGES)
     session.stdin.flush()
     return session
+
+
+def _result(session: subprocess.Popen[str], id_: str) -> Any:
+    """Return the result of a request, once the session has written it."""
+    assert session.stdout
+    answers = map(json.loads, session.stdout)
+    return next(answer["result"] for answer in answers if answer.get("id") == id_)
 
 
 def _succeeds(server: Server, call: Call) -> bool:

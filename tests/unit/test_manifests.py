@@ -1,4 +1,4 @@
-"""Manifests for registries and models: `server.json`, the name in the README, `docs/llms.txt`."""
+"""Manifests for registries and models: `server.json`, the name in the README, `docs/llms.txt`; and every version."""
 
 from __future__ import annotations
 
@@ -11,22 +11,32 @@ import pytest
 
 from infra.cli import main as kho
 from shared.rpc.mcp_catalog import TOOLSETS
+from shared.version import VERSION
 
 ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 SERVER = json.loads((ROOT / "server.json").read_text(encoding="utf-8"))
 LLMS = (ROOT / "docs" / "llms.txt").read_text(encoding="utf-8")
 LINKS = re.findall(r"^- \[[^\]]+\]\(([^)]+)\): .+$", LLMS, re.MULTILINE)
 
 
 def test_registry_entry_has_the_package_and_its_command() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     (package,) = SERVER["packages"]
-    assert (package["identifier"], package["version"]) == (project["name"], project["version"])
-    assert SERVER["version"] == project["version"]
-    assert package["identifier"] in project["scripts"]
+    assert package["identifier"] == PROJECT["name"]
+    assert package["identifier"] in PROJECT["scripts"]
     arguments = [each["value"] for each in package["packageArguments"]]
     called, _, ignored = kho.app.parse_args(arguments, exit_on_error=False, print_error=False)
     assert (called.__name__, ignored) == ("mcp", {})
+
+
+def test_every_version_is_that_of_the_release() -> None:
+    """The package, its registry entry, the plugin and the commands of the guide have one version."""
+    plugin = ROOT / "infra" / "claude_code_plugin" / ".claude-plugin" / "plugin.json"
+    guide = (ROOT / "docs" / "installing.md").read_text(encoding="utf-8")
+    assert PROJECT["version"] == VERSION
+    assert [SERVER["version"], *(each["version"] for each in SERVER["packages"])] == [VERSION, VERSION]
+    assert json.loads(plugin.read_text(encoding="utf-8"))["version"] == VERSION
+    assert set(re.findall(r"kho-([\d.]+)-py3", guide)) == {VERSION}
 
 
 def test_registry_entry_keeps_the_registrys_limits() -> None:

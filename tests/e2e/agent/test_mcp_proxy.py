@@ -8,12 +8,14 @@ import pytest
 from fastmcp import Client
 from mcp.shared.exceptions import MCPError
 
+from infra.local.data_folder import lock_folder
 from shared.rpc.mcp_catalog import TOOLSETS, mcp_catalog
 from tests.helpers.api_client import make_key
 from tests.helpers.editor_folder import write_files
 from tests.helpers.mcp_editor import Editor, editor
 from tests.helpers.mcp_events import MODERN
 from tests.helpers.program import KHO, run
+from tests.helpers.wait import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -108,6 +110,23 @@ def test_session_goes_on_after_a_cancelled_call(everything: Editor) -> None:
     everything.result("manage_collections", action="create", collection_name=name)
     everything.call_and_cancel("ingest_documents", after=1, path="notes", collection=name)
     assert everything.result("ingest_documents", path="notes", collection=name)["failed"] == []
+
+
+@pytest.mark.parametrize("mode", ["legacy", MODERN])
+def test_lists_are_answered_while_the_server_starts(mode: str, tmp_path: Path) -> None:
+    """A session answers its lists from the catalog at once. They start the server, which then answers calls."""
+    folder, data = tmp_path / "work", tmp_path / "data"
+    folder.mkdir()
+    with editor(folder, data, program=KHO, mode=mode) as running:
+        with lock_folder(data):  # no server can start now
+            tools = running.tools()
+            assert list(tools) == [each.name for each in mcp_catalog().tools]
+            assert set(tools["ingest_documents"].input_schema["properties"]) == {"path", "collection", "recursive"}
+            assert set(running.prompts()) == {each.name for each in mcp_catalog().prompts}
+            assert running.templates() == [each.uri for each in mcp_catalog().resources if each.is_template]
+        until((data / "serving.json").exists)
+        assert running.result("memory_add_message", conversation_id="c", role="user", content="xin chào")
+        assert running.tools() == tools
 
 
 @pytest.mark.parametrize("toolset", TOOLSETS)

@@ -6,7 +6,6 @@ import json
 import os
 import shlex
 import uuid
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +93,6 @@ def test_an_error_of_a_hook_never_stops_the_session(server: KhoServer, tmp_path:
 def test_manifest_names_commands_that_exist() -> None:
     manifest = json.loads((PLUGIN / ".claude-plugin" / "plugin.json").read_text(encoding="utf-8"))
     assert manifest["name"] == "kho"
-    assert manifest["version"] == version("kho")
     servers = json.loads((PLUGIN / ".mcp.json").read_text(encoding="utf-8"))["mcpServers"]
     commands = [[each["command"], *each["args"]] for each in servers.values()]
     commands += [

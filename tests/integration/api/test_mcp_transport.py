@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from mcp_types import CallToolRequestParams
 
-from api.mcp_server import VERSION, server_for_catalog
+from api.mcp_server import server_for_catalog
 from api.mcp_transport import McpTransport
 from endpoints import mcp
 from shared.config import config
 from shared.rpc import invoke
 from shared.rpc.mcp_catalog import mcp_catalog
+from shared.version import VERSION
 from tests.helpers.mcp_events import (
     HANDSHAKE,
     MODERN,
