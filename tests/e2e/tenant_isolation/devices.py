@@ -38,6 +38,8 @@ def device_at(client: ApiClient) -> str:
         lamp.publish(f"devices/{id_}/up", json.dumps({"type": "mcp", "payload": notification}).encode())
         until(lambda: read_device(client, id_)[1]["notifications"])
     until(lambda: read_device(client, id_)[0].get("disconnect_reason"))
+    # A function remembers for two seconds that a device was connected.
+    until(lambda: not read_device(client, id_)[0]["connected"])
     return id_
 
 
