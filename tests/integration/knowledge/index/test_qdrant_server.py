@@ -49,6 +49,17 @@ def test_idf_scope_filter_is_sent(qdrant: QdrantServer, index: QdrantServerStore
     assert words["filter"]["must"][0] == {"key": "tenant", "match": {"value": "t"}}
 
 
+def test_scores_are_of_the_vectors_and_not_of_their_bytes(qdrant: QdrantServer, index: QdrantServerStore) -> None:
+    """A server returns the scores of the quantized vectors, unless it is asked to rescore."""
+    mine = Scope("t", ("c",), kind="passage")
+    vector, terms = [1.0] * E5_SMALL.dimensions, SparseTerms([7], [1.0])
+    index.search([VectorQuery(near, mine, 3) for near in (vector, [vector], terms)])
+    meaning, parts, words = qdrant.asked["POST /collections/kho/points/query/batch"]["searches"]
+    assert meaning["params"] == {"quantization": {"rescore": True, "oversampling": 2}}
+    assert "params" not in parts
+    assert "params" not in words
+
+
 def test_upsert_is_conditional_on_the_version(qdrant: QdrantServer, index: QdrantServerStore) -> None:
     index.write([Point(ID, {"version": 4}, RemoteText("passage: x", "e5"))], 4)
     request = qdrant.asked["PUT /collections/kho/points"]
