@@ -81,6 +81,7 @@ class KhoServer:
         pid = self.store_pid
         os.kill(pid, signal.SIGSTOP)
         try:
+            until(lambda: _is_stopped(pid))
             yield
         finally:
             os.kill(pid, signal.SIGCONT)
@@ -140,3 +141,9 @@ class KhoServer:
     def _is_ready(self) -> bool:
         assert self.process.poll() is None, f"the server ended: {self.printed()}"
         return "Ctrl-C ends it." in self.printed()
+
+
+def _is_stopped(pid: int) -> bool:
+    """Return True if every thread is stopped. Threads run on until one of them has taken the signal."""
+    states = [stat.read_text().rpartition(")")[2].split()[0] for stat in Path(f"/proc/{pid}/task").glob("*/stat")]
+    return set(states) == {"T"}
