@@ -32,7 +32,10 @@ def test_fleet_discovers_the_server_by_data_folder(server: KhoServer) -> None:
     fleet = Program(KHO, *simulate, stdout=subprocess.PIPE)
     try:
         assert fleet.stdout
-        assert fleet.stdout.readline() == f"20 of 20 devices are connected to 127.0.0.1, port {mqtt_port(server)}.\n"
+        output, first = fleet.stdout, fleet.stdout.readline()
+        assert first.endswith(f" of 20 devices are connected to 127.0.0.1, port {mqtt_port(server)}.\n")
+        # A device whose first connection takes too long connects again by itself.
+        until(lambda: first.startswith("20 ") or output.readline().startswith("20 connected"))
     finally:
         fleet.send_signal(signal.SIGINT)
     rest, _ = fleet.communicate(timeout=CEILING_SECONDS)
