@@ -79,7 +79,7 @@ def _answer(request: HttpRequest) -> HttpResponse:
         return _response(HTTPStatus.OK, {} if step else settings | _server_time())
     _owned.delete(board.pair_hash)
     if config().auth == "required":
-        rate_limits().require_check_in_capacity(source)
+        rate_limits().require_unknown_board_capacity(source)
     if step:
         return _response(HTTPStatus.ACCEPTED, {})
     return _response(HTTPStatus.OK, _activation(board, source) | _server_time())

@@ -1,7 +1,7 @@
 """POST /vision/explain: a board's photo and question, answered by the language model.
 
 Firmware shows callers the body of an answer with status 200 as it is, and none of any other. So refusals have status
-200 too, except for an invalid token. Firmware hangs at answers of 8 KB.
+200 too, except for a request without a valid token. Firmware hangs at answers of 8 KB.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from shared.access.rate_limits import rate_limits
 from shared.config import config
 from shared.devices.photo_explanation import explain_photo
 from shared.devices.vision import require_camera
-from shared.rpc.errors import InvalidRequest, KhoError, NotSignedIn, TooLarge
+from shared.rpc.errors import InvalidRequest, KhoError, NotSignedIn, TooLarge, TooManyRequests
 from shared.rpc.strict_json import compact
 from shared.telemetry import observe
 
@@ -43,16 +43,30 @@ _NAME: Final = "device_access/vision"
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     """Answer a board."""
     request = HttpRequest.from_event(event)
+    device: RegisteredDevice | None = None
     try:
         with observe(_NAME, request.correlation_id):
-            anonymous_source(request)
-            text = _explanation(require_camera(request.headers.get("authorization", "")), request)
+            device = _camera(request)
+            text = _explanation(device, request)
         response = _response("response", text, success=True)
-    except NotSignedIn as error:
-        response = error_response(request, error, "")
     except KhoError as error:
-        response = _response("message", error.message, success=False)
+        is_stranger = device is None and isinstance(error, NotSignedIn | TooManyRequests)
+        if is_stranger:
+            response = error_response(request, error, "")
+        else:
+            response = _response("message", error.message, success=False)
     return response.to_event(request.correlation_id)
+
+
+def _camera(request: HttpRequest) -> RegisteredDevice:
+    """Return the device whose token the request has. A request without a valid token counts for its address."""
+    source = anonymous_source(request)
+    try:
+        return require_camera(request.headers.get("authorization", ""))
+    except NotSignedIn:
+        if config().auth == "required":
+            rate_limits().require_unknown_board_capacity(source)
+        raise
 
 
 def _explanation(device: RegisteredDevice, request: HttpRequest) -> str:

@@ -88,11 +88,12 @@ class RateLimits:
         for bucket in _of_address(kind, source, own, total, "from all addresses"):
             self._take(bucket)
 
-    def require_check_in_capacity(self, source: str) -> None:
-        """Count a request of a board that is not claimed. Raise TooManyRequests if a bucket is empty."""
+    def require_unknown_board_capacity(self, source: str) -> None:
+        """Count a request of an unclaimed board or without a token. Raise TooManyRequests if a bucket is empty."""
         settings = self._settings
         own = BucketSize(settings.address_check_in_burst, settings.address_check_ins_a_minute)
-        for bucket in _of_address("check-ins", source, own, settings.check_ins_a_minute, "of unclaimed boards"):
+        kind, total = "requests of unknown boards", settings.check_ins_a_minute
+        for bucket in _of_address(kind, source, own, total, "from all addresses"):
             self._take(bucket)
 
     def require_photo_capacity(self, device: str) -> None:

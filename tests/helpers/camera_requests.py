@@ -53,7 +53,12 @@ class CameraDevice:
         return send(self.token, form(question, photo), **options)
 
 
-def photo_event(token: str | None, body: bytes, content_type: str = "") -> dict[str, Any]:
+def fresh_address() -> str:
+    """Return an address that no request came from."""
+    return f"2001:db8:{secrets.randbelow(1 << 16):x}:{secrets.randbelow(1 << 16):x}::1"
+
+
+def photo_event(token: str | None, body: bytes, content_type: str = "", source: str = "198.51.100.2") -> dict[str, Any]:
     """Return the gateway's event of a photo."""
     usual = f"{FORM}; boundary=----ESP32_CAMERA_BOUNDARY"
     headers = {"content-type": content_type or usual, "transfer-encoding": "chunked"}
@@ -62,7 +67,7 @@ def photo_event(token: str | None, body: bytes, content_type: str = "") -> dict[
         "headers": headers | ({"authorization": f"Bearer {token}"} if token is not None else {}),
         "body": base64.b64encode(body).decode(),
         "isBase64Encoded": True,
-        "requestContext": {"http": {"method": "POST", "sourceIp": "198.51.100.1"}, "requestId": "vision-test"},
+        "requestContext": {"http": {"method": "POST", "sourceIp": source}, "requestId": "vision-test"},
     }
 
 

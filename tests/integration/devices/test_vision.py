@@ -18,7 +18,7 @@ from shared.devices.registry import RegisteredDevice, registry
 from shared.devices.sessions import DevicePresence
 from shared.devices.vision import TOKEN_MS, VisionOffer, vision_offer
 from shared.dynamodb import Table
-from tests.helpers.camera_requests import FORM, PHOTO, QUESTION, SESSION, CameraDevice, form, send
+from tests.helpers.camera_requests import FORM, PHOTO, QUESTION, SESSION, CameraDevice, form, fresh_address, send
 from tests.helpers.device_backend import DeviceBackend, reset_settings, running_device_backend
 from tests.helpers.dynamodb_requests import answer_operation, intercept_requests
 from tests.helpers.model_server import FAILING, SLOW, ModelServer, reply_with
@@ -96,6 +96,26 @@ def test_photo_without_the_token_of_a_current_session_is_refused(
     assert is_unauthorized(send(None, b"x" * 5_000_000))
     assert model.asked == []
     assert camera.send()[0] == other.send()[0] == 200
+
+
+def test_requests_without_a_valid_token_are_limited_by_address(offering: Callable[..., None], tenant: str) -> None:
+    """An address over its limit gets 429. A camera there is served all the same, and other addresses have their own."""
+    offering(KHO_ADDRESS_CHECK_IN_BURST="3", KHO_ADDRESS_CHECK_INS_A_MINUTE="1")
+    rate_limits.cache_clear()
+    camera, here, elsewhere = CameraDevice(tenant), fresh_address(), fresh_address()
+    wrong = [None, "x", f"{camera.device.id}.{'0' * 43}"]
+    assert [send(token, form(), source=here)[0] for token in wrong] == [401] * 3
+    status, content = send("x", form(), source=here)
+    assert (status, content["error"]["code"]) == (429, "TOO_MANY_REQUESTS")
+    assert camera.send(source=here)[0] == 200
+    assert is_unauthorized(send("x", form(), source=elsewhere))
+
+
+def test_open_mode_counts_no_requests_without_a_token(offering: Callable[..., None]) -> None:
+    offering(KHO_AUTH="open", KHO_ADDRESS_CHECK_IN_BURST="1")
+    rate_limits.cache_clear()
+    here = fresh_address()
+    assert [send("x", form(), source=here)[0] for _ in range(3)] == [401] * 3
 
 
 def test_token_ends_with_its_session(offering: Callable[..., None], tenant: str) -> None:
