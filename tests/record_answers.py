@@ -26,7 +26,8 @@ def main() -> None:
     with running_environment():
         os.environ["KHO_MODERATORS_TENANT"] = TENANT
         config.cache_clear()
-        for method in catalogue().methods.values():
+        # Deletions come last: the other answers are about what they delete.
+        for method in sorted(catalogue().methods.values(), key=lambda method: method.name.endswith("/delete")):
             response = import_module(method.function.replace("-", ".")).handler(
                 json.loads(event(method.function)), None
             )

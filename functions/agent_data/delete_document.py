@@ -20,7 +20,7 @@ class DeleteDocument(DocumentWriteParams):
 
     reason: Annotated[str, Field(max_length=2048)] | None = None
     deleted_by: Annotated[str, Field(max_length=256)] | None = None
-    delete_at: Timestamp | None = None
+    delete_at: Annotated[Timestamp | None, Field(description="time of the deletion, by default now")] = None
     recursive: bool = False
 
 

@@ -67,6 +67,8 @@ def test_units_follow_from_the_calls() -> None:
 def test_alarms_are_those_of_the_template() -> None:
     assert [number(cell) for cell in UNITS["alarms"][2:]] == [monitored("WithAlarms")] * COLUMNS
     assert f"`all` adds {monitored('WithAllAlarms')} metrics" in PAGE
+    devices, all_of_devices = monitored("WithDeviceAlarms"), monitored("WithAllDeviceAlarms")
+    assert f"Devices add {devices}, and with `all` {all_of_devices} more." in PAGE
 
 
 def test_updates_of_rate_limits_follow_from_the_defaults() -> None:
