@@ -13,9 +13,10 @@ from infra.prepare import LOCK, ROOT
 from shared.rpc.mcp_catalog import mcp_catalog
 from shared.version import VERSION
 from tests.conformance.tools import inspect
+from tests.helpers.documented_commands import CurlRequest
 from tests.helpers.wait import until
 from tests.package.installation import UV, await_file, interpreters
-from tests.package.readme import Call, first_calls
+from tests.package.readme import first_calls
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,7 +86,7 @@ def test_wheel_answers_the_first_calls_and_keeps_their_data(installed: Installat
     background = [each[:-1] for each in calls if isinstance(each, list) and each[-1] == "&"]
     with installed.serving() as server, installed.background(background):
         for each in calls:
-            if isinstance(each, Call):
+            if isinstance(each, CurlRequest):
                 until(partial(_succeeds, server, each))  # the devices may still be connecting
             elif each[-1] != "&":
                 process = installed.run(*each)
@@ -146,5 +147,5 @@ def _result(session: subprocess.Popen[str], id_: str) -> Any:
     return next(answer["result"] for answer in answers if answer.get("id") == id_)
 
 
-def _succeeds(server: Server, call: Call) -> bool:
+def _succeeds(server: Server, call: CurlRequest) -> bool:
     return server.request(call.method, call.path, call.body, **call.headers).status == HTTPStatus.OK

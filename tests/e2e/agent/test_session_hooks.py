@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import uuid
 from pathlib import Path
@@ -93,6 +94,10 @@ def test_an_error_of_a_hook_never_stops_the_session(server: KhoServer, tmp_path:
 def test_manifest_names_commands_that_exist() -> None:
     manifest = json.loads((PLUGIN / ".claude-plugin" / "plugin.json").read_text(encoding="utf-8"))
     assert manifest["name"] == "kho"
+    guide = (PLUGIN.parents[1] / "docs" / "clients.md").read_text(encoding="utf-8")
+    assert re.findall(r"^claude --plugin-dir /path/to/kho/(\S+)$", guide, re.MULTILINE) == [
+        str(PLUGIN.relative_to(PLUGIN.parents[1]))
+    ]
     servers = json.loads((PLUGIN / ".mcp.json").read_text(encoding="utf-8"))["mcpServers"]
     commands = [[each["command"], *each["args"]] for each in servers.values()]
     commands += [

@@ -1,4 +1,4 @@
-"""The client settings and links of docs/clients.md, parsed as the clients parse them and tried."""
+"""The client settings and links of the documentation, parsed as the clients parse them and tried."""
 
 from __future__ import annotations
 
@@ -17,20 +17,25 @@ from fastmcp.client.transports import StreamableHttpTransport
 
 from infra.agent import cli as research_agent
 from infra.cli import main as kho
+from shared.version import VERSION
 from tests.helpers.api_client import make_key
 
 if TYPE_CHECKING:
     from tests.helpers.kho_server import KhoServer
 
-PAGE = Path(__file__).parents[3] / "docs" / "clients.md"
-TEXT, _, COMMANDS = PAGE.read_text(encoding="utf-8").partition("\n## Clients that start a command\n")
+ROOT = Path(__file__).parents[3]
+TEXT, _, COMMANDS = (
+    (ROOT / "docs" / "clients.md").read_text(encoding="utf-8").partition("\n## Clients that start a command\n")
+)
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+INSTALLING = (ROOT / "docs" / "installing.md").read_text(encoding="utf-8")
 _KEY = re.compile(r"\$\{[^}]*\}|\$KHO_KEY")
 
 
 def configured() -> list[tuple[str, str | None]]:
     """Return the address of each snippet, and its Authorization header if it has one."""
     snippets = []
-    for language, snippet in _snippets(TEXT):
+    for language, snippet in _snippets(README + TEXT):
         if language == "sh":
             snippets += [_of_command(shlex.split(line)) for line in snippet.splitlines() if " mcp add " in line]
         else:
@@ -69,7 +74,7 @@ def test_each_client_snippet_connects_with_and_without_a_key(server: KhoServer, 
             return len(await client.list_tools())
 
     snippets = configured()
-    assert len(snippets) == 10
+    assert len(snippets) == 11
     for address, authorization in snippets:
         if authorization is None:
             assert address == "http://localhost:8001/mcp"
@@ -87,10 +92,24 @@ def test_each_command_is_one_of_ours_with_options_that_it_has() -> None:
     for each in commands:
         command, _, name = each["command"].rpartition("/")
         assert command == "/path/to/kho/.venv/bin"
-        app = {"kho": kho.app, "research-agent": research_agent.app}[name]
-        called, bound, ignored = app.parse_args(each["args"], exit_on_error=False, print_error=False)
-        assert (called.__name__, ignored) == ("mcp", {})
-        assert bound.arguments
+        assert parsed(name, each["args"])
+
+
+def test_the_wheels_command_is_one_of_ours() -> None:
+    ((language, snippet),) = ((language, text) for language, text in _snippets(INSTALLING) if language == "json")
+    settings = _server(language, snippet)
+    assert (settings["command"], settings["args"][0]) == ("uvx", "--from")
+    _, wheel, name, *arguments = settings["args"]
+    assert wheel.endswith(f"/kho-{VERSION}-py3-none-any.whl")
+    assert parsed(name, arguments) == {}
+
+
+def parsed(name: str, arguments: list[str]) -> dict[str, Any]:
+    """Return the options of a command that serves MCP over STDIO."""
+    app = {"kho": kho.app, "research-agent": research_agent.app}[name]
+    called, bound, ignored = app.parse_args(arguments, exit_on_error=False, print_error=False)
+    assert (called.__name__, ignored) == ("mcp", {})
+    return dict(bound.arguments)
 
 
 def test_install_links_lead_to_the_local_server() -> None:

@@ -16,6 +16,8 @@ IMAGE = Image()
 SERVICE = yaml.safe_load((FOLDER / "compose.yaml").read_text())["services"]["server"]
 WORKFLOW: dict[str, Any] = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
 TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+GUIDE = (ROOT / "docs" / "installing.md").read_text(encoding="utf-8")
+COMPOSE = re.compile(r"docker compose -f (\S+) (\w+)(?: -T)? (\S+)")
 MAKE = re.compile(r"^(?:RUN )?make (?:-C \S+ )?([\w-]+)", re.MULTILINE)
 
 
@@ -37,6 +39,16 @@ def test_compose_runs_the_image_read_only() -> None:
     build = FOLDER / SERVICE["build"]["context"]
     assert build.resolve() == ROOT
     assert (build / SERVICE["build"]["dockerfile"]).samefile(FOLDER / "Dockerfile")
+
+
+def test_compose_commands_name_the_file_and_its_service() -> None:
+    texts = (GUIDE, (FOLDER / "compose.yaml").read_text(), (ROOT / ".github" / "workflows" / "ci.yml").read_text())
+    for text in texts:
+        found = COMPOSE.findall(text)
+        assert len(found) == 2
+        for file, command, word in found:
+            assert (ROOT / file).samefile(FOLDER / "compose.yaml")
+            assert (command, word) in (("up", "--build"), ("exec", "server"))
 
 
 @pytest.mark.parametrize("words", [IMAGE.command[1:], SERVICE["command"]])
