@@ -138,6 +138,7 @@ class IndexProcess:
                 if time.monotonic() < self._retry_at:
                     raise Unavailable("The index is restarting.")
                 logger.warning("index", extra={"failure": f"the engine ended with code {self._engine.exit_code}"})
+                self._engine.disconnect()
             try:
                 self._engine = self._start()
             except (FolderLocked, IndexDamaged) as error:
@@ -214,7 +215,8 @@ class _Engine:
         with suppress(OSError), self._process.stdin as opening:  # if it has ended, the first response is missing
             opening.write(pickle.dumps((inherited, space, str(folder), _LOCK_SECONDS)))
         self._free: queue.LifoQueue[Connection] = queue.LifoQueue()
-        self._control, *others = [ours.makefile("rwb") for ours, _ in pairs]
+        self._connections: list[Connection] = [ours.makefile("rwb") for ours, _ in pairs]
+        self._control, *others = self._connections
         for each in others:
             self._free.put(each)
         for pair in pairs:
@@ -237,6 +239,7 @@ class _Engine:
             self._exchange(self._control)
         except BaseException:
             self._process.wait()
+            self.disconnect()
             raise
 
     def call(self, operation: str, arguments: Sequence[Any]) -> Any:
@@ -256,6 +259,13 @@ class _Engine:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self.disconnect()
+
+    def disconnect(self) -> None:
+        """Close the connections to the process, which has ended."""
+        for each in self._connections:
+            with suppress(OSError):  # a request that was not sent
+                each.close()
 
     def _exchange(self, connection: Connection, *request: Any) -> Any:
         """Send a request, if there is one, and return the response."""
@@ -270,6 +280,8 @@ class _Engine:
         except BaseException:
             # A response that was not read would be taken for the next call's.
             self._process.kill()
+            if connection.closed:
+                raise _EngineEnded from None
             raise
         if error:
             raise error

@@ -70,6 +70,19 @@ def test_engine_killed_by_the_system_is_restarted(e5: E5, tmp_path: Path, disk: 
     store.close()
 
 
+def test_engine_that_ended_leaves_no_connection_open(tmp_path: Path, disk: pytest.MonkeyPatch) -> None:
+    store = _open(tmp_path, disk)
+    killed = store._engine
+    os.kill(_pid(store), signal.SIGKILL)
+    until(lambda: _answers(store))
+    closed = store._engine
+    store.close()
+    assert killed is not closed
+    for engine in (killed, closed):
+        assert isinstance(engine, _Engine)
+        assert all(each.closed for each in engine._connections)
+
+
 def test_full_disk_refuses_writes_and_answers_searches(e5: E5, tmp_path: Path, disk: pytest.MonkeyPatch) -> None:
     first = _open(tmp_path, disk)
     index_texts(PassageIndex(e5, first), DocumentRef("t", "c", "1"), 1, "kept")
