@@ -55,7 +55,8 @@ class ExhaustiveSearch:
         self._embedder = DocumentEmbedder(embedder)
         self._store = store
         self._collection = collection
-        self._scope = Scope(_SHARED_TENANT, (collection,), kind="passage")
+        # Only texts have vectors: the kind needs no condition, which would be checked for each.
+        self._scope = Scope(_SHARED_TENANT, (collection,))
         self._index = PassageIndex(self._embedder, store)
 
     def holds(self, entry_id: str, revision: int) -> bool:
@@ -140,7 +141,7 @@ class ExhaustiveSearch:
         """Return the squared share of the question's words in the best entry by words: small shares are chance."""
         if best is None:
             return 0.0
-        entry_terms = self._store.terms([best]).get(best, {})
+        entry_terms = self._store.terms([best], terms.numbers).get(best, {})
         weights = dict(zip(terms.numbers, terms.weights, strict=True))
         share = sum(weight for number, weight in weights.items() if number in entry_terms) / sum(weights.values())
         return float(share**2)

@@ -97,10 +97,10 @@ class HybridSearch:
         if not has_word(question.text):
             on_candidates(())
             return Ranking([], "meaning")
+        # Only passages have vectors. A condition on the kind would be checked for each, and no query needs it.
         scope = Scope(
             question.tenant_id,
             question.collections,
-            kind="passage",
             tags=question.tags,
             excluded_documents=question.excluded_documents,
         )
@@ -122,7 +122,7 @@ class HybridSearch:
             return {id_: match.score(calibration, words, coverage) for id_, match in matches.items()}
 
         best = _best_first(score_all())[: max(_RERANKED, question.top_k)]
-        stored = self._store.read_with_terms(best)
+        stored = self._store.read_with_terms(best, keywords.terms.numbers)
         passages = {id_: Passage.from_record(stored[id_][0]["passage"]) for id_ in best if id_ in stored}
         on_candidates(passages.values())
         matches = {id_: matches[id_] for id_ in passages}  # others were deleted in the meantime
@@ -181,7 +181,8 @@ class HybridSearch:
         # One passage that contains a word is enough to derive the word's rarity.
         holders = {number: next(iter(hits.items())) for number, hits in zip(terms.numbers, singly, strict=True) if hits}
         best = max(scores, key=scores.__getitem__, default=None)
-        stored_terms = self._store.terms(list({*(id_ for id_, _ in holders.values()), *([best] if best else [])}))
+        read = {*(id_ for id_, _ in holders.values()), *([best] if best else [])}
+        stored_terms = self._store.terms(list(read), terms.numbers)
         singles = {
             number: (score, stored_terms[id_][number])
             for number, (id_, score) in holders.items()
@@ -193,7 +194,7 @@ class HybridSearch:
         )
 
     def _count(self, corpus: Scope) -> int:
-        count = self._counts.get(corpus) or self._store.count(corpus)
+        count = self._counts.get(corpus) or self._store.count(replace(corpus, kind="passage"))
         return self._counts.put(corpus, count) if count >= _MANY_PASSAGES else count
 
     def _fill_gaps(self, semantic: _SemanticCandidates, keywords: _KeywordCandidates, scope: Scope) -> None:
@@ -202,7 +203,7 @@ class HybridSearch:
         if keywords.terms.numbers:
             # The rarity of each word is known by now. A query would count it again.
             unknown = [id_ for id_ in ids if id_ not in keywords.scores]
-            terms = self._store.terms(unknown) if unknown else {}
+            terms = self._store.terms(unknown, keywords.terms.numbers) if unknown else {}
             keywords.scores.update({id_: keywords.rarity.bm25(each) for id_, each in terms.items()})
         sides: list[tuple[dict[str, float], Vector | RemoteText]] = [(semantic.scores, semantic.embedding.vector)]
         sides += [(semantic.near_context, semantic.context.vector)] if semantic.context else []

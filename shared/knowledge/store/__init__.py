@@ -98,11 +98,13 @@ class VectorStore(Protocol):
     def read(self, ids: Sequence[str], fields: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
         """Return the payloads of the stored `ids`, or only these fields of them."""
 
-    def terms(self, ids: Sequence[str]) -> dict[str, dict[int, float]]:
-        """Return the term weights of the stored `ids`."""
+    def terms(self, ids: Sequence[str], numbers: Sequence[int] | None = None) -> dict[str, dict[int, float]]:
+        """Return the term weights of the stored `ids`, or only those of the terms `numbers`."""
 
-    def read_with_terms(self, ids: Sequence[str]) -> dict[str, tuple[dict[str, Any], dict[int, float]]]:
-        """Return the payloads and the term weights of the stored `ids`."""
+    def read_with_terms(
+        self, ids: Sequence[str], numbers: Sequence[int]
+    ) -> dict[str, tuple[dict[str, Any], dict[int, float]]]:
+        """Return the payloads of the stored `ids`, and their weights of the terms `numbers`."""
 
     def documents(self, tenant_id: str = "") -> set[Scope]:
         """Return the documents that have points, of one tenant or of all."""
@@ -132,15 +134,17 @@ class RecordStore(VectorStore, Protocol):
         """Return the payloads of the stored `ids`, or only these fields of them."""
         return {str(record.id): record.payload or {} for record in self._retrieve(ids, payload=fields or True)}
 
-    def terms(self, ids: Sequence[str]) -> dict[str, dict[int, float]]:
-        """Return the term weights of the stored `ids`."""
+    def terms(self, ids: Sequence[str], numbers: Sequence[int] | None = None) -> dict[str, dict[int, float]]:
+        """Return the term weights of the stored `ids`, or only those of the terms `numbers`."""
         records = self._retrieve(ids, payload=False, vectors=[TERMS])
-        return {str(record.id): weights for record in records if (weights := _term_weights(record))}
+        return {str(record.id): weights for record in records if (weights := _term_weights(record, numbers))}
 
-    def read_with_terms(self, ids: Sequence[str]) -> dict[str, tuple[dict[str, Any], dict[int, float]]]:
-        """Return the payloads and the term weights of the stored `ids`."""
+    def read_with_terms(
+        self, ids: Sequence[str], numbers: Sequence[int]
+    ) -> dict[str, tuple[dict[str, Any], dict[int, float]]]:
+        """Return the payloads of the stored `ids`, and their weights of the terms `numbers`."""
         records = self._retrieve(ids, payload=True, vectors=[TERMS])
-        return {str(record.id): (record.payload or {}, _term_weights(record)) for record in records}
+        return {str(record.id): (record.payload or {}, _term_weights(record, numbers)) for record in records}
 
     def documents(self, tenant_id: str = "") -> set[Scope]:
         """Return the documents that have points, of one tenant or of all."""
@@ -159,9 +163,12 @@ class RecordStore(VectorStore, Protocol):
         return [{str(point.id): point.score for point in points} for points in self._query(queries)]
 
 
-def _term_weights(record: Any) -> dict[int, float]:
+def _term_weights(record: Any, numbers: Sequence[int] | None) -> dict[int, float]:
     vectors = record.vector or {}
-    return dict(zip(vectors[TERMS].indices, vectors[TERMS].values, strict=True)) if TERMS in vectors else {}
+    if TERMS not in vectors:
+        return {}
+    weights = dict(zip(vectors[TERMS].indices, vectors[TERMS].values, strict=True))
+    return weights if numbers is None else {number: weights[number] for number in numbers if number in weights}
 
 
 def vector_store(space: Space, suffix: str = "") -> VectorStore:

@@ -85,14 +85,16 @@ class IndexProcess:
         payloads: dict[str, dict[str, Any]] = self._call("read", ids, fields)
         return payloads
 
-    def terms(self, ids: Sequence[str]) -> dict[str, dict[int, float]]:
-        """Return the term weights of the stored `ids`."""
-        weights: dict[str, dict[int, float]] = self._call("terms", ids)
+    def terms(self, ids: Sequence[str], numbers: Sequence[int] | None = None) -> dict[str, dict[int, float]]:
+        """Return the term weights of the stored `ids`, or only those of the terms `numbers`."""
+        weights: dict[str, dict[int, float]] = self._call("terms", ids, numbers)
         return weights
 
-    def read_with_terms(self, ids: Sequence[str]) -> dict[str, tuple[dict[str, Any], dict[int, float]]]:
-        """Return the payloads and the term weights of the stored `ids`."""
-        records: dict[str, tuple[dict[str, Any], dict[int, float]]] = self._call("read_with_terms", ids)
+    def read_with_terms(
+        self, ids: Sequence[str], numbers: Sequence[int]
+    ) -> dict[str, tuple[dict[str, Any], dict[int, float]]]:
+        """Return the payloads of the stored `ids`, and their weights of the terms `numbers`."""
+        records: dict[str, tuple[dict[str, Any], dict[int, float]]] = self._call("read_with_terms", ids, numbers)
         return records
 
     def count(self, scope: Scope) -> int:

@@ -185,8 +185,9 @@ def test_passage_deleted_during_search_is_not_reranked(e5: E5, store: EmbeddedVe
         def __getattr__(self, name: str) -> Any:
             return getattr(store, name)
 
-        def read_with_terms(self, ids: Sequence[str]) -> dict[str, Any]:
+        def read_with_terms(self, ids: Sequence[str], numbers: Sequence[int]) -> dict[str, Any]:
             assert ids
+            assert numbers
             return {}
 
         def search(self, asks: Sequence[VectorQuery]) -> list[dict[str, float]]:

@@ -91,6 +91,32 @@ def test_scores_are_independent_of_other_tenants(engine: VectorStore) -> None:
     assert engine.search([ask]) == [before]
 
 
+def test_weights_of_some_terms_are_read_alone(engine: VectorStore) -> None:
+    engine.write([point(A, "t", "red fox fox", [1.0, 0.0]), point(B, "t", "blue whale", [0.0, 1.0])], 2)
+    fox, heron = question_terms("fox heron").numbers
+    whole = engine.terms([A, B])
+    assert (len(whole[A]), len(whole[B])) == (2, 2)
+    assert engine.terms([A, B], [heron, fox]) == {A: {fox: whole[A][fox]}}
+    stored = engine.read_with_terms([A, B], [heron, fox])
+    assert {id_: (fields["text"], terms) for id_, (fields, terms) in stored.items()} == {
+        A: ("red fox fox", {fox: whole[A][fox]}),
+        B: ("blue whale", {}),
+    }
+
+
+def test_records_without_vectors_change_no_score(engine: VectorStore) -> None:
+    engine.write([point(A, "t", "red fox", [1.0, 0.0]), point(B, "t", "blue whale", [0.0, 1.0])], 2)
+    scope = Scope("t")
+    queries = VectorQuery([0.9, 0.1], scope, 9), VectorQuery(question_terms("fox"), scope, 9, scope)
+    before = engine.search(queries)
+    ids = [f"00000000-0000-4000-8000-00000000010{digit}" for digit in range(9)]
+    engine.write([Point(id_, payload("t", kind="document")) for id_ in ids], 2)
+    assert engine.search(queries) == before
+    passages = replace(scope, kind="passage")
+    meaning, words = queries
+    assert before == engine.search([replace(meaning, scope=passages), replace(words, scope=passages, corpus=passages)])
+
+
 def test_a_newer_version_is_never_overwritten(engine: VectorStore) -> None:
     engine.write([point(A, "t", "new", [1.0, 0.0], version=6)], 6)
     engine.write([point(A, "t", "old", [1.0, 0.0], version=4), point(B, "t", "old", [1.0, 0.0], version=4)], 4)
