@@ -32,7 +32,7 @@ from shared.knowledge.store import (
 from shared.rpc.errors import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from shared.knowledge.embedding import Vector
     from shared.knowledge.embedding.models import Space
@@ -132,11 +132,16 @@ class EmbeddedVectorStore(RecordStore):
 
 
 def _disk_usage(folder: Path) -> int:
-    usage = 0
-    for file in folder.rglob("*"):
-        with suppress(FileNotFoundError):
-            usage += file.stat().st_blocks * 512
-    return usage
+    return sum(status.st_blocks * 512 for _, status in _files(folder))
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yield the files of `folder`. The engine may delete files and folders in the meantime."""
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                file = Path(parent, name)
+                yield file, file.stat()
 
 
 def _lock(folder: Path, seconds: float) -> int:
@@ -262,11 +267,8 @@ def read_ahead(folder: Path) -> None:
     if sys.platform != "linux":
         return
     limit = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // _READ_AHEAD_SHARE
-    files = []
-    for file in folder.rglob("*"):
-        with suppress(FileNotFoundError):  # merged with another file in the meantime
-            files.append((file, file.stat().st_size))
-    if sum(size for _, size in files) > limit:
+    files = list(_files(folder))
+    if sum(status.st_size for _, status in files) > limit:
         return
     for file, _ in files:
         with suppress(OSError):
