@@ -25,7 +25,7 @@ class DeleteDocument(DocumentWriteParams):
 
 
 @lambda_function(
-    table("Documents", "BatchGetItem", "GetItem", "PutItem", "Query", "UpdateItem"),
+    table("Documents", "BatchGetItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
     EMBEDDING_INDEX,
     SPLITTING,
 )

@@ -7,7 +7,8 @@ from pydantic import Field
 from agent_data import document_queries
 from api.deployment import lambda_function, table
 from api.handler import Caller, method
-from shared.documents.models import ChildPage, ParentId
+from shared.documents.models import ChildPage, DocumentId, ParentId
+from shared.documents.queries import ChildrenQuery
 from shared.rpc.cursor import PageParams
 from shared.rpc.errors import NotFound
 from shared.rpc.mcp_catalog import McpTool
@@ -20,6 +21,8 @@ class ListChildren(PageParams):
     deleted: Annotated[bool, Field(description="List the deleted children instead; the parent may be deleted too.")] = (
         False
     )
+    from_child: Annotated[DocumentId | None, Field(description="Begin with this child.")] = None
+    backwards: Annotated[bool, Field(description="List in reverse order.")] = False
     has_children: Annotated[bool, Field(description="Include `has_children` in each entry.")] = False
 
 
@@ -39,6 +42,5 @@ class ListChildren(PageParams):
 )
 def handler(params: ListChildren, caller: Caller) -> ChildPage:
     """List the children that are not deleted, or the deleted ones, without their bodies."""
-    return document_queries(caller).children(
-        params.parent_id, params.limit, params.cursor, deleted=params.deleted, has_children=params.has_children
-    )
+    wanted = ChildrenQuery(**params.model_dump(exclude={"limit", "cursor"}))
+    return document_queries(caller).children(wanted, params.limit, params.cursor)

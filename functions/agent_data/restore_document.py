@@ -17,7 +17,7 @@ class RestoreDocument(DocumentWriteParams):
 
 
 @lambda_function(
-    table("Documents", "BatchGetItem", "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
+    table("Documents", "BatchGetItem", "ConditionCheckItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
     EMBEDDING_INDEX,
     SPLITTING,
 )

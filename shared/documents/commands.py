@@ -111,6 +111,7 @@ def create(work: UnitOfWork, request: WriteRequest, new: NewDocument) -> WriteRe
             Write("Put", work.key(new.document_id) | to_item(head), condition="attribute_not_exists(pk)"),
             Write("Put", work.tree.key(new.document_id) | to_item(position)),
             listing_write(work.tree, position),
+            *work.tree.bin_writes(None, position),
             Write("Put", _content_item(work, head) | body()),
             work.audit_entry(request, head, now, from_revision=0),
             *work.tree.attachment_writes(ancestors, 0),
@@ -191,6 +192,7 @@ def move(
             work.head_update(node.head, head, now),
             _position_update(work, old, new, now),
             *relocation_writes(work.tree, old, new),
+            *work.tree.bin_writes(old, new),
             work.audit_entry(request, head, now, from_revision=node.head.revision),
             *work.tree.attachment_writes(ancestors, old.height),
         ]

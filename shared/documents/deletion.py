@@ -20,8 +20,8 @@ from shared.documents.sibling_order import listing_write
 from shared.documents.unit_of_work import ATTEMPTS, DocumentNode, UnitOfWork, WritePlan
 from shared.dynamodb import Table, Write, optimistic_retry
 
-_BATCH: Final = 19
-"""Each document takes four of the 100 writes of a transaction, and its parent may take one."""
+_BATCH: Final = 14
+"""Each document takes up to six of the 100 writes of a transaction, and its parent may take one."""
 _CONCURRENT_QUERIES: Final = 16
 _SECOND: Final = 1_000_000
 _EXPIRY_DELAY_SECONDS: Final = 60
@@ -142,6 +142,7 @@ def _mark_writes(
         work.head_update(old.head, new.head, now, condition=""),
         position,
         listing_write(work.tree, new.position),
+        *work.tree.bin_writes(old.position, new.position),
         work.audit_entry(request, new.head, now, from_revision=old.head.revision, **details),
     ]
 

@@ -7,11 +7,12 @@
     {tenant}#document#{id}       history#000000000012  the audit entry of revision 12: who, when, how and why
     {tenant}#document#{id}       deletion              a scheduled deletion; expires when it is due
     {tenant}#children#{parent}   {order key}#{id}      a child, in the order of siblings
+    {tenant}#bin                 {delete_at}#{id}      a document that is deleted, or will be, in the order of the times
     {tenant}#body#{sha256}       part#000              one part of a body that is too large for one item
     {tenant}#request#{request}   {action}              the idempotency record of a request_id, with its result
 
-A write is one transaction over the first four, the child and the request. The parts of a large body are written
-before it, under their digest: a repeated write overwrites the parts of a failed one with the same data.
+A write is one transaction over the first four, the child, the bin and the request. The parts of a large body are
+written before it, under their digest: a repeated write overwrites the parts of a failed one with the same data.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ CONTENT: Final = "content#"
 HISTORY: Final = "history#"
 PART: Final = "part#"
 PART_DIGITS: Final = 3
+_TIME_DIGITS: Final = 20
 
 
 def document(tenant_id: str, document_id: str) -> str:
@@ -42,6 +44,16 @@ def document_of(partition: str) -> tuple[str, str]:
 def children(tenant_id: str, parent_id: str) -> str:
     """Return the partition key of the list of a document's children."""
     return f"{tenant_id}#children#{parent_id}"
+
+
+def deleted_documents(tenant_id: str) -> str:
+    """Return the partition key of the list of deleted documents."""
+    return f"{tenant_id}#bin"
+
+
+def deleted_document(delete_at: int, document_id: str) -> str:
+    """Return the sort key of a deleted document."""
+    return f"{delete_at:0{_TIME_DIGITS}d}#{document_id}"
 
 
 def body(tenant_id: str, digest: str) -> tuple[str, str]:

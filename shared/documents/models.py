@@ -102,6 +102,22 @@ class ChildDocument(DocumentDescription):
     has_children: bool | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletedDocument(DocumentDescription):
+    """A deleted document: everything but its body, and the title of its parent."""
+
+    mime_type: MimeType
+    parent_title: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedDocumentPage:
+    """A page of deleted documents, last deleted first, with `next_cursor` if more follow."""
+
+    documents: list[DeletedDocument]
+    next_cursor: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Ancestor:
     """A document above another one."""

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -17,6 +17,8 @@ from shared.documents.models import (
     ChildDocument,
     ChildPage,
     Content,
+    DeletedDocument,
+    DeletedDocumentPage,
     Document,
 )
 from shared.documents.tree import Tree, TreePosition
@@ -28,9 +30,26 @@ from shared.rpc.response_size import SizeBudget, take_page
 _HEADS_PER_BATCH: Final = 100
 _LAST_REVISION: Final = 999_999_999_999
 _LONGEST_SORT_KEY: Final = 1024
+_BEFORE_ALL: Final = " "
+_AFTER_ALL: Final = "~"
+"""Before and after each character of an order key and of an id."""
 
 P = TypeVar("P", str, int)
-T = TypeVar("T", ChildDocument, AuditEntry)
+T = TypeVar("T", ChildDocument, DeletedDocument, AuditEntry)
+
+
+@dataclass(frozen=True, slots=True)
+class ChildrenQuery:
+    """The children that are listed: those that are not deleted, or the `deleted` ones, whose parent may be deleted too.
+
+    `has_children` adds the field of this name.
+    """
+
+    parent_id: str
+    from_child: str | None = None
+    backwards: bool = False
+    deleted: bool = False
+    has_children: bool = False
 
 
 class DocumentQueries:
@@ -52,26 +71,31 @@ class DocumentQueries:
         described = _description(head, content["metadata"], is_human_readable=content["is_human_readable"])
         return Document(content=Content(content["mime_type"], self.text(content)), **described)
 
-    def children(
-        self, parent_id: str, limit: int, cursor: str | None, *, deleted: bool = False, has_children: bool = False
-    ) -> ChildPage:
-        """Return a page of a parent's children in order: those that are not deleted, or the `deleted` ones.
-
-        The parent of deleted children may be deleted too. `has_children` adds the field of this name.
-        """
+    def children(self, wanted: ChildrenQuery, limit: int, cursor: str | None) -> ChildPage:
+        """Return a page of a parent's children in order. Without a cursor it begins with `from_child`."""
         now = timestamps.now()
+        parent_id = wanted.parent_id
         if parent_id != keys.ROOT:
             position = Tree(self._table, self._tenant_id).find(parent_id)
-            if position is None or (position.deleted(now) and not deleted):
+            if position is None or (position.deleted(now) and not wanted.deleted):
                 raise errors.no_document(parent_id, "parent_id")
-        after = cursors.decode_sort_key(cursor) if cursor else " "
-        if len(after) > _LONGEST_SORT_KEY or not after.isascii():
-            raise cursors.stale()
-        children, next_cursor = _page(self._children(parent_id, after, limit, now, deleted=deleted), limit)
-        if has_children:
+        if cursor:
+            bound = _sort_key(cursor)
+        elif wanted.from_child:
+            bound = self._sort_key_around(parent_id, wanted.from_child, backwards=wanted.backwards)
+        else:
+            bound = _AFTER_ALL if wanted.backwards else _BEFORE_ALL
+        children, next_cursor = _page(self._children(wanted, bound, limit, now), limit)
+        if wanted.has_children:
             positions = Tree(self._table, self._tenant_id).positions(child.document_id for child in children)
             children = [replace(each, has_children=not positions[each.document_id].childless) for each in children]
         return ChildPage(children, next_cursor)
+
+    def deleted_documents(self, limit: int, cursor: str | None) -> DeletedDocumentPage:
+        """Return a page of the deleted documents whose parent is not deleted, last deleted first."""
+        now = timestamps.now()
+        before = _sort_key(cursor) if cursor else keys.deleted_document(now + 1, "")
+        return DeletedDocumentPage(*_page(self._deleted(before, now), limit))
 
     def ancestors(self, document_id: str) -> list[Ancestor]:
         """Return the documents above one that is not deleted, from the top down."""
@@ -142,25 +166,54 @@ class DocumentQueries:
             delete_at=entry.get("delete_at"),
         )
 
-    def _children(
-        self, parent_id: str, after: str, limit: int, now: int, *, deleted: bool
-    ) -> Iterator[tuple[str, ChildDocument]]:
-        """Iterate over the deleted or other children after a sort key, each with its sort key."""
-        partition = keys.children(self._tenant_id, parent_id)
+    def _sort_key_around(self, parent_id: str, child_id: str, *, backwards: bool) -> str:
+        """Return the sort key beyond which a list begins with a child."""
+        position = Tree(self._table, self._tenant_id).find(child_id)
+        if position is None or position.parent_id != parent_id:
+            raise errors.no_document(child_id, "from_child")
+        key = keys.child(position.order_key, child_id)
+        return f"{key}{_BEFORE_ALL}" if backwards else f"{key[:-1]}{chr(ord(key[-1]) - 1)}{_AFTER_ALL}"
+
+    def _children(self, wanted: ChildrenQuery, bound: str, limit: int, now: int) -> Iterator[tuple[str, ChildDocument]]:
+        """Iterate over the deleted or other children beyond a sort key, each with its sort key."""
+        partition = keys.children(self._tenant_id, wanted.parent_id)
         size = min(limit + 1, _HEADS_PER_BATCH)
-        entries: list[Item] = [{"sk": after}]
+        beyond = Keys.before if wanted.backwards else Keys.after
+        entries: list[Item] = [{"sk": bound}]
         while entries:
-            pages = self._table.query(partition, Keys.after(entries[-1]["sk"]), limit=size)
+            pages = self._table.query(partition, beyond(entries[-1]["sk"]), descending=wanted.backwards, limit=size)
             entries = [item for page in pages for item in page]
-            listed = [entry for entry in entries if (entry.get("delete_at", math.inf) <= now) == deleted]
+            listed = [entry for entry in entries if (entry.get("delete_at", math.inf) <= now) == wanted.deleted]
             heads = self.heads(entry["document_id"] for entry in listed)
             for entry in listed:
                 head = heads[entry["document_id"]]
                 # It may have been moved, deleted or restored since it was listed.
-                if head.parent_id == parent_id and head.deleted(now) == deleted:
+                if head.parent_id == wanted.parent_id and head.deleted(now) == wanted.deleted:
                     described = _description(head, head.metadata, is_human_readable=head.is_human_readable)
                     yield entry["sk"], ChildDocument(mime_type=head.mime_type, **described)
             if len(entries) < size:
+                return
+
+    def _deleted(self, before: str, now: int) -> Iterator[tuple[str, DeletedDocument]]:
+        """Iterate over the deleted documents before a sort key whose parent is not deleted, each with its sort key."""
+        partition = keys.deleted_documents(self._tenant_id)
+        entries: list[Item] = [{"sk": before}]
+        while entries:
+            bound = Keys.before(entries[-1]["sk"])
+            pages = self._table.query(partition, bound, descending=True, limit=_HEADS_PER_BATCH)
+            entries = [item for page in pages for item in page]
+            heads = self.heads(entry["document_id"] for entry in entries)
+            parents = self.heads({head.parent_id for head in heads.values()} - {keys.ROOT})
+            for entry in entries:
+                head = heads[entry["document_id"]]
+                parent = parents.get(head.parent_id)
+                # It may have been restored, or deleted again, since the entries were read.
+                current = entry["sk"] == keys.deleted_document(head.delete_at or 0, head.document_id)
+                if current and not (parent and parent.deleted(now)):
+                    title = json.loads(parent.metadata).get("title") if parent else None
+                    described = _description(head, head.metadata, is_human_readable=head.is_human_readable)
+                    yield entry["sk"], DeletedDocument(mime_type=head.mime_type, parent_title=title, **described)
+            if len(entries) < _HEADS_PER_BATCH:
                 return
 
     def _entries(
@@ -176,6 +229,14 @@ class DocumentQueries:
                 times = {name: timestamps.to_iso(item[name]) for name in ("at", "delete_at") if name in item}
                 author = Actor(item["sub"], item["labels"])
                 yield item["revision"], from_item(AuditEntry, item | times | {"by": author})
+
+
+def _sort_key(cursor: str) -> str:
+    """Return the sort key that a cursor names."""
+    key = cursors.decode_sort_key(cursor)
+    if len(key) > _LONGEST_SORT_KEY or not key.isascii():
+        raise cursors.stale()
+    return key
 
 
 def _page(rows: Iterator[tuple[P, T]], limit: int) -> tuple[list[T], str | None]:

@@ -77,6 +77,20 @@ class Tree:
         partition = keys.children(self.tenant_id, position.parent_id)
         return {"pk": partition, "sk": keys.child(position.order_key, position.document_id)}
 
+    def bin_writes(self, old: TreePosition | None, new: TreePosition) -> list[Write]:
+        """Build the writes that keep the list of deleted documents, if the deletion time changes."""
+        before, after = old.delete_at if old else None, new.delete_at
+        if before == after:
+            return []
+        partition = keys.deleted_documents(self.tenant_id)
+        writes = []
+        if before is not None:
+            writes.append(Write("Delete", {"pk": partition, "sk": keys.deleted_document(before, new.document_id)}))
+        if after is not None:
+            key = {"pk": partition, "sk": keys.deleted_document(after, new.document_id)}
+            writes.append(Write("Put", key | {"document_id": new.document_id}))
+        return writes
+
     def find(self, document_id: str) -> TreePosition | None:
         """Return the position of a document, deleted or not."""
         item = self.table.get(**self.key(document_id))

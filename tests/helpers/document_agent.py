@@ -11,6 +11,7 @@ import pytest
 
 from shared.config import config
 from shared.documents import timestamps
+from shared.documents.keys import deleted_document
 from shared.documents.tree import MAX_DEPTH, TreePosition
 from shared.documents.unit_of_work import DocumentHead
 from shared.dynamodb import Table, from_item
@@ -115,6 +116,9 @@ def assert_consistent_tree(tenant: str, *, unfinished: bool = False) -> dict[str
         (each.parent_id, f"{each.order_key}#{each.document_id}", each.document_id, each.delete_at)
         for each in positions.values()
     }
+    assert sorted(partitions["bin"]) == sorted(
+        deleted_document(each.delete_at, each.document_id) for each in positions.values() if each.delete_at is not None
+    )
     for each in positions.values():
         above = each
         for depth in range(1, MAX_DEPTH + 1):

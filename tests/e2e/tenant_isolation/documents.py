@@ -112,6 +112,7 @@ CASES: dict[str, list[IsolationCase]] = {
         IsolationCase(lambda id_: {"parent_id": id_}, make_document, read_document),
         IsolationCase(lambda _: {"limit": 1000}, make_document, read_document),
     ],
+    f"{AGENT}/list_deleted": [IsolationCase(lambda _: {"limit": 1000}, make_deleted_document, read_history)],
     f"{AGENT}/move_document": [
         document(new_parent_id="root"),
         beside_document(lambda id_: {"document_id": f"own-{id_}", "new_parent_id": id_}),

@@ -13,6 +13,7 @@ CASES: dict[str, list[IsolationCase]] = documents.CASES | conversations.CASES | 
 WITHOUT_DATA = {
     "tool-server/tools/list",
     "tool-server/tools/call",
+    "tool-server/system/caller",
     "tool-server/system/check",
 }
 """Methods without stored data of tenants."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import pytest
+
 from shared.documents import timestamps
-from shared.rpc.errors import Conflict, NotFound
+from shared.rpc.errors import Conflict, InvalidParams, NotFound
 from tests.helpers.document_agent import DocumentAgent, assert_consistent_tree, expect_error
 
 if TYPE_CHECKING:
@@ -147,3 +149,43 @@ def test_deleted_children_are_listed(agent: DocumentAgent) -> None:
     agent("restore_document", document_id="top", recursive=True)
     assert agent.children("top", deleted=True) == ["b"]
     assert agent.children("root", deleted=True) == []
+
+
+def test_deleted_documents_of_the_whole_tree_are_listed(agent: DocumentAgent, clock: Callable[..., None]) -> None:
+    """The bin has every deleted document that can be restored, last deleted first, over pages."""
+
+    def listed(limit: int = 1000) -> list[str]:
+        return [each["document_id"] for each in agent.pages("list_deleted", "documents", limit)]
+
+    agent.create("top", metadata={"title": "Sổ tay"})
+    for name in ("a", "b", "c"):
+        agent.create(name, "top")
+    agent.create("twig", "a")
+    assert listed() == []
+    for name in ("twig", "c", "b"):
+        clock(seconds=1)
+        agent("delete_document", document_id=name)
+    assert listed() == ["b", "c", "twig"]
+    assert listed(limit=1) == ["b", "c", "twig"]
+    described = agent("list_deleted", limit=1)["documents"][0]
+    assert (described["parent_id"], described["parent_title"]) == ("top", "Sổ tay")
+    assert described["delete_at"]
+    assert "content" not in described
+    clock(seconds=1)
+    agent("delete_document", document_id="top", recursive=True)
+    assert listed() == ["top"], "what is below a deleted document returns with it"
+    agent("restore_document", document_id="top")
+    assert listed() == ["a", "b", "c"], "they were not restored with it, and can be now"
+    agent("restore_document", document_id="a")
+    agent("delete_document", document_id="a", delete_at=in_future(hours=2))
+    agent("delete_document", document_id="a", delete_at=in_future(hours=1))
+    assert "a" not in listed(), "its deletion is still to come"
+    assert_consistent_tree(agent.tenant)
+    clock(hours=1)
+    assert listed()[0] == "a"
+    agent("restore_document", document_id="a")
+    assert listed() == ["b", "c", "twig"]
+    assert_consistent_tree(agent.tenant)
+    for cursor in ("nonsense", "WyJhIl0x", "Wy0xXQ"):
+        with pytest.raises(InvalidParams):
+            agent("list_deleted", cursor=cursor)

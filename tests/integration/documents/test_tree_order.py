@@ -242,3 +242,23 @@ def test_many_children(agent: DocumentAgent, record_property: Recorder) -> None:
     assert (everything[CHILDREN // 2], everything[-1], len(everything)) == ("moved", "last", CHILDREN + 3)
     record_property("load", f"{CHILDREN + 3:,} children of one parent")
     record_property("outcome", "all listed, in order")
+
+
+def test_a_list_begins_with_any_child_in_both_directions(agent: DocumentAgent) -> None:
+    """Pages from a child on, forwards and backwards, join without repeat or gap."""
+    names = [f"child-{number}" for number in range(12)]
+    for name in names:
+        agent.create(name)
+    agent.move("child-11", "root", before="child-0")
+    names = [names[-1], *names[:-1]]
+    agent("delete_document", document_id="child-5")
+    alive = [name for name in names if name != "child-5"]
+    assert agent.children(backwards=True) == alive[::-1]
+    for limit in (1, 4, 100):
+        assert agent.children(limit=limit, from_child="child-7") == alive[alive.index("child-7") :]
+        before = agent.children(limit=limit, from_child="child-7", backwards=True)
+        assert before == alive[: alive.index("child-7") + 1][::-1]
+    assert agent.children(from_child="child-5") == alive[alive.index("child-6") :], "a deleted one has its place"
+    agent.create("below", "child-1")
+    for child in ("below", "nowhere"):
+        expect_error(NotFound, "NOT_FOUND", agent.children, from_child=child)

@@ -61,7 +61,8 @@ SCENARIOS: dict[str, list[dict[str, Any]]] = {
     "agent_data-restore_document": [{"document_id": "gone"}, {"document_id": "gone", "recursive": True}],
     "agent_data-get_document": [{"document_id": "large"}, {"document_id": "large", "revision": 1}],
     "agent_data-list_ancestors": [{"document_id": "leaf"}],
-    "agent_data-list_children": [{"parent_id": "top", "has_children": True}],
+    "agent_data-list_deleted": [{}],
+    "agent_data-list_children": [{"parent_id": "top", "has_children": True}, {"parent_id": "top", "from_child": "mid"}],
     "agent_data-document_history": [{"document_id": "top"}],
     "agent_data-query_knowledge": [{"query": "x"}],
     "memory_server-add_message": [MESSAGE] * 6,  # the sixteenth message counts them
@@ -110,6 +111,7 @@ SCENARIOS: dict[str, list[dict[str, Any]]] = {
     "tool_server-search": [{"query": "plants"}],
     "tool_server-fetch": [{"id": "document:large"}, {"id": "knowledge:notes#a.md"}],
     "tool_server-tools_list": [{}],
+    "tool_server-system_caller": [{}],
     "tool_server-system_check": [{}],
     "tool_server-tools_call": [],
 }
