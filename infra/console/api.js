@@ -17,8 +17,9 @@ export class ApiError extends Error {
 }
 
 // Call a method such as "agent-data/get_document" and return its result. Throw ApiError, or AbortError by `signal`.
-export async function call(method, params = {}, { signal: abort } = {}) {
-  const response = await send("POST", `/${method}`, { body: JSON.stringify(params), signal: abort });
+// With `quiet`, a call that needs credentials fails instead of asking for them.
+export async function call(method, params = {}, { signal: abort, quiet = false } = {}) {
+  const response = await send("POST", `/${method}`, { body: JSON.stringify(params), signal: abort, quiet });
   return resultOf(response);
 }
 
@@ -28,13 +29,13 @@ export async function get(path, { signal: abort } = {}) {
 }
 
 // Send a request with the caller's token, and return the response, whatever it is. A refused token is replaced.
-export async function send(verb, path, { body, signal: abort, headers = {} } = {}) {
+export async function send(verb, path, { body, signal: abort, headers = {}, quiet = false } = {}) {
   for (;;) {
     const token = await authorization();
     const all = { ...headers, ...(body === undefined ? {} : { "content-type": "application/json" }) };
     if (token) all.authorization = token;
     const response = await reach(path, { method: verb, body, headers: all, signal: abort });
-    if (response.status !== 401) return response;
+    if (response.status !== 401 || (quiet && !token)) return response;
     await replaceToken(token);
   }
 }

@@ -6,6 +6,9 @@ const FOLDER = "sample-greenhouse";
 const CONVERSATION = "sample-greenhouse";
 const COLLECTION = "sample-plants";
 
+// Where the sample is, for links to it.
+export const SAMPLE = { document: "sample-lamp", conversation: CONVERSATION, collection: COLLECTION };
+
 const DOCUMENTS = [
   [FOLDER, "root", "Greenhouse", "# Greenhouse\n\nEverything about the *greenhouse* behind the house.\n\n| place | plants |\n|---|---|\n| north | ferns, mosses |\n| south | tomatoes, chillies |\n"],
   ["sample-watering", FOLDER, "Watering", "# Watering\n\nFerns are watered in the morning, because wet leaves burn in the noon sun.\n\n- Tomatoes: every second day, at the root.\n- Mosses: spray, never pour.\n"],

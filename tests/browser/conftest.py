@@ -30,6 +30,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KhoServer]:
 
 
 @pytest.fixture(scope="session")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KhoServer]:
+    """Run a server that requires credentials."""
+    with KhoServer(tmp_path_factory.mktemp("guarded") / "data", "--auth", "required") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Run the browser for all tests."""
     program = chromium()

@@ -73,6 +73,19 @@ class ConsolePage:
         width: int = self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         return width
 
+    def faults(self) -> list[str]:
+        """Return what is wrong with the page at any width in any theme."""
+        problems = []
+        for theme in THEMES:
+            self.set_theme(theme)
+            for width in WIDTHS:
+                self.set_width(width)
+                self.settle()
+                problems += [f"{theme} {width}: {each}" for each in self.violations()]
+                if self.overflow() > 0:
+                    problems.append(f"{theme} {width}: {self.overflow()} pixels too wide")
+        return problems
+
     def settle(self) -> None:
         """Wait until the page loads nothing."""
         busy = "document.querySelector('[aria-busy=true]') !== null"

@@ -7,17 +7,21 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from infra.local.simulator.device import DeviceModel
+from infra.local.simulator.flash import Flash
 from infra.local.simulator.fleet import Fleet
 from infra.local.simulator.quirks import FIRMWARE, Quirk
+from infra.local.simulator.stock_board import BoardTimes, StockBoard
 from infra.local.simulator.tools import SimulatedTool, ToolArgument, standard_tools
-from tests.browser.console_page import THEMES, WIDTHS
 from tests.helpers.size import sized
-from tests.helpers.wait import until
+from tests.helpers.wait import CEILING_SECONDS, until
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.browser.console_page import ConsolePage
     from tests.helpers.kho_server import KhoServer
 
+PROMPT: Final = BoardTimes(first_retry=0.0, poll=0.0, poll_retry=0.0, answer=CEILING_SECONDS)
 MANY: Final = sized(150, full=1_000)
 EVIL: Final = "<script>document.title='hit'</script><img src=x onerror=\"document.title='hit'\">\u202e\u0007"
 
@@ -138,7 +142,7 @@ def test_fifty_one_tools_are_filtered(console: ConsolePage, server: KhoServer) -
         page = console.open("devices/" + "w" * 100)
         page.get_by_text("53 tools").wait_for()
         assert page.locator("details.tool[open]").count() == 0
-        assert check(console) == []
+        assert console.faults() == []
         page.get_by_label("Filter the tools").fill("relay_17")
         page.get_by_text("1 tool", exact=True).wait_for()
         page.locator("details.tool summary").click()
@@ -170,22 +174,76 @@ def test_code_that_no_board_shows_is_refused(console: ConsolePage) -> None:
     dialog.get_by_text("No board shows this code.").wait_for()
 
 
+def test_board_is_claimed_by_the_code_that_it_shows(console: ConsolePage, server: KhoServer, tmp_path: Path) -> None:
+    """A stock board shows a code; it belongs to the tenant once the code was entered, by keyboard alone."""
+    board = StockBoard(Flash(tmp_path / "flash"), f"{server.address}/ota/", times=PROMPT)
+    activation = board.check_in()
+    assert activation
+    page = console.open("devices")
+    console.tab_to("button", "Claim a board")
+    page.keyboard.press("Enter")
+    for name, text in (("Code", activation.code), ("Name", "Kitchen shelf")):
+        console.tab_to("textbox", name)
+        page.keyboard.type(text)
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Kitchen shelf").wait_for()
+    page.get_by_text("Kitchen shelf is yours.").wait_for()
+    assert board.check_in() is None
+    assert server.call("device-server/devices/get", device_id=page.url.rsplit("/", 1)[1])["name"] == "Kitchen shelf"
+
+
+def test_operator_sets_firmware_and_stops_it(console: ConsolePage, server: KhoServer) -> None:
+    """Firmware of a kind of board is set, refused at a wrong address, and stopped."""
+    page = console.open("devices")
+    page.get_by_text("For operators").click()
+    section = page.get_by_role("region", name="Firmware")
+    section.get_by_text("No firmware is set.").wait_for()
+    for name, text in (
+        ("Kind of board", "shelf-board"),
+        ("Version", "2.4.3"),
+        ("Address of the image", "http://x.example/a"),
+    ):
+        section.get_by_label(name).fill(text)
+    section.get_by_role("button", name="Set firmware").click()
+    section.get_by_role("alert").wait_for()
+    assert server.call("device-server/firmware/list")["firmware"] == []
+    section.get_by_label("Address of the image").fill("https://files.example/shelf-2.4.3.bin")
+    section.get_by_role("button", name="Set firmware").click()
+    section.get_by_text("shelf-board 2.4.3").wait_for()
+    assert [each["board"] for each in server.call("device-server/firmware/list")["firmware"]] == ["shelf-board"]
+    assert console.faults() == []
+    section.get_by_role("button", name="Stop shelf-board").click()
+    page.get_by_role("dialog").get_by_role("button", name="Stop").click()
+    section.get_by_text("No firmware is set.").wait_for()
+    assert server.call("device-server/firmware/list")["firmware"] == []
+
+
+def test_operator_sets_a_webhook_and_removes_it(console: ConsolePage, server: KhoServer) -> None:
+    """A webhook is refused at an address that is not public; its secret is shown once; it is removed."""
+    page = console.open("devices")
+    page.get_by_text("For operators").click()
+    section = page.get_by_role("region", name="Webhook")
+    section.get_by_label("Address").fill("https://127.0.0.1/kho")
+    section.get_by_role("button", name="Set webhook").click()
+    section.get_by_role("alert").wait_for()
+    section.get_by_label("Address").fill("https://hooks.invalid/kho")
+    section.get_by_label("presence").uncheck()
+    section.get_by_role("button", name="Set webhook").click()
+    section.get_by_text("whsec_").wait_for()
+    stored = server.call("device-server/webhooks/get")
+    assert (stored["url"], stored["events"]) == ("https://hooks.invalid/kho", ["notification", "firmware"])
+    assert console.faults() == []
+    page.reload()
+    page.get_by_text("For operators").click()
+    section.get_by_text("https://hooks.invalid/kho").wait_for()
+    assert section.get_by_text("whsec_").count() == 0
+    section.get_by_role("button", name="Remove").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    section.get_by_text("No address is set.").wait_for()
+    assert "url" not in server.call("device-server/webhooks/get")
+
+
 def test_pages_are_accessible_with_content(console: ConsolePage, server: KhoServer) -> None:
     for address in (f"devices/{lamp(server)}", "devices"):
         console.open(address).locator("main .card, main .tool").first.wait_for()
-        assert check(console) == [], address
-
-
-def check(console: ConsolePage) -> list[str]:
-    """Return what is wrong at any width in any theme."""
-    problems = []
-    for theme in THEMES:
-        console.set_theme(theme)
-        for width in WIDTHS:
-            console.set_width(width)
-            console.settle()
-            problems += console.violations()
-            if console.overflow() > 0:
-                problems.append(f"{console.overflow()} pixels too wide at {width}")
-    console.set_width(WIDTHS[-1])
-    return problems
+        assert console.faults() == [], address

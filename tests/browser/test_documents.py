@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.console_page import THEMES, WIDTHS, ConsolePage
+from tests.browser.console_page import ConsolePage
 from tests.helpers.api_client import ApiClient
-from tests.helpers.document_seed import seed_children
+from tests.helpers.store_seed import seed_children
 from tests.helpers.wait import CEILING_SECONDS, until
 
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ def test_main_task_by_mouse(console: ConsolePage, api: ApiClient, folder: str) -
     page.get_by_role("button", name="Save").click()
     expect(page.locator("article strong")).to_have_text("weekly")
     page.get_by_role("button", name="History").click()
+    page.get_by_role("button", name="Show revision 1").click()
+    expect(page.get_by_role("region", name="What revision 1 said").locator("strong")).to_have_text("daily")
     page.get_by_role("button", name="What revision 2 changed").click()
     expect(page.locator(".diff del")).to_contain_text("Water **daily**.")
     expect(page.locator(".diff ins")).to_contain_text("Water **weekly**.")
@@ -100,12 +103,34 @@ def test_main_task_by_mouse(console: ConsolePage, api: ApiClient, folder: str) -
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(page.get_by_text("This document was deleted.")).to_be_visible()
     expect(row(page, f"{folder}-note")).to_have_count(0)
-    page.get_by_label("Show the bin").check()
-    expect(row(page, f"{folder}-note")).to_contain_text("deleted")
     page.get_by_role("button", name="Restore").click()
     page.get_by_role("dialog").get_by_role("button", name="Restore").click()
     expect(page.locator("article strong")).to_have_text("weekly")
     assert read(api, f"{folder}-note")["revision"] == 4
+
+
+def test_bin_has_what_was_deleted_anywhere(console: ConsolePage, api: ApiClient, folder: str) -> None:
+    """The bin lists documents of any depth, the last deleted first, and restores by keyboard what went together."""
+    make(api, f"{folder}-shelf", folder, title=f"{folder} shelf {'x' * 120}")
+    make(api, f"{folder}-book", f"{folder}-shelf")
+    make(api, f"{folder}-note", folder, title=f"{folder} note")
+    for name in ("note", "shelf"):
+        api.result(f"{AGENT}/delete_document", document_id=f"{folder}-{name}", recursive=True)
+    page = console.open("documents")
+    console.tab_to("link", "Bin")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Bin").wait_for()
+    listed = page.get_by_role("list", name="Bin").get_by_role("link")
+    listed.first.wait_for()
+    names = [each for each in listed.all_inner_texts() if folder in each]
+    assert [each.removeprefix(folder)[:6] for each in names] == [" shelf", " note"]
+    assert console.faults() == []
+    console.tab_to("button", f"Restore {names[0]}")
+    page.keyboard.press("Enter")
+    console.tab_to("button", "Restore")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name=names[0])).to_have_count(0)
+    assert read(api, f"{folder}-book")["content"]["body"] == "x"
 
 
 def test_main_task_by_keyboard(console: ConsolePage, api: ApiClient, folder: str) -> None:
@@ -281,22 +306,38 @@ def test_hostile_markdown_is_harmless(console: ConsolePage, api: ApiClient, fold
 
 def test_document_of_2_mib(console: ConsolePage, api: ApiClient, folder: str) -> None:
     """A document of 2 MiB is shown, edited, kept and compared."""
-    line = "\u2003" * 10 + "\n"  # blanks: the time that embedding a text takes is not the subject
-    body = "The beginning\n" + line * (2 * 1024 * 1024 // len(line.encode()) - 10)
+    # Blanks, different in each line: the time that embedding a text takes is not the subject.
+    blanks = str.maketrans("01", "\u2002\u2003")
+    lines = (f"{number:016b}\n".translate(blanks) for number in range(2 * 1024 * 1024 // 49 - 10))
+    body = "The beginning\n" + "".join(lines)
     make(api, f"{folder}-large", folder, body)
     page = console.open(f"documents/{folder}-large")
     expect(page.locator("article pre")).to_contain_text("The beginning")
     page.get_by_role("button", name="Edit", exact=True).click()
     editor = page.get_by_label("Text", exact=True)
+    expect(editor).to_have_value(re.compile("^The beginning"))
+    parts = page.get_by_label("Part of the text")
+    parts.select_option(index=parts.get_by_role("option").count() - 1)
+    expect(editor).not_to_have_value(re.compile("^The beginning"))
     editor.focus()
     page.keyboard.press("Control+End")
     page.keyboard.type("the end")
+    parts.select_option(index=1)
+    expect(editor).not_to_have_value(re.compile("the end$"))
+    editor.focus()
+    page.keyboard.press("Control+Home")
+    page.keyboard.type("the second part ")
+    assert console.violations() == []
     page.get_by_role("button", name="Save").click()
-    until(lambda: read(api, f"{folder}-large")["content"]["body"] == f"{body}the end")
+    until(lambda: read(api, f"{folder}-large")["revision"] == 2)
+    stored = read(api, f"{folder}-large")["content"]["body"]
+    cut = stored.index("the second part ")
+    assert cut > 50_000
+    assert stored == f"{body[:cut]}the second part {body[cut:]}the end"
     page.get_by_role("button", name="History").click()
     page.get_by_role("button", name="What revision 2 changed").click()
-    expect(page.locator(".diff ins")).to_contain_text("the end")
-    assert page.locator(".diff .line").count() < 10
+    expect(page.locator(".diff ins").last).to_contain_text("the end")
+    assert page.locator(".diff .line").count() < 20
 
 
 def test_every_view_is_accessible_and_fits(console: ConsolePage, api: ApiClient, folder: str) -> None:
@@ -314,13 +355,7 @@ def test_every_view_is_accessible_and_fits(console: ConsolePage, api: ApiClient,
     api.result(f"{AGENT}/update_document", document_id=id_, patch={"content": {"body": "y " * 500}})
     for address in (f"documents/{id_}", f"documents/{id_}?view=edit", f"documents/{id_}?view=history&from=1&to=2"):
         console.open(address)
-        for theme in THEMES:
-            console.set_theme(theme)
-            for width in WIDTHS:
-                console.set_width(width)
-                console.settle()
-                assert console.violations() == [], (address, theme, width)
-                assert console.overflow() <= 0, (address, theme, width)
+        assert console.faults() == [], address
 
 
 def test_a_document_that_is_not_there(console: ConsolePage) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.console_page import ConsolePage
-from tests.helpers.api_client import make_key
+from tests.helpers.api_client import ApiClient, make_key
+from tests.helpers.identity_provider import AUDIENCE, IdentityProvider, identity_provider
 from tests.helpers.kho_server import KhoServer
+from tests.helpers.wait import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,9 +23,30 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="session")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KhoServer]:
-    """Run a server that requires credentials."""
-    with KhoServer(tmp_path_factory.mktemp("guarded") / "data", "--auth", "required") as server:
+def provider() -> Iterator[IdentityProvider]:
+    """Run an identity provider."""
+    with identity_provider() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def trusting(tmp_path_factory: pytest.TempPathFactory, provider: IdentityProvider) -> Iterator[KhoServer]:
+    """Run a server whose people sign in with the identity provider."""
+    environment = {
+        "KHO_OIDC_ISSUER": provider.issuer,
+        "KHO_OIDC_AUDIENCE": AUDIENCE,
+        "KHO_OIDC_CLIENT_ID": "kho-console",
+    }
+    data = tmp_path_factory.mktemp("trusting") / "data"
+    with KhoServer(data, "--auth", "required", environment=environment) as server:
+        yield server
+
+
+@pytest.fixture
+def forgetful(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KhoServer]:
+    """Run a server whose access tokens expire after seconds."""
+    data = tmp_path_factory.mktemp("forgetful") / "data"
+    with KhoServer(data, "--auth", "required", program="tests.browser.short_tokens") as server:
         yield server
 
 
@@ -94,6 +119,52 @@ def test_sign_in_can_be_given_up(tab: ConsolePage) -> None:
     expect(page.get_by_role("dialog")).to_have_count(0)
     page.get_by_role("link", name="Connect", exact=True).click()
     expect(page.get_by_role("heading", name="Connect", exact=True)).to_be_visible()
+
+
+def test_person_of_the_identity_provider_signs_in(
+    context: BrowserContext, trusting: KhoServer, provider: IdentityProvider
+) -> None:
+    """The sign-in leads to the identity provider and back; the console has that person's tenant and role."""
+    provider.person = {"sub": "lan", "tenant_id": "acme", "roles": ["writer"]}
+    tab = ConsolePage(context, trusting.address)
+    page = tab.open("try_it/tool-server/system/caller")
+    page.get_by_role("button", name="Send", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Sign in").click()
+    page.get_by_role("link", name=re.compile("identity provider|single sign-on|sign in", re.IGNORECASE)).click()
+    page.get_by_role("button", name="Allow").click()
+    expect(page.get_by_role("heading", name="tool-server/system/caller")).to_be_visible()
+    page.get_by_role("button", name="Send", exact=True).click()
+    answer = page.locator("pre", has_text='"tenant_id"').first
+    expect(answer).to_contain_text('"acme"')
+    expect(answer).to_contain_text('"writer"')
+    expect(answer).not_to_contain_text('"operator"')
+    assert not re.search(r"kho_|token|verifier", stored(tab))
+    assert {urlsplit(each).netloc for each in tab.foreign} == {urlsplit(provider.issuer).netloc}
+    assert tab.problems == []
+
+
+def test_expired_token_is_replaced_and_nothing_typed_is_lost(context: BrowserContext, forgetful: KhoServer) -> None:
+    """An edit is saved after the access token has expired: it is replaced by the refresh token, without a sign-in."""
+    key = make_key(forgetful.data, "acme", "writer")["key"]
+    client = ApiClient(forgetful, key)
+    client.result("agent-data/create_document", document_id="kept", parent_id="root", content={"body": "before"})
+    tab = ConsolePage(context, forgetful.address)
+    sent: list[str] = []
+    tab.page.on("request", lambda request: sent.append(request.headers.get("authorization", "")))
+    page = tab.open("documents/kept?view=edit")
+    page.get_by_role("dialog").get_by_role("button", name="Sign in").click()
+    page.get_by_label("Your Kho key").fill(key)
+    page.get_by_role("button", name="Allow").click()
+    page.get_by_label("Text", exact=True).fill("typed before the token expired")
+    used = next(each for each in reversed(sent) if each)
+    params = json.dumps({"document_id": "kept"}).encode()
+    until(lambda: forgetful.post("/agent-data/get_document", params, authorization=used).status == 401)
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("article")).to_contain_text("typed before the token expired")
+    assert client.result("agent-data/get_document", document_id="kept")["content"]["body"].startswith("typed")
+    assert sent[-1] != used
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert (tab.foreign, tab.problems) == ([], [])
 
 
 def test_lost_connection_is_shown_and_found_again(console: ConsolePage, context: BrowserContext) -> None:

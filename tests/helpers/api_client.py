@@ -7,12 +7,10 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-import boto3
-
 from infra.local.data_folder import read_server_info
-from shared import dynamodb
 from shared.access.api_keys import ApiKeys
-from tests.helpers.dynamodb import tcp_url
+from shared.dynamodb import Table
+from tests.helpers.dynamodb import store_of
 from tests.helpers.program import KHO, run
 
 if TYPE_CHECKING:
@@ -71,10 +69,8 @@ def make_key(data: Path, tenant: str, role: str, *options: str) -> dict[str, Any
     """Create a key: by the command if there are options or no server runs, else by the function behind the command."""
     running = None if options or not data.exists() else read_server_info(data)
     if running:
-        anyone = boto3.Session("local", "local", region_name="us-east-1")
-        dynamodb.override_client(anyone.client("dynamodb", endpoint_url=tcp_url(running["store_url"])))
-        made, text = ApiKeys(dynamodb.Table("kho-AccessTable")).create(tenant, cast("Role", role))
-        dynamodb.override_client(None)
+        with store_of(data):
+            made, text = ApiKeys(Table("kho-AccessTable")).create(tenant, cast("Role", role))
         return {"id": made.id, "key": text}
     done = run_kho("keys", "create", "--data", str(data), "--tenant", tenant, "--role", role, "--json", *options)
     assert done.returncode == 0, done.stderr

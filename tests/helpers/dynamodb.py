@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 import boto3
 from botocore.config import Config
 
+from infra.local.data_folder import read_server_info
 from infra.local.dynamodb import Engine, create_tables
 from infra.local.environment import point_at_store, prepare
 from infra.local.functions import Functions
@@ -53,6 +54,19 @@ def running_store() -> Iterator[str]:
             dynamodb.override_client(None)
             engine.close()
             config.cache_clear()  # a test without a store reads its own settings
+
+
+@contextmanager
+def store_of(data: Path) -> Iterator[None]:
+    """Use the store of the server that runs on a data folder."""
+    running = read_server_info(data)
+    assert running
+    anyone = boto3.Session("local", "local", region_name="us-east-1")
+    dynamodb.override_client(anyone.client("dynamodb", endpoint_url=tcp_url(running["store_url"])))
+    try:
+        yield
+    finally:
+        dynamodb.override_client(None)
 
 
 def boto3_client(url: str) -> DynamoDBClient:

@@ -38,6 +38,8 @@ class IdentityProvider(ThreadingHTTPServer):
         self.down = False
         self.visits: dict[str, tuple[dict[str, str], dict[str, Any]]] = {}
         self.client_credentials = ""
+        self.person: dict[str, Any] = {}
+        """The claims of the person who signs in with a browser."""
         self.publish()
 
     def publish(self, *more: Any) -> None:
@@ -95,6 +97,12 @@ class _Conversation(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.asked.append(self.path)
+        if self.path.startswith("/authorize?"):
+            client = dict(parse_qsl(urlsplit(self.path).query))["redirect_uri"]
+            self.send_response(302)
+            self.send_header("location", f"{client}?{self.server.sign_in(self.path, **self.server.person)}")
+            self.end_headers()
+            return
         unavailable: tuple[int, dict[str, str], bytes] = (503, {}, b"")
         status, headers, body = unavailable if self.server.down else self.server.pages.get(self.path, (404, {}, b""))
         self.send_response(status)

@@ -61,13 +61,14 @@ function Field({ name, schema, value, onChange, required, sliders, problem }) {
   const attributes = { id, required, "aria-describedby": described, "aria-invalid": problem ? "true" : undefined };
   const hints = html`${help && html`<span class="help" id="${id}-help">${help}</span>`}
     ${problem && html`<span class="problem" id="${id}-problem">${problem}</span>`}`;
-  const label = html`<span class="name">${kind.title && sliders ? kind.title : name}</span>${required && html`<span class="faint"> ${t("app.required")}</span>`}`;
+  const isSwitch = kind.type === "boolean" && (required || sliders); // it always has a value
+  const label = html`<span class="name">${kind.title && sliders ? kind.title : name}</span>${required && !isSwitch && html`<span class="faint"> ${t("app.required")}</span>`}`;
   if (kind.type === "object" && kind.properties) {
     return html`<fieldset class="field"><legend>${label}</legend>${hints}
       <${SchemaForm} schema=${kind} value=${value ?? {}} sliders=${sliders}
         onChange=${(changed) => onChange(Object.keys(changed).length ? changed : undefined)} /></fieldset>`;
   }
-  if (kind.type === "boolean" && (required || sliders)) {
+  if (isSwitch) {
     return html`<div class="field"><label class="switch"><input type="checkbox" role="switch" ...${attributes} required=${false} checked=${value ?? false}
       onChange=${(event) => onChange(event.target.checked)} /> ${label}</label>${hints}</div>`;
   }

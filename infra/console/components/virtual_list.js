@@ -6,7 +6,8 @@ const AROUND = 10; // rows outside of the view, so that scrolling shows no gaps
 
 // `children(index)` renders one row, which is `rowHeight` pixels high. `role` and `label` are the list's.
 // `active` is the row that must be in the page, because it has the focus; it is scrolled into view when it changes.
-export function VirtualList({ count, rowHeight, children, role = "list", label, active = -1, onEnd, listRef, ...rest }) {
+// `prepended` counts rows that were put above others: what is in view stays there.
+export function VirtualList({ count, rowHeight, children, role = "list", label, active = -1, prepended = 0, onEnd, listRef, ...rest }) {
   const box = useRef(null);
   const content = useRef(null);
   const [view, setView] = useState({ first: 0, last: 50 });
@@ -23,6 +24,11 @@ export function VirtualList({ count, rowHeight, children, role = "list", label, 
     content.current.style.height = `${count * rowHeight}px`;
     for (const row of content.current.children) row.style.transform = `translateY(${row.dataset.index * rowHeight}px)`;
   });
+  const before = useRef(prepended);
+  useEffect(() => {
+    box.current.scrollTop += (prepended - before.current) * rowHeight;
+    before.current = prepended;
+  }, [prepended]);
   useEffect(() => {
     measure();
     const observer = new ResizeObserver(measure);
@@ -35,7 +41,7 @@ export function VirtualList({ count, rowHeight, children, role = "list", label, 
     const { scrollTop, clientHeight } = box.current;
     if (top < scrollTop) box.current.scrollTop = top;
     else if (bottom > scrollTop + clientHeight) box.current.scrollTop = bottom - clientHeight;
-  }, [active]);
+  }, [active - prepended]);
   const rows = [];
   for (let index = view.first; index < Math.min(view.last, count); index++) rows.push(index);
   if (active >= 0 && active < count && !rows.includes(active)) rows.push(active);

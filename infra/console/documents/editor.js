@@ -9,11 +9,12 @@ import { PlainText } from "../components/plain_text.js";
 import { toast } from "../components/toast.js";
 import { html } from "../html.js";
 import { formatTime, t } from "../i18n.js";
+import { LargeText } from "./large_text.js";
 import { abandonedDrafts, claimDraft, newDraftId } from "./drafts.js";
 
 const KEEP_AFTER_MS = 300;
 const LONGEST_ID = 128;
-const LARGE = 200_000; // characters from which wrapping lines makes typing slow
+const LARGE = 200_000; // characters from which a text is edited in parts
 const COMPARED = ["body", "title", "tags", "mime_type"];
 const MIME_TYPES = ["text/markdown", "text/plain", "application/json"];
 
@@ -33,6 +34,7 @@ export function Editor({ document, parentId, start, onDone }) {
   const draft = useRef(null);
   const state = useRef({ timer: 0, dirty: false, requestId: "" });
   const documentId = document?.document_id ?? `new below ${parentId}`;
+  const inParts = useRef(null); // known once a draft is restored, and the same while the reader types
   const current = useRef();
   current.current = { document_id: documentId, parent_id: parentId, revision, fields };
 
@@ -81,10 +83,11 @@ export function Editor({ document, parentId, start, onDone }) {
     clearTimeout(state.current.timer);
     state.current.timer = setTimeout(keep, KEEP_AFTER_MS);
   };
-  const change = (name) => (event) => {
-    setFields((old) => ({ ...old, [name]: event.target.value }));
+  const set = (name, value) => {
+    setFields((old) => ({ ...old, [name]: value }));
     touch();
   };
+  const change = (name) => (event) => set(name, event.target.value);
   const finish = (id) => {
     clearTimeout(state.current.timer);
     state.current.dirty = false;
@@ -146,6 +149,7 @@ export function Editor({ document, parentId, start, onDone }) {
   };
 
   if (!ready) return error ? html`<${ErrorBox} error=${error} />` : html`<p role="status" aria-busy="true">${t("app.loading")}</p>`;
+  inParts.current ??= fields.body.length > LARGE;
   return html`<form class="editor" onKeyDown=${keys} onSubmit=${(event) => {
     event.preventDefault();
     save();
@@ -171,7 +175,9 @@ export function Editor({ document, parentId, start, onDone }) {
     </div>
     ${preview
       ? html`<div class="panel"><${Body} content=${{ mime_type: fields.mime_type, body: fields.body }} /></div>`
-      : html`<textarea class="code ${fields.body.length > LARGE ? "large" : ""}" rows="20" aria-label=${t("documents.text_field")} spellcheck=${false} value=${fields.body} onInput=${change("body")}></textarea>`}
+      : inParts.current
+        ? html`<${LargeText} value=${fields.body} label=${t("documents.text_field")} onInput=${(text) => set("body", text)} />`
+        : html`<textarea class="code" rows="20" aria-label=${t("documents.text_field")} spellcheck=${false} value=${fields.body} onInput=${change("body")}></textarea>`}
     <div class="actions">
       <button type="submit" class="primary" disabled=${saving}>${t("documents.save")}</button>
       <button type="button" onClick=${() => finish()}>${t("documents.discard")}</button>

@@ -1,4 +1,4 @@
-// The history of a document: who changed it, and the differences between two revisions.
+// The history of a document: who changed it, what it said then, and the differences between two revisions.
 import { useState } from "preact/hooks";
 import { call } from "../api.js";
 import { useData } from "../components/data.js";
@@ -23,14 +23,14 @@ export function History({ documentId, gone, query, onEdit }) {
   const choose = (first, second) => go(link("documents", [documentId], { view: "history", from: first, to: second }));
   return html`<div class="history">
     ${!gone && newest > 1 && html`<${Choice} key=${`${from} ${to}`} from=${from ?? newest - 1} to=${to ?? newest} newest=${newest} onChoose=${choose} />`}
-    ${!gone && from && to && html`<${Comparison} documentId=${documentId} from=${from} to=${to} newest=${newest} onEdit=${onEdit} />`}
+    ${!gone && to && html`<${from ? Comparison : Revision} documentId=${documentId} from=${from} to=${to} newest=${newest} onEdit=${onEdit} />`}
     <${PagedList} pages=${pages} label=${t("documents.history")} empty=${t("documents.no_history")} keyOf=${(entry) => entry.revision}>
-      ${(entry) => html`<${Entry} entry=${entry} gone=${gone} onCompare=${() => choose(entry.from_revision || 1, entry.revision)} />`}
+      ${(entry) => html`<${Entry} entry=${entry} gone=${gone} onRead=${() => choose(undefined, entry.revision)} onCompare=${() => choose(entry.from_revision || 1, entry.revision)} />`}
     <//>
   </div>`;
 }
 
-function Entry({ entry, gone, onCompare }) {
+function Entry({ entry, gone, onRead, onCompare }) {
   const key = `documents.actions.${entry.action}`;
   return html`<div class="entry">
     <p><strong>${hasText(key) ? t(key) : entry.action}</strong> <span class="tag">${t("documents.revision", { revision: entry.revision })}</span></p>
@@ -39,7 +39,8 @@ function Entry({ entry, gone, onCompare }) {
       ${entry.delete_at && ` · ${t("documents.until", { time: formatTime(entry.delete_at) })}`}
       ${entry.together_with && ` · ${t("documents.together_with", { id: entry.together_with })}`}</p>
     ${entry.reason && html`<p>${t("documents.reason_given", { reason: entry.reason })}</p>`}
-    ${!gone && entry.fields && html`<p><button onClick=${onCompare}>${t("documents.show_change", { revision: entry.revision })}</button></p>`}
+    ${!gone && html`<p class="actions"><button onClick=${onRead}>${t("documents.show_revision", { revision: entry.revision })}</button>
+      ${entry.fields && html`<button onClick=${onCompare}>${t("documents.show_change", { revision: entry.revision })}</button>`}</p>`}
   </div>`;
 }
 
@@ -53,9 +54,25 @@ function Choice({ from, to, newest, onChoose }) {
   }}>${field("from")}${field("to")}<button type="submit">${t("documents.compare")}</button></form>`;
 }
 
+// What the document said at a revision.
+function Revision({ documentId, to, newest, onEdit }) {
+  const text = useData((signal) => load(documentId, to, signal), [documentId, to]);
+  if (text.error) return html`<${ErrorBox} error=${text.error} onRetry=${text.reload} />`;
+  if (!text.value) return html`<p role="status" aria-busy="true">${t("app.loading")}</p>`;
+  const { content, metadata, updated_at: time } = text.value;
+  return html`<section aria-labelledby="revision"><h2 id="revision">${t("documents.text_of", { revision: to })}</h2>
+    <p class="faint">${formatTime(time)}${metadata.title && ` · ${metadata.title}`}</p>
+    <div class="panel"><${Body} content=${content} /></div>
+    ${to !== newest && html`<div class="actions"><button onClick=${() => onEdit(text.value)}>${t("documents.edit_revision", { revision: to })}</button></div>`}
+  </section>`;
+}
+
+function load(documentId, revision, signal) {
+  return call("agent-data/get_document", { document_id: documentId, revision }, { signal });
+}
+
 function Comparison({ documentId, from, to, newest, onEdit }) {
-  const load = (revision, signal) => call("agent-data/get_document", { document_id: documentId, revision }, { signal });
-  const texts = useData((signal) => Promise.all([load(from, signal), load(to, signal)]), [documentId, from, to]);
+  const texts = useData((signal) => Promise.all([load(documentId, from, signal), load(documentId, to, signal)]), [documentId, from, to]);
   const [whole, setWhole] = useState(false);
   if (texts.error) return html`<${ErrorBox} error=${texts.error} onRetry=${texts.reload} />`;
   if (!texts.value) return html`<p role="status" aria-busy="true">${t("app.loading")}</p>`;

@@ -1,16 +1,18 @@
-// The tree of documents as far as it is loaded: children page by page, and the rows that are in view.
+// The tree of documents as far as it is loaded: a stretch of each parent's children, page by page in both directions.
 import { signal } from "@preact/signals";
 import { call } from "../api.js";
 
 export const ROOT = "root";
 const PAGE = 500;
+const BEFORE = 50; // children that are loaded before one that is far from the first
 
 export class DocumentTree {
   constructor() {
     this.nodes = new Map();
     this.expanded = new Set();
     this.lists = new Map();
-    this.showDeleted = false;
+    // Rows that were put above others, so that these stay where they are in view.
+    this.prepended = 0;
     // It grows with each change, so that views render again.
     this.version = signal(0);
   }
@@ -19,47 +21,51 @@ export class DocumentTree {
     this.version.value++;
   }
 
-  // The list of a parent's children, or of its deleted children.
-  list(parentId, deleted = false) {
-    const key = `${deleted ? "deleted" : "alive"} ${parentId}`;
-    let list = this.lists.get(key);
+  // The list of a parent's children. `done` and `complete` are true at its end and at its beginning.
+  list(parentId) {
+    let list = this.lists.get(parentId);
     if (!list) {
-      list = { parentId, deleted, ids: [], known: new Set(), cursor: undefined, done: false, loading: null, error: null };
-      this.lists.set(key, list);
+      list = { parentId, ids: [], known: new Set(), next: {}, done: false, previous: {}, complete: true, loading: null, error: null };
+      this.lists.set(parentId, list);
     }
     return list;
   }
 
-  // Load the next page of a list.
-  load(list) {
-    if (list.done) return Promise.resolve();
-    list.loading ??= this.loadPage(list).finally(() => {
+  // Load the next page of a list, or the one before it.
+  load(list, backwards = false) {
+    if (backwards ? list.complete : list.done) return Promise.resolve();
+    list.loading ??= this.loadPage(list, backwards).finally(() => {
       list.loading = null;
       this.changed();
     });
     return list.loading;
   }
 
-  async loadPage(list) {
+  async loadPage(list, backwards) {
     list.error = null;
-    const { parentId, deleted, cursor } = list;
+    const { parentId, ids, next, previous } = list;
+    const limit = backwards && !ids.length ? BEFORE : PAGE;
     try {
-      const page = await call("agent-data/list_children", { parent_id: parentId, deleted, has_children: true, limit: PAGE, cursor });
-      if (this.lists.get(`${deleted ? "deleted" : "alive"} ${parentId}`) !== list) return; // reloaded meanwhile
-      for (const child of page.children) this.put(child, list);
-      list.cursor = page.next_cursor;
-      list.done = !page.next_cursor;
+      const page = await call("agent-data/list_children", { parent_id: parentId, has_children: true, limit, backwards, ...(backwards ? previous : next) });
+      if (this.lists.get(parentId) !== list) return; // reloaded meanwhile
+      const added = page.children.map((child) => child.document_id).filter((id) => !list.known.has(id));
+      for (const child of page.children) {
+        this.nodes.set(child.document_id, child);
+        list.known.add(child.document_id);
+      }
+      const cursor = { cursor: page.next_cursor };
+      if (backwards) {
+        if (ids.length) this.prepended += added.length - (page.next_cursor ? 0 : 1); // the row that stood for them goes
+        ids.unshift(...added.reverse());
+        Object.assign(list, { previous: cursor, complete: !page.next_cursor });
+      } else {
+        ids.push(...added);
+        Object.assign(list, { next: cursor, done: !page.next_cursor });
+      }
     } catch (error) {
       list.error = error;
       if (error.status === 404) list.done = true;
     }
-  }
-
-  put(child, list) {
-    this.nodes.set(child.document_id, { ...child, gone: list.deleted });
-    if (list.known.has(child.document_id)) return;
-    list.known.add(child.document_id);
-    list.ids.push(child.document_id);
   }
 
   remove(id) {
@@ -76,7 +82,7 @@ export class DocumentTree {
 
   // Load the children of one parent again.
   refresh(parentId) {
-    for (const kind of ["alive", "deleted"]) this.lists.delete(`${kind} ${parentId}`);
+    this.lists.delete(parentId);
     this.changed();
   }
 
@@ -86,20 +92,23 @@ export class DocumentTree {
     this.changed();
   }
 
-  setShowDeleted(show) {
-    this.showDeleted = show;
-    this.changed();
-  }
-
-  // Expand what is above a document and load the pages that it is on.
+  // Expand what is above a document and load the page that it is on.
   async reveal(path, id) {
     const ids = [ROOT, ...path, id];
     for (let level = 0; level < ids.length - 1; level++) {
       if (level) this.expanded.add(ids[level]);
       const list = this.list(ids[level]);
-      while (!list.known.has(ids[level + 1]) && !list.done && !list.error) await this.load(list);
+      if (!list.ids.length) await this.load(list);
+      if (!list.known.has(ids[level + 1]) && !list.done && !list.error) await this.loadAround(ids[level], ids[level + 1]);
     }
     this.changed();
+  }
+
+  // Load a stretch of children that ends with one of them instead of what is loaded.
+  loadAround(parentId, id) {
+    this.lists.delete(parentId);
+    const list = Object.assign(this.list(parentId), { next: { from_child: id }, previous: { from_child: id }, complete: false });
+    return this.load(list, true);
   }
 
   update(id, fields) {
@@ -131,26 +140,26 @@ export class DocumentTree {
     return list.ids[list.ids.indexOf(id) + steps];
   }
 
-  previous(id) {
-    const { ids } = this.list(this.nodes.get(id).parent_id);
-    return ids[ids.indexOf(id) - 1];
+  // Return the id of the document before it among its siblings; undefined at the beginning.
+  async previous(id) {
+    const list = this.list(this.nodes.get(id).parent_id);
+    if (list.ids[0] === id && !list.error) await this.load(list, true);
+    return list.ids[list.ids.indexOf(id) - 1];
   }
 
-  // The rows in view: {kind: "node", id, level, gone} or {kind: "more", list, level}.
+  // The rows: {kind: "node", id, level}, or {kind: "more", list, level, backwards} for what is not loaded.
   rows() {
     const rows = [];
-    const walkList = (list, level) => {
+    const walk = (parentId, level) => {
+      const list = this.list(parentId);
+      if (!list.complete) rows.push({ kind: "more", list, level, backwards: true });
       for (const id of list.ids) {
-        rows.push({ kind: "node", id, level, gone: list.deleted });
-        if (this.expanded.has(id)) walk(id, level + 1, list.deleted);
+        rows.push({ kind: "node", id, level });
+        if (this.expanded.has(id)) walk(id, level + 1);
       }
-      if (!list.done) rows.push({ kind: "more", list, level });
+      if (!list.done) rows.push({ kind: "more", list, level, backwards: false });
     };
-    const walk = (parentId, level, gone) => {
-      if (!gone) walkList(this.list(parentId), level);
-      if (this.showDeleted) walkList(this.list(parentId, true), level);
-    };
-    walk(ROOT, 1, false);
+    walk(ROOT, 1);
     return rows;
   }
 }

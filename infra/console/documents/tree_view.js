@@ -19,7 +19,7 @@ export function TreeView({ tree, selected }) {
   const box = useRef(null);
   tree.version.value; // render again with each change
   const rows = tree.rows();
-  const current = rows.some((row) => row.id === active) ? active : rows.some((row) => row.id === selected) ? selected : rows[0]?.id;
+  const current = rows.some((row) => row.id === active) ? active : rows.some((row) => row.id === selected) ? selected : rows.find((row) => row.kind === "node")?.id;
   const index = rows.findIndex((row) => row.id === current && row.kind === "node");
   useEffect(() => setActive(selected ?? null), [selected]);
   useEffect(() => {
@@ -65,10 +65,16 @@ export function TreeView({ tree, selected }) {
     }
   };
   const moves = {
-    ArrowUp: ({ document_id: id, parent_id: parentId }) => tree.previous(id) && { parentId, before: tree.previous(id) },
+    ArrowUp: async ({ document_id: id, parent_id: parentId }) => {
+      const before = await tree.previous(id);
+      return before && { parentId, before };
+    },
     ArrowDown: async ({ document_id: id, parent_id: parentId }) =>
       (await tree.next(id)) && { parentId, before: await tree.next(id, 2) },
-    ArrowRight: ({ document_id: id }) => tree.previous(id) && { parentId: tree.previous(id) },
+    ArrowRight: async ({ document_id: id }) => {
+      const parentId = await tree.previous(id);
+      return parentId && { parentId };
+    },
     ArrowLeft: async ({ parent_id: parentId }) => {
       const parent = tree.nodes.get(parentId);
       return parent && { parentId: parent.parent_id, before: await tree.next(parentId) };
@@ -80,7 +86,14 @@ export function TreeView({ tree, selected }) {
     const actions = {
       ArrowDown: () => step(1),
       ArrowUp: () => step(-1),
-      Home: () => focus(rows[0].id),
+      Home: async () => {
+        const top = tree.list(ROOT);
+        if (!top.complete) {
+          tree.refresh(ROOT);
+          await tree.load(tree.list(ROOT));
+        }
+        focus(tree.list(ROOT).ids[0]);
+      },
       End: () => focus(rows.findLast((each) => each.kind === "node").id),
       PageDown: () => step(Math.min(10, rows.length - 1 - index) || 1),
       PageUp: () => step(-Math.min(10, index) || -1),
@@ -90,7 +103,7 @@ export function TreeView({ tree, selected }) {
       " ": () => go(link("documents", [row.id])),
     };
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.target !== event.currentTarget) return;
-    const action = event.altKey ? moves[event.key] && (() => !row.gone && move(row.id, moves[event.key])) : actions[event.key];
+    const action = event.altKey ? moves[event.key] && (() => move(row.id, moves[event.key])) : actions[event.key];
     if (!action) return;
     event.preventDefault();
     action();
@@ -101,7 +114,7 @@ export function TreeView({ tree, selected }) {
       event.dataTransfer.effectAllowed = "move";
     },
     over: (event, row) => {
-      if (row.gone || !event.dataTransfer.types.includes("text/plain")) return;
+      if (!event.dataTransfer.types.includes("text/plain")) return;
       event.preventDefault();
       const { top, height } = event.currentTarget.getBoundingClientRect();
       const part = (event.clientY - top) / height;
@@ -136,15 +149,16 @@ export function TreeView({ tree, selected }) {
   const onlyMore = rows.every((row) => row.kind === "more");
   const failure = rows.find((row) => row.list?.error);
   if (!rows.length) return html`<div class="empty"><p>${t("documents.empty")}</p></div>`;
-  if (onlyMore && !failure) return html`<div class="tree" aria-busy="true">${rows.map((row) => html`<${More} key=${row.list.deleted} tree=${tree} list=${row.list} />`)}</div>`;
-  return html`<${VirtualList} class="virtual tree" count=${rows.length} rowHeight=${ROW_PIXELS} role="tree" label=${t("documents.tree")} active=${index} listRef=${box}>
+  if (onlyMore && !failure) return html`<div class="tree" aria-busy="true">${rows.map((row) => html`<${More} tree=${tree} ...${row} />`)}</div>`;
+  return html`<${VirtualList} class="virtual tree" count=${rows.length} prepended=${tree.prepended} rowHeight=${ROW_PIXELS} role="tree" label=${t("documents.tree")} active=${index} listRef=${box}>
     ${(at) => {
       const row = rows[at];
-      if (row.kind === "more") return html`<div role="treeitem" aria-level=${row.level} class="tree-row more" style=${indent(row.level)}><${More} tree=${tree} list=${row.list} /></div>`;
+      if (row.kind === "more") return html`<div role="treeitem" aria-level=${row.level} class="tree-row more" style=${indent(row.level)}><${More} tree=${tree} ...${row} /></div>`;
       return html`<${Row} row=${row} node=${tree.nodes.get(row.id)} open=${tree.expanded.has(row.id)} isActive=${row.id === current}
         isSelected=${row.id === selected} place=${target?.id === row.id ? target.place : ""} keys=${keys} drag=${drag}
         onOpen=${() => {
           setActive(row.id);
+          if (tree.nodes.get(row.id).has_children) tree.toggle(row.id, true);
           go(link("documents", [row.id]));
         }} onToggle=${() => tree.toggle(row.id)} />`;
     }}
@@ -154,8 +168,8 @@ export function TreeView({ tree, selected }) {
 function Row({ row, node, open, isActive, isSelected, place, keys, drag, onOpen, onToggle }) {
   const expandable = node.has_children || open;
   return html`<div role="treeitem" data-id=${row.id} aria-level=${row.level} aria-expanded=${expandable ? String(open) : undefined}
-    aria-selected=${String(isSelected)} tabindex=${isActive ? 0 : -1} draggable=${!row.gone} style=${indent(row.level)}
-    class="tree-row ${row.gone ? "gone" : ""} ${place && `drop-${place}`}" title=${titleOf(node)}
+    aria-selected=${String(isSelected)} tabindex=${isActive ? 0 : -1} draggable style=${indent(row.level)}
+    class="tree-row ${place && `drop-${place}`}" title=${titleOf(node)}
     onClick=${onOpen} onKeyDown=${(event) => keys(event, row)}
     onDragStart=${(event) => drag.start(event, row)} onDragOver=${(event) => drag.over(event, row)}
     onDrop=${(event) => drag.drop(event, row)} onDragEnd=${drag.end} onDragLeave=${drag.leave}>
@@ -164,17 +178,16 @@ function Row({ row, node, open, isActive, isSelected, place, keys, drag, onOpen,
       if (expandable) onToggle();
     }}>${expandable ? (open ? "▾" : "▸") : ""}</span>
     <span class="label">${titleOf(node)}</span>
-    ${row.gone && html`<span class="tag">${t("documents.deleted_tag")}</span>`}
-    ${!row.gone && node.delete_at && html`<span class="tag">${t("documents.scheduled_tag")}</span>`}
+    ${node.delete_at && html`<span class="tag">${t("documents.scheduled_tag")}</span>`}
   </div>`;
 }
 
 // The row that stands for further pages: it loads the next one when it comes into view.
-function More({ tree, list }) {
+function More({ tree, list, backwards }) {
   useEffect(() => {
-    if (!list.error && !list.loading) tree.load(list);
+    if (!list.error && !list.loading) tree.load(list, backwards);
   });
-  if (list.error) return html`<span role="alert">${list.error.message}</span> <button class="quiet" onClick=${() => tree.load(list)}>${t("app.retry")}</button>`;
+  if (list.error) return html`<span role="alert">${list.error.message}</span> <button class="quiet" onClick=${() => tree.load(list, backwards)}>${t("app.retry")}</button>`;
   return html`<span class="faint" aria-busy="true">${t("app.loading")}</span>`;
 }
 

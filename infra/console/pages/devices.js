@@ -11,6 +11,7 @@ import { toast } from "../components/toast.js";
 import { ToolResult } from "../components/tool_result.js";
 import { safeSchema } from "../components/safe_schema.js";
 import { asText, visible } from "../components/visible_text.js";
+import { Administration } from "../devices/administration.js";
 import { html } from "../html.js";
 import { formatAge, formatTime, t } from "../i18n.js";
 import { go, link } from "../router.js";
@@ -30,6 +31,7 @@ export default function Devices({ segments: [id] }) {
 
 function DeviceList() {
   const [claiming, setClaiming] = useState(false);
+  const [administered, setAdministered] = useState(false);
   const pages = usePages(async (cursor, signal) => {
     const page = await call("device-server/devices/list", { limit: PAGE, cursor }, { signal });
     return { items: page.devices, next_cursor: page.next_cursor };
@@ -53,6 +55,8 @@ function DeviceList() {
       empty=${html`<p>${t(isOneMachine ? "devices.none_simulate" : "devices.none")}</p>`}>
       ${(each) => html`<${Card} device=${each} />`}
     <//>
+    <details onToggle=${(event) => setAdministered(event.target.open)}><summary>${t("devices.administration")}</summary>
+      ${administered && html`<${Administration} />`}</details>
     ${claiming && html`<${ClaimDialog} onClose=${() => setClaiming(false)} />`}`;
 }
 

@@ -4,6 +4,7 @@ import { call } from "../api.js";
 import { CopyButton } from "../components/copy_button.js";
 import { useData } from "../components/data.js";
 import { ErrorBox } from "../components/error_box.js";
+import { PagedList, usePages } from "../components/paged_list.js";
 import { toast } from "../components/toast.js";
 import { DeleteDialog, MoveDialog, RestoreDialog } from "../documents/dialogs.js";
 import { abandonedDrafts, discardDraft } from "../documents/drafts.js";
@@ -15,31 +16,30 @@ import { html } from "../html.js";
 import { formatTime, t } from "../i18n.js";
 import { go, link } from "../router.js";
 
+const NARROW = "(max-width: 59.99rem)"; // as in style.css: the tree is hidden beside a document
+const BELOW = 50; // links to what is below a document
 const LOOK_EVERY_MS = 10_000; // for a newer revision of the document that is shown
 
 export default function Documents({ segments, query }) {
   const id = segments[0];
   const tree = useMemo(() => new DocumentTree(), []);
-  const [showDeleted, setShowDeleted] = useState(false);
-  const creating = query.view === "new";
-  return html`<div class="documents ${id || creating ? "with-document" : ""}">
+  const [creating, inBin] = ["new", "bin"].map((view) => !id && query.view === view);
+  return html`<div class="documents ${id || creating || inBin ? "with-document" : ""}">
     <section class="tree-pane" aria-labelledby="tree-title">
       <h2 id="tree-title">${t("documents.tree")}</h2>
       <div class="toolbar">
         <a class="button primary" href=${link("documents", [], { view: "new", parent: ROOT })}>${t("documents.new")}</a>
         <button onClick=${() => tree.reload()}>${t("documents.reload")}</button>
-        <label><input type="checkbox" checked=${showDeleted} onChange=${(event) => {
-          setShowDeleted(event.target.checked);
-          tree.setShowDeleted(event.target.checked);
-        }} /> ${t("documents.show_bin")}</label>
+        <a class="button" href=${link("documents", [], { view: "bin" })}>${t("documents.bin")}</a>
       </div>
       <${TreeView} tree=${tree} selected=${id} />
       <details class="faint"><summary>${t("documents.keys")}</summary><p>${t("documents.keys_text")}</p></details>
     </section>
     <section class="document-pane" aria-label=${t("documents.document")}>
       ${creating && html`<${Creation} key=${query.parent} tree=${tree} parentId=${query.parent || ROOT} />`}
-      ${!creating && id && html`<${DocumentPane} key=${id} tree=${tree} id=${id} query=${query} />`}
-      ${!creating && !id && html`<h1>${t("documents.title")}</h1><p>${t("documents.intro")}</p><${Unsaved} />`}
+      ${inBin && html`<${Bin} tree=${tree} />`}
+      ${id && html`<${DocumentPane} key=${id} tree=${tree} id=${id} query=${query} />`}
+      ${!creating && !inBin && !id && html`<h1>${t("documents.title")}</h1><p>${t("documents.intro")}</p><${Unsaved} />`}
     </section>
   </div>`;
 }
@@ -60,6 +60,27 @@ function Unsaved() {
           drafts.reload();
         }}>${t("documents.discard")}</button></li>`;
     })}</ul></section>`;
+}
+
+// All deleted documents; each is restored with what was deleted together with it.
+function Bin({ tree }) {
+  const [restoring, setRestoring] = useState(null);
+  const pages = usePages(async (cursor, signal) => {
+    const page = await call("agent-data/list_deleted", { cursor }, { signal });
+    return { items: page.documents, next_cursor: page.next_cursor };
+  });
+  return html`<nav aria-label=${t("documents.path")} class="crumbs"><ol><li><a href=${link("documents")}>${t("documents.top")}</a></li></ol></nav>
+    <h1>${t("documents.bin")}</h1>
+    <p class="faint">${t("documents.bin_text")}</p>
+    <${PagedList} pages=${pages} label=${t("documents.bin")} empty=${html`<p>${t("documents.bin_empty")}</p>`} keyOf=${(each) => each.document_id}>
+      ${(each) => html`<div class="entry bin-entry"><div><a href=${link("documents", [each.document_id])}>${titleOf(each)}</a>
+          <p class="faint">${formatTime(each.delete_at)} · ${each.parent_id === ROOT ? t("documents.top") : each.parent_title || each.parent_id}</p></div>
+        <button aria-label=${`${t("documents.restore")} ${titleOf(each)}`} onClick=${() => setRestoring(each)}>${t("documents.restore")}</button></div>`}
+    <//>
+    ${restoring && html`<${RestoreDialog} documentId=${restoring.document_id} title=${titleOf(restoring)} onClose=${() => setRestoring(null)} onRestored=${(result) => {
+      tree.refresh(result.parent_id);
+      pages.reload();
+    }} />`}`;
 }
 
 function Creation({ tree, parentId }) {
@@ -147,7 +168,8 @@ function Reader({ tree, document, error, query, show, onEdit, reload }) {
     </div>
     ${query.view === "history"
       ? html`<${History} key=${revision} documentId=${id} query=${query} onEdit=${onEdit} />`
-      : html`<article class="panel" aria-label=${title} onClick=${stayOnPage}><${Body} content=${document.content} /></article>`}
+      : html`<article class="panel" aria-label=${title} onClick=${stayOnPage}><${Body} content=${document.content} /></article>
+        ${matchMedia(NARROW).matches && html`<${Below} tree=${tree} id=${id} />`}`}
     ${dialog === "move" && html`<${MoveDialog} document=${document} onClose=${() => setDialog("")} onMove=${async (parentId) => {
       if (!tree.nodes.has(id)) tree.nodes.set(id, document);
       await tree.move(id, parentId);
@@ -159,6 +181,19 @@ function Reader({ tree, document, error, query, show, onEdit, reload }) {
       tree.refresh(document.parent_id);
       reload();
     }} />`}`;
+}
+
+// In a narrow window, where the tree is hidden: links to what is below the document.
+function Below({ tree, id }) {
+  tree.version.value; // render again with each change
+  const list = tree.list(id);
+  useEffect(() => {
+    if (!list.ids.length) tree.load(list);
+  }, [list]);
+  if (!list.ids.length) return null;
+  return html`<section aria-labelledby="below"><h2 id="below">${t("documents.what_is_below")}</h2>
+    <ul>${list.ids.slice(0, BELOW).map((each) => html`<li key=${each}><a href=${link("documents", [each])}>${titleOf(tree.nodes.get(each))}</a></li>`)}</ul>
+    ${(list.ids.length > BELOW || !list.done) && html`<p><a href=${link("documents")}>${t("documents.tree")}</a></p>`}</section>`;
 }
 
 // Links inside a document lead to its headings, not to pages of the console.

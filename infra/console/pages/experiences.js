@@ -81,7 +81,8 @@ function Experience({ id, editing }) {
   const stored = useData((signal) => request("get_experience", { id }, { signal }), [id]);
   const [deleting, setDeleting] = useState(false);
   const record = stored.value;
-  const moderates = session.value.role === null || session.value.role === "admin";
+  const caller = useData((signal) => call("tool-server/system/caller", {}, { signal, quiet: true }), [id, session.value.kind]);
+  const moderates = caller.value?.is_moderator === true;
   const remove = async () => {
     await request("delete_experience", { id });
     toast(t("experiences.deleted"));

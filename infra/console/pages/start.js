@@ -1,12 +1,13 @@
 // Start: the servers, how much there is, the checks of the installation, and a sample to begin with.
 import { useState } from "preact/hooks";
 import { call, get } from "../api.js";
+import { isOneMachine } from "../auth.js";
 import { useData } from "../components/data.js";
 import { ErrorBox } from "../components/error_box.js";
 import { html } from "../html.js";
 import { formatNumber, t } from "../i18n.js";
 import { link } from "../router.js";
-import { STEPS } from "../sample.js";
+import { SAMPLE, STEPS } from "../sample.js";
 
 const MOST = 1000; // a page of a list: what is counted, before "and more"
 
@@ -72,10 +73,20 @@ function Sample({ isEmpty, onLoaded }) {
     <p>${t("start.sample_text")}</p>
     <p><button class=${isEmpty ? "primary" : ""} onClick=${load} disabled=${state === "busy"}>${t(state === "busy" ? "start.sample_loading" : "start.sample_load")}</button></p>
     <div role="status"><ul class="plain">${done.map((name) => html`<li key=${name}><span class="state good">${t(`start.steps.${name}`)}</span></li>`)}</ul>
-      ${state === "done" && html`<p>${t("start.sample_next")} ${["documents", "ask", "conversations", "knowledge", "devices"].map((page, index) => html`${index > 0 && " · "}<a
-        href=${link(page)}>${t(`app.pages.${page}`)}</a>`)}</p>`}</div>
+      ${state === "done" && html`<p>${t("start.sample_next")}</p>
+        <ul>${Object.entries(sampleLinks()).map(([page, address]) => html`<li key=${page}><a href=${address}>${t(`start.sample_links.${page}`)}</a></li>`)}</ul>`}</div>
     <${ErrorBox} error=${error} />
   </section>`;
+}
+
+function sampleLinks() {
+  return {
+    documents: link("documents", [SAMPLE.document], { view: "history" }),
+    ask: link("ask", [], { q: t("start.sample_links.ask") }),
+    conversations: link("conversations", [SAMPLE.conversation]),
+    knowledge: link("knowledge", [SAMPLE.collection]),
+    ...(isOneMachine && { devices: link("devices") }),
+  };
 }
 
 // The findings of `kho doctor` that a function can make; for admins alone.

@@ -1,7 +1,7 @@
 export default {
   title: "Ask",
   question: "Question",
-  example: "How do I set up PF?",
+  example: "When are ferns watered?",
   tags: "With all of these tags",
   tags_example: "ops, onboarding",
   budget: "Time budget",

@@ -23,6 +23,13 @@ export default {
   sample_load: "Load a sample",
   sample_loading: "Loading the sample …",
   sample_next: "Now look at:",
+  sample_links: {
+    documents: "What the lamp schedule said before",
+    ask: "When are ferns watered?",
+    conversations: "A conversation, and what the model gets of it",
+    knowledge: "A collection of files",
+    devices: "A lamp to switch on",
+  },
   steps: {
     documents: "Documents",
     conversation: "A conversation",

@@ -1,7 +1,7 @@
 export default {
   title: "Hỏi đáp",
   question: "Câu hỏi",
-  example: "Khởi tạo PF thế nào?",
+  example: "Dương xỉ được tưới khi nào?",
   tags: "Có tất cả các thẻ",
   tags_example: "vận hành, nhập môn",
   budget: "Thời gian tối đa",

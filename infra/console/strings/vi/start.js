@@ -23,6 +23,13 @@ export default {
   sample_load: "Nạp dữ liệu mẫu",
   sample_loading: "Đang nạp dữ liệu mẫu …",
   sample_next: "Giờ hãy xem:",
+  sample_links: {
+    documents: "Lịch bật đèn trước đây ghi gì",
+    ask: "Dương xỉ được tưới khi nào?",
+    conversations: "Một cuộc trò chuyện và phần mô hình nhận được",
+    knowledge: "Một bộ sưu tập tệp",
+    devices: "Một chiếc đèn để bật",
+  },
   steps: {
     documents: "Tài liệu",
     conversation: "Một hội thoại",
