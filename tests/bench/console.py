@@ -2,41 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
-import boto3
-
-from infra.local.data_folder import read_server_info
-from shared import dynamodb
 from shared.devices.registry import DeviceRegistry
+from shared.dynamodb import Table
 from tests.bench import tables as bench
 from tests.bench.size import sized
 from tests.browser.installation import PACKAGES, chromium, fetch
-from tests.helpers.dynamodb import tcp_url
+from tests.helpers.dynamodb import store_of
 from tests.helpers.kho_server import KhoServer
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from tests.helpers.store_seed import seed_children, seed_messages
 
 CHILDREN: Final = sized(50, full=10_000)
 DEVICES: Final = sized(20, full=1_000)
 MESSAGES: Final = sized(50, full=100_000)
 LOADS: Final = sized(1, full=7)
-_BATCH: Final = 50
-_CALLERS: Final = 4
 _MEGABYTE: Final = 1 << 20
 PAGES: Final = {
     f"Documents, {CHILDREN:,} children": ("documents", "[role=treeitem]"),
     f"Conversations, {MESSAGES:,} messages": ("conversations/bench", "text=message-"),
     f"Devices, {DEVICES:,}": ("devices", "text=device-"),
     "Start, all of these": ("start", ".count"),
+    "Editor, 2 MiB": ("documents/large?view=edit", "textarea"),
 }
 """The address of each page, and its first content."""
 
@@ -46,8 +38,7 @@ def tables() -> list[bench.BenchTable]:
     fetch()
     sys.path.append(str(PACKAGES))
     with tempfile.TemporaryDirectory(prefix="kho-bench-") as folder, KhoServer(Path(folder) / "data") as server:
-        _fill(server)
-        rows = _loads(server.address)
+        rows = _loads(server.address, _fill(server))
     columns = ["page", "first content, median", "first content, slowest", "JavaScript heap", "elements"]
     notes = [
         f"Chromium without a window, {LOADS} loads each without a cache, on the machine that also serves. First "
@@ -56,45 +47,31 @@ def tables() -> list[bench.BenchTable]:
     return [bench.BenchTable("Console: pages with much data", columns, rows, notes)]
 
 
-def _fill(server: KhoServer) -> None:
-    # Documents without text are not embedded: the index is not the subject.
-    documents = [
-        {"document_id": f"child-{number}", "parent_id": "root", "content": {"body": ""}} for number in range(CHILDREN)
-    ]
-    messages = [
-        {"conversation_id": "bench", "role": "user", "content": f"message-{number}"} for number in range(MESSAGES)
-    ]
-    calls: list[tuple[str, dict[str, Any]]] = [("agent-data/create_document", each) for each in documents]
-    calls += [("memory-server/memory/add_message", each) for each in messages]
-    batches = [calls[start : start + _BATCH] for start in range(0, len(calls), _BATCH)]
-    with ThreadPoolExecutor(_CALLERS) as pool:
-        list(pool.map(lambda batch: _send(server, batch), batches))
-    info = read_server_info(server.data)
-    assert info
-    anyone = boto3.Session("local", "local", region_name="us-east-1")
-    dynamodb.override_client(anyone.client("dynamodb", endpoint_url=tcp_url(info["store_url"])))
-    registry = DeviceRegistry(dynamodb.Table("kho-DevicesTable"))
-    for number in range(DEVICES):
-        registry.register("local", f"device-{number:04}")
-    dynamodb.override_client(None)
+def _fill(server: KhoServer) -> str:
+    """Fill the server. Return the id of the last document."""
+    # Through the methods, 100,000 messages take several minutes; how they are written is not the subject. Documents
+    # without text are not embedded: the index is not the subject either.
+    children = seed_children(server.data, "local", "root", CHILDREN)
+    seed_messages(server.data, "local", "bench", MESSAGES)
+    line = "\u2003" * 10 + "\n"  # blanks: what it takes to embed a text is not the subject
+    body = line * (2 * _MEGABYTE // len(line.encode()))
+    server.call("agent-data/create_document", document_id="large", parent_id=children[0], content={"body": body})
+    with store_of(server.data):
+        registry = DeviceRegistry(Table("kho-DevicesTable"))
+        for number in range(DEVICES):
+            registry.register("local", f"device-{number:04}")
+    return children[-1]
 
 
-def _send(server: KhoServer, batch: Sequence[tuple[str, dict[str, Any]]]) -> None:
-    requests = [
-        {"jsonrpc": "2.0", "method": method, "params": params, "id": number}
-        for number, (method, params) in enumerate(batch)
-    ]
-    answers = json.loads(server.post("/jsonrpc", json.dumps(requests).encode()).data)
-    assert all("result" in each for each in answers), answers
-
-
-def _loads(address: str) -> list[list[str]]:
+def _loads(address: str, last_child: str) -> list[list[str]]:
     from playwright.sync_api import sync_playwright
 
     rows = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), chromium_sandbox=False)
-        for name, (path, content) in PAGES.items():
+        last = f"Documents, the last of {CHILDREN:,}"
+        pages = PAGES | {last: (f"documents/{last_child}", "[role=treeitem][aria-selected=true]")}
+        for name, (path, content) in pages.items():
             times = []
             for _ in range(LOADS):
                 page = browser.new_context(locale="en-GB").new_page()
