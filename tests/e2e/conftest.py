@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
 
 from shared.config import config
-from tests.helpers.environment import ORIGINAL_ENVIRONMENT, environment
+from tests.helpers.environment import ORIGINAL_ENVIRONMENT
 from tests.helpers.identity_provider import AUDIENCE, IdentityProvider, identity_provider
 from tests.helpers.kho_server import KhoServer
 from tests.helpers.model_server import ModelServer, model_server
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 def _as_a_user_has_it() -> Iterator[None]:
     """Give commands that a test starts the original environment of this process."""
     config.cache_clear()
-    with environment(ORIGINAL_ENVIRONMENT):
+    with patch.dict(os.environ, ORIGINAL_ENVIRONMENT, clear=True):
         yield
     config.cache_clear()  # other tests use another environment
 

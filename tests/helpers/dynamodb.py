@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 import tempfile
 import threading
@@ -26,7 +25,6 @@ from shared import dynamodb
 from shared.aws import passed_socket
 from shared.config import config
 from shared.rpc import invoke
-from tests.helpers.environment import environment
 from tests.helpers.limits import LONG_SECONDS
 from tests.helpers.wait import CEILING_SECONDS
 
@@ -38,11 +36,11 @@ if TYPE_CHECKING:
 
 @contextmanager
 def running_store() -> Iterator[str]:
-    """Serve the template's tables on loopback. Functions run in this process and use them, until the block ends."""
+    """Serve the template's tables on loopback, and point this process's settings at them. Functions run in it too."""
     template = load()
     functions = {name: replace(each, timeout=LONG_SECONDS) for name, each in template.functions.items()}
-    with tempfile.TemporaryDirectory(prefix="kho-test-") as folder, environment(os.environ):
-        invoke.use_transport(Functions(functions))
+    invoke.use_transport(Functions(functions))
+    with tempfile.TemporaryDirectory(prefix="kho-test-") as folder:
         prepare(template, auth="open", passages=Path(folder) / "passages")
         engine = Engine(Path(folder) / "dynamodb.sqlite", Path(folder) / "store.log", private=False)
         try:
@@ -53,7 +51,6 @@ def running_store() -> Iterator[str]:
         finally:
             dynamodb.override_client(None)
             engine.close()
-            config.cache_clear()  # a test without a store reads its own settings
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,6 @@ from shared.services import immediate_indexing
 from tests.helpers.document_agent import DocumentAgent
 from tests.helpers.dynamodb import running_store
 from tests.helpers.dynamodb_requests import intercept_requests
-from tests.helpers.environment import ORIGINAL_ENVIRONMENT, environment
 from tests.helpers.limits import long_limits
 from tests.helpers.model_server import MODEL, ModelServer, model_server
 
@@ -34,29 +32,12 @@ def _limits() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session")
-def _store_environment() -> Iterator[dict[str, str]]:
-    """Run the store. Yield the environment of functions that use it; this process keeps its own."""
-    with running_store():
-        functions = dict(os.environ)
-        with environment(ORIGINAL_ENVIRONMENT):
-            yield functions
+@pytest.fixture(scope="session", autouse=True)
+def store() -> Iterator[str]:
+    """Yield the store's address. Functions called in this process use the store."""
+    with running_store() as url:
+        yield url
         close_index()
-
-
-@pytest.fixture(scope="package", autouse=True)
-def _environment(_store_environment: dict[str, str]) -> Iterator[None]:
-    """Let functions called in this process use the store, while integration tests run."""
-    config.cache_clear()
-    with environment(_store_environment):
-        yield
-    config.cache_clear()
-
-
-@pytest.fixture(scope="session")
-def store(_store_environment: dict[str, str]) -> str:
-    """Return the store's address."""
-    return _store_environment["AWS_ENDPOINT_URL_DYNAMODB"]
 
 
 @pytest.fixture

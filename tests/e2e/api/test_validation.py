@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ from infra.local.environment import prepare
 from infra.local.template import FILE, load
 from shared.rpc.catalogue import MethodEntry, catalogue
 from tests.helpers.dynamodb import boto3_client
-from tests.helpers.environment import environment
 from tests.helpers.kho_server import KhoServer
 
 if TYPE_CHECKING:
@@ -50,11 +48,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KhoServer]:
 @pytest.fixture(scope="module")
 def stored(server: KhoServer) -> Callable[[], list[str]]:
     """Return a function that reads every item of every table."""
+    prepare(load(), auth="open")
     running = read_server_info(server.data)
     assert running
-    with environment(os.environ):  # a fixture of a module precedes the one that restores the environment
-        prepare(load(), auth="open")
-        client = boto3_client(running["store_url"])
+    client = boto3_client(running["store_url"])
     scans = client.get_paginator("scan")
     tables = client.list_tables()["TableNames"]
 
