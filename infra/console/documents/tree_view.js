@@ -13,6 +13,8 @@ const DEEPEST_INDENT = 12;
 
 export function TreeView({ tree, selected }) {
   const [active, setActive] = useState(null);
+  const latest = useRef(null); // `active` of the last rendering, for what waits for an answer
+  latest.current = active;
   const [target, setTarget] = useState(null); // of a drag: {id, place}
   const wanted = useRef(null); // the row that gets the focus as soon as it is there
   const busy = useRef(false);
@@ -46,6 +48,7 @@ export function TreeView({ tree, selected }) {
     if (busy.current) return;
     busy.current = true;
     const node = tree.nodes.get(id);
+    const before = latest.current;
     try {
       const goal = await place(node);
       if (!goal) return;
@@ -55,7 +58,7 @@ export function TreeView({ tree, selected }) {
         if (!list.known.has(id)) await tree.load(list);
         tree.toggle(goal.parentId, true);
       }
-      focus(id);
+      if (latest.current === before) focus(id); // unless another row was chosen meanwhile
       const parent = tree.nodes.get(goal.parentId);
       toast(t(parent ? "documents.moved_below" : "documents.moved_top", { title: titleOf(node), parent: titleOf(parent) }));
     } catch (error) {
