@@ -1,7 +1,7 @@
 // The shell: navigation, language and theme, sign-in, messages, and the page of the address.
 import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { effect, signal } from "@preact/signals";
+import { effect, signal, untracked } from "@preact/signals";
 import { offline } from "./api.js";
 import { completeSignIn, session, signInRequest, signOut } from "./auth.js";
 import { ErrorBox } from "./components/error_box.js";
@@ -113,6 +113,7 @@ function Preferences() {
 await loadStrings("app");
 signInError = await completeSignIn();
 effect(() => {
-  showPage(route.value.page);
+  const { page } = route.value;
+  untracked(() => showPage(page)); // not again when its strings are there
 });
 render(html`<${Shell} />`, document.getElementById("app"));
