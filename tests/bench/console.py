@@ -25,7 +25,7 @@ LOADS: Final = sized(1, full=7)
 _MEGABYTE: Final = 1 << 20
 PAGES: Final = {
     f"Documents, {CHILDREN:,} children": ("documents", "[role=treeitem]"),
-    f"Conversations, {MESSAGES:,} messages": ("conversations/bench", "text=message-"),
+    f"Conversations, {MESSAGES:,} messages": ("conversations/bench", ".messages >> text=message-"),
     f"Devices, {DEVICES:,}": ("devices", "text=device-"),
     "Start, all of these": ("start", ".count"),
     "Editor, 2 MiB": ("documents/large?view=edit", "textarea"),
