@@ -20,10 +20,10 @@ MODULES: Final = {
     "@preact/signals-core": "@preact/signals-core/dist/signals-core.mjs",
     "marked": "marked/lib/marked.esm.js",
     "dompurify": "dompurify/dist/purify.es.mjs",
-    "uplot": "uplot/dist/uPlot.esm.js",
+    "diff/array": "diff/libesm/diff/array.js",
+    "diff/base": "diff/libesm/diff/base.js",
 }
 """The module that each import names, by its path in node_modules."""
-STYLES: Final = ("uplot/dist/uPlot.min.css",)
 _SOURCE_MAP: Final = b"//# sourceMappingURL="
 
 
@@ -43,8 +43,6 @@ def _select(packages: Path) -> None:
     for name, source in MODULES.items():
         _write(VENDOR / files[name], _without_source_map((packages / source).read_bytes()))
     _write(VENDOR / "modules.json", json.dumps(files).encode())
-    for source in STYLES:
-        _write(VENDOR / Path(source).name, (packages / source).read_bytes())
     for package in sorted({_package(source) for source in MODULES.values()}):
         licence = next(each for each in sorted((packages / package).iterdir()) if each.name.upper().startswith("LICEN"))
         _write(VENDOR / "licences" / f"{package.replace('/', '-')}.txt", licence.read_bytes())

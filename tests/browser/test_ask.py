@@ -69,7 +69,7 @@ def test_main_task_by_keyboard(console: ConsolePage, tag: str) -> None:
     page = console.open("ask")
     console.tab_to("textbox", "Question")
     page.keyboard.type(QUESTION)
-    page.keyboard.press("Tab")
+    console.tab_to("textbox", "With all of these tags")
     page.keyboard.type(tag)
     page.keyboard.press("Enter")
     expect(page.locator(".answer")).to_contain_text("every morning")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -43,12 +44,15 @@ def fleet(server: KhoServer, ids: list[str], tools: list[SimulatedTool] | None =
 
 
 def test_lamp_is_switched_by_mouse(console: ConsolePage, server: KhoServer) -> None:
-    """Three devices are connected by one click, and a switch of the lamp is turned; its notification appears."""
+    """Three devices are connected by one click. Turning the lamp's switch calls its tool; its notification appears."""
     page = console.open("devices")
     page.get_by_role("button", name="Connect three simulated devices").click()
     page.get_by_role("link", name="Desk lamp").click()
     tool = page.get_by_role("form", name="lamp.set_power")
-    tool.get_by_role("switch").check()
+    for turned in (True, False, True):
+        tool.get_by_role("switch").set_checked(turned)
+        until(lambda turned=turned: f'"on":{json.dumps(turned)}' in status(server, lamp(server)))  # type: ignore[misc]
+    tool.get_by_text("Done").wait_for()
     tool.get_by_role("button", name="Run").click()
     tool.get_by_text("Done").wait_for()
     assert '"on":true' in status(server, lamp(server))

@@ -73,6 +73,15 @@ def row(page: Page, id_: str) -> Locator:
     return page.locator(f'[role=treeitem][data-id="{id_}"]')
 
 
+def differences(page: Page, before: list[str], after: list[str]) -> Any:
+    """Return what the page's own module finds different in two lists of lines."""
+    source = page.locator("script[type=module]").get_attribute("src")
+    assert source
+    address = json.dumps(f"/console/{source.replace('app.js', 'documents/diff.js').removeprefix('./')}")
+    pair = json.dumps(["\n".join(before), "\n".join(after)])
+    return page.evaluate(f"import({address}).then(({{diffLines}}) => diffLines(...{pair}))")
+
+
 def test_main_task_by_mouse(console: ConsolePage, api: ApiClient, folder: str) -> None:
     """A document is created, edited, compared with what it was, deleted and restored with the mouse."""
     page = console.open(f"documents/{folder}")
@@ -368,18 +377,13 @@ def test_a_document_that_is_not_there(console: ConsolePage) -> None:
 def test_differences_lead_from_one_text_to_the_other(console: ConsolePage) -> None:
     """Removed and equal lines make up the first text, added and equal lines the second, also of large texts."""
     page = console.open("documents")
-    source = page.locator("script[type=module]").get_attribute("src")
-    assert source
-    module = source.replace("app.js", "documents/diff.js")
     chosen = random.Random(7)
     for size in (0, 1, 3, 30, 3000):
         before = [str(chosen.randrange(max(2, size // 3))) for _ in range(size)]
         after = [each for each in before if chosen.random() > 0.1]
         for _ in range(size // 20 + 1):
             after.insert(chosen.randrange(len(after) + 1), f"new {chosen.random()}")
-        pair = json.dumps(["\n".join(before), "\n".join(after)])
-        address = json.dumps(f"/console/{module.removeprefix('./')}")
-        parts = page.evaluate(f"import({address}).then(({{diffLines}}) => diffLines(...{pair}))")
+        parts = differences(page, before, after)
         assert [line for each in parts if each["kind"] != "added" for line in each["lines"]] == "\n".join(before).split(
             "\n"
         )
@@ -388,3 +392,17 @@ def test_differences_lead_from_one_text_to_the_other(console: ConsolePage) -> No
         ).split("\n")
         changed = sum(len(each["lines"]) for each in parts if each["kind"] != "same")
         assert changed <= 2 * (len(before) // 8 + len(after) // 8 + size // 20 + 3)
+
+
+def test_distant_edits_among_equal_lines_are_shown_alone(console: ConsolePage) -> None:
+    """Two edits at both ends of many equal lines are two changes, though no line occurs only once."""
+    page = console.open("documents")
+    before, after = ["-"] * 20_000, ["-"] * 20_000
+    after[3:3], after[-3:-3] = ["new", "new"], ["new", "new"]
+    assert [(each["kind"], len(each["lines"])) for each in differences(page, before, after)] == [
+        ("same", 3),
+        ("added", 2),
+        ("same", 19_994),
+        ("added", 2),
+        ("same", 3),
+    ]

@@ -2,6 +2,7 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { html } from "../html.js";
 import { t } from "../i18n.js";
+import { useAction } from "./action.js";
 import { ErrorBox } from "./error_box.js";
 
 export function Dialog({ title, onClose, children, wide = false }) {
@@ -30,20 +31,10 @@ export function Dialog({ title, onClose, children, wide = false }) {
 // Ask before something is done. With `word`, it has to be typed first. `onConfirm` may be asynchronous.
 export function ConfirmDialog({ title, text, action, word = "", danger = false, onConfirm, onClose }) {
   const [typed, setTyped] = useState("");
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState(null);
-  const confirm = async (event) => {
-    event.preventDefault();
-    setBusy(true);
-    setError(null);
-    try {
-      await onConfirm();
-      onClose();
-    } catch (problem) {
-      setError(problem);
-      setBusy(false);
-    }
-  };
+  const { busy, error, run: confirm } = useAction(async () => {
+    await onConfirm();
+    onClose();
+  });
   return html`<${Dialog} title=${title} onClose=${onClose}>
     <form onSubmit=${confirm}>
       <p>${text}</p>

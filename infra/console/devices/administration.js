@@ -1,6 +1,7 @@
 // What operators set for all devices: firmware for boards of a kind, and the webhook.
 import { useState } from "preact/hooks";
 import { call } from "../api.js";
+import { useAction } from "../components/action.js";
 import { CopyButton } from "../components/copy_button.js";
 import { useData } from "../components/data.js";
 import { ConfirmDialog } from "../components/dialog.js";
@@ -20,15 +21,7 @@ export function Administration() {
 
 // A form that sends what was typed. `fields` has its inputs, `act` the call; an error is shown above the button.
 function SettingForm({ action, act, children }) {
-  const [error, setError] = useState(null);
-  const [busy, setBusy] = useState(false);
-  const submit = async (event) => {
-    event.preventDefault();
-    setBusy(true);
-    setError(null);
-    await act().catch(setError);
-    setBusy(false);
-  };
+  const { busy, error, run: submit } = useAction(act);
   return html`<form class="fields" onSubmit=${submit}>${children}<${ErrorBox} error=${error} />
     <div class="actions"><button type="submit" disabled=${busy}>${action}</button></div></form>`;
 }

@@ -1,6 +1,7 @@
 // Dialogs that delete, restore and move a document.
 import { useState } from "preact/hooks";
 import { call } from "../api.js";
+import { useAction } from "../components/action.js";
 import { Dialog } from "../components/dialog.js";
 import { ErrorBox } from "../components/error_box.js";
 import { PagedList, usePages } from "../components/paged_list.js";
@@ -11,20 +12,10 @@ import { ROOT, titleOf } from "./tree.js";
 
 // A form in a dialog: `children`, then the error of `act` and the buttons.
 function ActionDialog({ title, action, danger, act, onClose, children }) {
-  const [error, setError] = useState(null);
-  const [busy, setBusy] = useState(false);
-  const submit = async (event) => {
-    event.preventDefault();
-    setBusy(true);
-    setError(null);
-    try {
-      await act();
-      onClose();
-    } catch (problem) {
-      setError(problem);
-      setBusy(false);
-    }
-  };
+  const { busy, error, run: submit } = useAction(async () => {
+    await act();
+    onClose();
+  });
   return html`<${Dialog} title=${title} onClose=${onClose}><form class="fields" onSubmit=${submit}>
     ${children}
     <${ErrorBox} error=${error} />

@@ -1,10 +1,11 @@
 // The differences between two texts, line by line.
+import { diffArrays } from "diff/array";
 import { useMemo, useState } from "preact/hooks";
 import { html } from "../html.js";
 import { t } from "../i18n.js";
 
 const CONTEXT = 3; // equal lines shown around a change
-const MOST_CELLS = 4_000_000; // of the table that compares two stretches exactly
+const MOST_EDITS = 2000; // up to which the fewest edits are searched for; the time grows with their square
 const FIRST_LINES = 1000; // shown at first
 
 // Return [{kind: "same" | "removed" | "added", lines}] that lead from one text to the other.
@@ -13,30 +14,18 @@ export function diffLines(before, after) {
   const push = (kind, lines) => {
     if (!lines.length) return;
     const last = parts.at(-1);
-    if (last?.kind === kind) last.lines.push(...lines);
+    if (last?.kind === kind) lines.forEach((line) => last.lines.push(line));
     else parts.push({ kind, lines: [...lines] });
   };
   compare(before.split("\n"), after.split("\n"), push);
   return parts;
 }
 
-// Compare by the lines that occur once on both sides; compare exactly what lies between them.
+// Find the fewest edits. If there are too many, compare what lies between the lines that occur once on both sides.
 function compare(a, b, push) {
-  let start = 0;
-  while (start < a.length && start < b.length && a[start] === b[start]) start++;
-  let end = 0;
-  while (end < a.length - start && end < b.length - start && a.at(-1 - end) === b.at(-1 - end)) end++;
-  push("same", a.slice(0, start));
-  const [left, right] = [a.slice(start, a.length - end), b.slice(start, b.length - end)];
-  if (!left.length || !right.length) {
-    push("removed", left);
-    push("added", right);
-  } else if (left.length * right.length <= MOST_CELLS) {
-    compareExactly(left, right, push);
-  } else {
-    compareByAnchors(left, right, push);
-  }
-  push("same", a.slice(a.length - end));
+  const changes = diffArrays(a, b, { maxEditLength: MOST_EDITS });
+  if (!changes) return compareByAnchors(a, b, push);
+  return changes.forEach(({ added, removed, value }) => push(removed ? "removed" : added ? "added" : "same", value));
 }
 
 function compareByAnchors(a, b, push) {
@@ -82,32 +71,6 @@ function longestIncreasing(pairs) {
   const run = [];
   for (let index = ends.at(-1) ?? -1; index >= 0; index = before[index]) run.push(pairs[index]);
   return run.reverse();
-}
-
-// Longest common subsequence by dynamic programming.
-function compareExactly(a, b, push) {
-  const width = b.length + 1;
-  const lengths = new Uint32Array((a.length + 1) * width);
-  for (let i = a.length - 1; i >= 0; i--) {
-    for (let j = b.length - 1; j >= 0; j--) {
-      lengths[i * width + j] =
-        a[i] === b[j] ? lengths[(i + 1) * width + j + 1] + 1 : Math.max(lengths[(i + 1) * width + j], lengths[i * width + j + 1]);
-    }
-  }
-  let [i, j] = [0, 0];
-  while (i < a.length && j < b.length) {
-    if (a[i] === b[j]) {
-      push("same", [a[i]]);
-      i++;
-      j++;
-    } else if (lengths[(i + 1) * width + j] >= lengths[i * width + j + 1]) {
-      push("removed", [a[i++]]);
-    } else {
-      push("added", [b[j++]]);
-    }
-  }
-  push("removed", a.slice(i));
-  push("added", b.slice(j));
 }
 
 // Show the differences. Equal lines far from a change are counted instead of shown.

@@ -54,6 +54,8 @@ export default function Ask({ query }) {
     <form class="ask" onSubmit=${submit}>
       <label>${t("ask.question")}
         <textarea required maxlength=${LONGEST_QUESTION} rows="2" placeholder=${t("ask.example")} value=${fields.question} onInput=${change("question")} onKeyDown=${keys}></textarea></label>
+      <div class="actions"><button type="submit" class="primary" disabled=${state.busy}>${t("ask.submit")}</button>
+        ${state.busy && html`<span role="status" aria-busy="true">${t("ask.busy")}</span>`}</div>
       <div class="ask-options">
         <label>${t("ask.tags")} <input value=${fields.tags} placeholder=${t("ask.tags_example")} onInput=${change("tags")} /></label>
         <label>${t("ask.budget")} <select value=${fields.budget} onChange=${change("budget")}>
@@ -62,8 +64,6 @@ export default function Ask({ query }) {
         <label>${t("ask.passages")} <input type="number" min="1" max=${MOST_PASSAGES} required value=${fields.passages} onInput=${change("passages")} /></label>
         <label class="check"><input type="checkbox" checked=${fields.web} onChange=${change("web")} /> ${t("ask.web")}</label>
       </div>
-      <div class="actions"><button type="submit" class="primary" disabled=${state.busy}>${t("ask.submit")}</button>
-        ${state.busy && html`<span role="status" aria-busy="true">${t("ask.busy")}</span>`}</div>
     </form>
     <${ErrorBox} error=${state.error} onRetry=${() => ask(fields)} />
     <div aria-live="polite">${state.answer && html`<${Answer} answer=${state.answer} seconds=${state.seconds} />`}</div>`;

@@ -1,6 +1,7 @@
 // Conversations: the list, a transcript with its summary, and exactly what a model gets of it.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, poll } from "../api.js";
+import { useAction } from "../components/action.js";
 import { CopyButton } from "../components/copy_button.js";
 import { useData } from "../components/data.js";
 import { ConfirmDialog } from "../components/dialog.js";
@@ -191,21 +192,11 @@ function Transcript({ id, details, context, onChange }) {
 function Composer({ id, onSent }) {
   const [role, setRole] = useState("user");
   const [content, setContent] = useState("");
-  const [error, setError] = useState(null);
-  const [busy, setBusy] = useState(false);
-  const send = async (event) => {
-    event.preventDefault();
-    setBusy(true);
-    setError(null);
-    try {
-      await call(`${MEMORY}/add_message`, { conversation_id: id, role, content });
-      setContent("");
-      onSent();
-    } catch (problem) {
-      setError(problem);
-    }
-    setBusy(false);
-  };
+  const { busy, error, run: send } = useAction(async () => {
+    await call(`${MEMORY}/add_message`, { conversation_id: id, role, content });
+    setContent("");
+    onSent();
+  });
   return html`<form class="composer" onSubmit=${send}>
     <${ErrorBox} error=${error} />
     <label>${t("conversations.add")}<textarea required rows="2" value=${content} onInput=${(event) => setContent(event.target.value)}></textarea></label>
@@ -219,19 +210,12 @@ function Composer({ id, onSent }) {
 
 function Summary({ id, summary, total, onChange }) {
   const [text, setText] = useState(null); // while it is edited
-  const [error, setError] = useState(null);
-  const save = async (event) => {
-    event.preventDefault();
-    setError(null);
-    try {
-      await call(`${MEMORY}/set_summary`, { conversation_id: id, summary: text });
-      setText(null);
-      toast(t("conversations.summary_saved"));
-      onChange();
-    } catch (problem) {
-      setError(problem);
-    }
-  };
+  const { busy, error, run: save } = useAction(async () => {
+    await call(`${MEMORY}/set_summary`, { conversation_id: id, summary: text });
+    setText(null);
+    toast(t("conversations.summary_saved"));
+    onChange();
+  });
   return html`<section class="panel" aria-labelledby="summary"><h2 id="summary">${t("conversations.summary")}</h2>
     ${text === null
       ? html`${summary?.text ? html`<p class="preserved">${summary.text}</p>
@@ -240,7 +224,7 @@ function Summary({ id, summary, total, onChange }) {
       : html`<form onSubmit=${save}><${ErrorBox} error=${error} />
         <label><span class="hidden">${t("conversations.summary")}</span><textarea rows="6" value=${text} onInput=${(event) => setText(event.target.value)}></textarea></label>
         <p class="faint">${t("conversations.will_cover", { count: total })}</p>
-        <div class="actions"><button type="submit" class="primary">${t("conversations.save")}</button><button type="button" onClick=${() => setText(null)}>${t("app.cancel")}</button></div></form>`}
+        <div class="actions"><button type="submit" class="primary" disabled=${busy}>${t("conversations.save")}</button><button type="button" onClick=${() => setText(null)}>${t("app.cancel")}</button></div></form>`}
   </section>`;
 }
 

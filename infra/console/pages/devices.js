@@ -1,12 +1,13 @@
 // Devices: their presence, and each device's tools as controls, its notifications, and what its owner may do.
-import { useEffect, useId, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { call, poll } from "../api.js";
 import { isOneMachine } from "../auth.js";
+import { useAction } from "../components/action.js";
 import { useData } from "../components/data.js";
 import { ConfirmDialog, Dialog } from "../components/dialog.js";
 import { ErrorBox } from "../components/error_box.js";
 import { PagedList, usePages } from "../components/paged_list.js";
-import { initialValue, SchemaForm } from "../components/schema_form.js";
+import { initialValue, SchemaForm, simplified } from "../components/schema_form.js";
 import { toast } from "../components/toast.js";
 import { ToolResult } from "../components/tool_result.js";
 import { safeSchema } from "../components/safe_schema.js";
@@ -80,37 +81,24 @@ function Presence({ device: { connected, disconnect_reason: reason, changed_at: 
 
 // `kho serve` alone simulates devices; they end with it.
 function SimulateButton({ onDone }) {
-  const [busy, setBusy] = useState(false);
+  const { busy, error, run: simulate } = useAction(async () => {
+    await call("device-server/devices/simulate");
+    toast(t("devices.simulated"));
+    onDone();
+  });
   if (!isOneMachine) return null;
-  const simulate = async () => {
-    setBusy(true);
-    try {
-      await call("device-server/devices/simulate");
-      toast(t("devices.simulated"));
-      onDone();
-    } catch (problem) {
-      toast(problem.message, "wrong");
-    }
-    setBusy(false);
-  };
-  return html`<button onClick=${simulate} disabled=${busy}>${t("devices.simulate")}</button>`;
+  return html`<button onClick=${simulate} disabled=${busy}>${t("devices.simulate")}</button><${ErrorBox} error=${error} />`;
 }
 
 function ClaimDialog({ onClose }) {
   const [code, setCode] = useState("");
   const [name, setName] = useState("");
-  const [error, setError] = useState(null);
-  const claim = async (event) => {
-    event.preventDefault();
-    try {
-      const device = await call("device-server/devices/claim", { code, name });
-      onClose();
-      toast(t("devices.claimed", { name }));
-      go(link("devices", [device.device_id]));
-    } catch (problem) {
-      setError(problem);
-    }
-  };
+  const { busy, error, run: claim } = useAction(async () => {
+    const device = await call("device-server/devices/claim", { code, name });
+    onClose();
+    toast(t("devices.claimed", { name }));
+    go(link("devices", [device.device_id]));
+  });
   return html`<${Dialog} title=${t("devices.claim")} onClose=${onClose}>
     <form class="fields" onSubmit=${claim}>
       <p>${t("devices.claim_text")}</p>
@@ -118,7 +106,7 @@ function ClaimDialog({ onClose }) {
         value=${code} onInput=${(event) => setCode(event.target.value)} /></label>
       <label>${t("devices.name")}<input required maxlength="128" autocomplete="off" value=${name} onInput=${(event) => setName(event.target.value)} /></label>
       <${ErrorBox} error=${error} />
-      <div class="actions"><button type="submit" class="primary">${t("devices.claim_action")}</button></div>
+      <div class="actions"><button type="submit" class="primary" disabled=${busy}>${t("devices.claim_action")}</button></div>
     </form>
   <//>`;
 }
@@ -138,7 +126,7 @@ function Device({ id }) {
     ${device && html`<div class="device-state"><${Presence} device=${device} />
       <p class="faint">${device.last_answered_at ? t("devices.answered", { age: formatAge(device.last_answered_at) }) : t("devices.never_answered")}
         ${device.board && ` · ${visible(device.board)} ${visible(device.firmware ?? "")}`} · <span class="code">${visible(id)}</span></p></div>
-      ${device.connected === false && device.board?.startsWith("simulated-") && html`<p><${SimulateButton} onDone=${found.reload} /></p>`}
+      ${device.connected === false && device.board?.startsWith("simulated-") && html`<div class="actions"><${SimulateButton} onDone=${found.reload} /></div>`}
       <${Tools} device=${device} />
       <div class="split talk"><${Alert} id=${id} /><${Notifications} id=${id} /></div>
       <p><button class="danger" onClick=${() => setDialog("release")}>${t("devices.release")}</button></p>`}
@@ -192,22 +180,34 @@ function shortName(tool) {
   return visible(tool.name).replace(/^self\./, "");
 }
 
+// A tool of one boolean argument is called when its switch is turned.
+function isSwitch({ properties }) {
+  const kinds = Object.values(properties);
+  return kinds.length === 1 && simplified(kinds[0]).type === "boolean";
+}
+
 function Control({ device, tool, labelledby }) {
   const schema = safeSchema(tool.inputSchema);
   const [values, setValues] = useState(() => initialValue(schema, { sliders: true }));
   const [state, setState] = useState({});
   const [confirming, setConfirming] = useState(false);
+  const latest = useRef(null);
   const restarts = RESTARTING.includes(tool.name);
-  const run = async () => {
-    setState({ running: true });
+  const run = async (params) => {
+    latest.current = params;
+    const show = (outcome) => latest.current === params && setState(outcome);
+    show({ running: true });
     const started = performance.now();
     try {
-      const params = { device_id: device.device_id, name: tool.name, arguments: values, timeout_ms: CALL_MS };
-      const result = await call("device-server/tools/call", params);
-      setState({ result, milliseconds: Math.round(performance.now() - started) });
+      const result = await call("device-server/tools/call", { device_id: device.device_id, name: tool.name, arguments: params, timeout_ms: CALL_MS });
+      show({ result, milliseconds: Math.round(performance.now() - started) });
     } catch (error) {
-      setState({ error });
+      show({ error });
     }
+  };
+  const change = (changed) => {
+    setValues(changed);
+    if (isSwitch(schema) && !restarts) run(changed);
   };
   const problems = Array.isArray(state.error?.details)
     ? state.error.details.map((each) => ({ ...each, field: String(each.field ?? "").replace(/^arguments\./, "") }))
@@ -215,16 +215,16 @@ function Control({ device, tool, labelledby }) {
   return html`<form aria-labelledby=${labelledby} onSubmit=${(event) => {
     event.preventDefault();
     if (restarts) setConfirming(true);
-    else run();
+    else run(values);
   }}>
-    ${Object.keys(schema.properties).length > 0 && html`<${SchemaForm} schema=${schema} value=${values} onChange=${setValues} sliders problems=${problems} />`}
+    ${Object.keys(schema.properties).length > 0 && html`<${SchemaForm} schema=${schema} value=${values} onChange=${change} sliders problems=${problems} />`}
     <div class="actions"><button type="submit" class=${restarts ? "danger" : "primary"} disabled=${state.running}
       aria-label=${`${t("devices.run")} ${shortName(tool)}`}>
       ${state.running ? t("devices.running") : t("devices.run")}</button></div>
     <div role="status">${state.result && html`<${ToolResult} result=${state.result} milliseconds=${state.milliseconds} />`}</div>
     <${CallError} error=${state.error} placed=${problems.length > 0} />
     ${confirming && html`<${ConfirmDialog} title=${visible(tool.name)} text=${t("devices.restart_text")} word=${device.name} action=${t("devices.run")} danger
-      onConfirm=${async () => void run()} onClose=${() => setConfirming(false)} />`}
+      onConfirm=${async () => void run(values)} onClose=${() => setConfirming(false)} />`}
   </form>`;
 }
 
@@ -241,25 +241,18 @@ function CallError({ error }) {
 function Alert({ id }) {
   const [message, setMessage] = useState("");
   const [title, setTitle] = useState("");
-  const [error, setError] = useState(null);
-  const send = async (event) => {
-    event.preventDefault();
-    setError(null);
-    try {
-      await call("device-server/devices/alert", { device_id: id, message, ...(title && { status: title }) });
-      toast(t("devices.alerted"));
-      setMessage("");
-    } catch (problem) {
-      setError(problem);
-    }
-  };
+  const { busy, error, run: send } = useAction(async () => {
+    await call("device-server/devices/alert", { device_id: id, message, ...(title && { status: title }) });
+    toast(t("devices.alerted"));
+    setMessage("");
+  });
   return html`<section class="panel" aria-labelledby="alert"><h2 id="alert">${t("devices.alert")}</h2>
     <p class="faint">${t("devices.alert_text")}</p>
     <form class="fields" onSubmit=${send}>
       <label>${t("devices.alert_title")}<input maxlength="64" autocomplete="off" value=${title} onInput=${(event) => setTitle(event.target.value)} /></label>
       <label>${t("devices.alert_message")}<input required maxlength="1024" autocomplete="off" value=${message} onInput=${(event) => setMessage(event.target.value)} /></label>
       <${ErrorBox} error=${error} />
-      <div class="actions"><button type="submit">${t("devices.alert_action")}</button></div>
+      <div class="actions"><button type="submit" disabled=${busy}>${t("devices.alert_action")}</button></div>
     </form></section>`;
 }
 

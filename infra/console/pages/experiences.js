@@ -2,6 +2,7 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { call } from "../api.js";
 import { session } from "../auth.js";
+import { useAction } from "../components/action.js";
 import { useData } from "../components/data.js";
 import { ConfirmDialog } from "../components/dialog.js";
 import { ErrorBox } from "../components/error_box.js";
@@ -121,18 +122,13 @@ function Experience({ id, editing }) {
 
 // A moderator may restore what was deleted; others cannot tell it from what never was.
 function Restore({ id, onRestored }) {
-  const [error, setError] = useState(null);
-  const restore = async () => {
-    try {
-      await request("restore_experience", { id });
-      toast(t("experiences.restored"));
-      onRestored();
-    } catch (problem) {
-      setError(problem);
-    }
-  };
+  const { busy, error, run: restore } = useAction(async () => {
+    await request("restore_experience", { id });
+    toast(t("experiences.restored"));
+    onRestored();
+  });
   return html`<div class="panel row"><p>${t("experiences.maybe_deleted")}</p><${ErrorBox} error=${error} />
-    <p><button onClick=${restore}>${t("experiences.restore")}</button></p></div>`;
+    <p><button onClick=${restore} disabled=${busy}>${t("experiences.restore")}</button></p></div>`;
 }
 
 function Submission() {
@@ -150,9 +146,13 @@ function Submission() {
 // The fields of an experience. What is typed is kept in the browser until it is sent; a refusal is shown at its field.
 function Form({ initial, draft, action, onSubmit, onCancel }) {
   const [values, setValues] = useState(() => ({ ...initial, ...read(draft) }));
-  const [error, setError] = useState(null);
-  const [busy, setBusy] = useState(false);
   const form = useRef(null);
+  const { busy, error, run: submit } = useAction(async () => {
+    const { keywords, ...texts } = values;
+    const sent = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, text.trim() ? text : null]));
+    await onSubmit({ ...sent, keywords: keywords.split(",").map((word) => word.trim()).filter(Boolean) });
+    write(draft, undefined);
+  });
   const problems = Array.isArray(error?.details) ? error.details : [];
   const problemOf = (name) => problems.filter(({ field = "" }) => field === name || field.startsWith(`${name}.`)).map(({ message }) => message).join("; ");
   const unplaced = problems.filter(({ field = "" }) => !FIELDS.some(({ name }) => field === name || field.startsWith(`${name}.`)));
@@ -163,20 +163,6 @@ function Form({ initial, draft, action, onSubmit, onCancel }) {
     const next = { ...values, [name]: value };
     setValues(next);
     write(draft, next);
-  };
-  const submit = async (event) => {
-    event.preventDefault();
-    setBusy(true);
-    setError(null);
-    try {
-      const { keywords, ...texts } = values;
-      const sent = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, text.trim() ? text : null]));
-      await onSubmit({ ...sent, keywords: keywords.split(",").map((word) => word.trim()).filter(Boolean) });
-      write(draft, undefined);
-    } catch (problem) {
-      setError(problem);
-      setBusy(false);
-    }
   };
   return html`<form ref=${form} class="fields" onSubmit=${submit} noValidate>
     ${error && (problems.length === 0 || unplaced.length > 0

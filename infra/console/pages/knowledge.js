@@ -1,6 +1,7 @@
 // Knowledge: collections, their documents and passages; ingestion by drop; queries with the parts of each score.
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { call } from "../api.js";
+import { useAction } from "../components/action.js";
 import { useData } from "../components/data.js";
 import { ConfirmDialog, Dialog } from "../components/dialog.js";
 import { ErrorBox } from "../components/error_box.js";
@@ -47,24 +48,18 @@ function Collections({ query }) {
 
 function CreateDialog({ onClose }) {
   const [name, setName] = useState("");
-  const [error, setError] = useState(null);
-  const create = async (event) => {
-    event.preventDefault();
-    try {
-      await call(MANAGE, { action: "create", collection_name: name });
-      onClose();
-      go(link("knowledge", [name]));
-    } catch (problem) {
-      setError(problem);
-    }
-  };
+  const { busy, error, run: create } = useAction(async () => {
+    await call(MANAGE, { action: "create", collection_name: name });
+    onClose();
+    go(link("knowledge", [name]));
+  });
   return html`<${Dialog} title=${t("knowledge.create")} onClose=${onClose}>
     <form onSubmit=${create}>
       <label>${t("knowledge.name")}
         <input required maxlength="64" autocomplete="off" spellcheck=${false} value=${name} onInput=${(event) => setName(event.target.value)} /></label>
       <p class="help">${t("knowledge.name_help")}</p>
       <${ErrorBox} error=${error} />
-      <div class="actions"><button type="submit" class="primary">${t("knowledge.create_action")}</button></div>
+      <div class="actions"><button type="submit" class="primary" disabled=${busy}>${t("knowledge.create_action")}</button></div>
     </form>
   <//>`;
 }

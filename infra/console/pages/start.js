@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { call, get } from "../api.js";
 import { isOneMachine } from "../auth.js";
+import { useAction } from "../components/action.js";
 import { useData } from "../components/data.js";
 import { ErrorBox } from "../components/error_box.js";
 import { html } from "../html.js";
@@ -91,17 +92,11 @@ function sampleLinks() {
 
 // The findings of `kho doctor` that a function can make; for admins alone.
 function Checks() {
-  const [state, setState] = useState({ findings: null, error: null, busy: false });
-  const run = async () => {
-    setState({ findings: null, error: null, busy: true });
-    try {
-      const { findings } = await call("tool-server/system/check");
-      setState({ findings, error: null, busy: false });
-    } catch (error) {
-      setState({ findings: null, error, busy: false });
-    }
-  };
-  const { findings, error, busy } = state;
+  const [findings, setFindings] = useState(null);
+  const { busy, error, run } = useAction(async () => {
+    setFindings(null);
+    setFindings((await call("tool-server/system/check")).findings);
+  });
   return html`<section aria-labelledby="checks">
     <h2 id="checks">${t("start.checks")}</h2>
     <p>${t("start.checks_text")}</p>

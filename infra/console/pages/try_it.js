@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { get, send } from "../api.js";
 import { session } from "../auth.js";
+import { useAction } from "../components/action.js";
 import { Snippet } from "../components/copy_button.js";
 import { useData } from "../components/data.js";
 import { ErrorBox } from "../components/error_box.js";
@@ -107,23 +108,13 @@ function Pad() {
 
 // A form that sends a request and shows the response: status, time, size and body.
 function Runner({ run, answer, onAnswer, children }) {
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState(null);
-  const submit = async (event) => {
-    event.preventDefault();
-    setBusy(true);
-    setError(null);
+  const { busy, error, run: submit } = useAction(async () => {
+    onAnswer(null);
     const started = performance.now();
-    try {
-      const response = await run();
-      const text = await response.text();
-      onAnswer({ status: response.status, text: indented(text), size: text.length, ms: performance.now() - started, problems: problemsIn(text) });
-    } catch (problem) {
-      setError(problem);
-      onAnswer(null);
-    }
-    setBusy(false);
-  };
+    const response = await run();
+    const text = await response.text();
+    onAnswer({ status: response.status, text: indented(text), size: text.length, ms: performance.now() - started, problems: problemsIn(text) });
+  });
   return html`<form onSubmit=${submit}>
       ${children}
       <div class="actions"><button class="primary" type="submit" disabled=${busy}>${busy ? t("try_it.running") : t("try_it.send")}</button></div>
