@@ -12,7 +12,19 @@ if TYPE_CHECKING:
 
 LONG_SECONDS: Final = 3600.0
 """Longer than any test takes."""
-LIMITS: Final = {
+DEVICE_LIMITS: Final = {
+    "device_server.devices_alert._SECONDS": CEILING_SECONDS,
+    "shared.devices.mqtt.board_endpoint._CONNECT_SECONDS": CEILING_SECONDS,
+    "shared.devices.mqtt.board_endpoint._READ_SECONDS": CEILING_SECONDS,
+    "shared.devices.mqtt.broker_endpoint._ACK_SECONDS": int(CEILING_SECONDS),
+    "shared.devices.mqtt.broker_endpoint._CONNACK_MS": int(CEILING_SECONDS * 1000),
+    "shared.devices.mqtt.connection._CONNECT_SECONDS": CEILING_SECONDS,
+    "shared.devices.mqtt.connection._RESPONSE_SECONDS": CEILING_SECONDS,
+    "shared.devices.mqtt.data_plane._CONNECT_SECONDS": CEILING_SECONDS,
+    "shared.devices.mqtt.data_plane._READ_SECONDS": CEILING_SECONDS,
+}
+"""Limits of calls to the broker and to AWS IoT."""
+LIMITS: Final = DEVICE_LIMITS | {
     "shared.services.immediate_indexing._EMBEDDED_SECONDS": LONG_SECONDS,
     "infra.agent.web_fetch._SECONDS": CEILING_SECONDS,
     "shared.documents.unit_of_work._RETRY_SECONDS": LONG_SECONDS,

@@ -80,13 +80,20 @@ def expect_the_seeds_answer(answer: Any) -> None:
 
 
 def test_contract_request_verbatim(server: KhoServer) -> None:
-    status, body = act(server, "query_knowledge", QUESTION)
+    answers: list[tuple[int, Any]] = []
+
+    def is_within_its_budget() -> bool:
+        answers.append(act(server, "query_knowledge", QUESTION))
+        return "degraded" not in answers[-1][1].get("usage", {})
+
+    until(is_within_its_budget)  # a busy machine may take longer than its 4 s
+    status, body = answers[-1]
     assert status == 200
     expect_the_seeds_answer(body)
 
 
 def test_other_endpoints_return_the_same(server: KhoServer) -> None:
-    own = QUESTION | {"filters": {"tags": ["pf", "phase-11"], "tenant_id": "local"}}
+    own = QUESTION | {"filters": {"tags": ["pf", "phase-11"], "tenant_id": "local"}, "routing": {}}
     expect_the_seeds_answer(json.loads(server.post("/agent-data/query_knowledge", json.dumps(own).encode()).data))
     expect_the_seeds_answer(server.call("agent-data/query_knowledge", **own))
 
@@ -152,8 +159,10 @@ def test_budget_holds_with_an_unresponsive_model(server: KhoServer, model: Model
         assert patient.result()[1]["response"] == ANSWER
 
 
-def test_logs_contain_metrics_and_no_secrets(server: KhoServer) -> None:
-    act(server, "query_knowledge", QUESTION)
+def test_logs_contain_metrics_and_no_secrets(server: KhoServer, model: ModelServer) -> None:
+    act(server, "query_knowledge", QUESTION | {"routing": {}})
+    model.behave = lambda conversation: conversation.answer(b"{}", 500)
+    act(server, "query_knowledge", QUESTION | {"routing": {}})
     logged = server.printed() + "".join(file.read_text() for file in server.data.glob("*.log*"))
     assert '"qdrant_hits":1,"llm_tokens_prompt":1300,"llm_tokens_completion":215,"degraded_answers":0' in logged
     assert '"degraded_answers":1' in logged

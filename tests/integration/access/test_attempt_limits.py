@@ -13,6 +13,7 @@ from shared.config import config
 from shared.dynamodb import Table
 from shared.rpc.errors import Conflict, NotFound, TooManyRequests
 from tests.helpers.clock import Clock
+from tests.helpers.wait import CEILING_SECONDS
 
 
 def limit(clock: Clock) -> AttemptLimit:
@@ -61,7 +62,7 @@ def test_attempts_that_succeed_or_fail_otherwise_do_not_count(tenant: str) -> No
 
 
 def test_attempts_at_the_same_time_do_not_exceed_the_limit() -> None:
-    tenant, barrier = f"tenant-{uuid4().hex}", threading.Barrier(16)
+    tenant, barrier = f"tenant-{uuid4().hex}", threading.Barrier(16, timeout=CEILING_SECONDS)
     attempts = limit(Clock())
 
     def attempt(_number: int) -> int:

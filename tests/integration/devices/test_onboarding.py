@@ -26,6 +26,7 @@ from tests.helpers.clock import Clock
 from tests.helpers.dynamodb_requests import answer_operation, intercept_requests
 from tests.helpers.size import sized
 from tests.helpers.store_faults import FAILED
+from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -162,7 +163,7 @@ def test_body_may_be_invalid_json_but_not_large() -> None:
 def test_parallel_check_ins_of_one_pair_make_one_record(record_property: Callable[[str, object], None]) -> None:
     """Check-ins of one board at the same time show one code, and store one record."""
     board = BoardCaller()
-    barrier = threading.Barrier(AT_ONCE)
+    barrier = threading.Barrier(AT_ONCE, timeout=CEILING_SECONDS)
 
     def check_in(_number: int) -> str:
         barrier.wait()
@@ -276,7 +277,7 @@ def test_release_of_another_tenants_device_changes_nothing(tenant: str) -> None:
 def test_code_is_claimed_once_however_many_try(tenant: str) -> None:
     board = BoardCaller()
     code = board.code()
-    barrier = threading.Barrier(8)
+    barrier = threading.Barrier(8, timeout=CEILING_SECONDS)
 
     def attempt(number: int) -> str:
         barrier.wait()

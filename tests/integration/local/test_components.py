@@ -12,6 +12,7 @@ import pytest
 
 from infra.local import components
 from infra.local.components import ComponentUnavailable
+from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +57,7 @@ def test_failed_fetch_tells_why_and_leaves_nothing(
 
 def test_processes_that_start_together_fetch_once(npm: Callable[[str], None], tmp_path: Path) -> None:
     npm(FETCHES.format(log=tmp_path / "log"))
-    together = threading.Barrier(4)
+    together = threading.Barrier(4, timeout=CEILING_SECONDS)
 
     def start(_: int) -> Path:
         together.wait()

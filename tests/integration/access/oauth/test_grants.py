@@ -25,6 +25,7 @@ from shared.telemetry import observe
 from tests.helpers.clock import Clock
 from tests.helpers.oauth_client import CALLBACK, PUBLIC_URL, VERIFIER, challenge_of
 from tests.helpers.size import sized
+from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -245,7 +246,7 @@ def test_one_of_many_threads_uses_a_refresh_token(
 def test_refreshes_at_the_same_moment_are_no_theft(granting: Granting, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both requests have read the token as unused before either uses it: one wins, and its tokens live."""
     tokens = granting.tokens()
-    both_have_read = threading.Barrier(2)
+    both_have_read = threading.Barrier(2, timeout=CEILING_SECONDS)
     is_signed = Grants._is_signed
 
     def wait_for_the_other(grants: Grants, grant: Any) -> bool:
@@ -262,7 +263,7 @@ def test_refreshes_at_the_same_moment_are_no_theft(granting: Granting, monkeypat
 
 def race(threads: int, operation: Callable[[], IssuedTokens]) -> list[IssuedTokens]:
     """Run the operation in threads that start together. Return the results of those that were not refused."""
-    start = threading.Barrier(threads)
+    start = threading.Barrier(threads, timeout=CEILING_SECONDS)
 
     def attempt() -> IssuedTokens | None:
         start.wait(60)
