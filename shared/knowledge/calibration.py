@@ -20,6 +20,9 @@ class Calibration:
     """The cosine of unrelated texts."""
     reach: float = 0.3
     """The distance from there to the cosine of the closest texts."""
+    centered_unrelated: float = 0.79
+    """`unrelated` for vectors of documents, from which the language's component was removed."""
+    centered_reach: float = 0.18
     tokens_lower: float = 0.1
     """Cosines of token vectors are lower than those of whole texts by this much."""
 

@@ -20,6 +20,7 @@ from shared.ttl_cache import TtlCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from concurrent.futures import Future
 
     from shared.knowledge.embedding import Embedder, Embedding, RemoteText, Vector
     from shared.knowledge.reranking import Reranker
@@ -84,15 +85,21 @@ class HybridSearch:
         self._calibration = embedder.space.calibration
         self._counts: TtlCache[Scope, int] = TtlCache(_COUNT_SECONDS)
 
+    def embed(self, text: str) -> Future[Embedding]:
+        """Begin to embed a question in the background."""
+        return submit(self._embedder.prepare_question(text))
+
     def rank(
         self,
         question: SearchQuestion,
         deadline: float = math.inf,
         on_candidates: Callable[[Iterable[Passage]], None] = lambda _: None,
+        embedding: Future[Embedding] | None = None,
     ) -> Ranking:
         """Return the passages that answer `question`, best first. Skip reranking that is not done by `deadline`.
 
         `on_candidates` is called with all candidate passages before the reranking. A text without a word has none.
+        `embedding` is the question's, if the caller has begun it.
         """
         if not has_word(question.text):
             on_candidates(())
@@ -105,14 +112,18 @@ class HybridSearch:
             excluded_documents=question.excluded_documents,
         )
         # The two sides are independent: keywords are looked up while the question is embedded.
-        embed, limit = self._embedder.prepare_question(question.text), max(_CANDIDATES, question.top_k)
-        meaning = submit(lambda: self._by_meaning(embed(), question.context, scope, limit))
+        embedding, limit = embedding or self.embed(question.text), max(_CANDIDATES, question.top_k)
+        context = self.embed(question.context) if question.context.strip() else None
         keywords = self._by_words(question_terms(question.text, _MAX_WORDS), scope, limit)
         corrected = self._with_diacritics(question.text, keywords)
-        semantic = meaning.result()
         is_restored = corrected != question.text
-        if is_restored:
-            semantic = self._by_meaning(self._embedder.question(corrected), question.context, scope, limit)
+        semantic = self._by_meaning(
+            self._embedder.question(corrected) if is_restored else embedding.result(),
+            context.result() if context else None,
+            scope,
+            limit,
+            tuple(keywords.scores),
+        )
         self._fill_gaps(semantic, keywords, scope)
         matches = self._matches(semantic, keywords)
         calibration, coverage = self._calibration, keywords.coverage
@@ -164,12 +175,19 @@ class HybridSearch:
         best = sorted(keywords.scores, key=keywords.scores.__getitem__, reverse=True)[:_SPELLING_SOURCES]
         return restore_diacritics(text, [passage.searchable_text for passage in self._passages(best).values()])
 
-    def _by_meaning(self, embedding: Embedding, document: str, scope: Scope, limit: int) -> _SemanticCandidates:
-        context = self._embedder.question(document) if document.strip() else None
-        queries = [VectorQuery(embedding.vector, scope, limit)]
-        queries += [VectorQuery(context.vector, scope, _CONTEXT_HITS)] if context else []
-        scores, *near_context = self._store.search(queries)
-        return _SemanticCandidates(embedding, context, scores, near_context[0] if near_context else {})
+    def _by_meaning(
+        self, embedding: Embedding, context: Embedding | None, scope: Scope, limit: int, known: tuple[str, ...]
+    ) -> _SemanticCandidates:
+        """Search for passages with similar meaning. The cosines of the `known` candidates come in the same response."""
+        nearest = [VectorQuery(embedding.vector, scope, limit)]
+        nearest += [VectorQuery(context.vector, scope, _CONTEXT_HITS)] if context else []
+        among_known = replace(scope, ids=known)
+        compared = [replace(each, scope=among_known, limit=len(known)) for each in nearest] if known else []
+        results = self._store.search([*nearest, *compared])
+        found = results[: len(nearest)]
+        for scores, others in zip(found, results[len(nearest) :], strict=False):
+            scores.update(others)
+        return _SemanticCandidates(embedding, context, found[0], found[1] if context else {})
 
     def _by_words(self, terms: SparseTerms, scope: Scope, limit: int) -> _KeywordCandidates:
         if not terms.numbers:

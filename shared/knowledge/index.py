@@ -20,7 +20,9 @@ from shared.rpc.errors import Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from concurrent.futures import Future
 
+    from shared.knowledge.embedding import Embedding
     from shared.knowledge.hybrid_search import Ranking
     from shared.knowledge.passages import DocumentRef, SearchHit, SearchQuestion
     from shared.knowledge.store import Kind
@@ -121,11 +123,18 @@ class PassageIndex:
         """Erase the points of `scope`."""
         self._store.erase(scope)
 
+    def embed(self, text: str) -> Future[Embedding]:
+        """Begin to embed the question of a search in the background."""
+        return self._retriever.embed(text)
+
     def search(
-        self, question: SearchQuestion, on_candidates: Callable[[Iterable[Passage]], None] = lambda _: None
+        self,
+        question: SearchQuestion,
+        on_candidates: Callable[[Iterable[Passage]], None] = lambda _: None,
+        embedding: Future[Embedding] | None = None,
     ) -> list[SearchHit]:
         """Return the passages that answer `question`, best first. `on_candidates` gets all candidates early."""
-        return self._retriever.rank(question, on_candidates=on_candidates).hits
+        return self._retriever.rank(question, on_candidates=on_candidates, embedding=embedding).hits
 
     def rank(self, question: SearchQuestion, deadline: float = math.inf) -> Ranking:
         """Search, and report how the hits were ranked. Skip reranking that is not done by `deadline`."""

@@ -15,6 +15,7 @@ from shared.knowledge.index import knowledge_index
 from shared.knowledge.passages import SearchQuestion
 from shared.knowledge.refinement import label_of, refine
 from shared.knowledge.responses import QueryResults, ResultMetadata, SearchResult
+from shared.knowledge.tokenizer import has_word
 from shared.rpc.errors import Unavailable
 from shared.rpc.whitespace import is_blank
 
@@ -45,10 +46,11 @@ def search(  # noqa: PLR0913 - each is a part of the search
         raise query_invalid("is empty")
     if len(query) > MAX_QUERY:
         raise query_invalid(f"has {len(query):,} characters")
+    index = knowledge_index()
+    embedding = index.embed(query) if has_word(query) else None  # takes longer than reading the collections
     searched = {each.id: each for each in collections.select(names, recorded_space())}
     rated = max(top_k, _HITS_FOR_REFINEMENT)
     question = SearchQuestion(query, collections.tenant_id, tuple(searched), rated + _EXTRA_HITS, context)
-    index = knowledge_index()
     revision_checks: list[Future[dict[DocumentRef, int]]] = []
 
     def check(passages: Iterable[Passage]) -> None:
@@ -56,7 +58,7 @@ def search(  # noqa: PLR0913 - each is a part of the search
         revision_checks.append(submit(lambda: current_revisions(collections, searched, found)))
 
     try:
-        candidates = index.search(question, check)
+        candidates = index.search(question, check, embedding)
     except Unavailable:
         raise not_searchable() from None
     revisions = revision_checks[0].result()

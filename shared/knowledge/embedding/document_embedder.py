@@ -23,7 +23,8 @@ def document_space(space: Space) -> Space:
     # The language components were measured with the model that returns token vectors.
     if not space.tokens:
         return space
-    calibration = replace(space.calibration, unrelated=0.79, reach=0.18)
+    scale = space.calibration
+    calibration = replace(scale, unrelated=scale.centered_unrelated, reach=scale.centered_reach)
     return replace(space, tokens=False, model=space.model + _REFINEMENT, calibration=calibration)
 
 

@@ -109,7 +109,7 @@ class IndexProcess:
 
     def search(self, queries: Sequence[VectorQuery]) -> list[dict[str, float]]:
         """Return for each query the ids found, best first, with their scores."""
-        packed = [replace(query, near=_packed(query.near)) for query in queries]
+        packed = [replace(each, near=_packed(each.near)) if isinstance(each.near, list) else each for each in queries]
         results: list[dict[str, float]] = self._call("search", packed)
         return results
 

@@ -166,6 +166,24 @@ def test_reranker_reorders_and_may_fail(e5: E5, store: EmbeddedVectorStore, libr
     assert found_texts(index, library, "fail")
 
 
+def test_search_takes_few_requests(e5: E5, store: EmbeddedVectorStore, library: str) -> None:
+    """Candidates found by words are compared with the question by the request that searches by meaning."""
+    requests: list[int] = []
+
+    class Counted:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(store, name)
+
+        def search(self, queries: Sequence[VectorQuery]) -> list[dict[str, float]]:
+            requests.append(len(queries))
+            return store.search(queries)
+
+    counted: Any = Counted()
+    assert found_texts(PassageIndex(e5, counted), library, "seafood")[0] == TEXTS[1]
+    words, meaning, comparison = requests
+    assert (words, meaning, comparison) == (2, 2, 1)
+
+
 def test_candidates_are_filtered_before_reranking(e5: E5, store: EmbeddedVectorStore, library: str) -> None:
     scored: list[str] = []
 
