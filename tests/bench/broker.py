@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import statistics
 import subprocess
@@ -25,7 +26,7 @@ from tests.bench import tables as bench
 from tests.bench.size import sized
 from tests.helpers.mqtt_client import admit_all
 from tests.helpers.wait import CEILING_SECONDS, until
-from tests.mosquitto.broker import environment, find
+from tests.mosquitto.broker import environment, fetch, find
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,6 +119,8 @@ def tables() -> list[bench.BenchTable]:
     bootstrap = io.ClientBootstrap(group := io.EventLoopGroup(1), io.DefaultHostResolver(group))
     with ExitStack() as stack:
         loops = {"Kho": Loop(stack.enter_context(_ours()), bootstrap)}
+        if find() is None and shutil.which("apt-get"):
+            fetch()
         installed = find()
         if installed:
             loops["mosquitto"] = Loop(stack.enter_context(_mosquitto(installed)), bootstrap)
@@ -129,7 +132,7 @@ def tables() -> list[bench.BenchTable]:
         f"{len(REQUEST)} bytes, two messages a call. Median of {ROUNDS} rounds, each of every broker; no rate limit."
     ]
     if not installed:
-        notes.append("mosquitto is not installed here; `make mosquitto` fetches it.")
+        notes.append("mosquitto is not installed here, and there is no apt-get to fetch it with.")
     columns = ["in flight", "broker", "calls/s", "p50", "p99", "the broker's CPU a call"]
     return [bench.BenchTable("A call and its answer over MQTT 5", columns, rows, notes)]
 

