@@ -120,7 +120,7 @@ class EmbeddedVectorStore(RecordStore):
     def _optimize(self) -> None:
         try:
             # It writes new files before it deletes the old ones.
-            require_free_space(self._folder, _disk_usage(self._folder))
+            require_free_space(self._folder, disk_usage(self._folder))
             self._shard.flush()
             self._shard.optimize()
             # Newly written files are not in memory: a query would wait for hundreds of disk reads.
@@ -131,7 +131,8 @@ class EmbeddedVectorStore(RecordStore):
             self._optimizing.release()
 
 
-def _disk_usage(folder: Path) -> int:
+def disk_usage(folder: Path) -> int:
+    """Return the bytes that the files of a folder take on disk."""
     return sum(status.st_blocks * 512 for _, status in _files(folder))
 
 
