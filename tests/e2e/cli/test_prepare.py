@@ -6,12 +6,16 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from typing import TYPE_CHECKING
 
+from infra import prepare
 from infra.prepare import INSTALLER, LOCK, ROOT, STORE
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 
 def test_failed_step_prints_installer_error_and_advice(tmp_path: Path) -> None:
@@ -30,3 +34,21 @@ def test_failed_step_prints_installer_error_and_advice(tmp_path: Path) -> None:
     assert process.stderr.splitlines()[-1].startswith("Setting up .venv failed at: installing the packages")
     assert process.stderr.rstrip().endswith("then run the same command again.")
     assert not (tmp_path / ".venv" / "kho-prepared").exists()
+
+
+def test_pip_installs_what_uv_cannot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    uv = tmp_path / "uv"
+    uv.write_text("#!/bin/sh\nexit 1\n")
+    uv.chmod(0o755)
+    monkeypatch.setattr(prepare, "_SCRIPTS", tmp_path)
+    wheel = tmp_path / "tiny-1-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("tiny.py", "")
+        archive.writestr("tiny-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1\n")
+        archive.writestr("tiny-1.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr("tiny-1.dist-info/RECORD", "")
+    prepare.install("--no-index", "--target", str(tmp_path / "packages"), str(wheel))
+    assert (tmp_path / "packages" / "tiny.py").is_file()
+    assert "installing with pip" in capsys.readouterr().out
