@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from tests.bench import tables as bench
 from tests.bench.size import sized
 from tests.events import event
+from tests.rie.embedding import PASSAGES, TOKENS, measure_embedding
 from tests.rie.emulator import Instance, Lambda, crashed, service
 from tests.rie.functions import deployed_functions
 from tests.rie.installation import ROOT, TARGET, installed, peers, version
@@ -28,8 +29,14 @@ STARTS: Final = sized(1, full=3)
 BESIDE_OTHERS: Final = sized(1, full=15)
 WARM: Final = sized(1, full=20)
 OURS: Final = "memory_server-add_message"
-STARTED: Final = sized((OURS, "endpoints-jsonrpc", "recall_kit-submit_experience"), full=())
+STARTED: Final = sized(
+    (OURS, "endpoints-jsonrpc", "recall_kit-submit_experience", "agent_data-query_knowledge"), full=()
+)
 """The functions that are started; all if empty."""
+QUERIES: Final = re.compile(r"-query_|tool_server-search$")
+"""The functions that search by meaning for a caller who waits."""
+PROMISED_MS: Final = 300
+"""The processor time that a query function's start and first call take at most."""
 OTHERS: Final = {
     "FastAPI + Mangum": "peers.fastapi_mangum.handler",
     "awslabs `mcp-lambda-handler`": "peers.awslabs_handler.handler",
@@ -82,10 +89,12 @@ def tables() -> list[bench.BenchTable]:
         finally:
             aws.close()
         peers = _measure_peers(fetched, functions, environment)
+        embedding = _embedding(fetched, functions, environment)
     worst = max(started, key=lambda function: statistics.median(measured[function.name].processor))
     usual = next(function for function in functions if function.name == OURS)
     return [
         _starts(started, measured, fetched),
+        embedding,
         _compared(peers),
         _imports(fetched, usual),
         _imports(fetched, worst, "The slowest to start"),
@@ -145,6 +154,7 @@ def _starts(
         "follows it. The processor's time is that of both together, and tells more than the clock on a busy machine.",
         "The slowest come first. Endpoints' calls include the functions that they call; a write with a request_id is",
         "answered from its record from the second call on.",
+        _promise(measured),
     ]
     return bench.BenchTable(
         "Starts and calls of every function",
@@ -152,6 +162,33 @@ def _starts(
         rows,
         notes,
     )
+
+
+def _promise(measured: Mapping[str, Measured]) -> str:
+    """Compare the query functions with their promise. Nothing asserts it, as the machine's speed decides."""
+    times = {name: statistics.median(each.processor) for name, each in measured.items() if QUERIES.search(name)}
+    slow = [f"`{name}` ({time:.0f} ms)" for name, time in times.items() if time > PROMISED_MS]
+    return (
+        f"The promise is {PROMISED_MS} ms of processor time or less for each query function (`*-query_*`,\n"
+        f"`tool_server-search`). {len(slow)} of {len(times)} exceed it{': ' if slow else ''}{', '.join(slow)}."
+    )
+
+
+def _embedding(
+    fetched: Installed, functions: Sequence[DeployedFunction], environment: Mapping[str, str]
+) -> bench.BenchTable:
+    measured = [measure_embedding(fetched, functions, environment) for _ in range(STARTS)]
+
+    def median(name: str) -> str:
+        return f"{statistics.median(getattr(each, name) for each in measured):.0f}"
+
+    row = [f"{median(name)} ms" for name in ("init", "processor", "query", "passages")] + [f"{median('peak_mb')} MB"]
+    notes = [
+        f"Medians of {STARTS} new instances. The processor's time is that of the start and the first query. A passage",
+        f"has {TOKENS} tokens. The peak is the most memory that the process had, with the model, after all calls.",
+    ]
+    columns = ["init", "processor", "a warm query", f"{PASSAGES} passages", "peak memory"]
+    return bench.BenchTable("The embedding function", columns, [row], notes)
 
 
 def _compared(measured: dict[str, Measured]) -> bench.BenchTable:

@@ -8,6 +8,8 @@ from tests.browser.installation import AXE
 from tests.helpers.wait import CEILING_SECONDS, until
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from playwright.sync_api import BrowserContext, Page, Request
 
 WIDTHS: Final = (360, 768, 1280)
@@ -73,12 +75,12 @@ class ConsolePage:
         width: int = self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         return width
 
-    def faults(self) -> list[str]:
-        """Return what is wrong with the page at any width in any theme."""
+    def faults(self, widths: Sequence[int] = WIDTHS, themes: Sequence[str] = THEMES) -> list[str]:
+        """Return what is wrong with the page at any of these widths in any of these themes."""
         problems = []
-        for theme in THEMES:
+        for theme in themes:
             self.set_theme(theme)
-            for width in WIDTHS:
+            for width in widths:
                 self.set_width(width)
                 self.settle()
                 problems += [f"{theme} {width}: {each}" for each in self.violations()]

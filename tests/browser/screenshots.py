@@ -1,7 +1,11 @@
-"""`make screenshots`: pictures of the console's pages with the sample, in docs/console/."""
+"""`make screenshots`: pictures of the console's pages with the sample, in docs/console/.
+
+`python -m tests.browser.screenshots --hard-cases <folder>` takes those of `hard_cases.py`, to be looked at.
+"""
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 import tempfile
@@ -12,9 +16,12 @@ from infra.local.template import FILE
 from tests.browser.installation import chromium, environment, fetch
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from playwright.sync_api import Page
 
     from tests.browser.console_page import ConsolePage
+    from tests.helpers.kho_server import KhoServer
 
 TARGET: Final = FILE.parent / "docs" / "console"
 PAGES: Final = {
@@ -29,32 +36,63 @@ PAGES: Final = {
     "try_it": "try_it/agent-data/query_knowledge",
 }
 SIZES: Final = {"wide": (1280, 860, "light"), "narrow": (360, 740, "dark")}
+HARD_SIZES: Final = {
+    "wide": (1280, 1000, "light"),
+    "dark": (1280, 1000, "dark"),
+    "medium": (768, 1200, "light"),
+    "narrow": (360, 1600, "dark"),
+}
 
 
-def main() -> None:
-    """Take all pictures."""
-    from playwright.sync_api import expect, sync_playwright
+def main(hard_cases: Path | None) -> None:
+    """Take the pictures of the sample, or those of hard cases in a folder."""
+    from playwright.sync_api import sync_playwright
 
     from tests.browser.console_page import ConsolePage
     from tests.helpers.kho_server import KhoServer
 
-    TARGET.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="kho-screenshots-") as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), chromium_sandbox=False)
         with KhoServer(Path(folder) / "data") as server:
             tab = ConsolePage(browser.new_context(locale="en-GB"), server.address)
-            page = tab.open()
-            page.get_by_role("button", name="Load a sample").click()
-            expect(page.get_by_text("Now look at:")).to_be_visible(timeout=60_000)
-            for name, address in PAGES.items():
-                _show(tab, name, address)
-                for size, (width, height, theme) in SIZES.items():
-                    page.set_viewport_size({"width": width, "height": height})
-                    tab.set_theme(theme)
-                    tab.settle()
-                    page.wait_for_load_state("networkidle")
-                    page.screenshot(path=TARGET / f"{name}-{size}.png")
+            if hard_cases:
+                _take_hard_cases(tab, server, hard_cases)
+            else:
+                _take_sample(tab)
         browser.close()
+
+
+def _take_sample(tab: ConsolePage) -> None:
+    from playwright.sync_api import expect
+
+    page = tab.open()
+    page.get_by_role("button", name="Load a sample").click()
+    expect(page.get_by_text("Now look at:")).to_be_visible(timeout=60_000)
+    for name, address in PAGES.items():
+        _show(tab, name, address)
+        _take(tab, TARGET, name, SIZES)
+
+
+def _take_hard_cases(tab: ConsolePage, server: KhoServer, target: Path) -> None:
+    from tests.browser.hard_cases import CASES
+
+    width, height, _ = HARD_SIZES["wide"]
+    for name, case in CASES.items():
+        tab.page.set_viewport_size({"width": width, "height": height})
+        with case(tab, server):
+            _take(tab, target, name, HARD_SIZES)
+
+
+def _take(tab: ConsolePage, target: Path, name: str, sizes: Mapping[str, tuple[int, int, str]]) -> None:
+    """Take the page as it is, in each size."""
+    target.mkdir(parents=True, exist_ok=True)
+    tab.page.mouse.move(0, 0)  # nothing is highlighted by chance
+    for size, (width, height, theme) in sizes.items():
+        tab.page.set_viewport_size({"width": width, "height": height})
+        tab.set_theme(theme)
+        tab.settle()
+        tab.page.wait_for_load_state("networkidle")
+        tab.page.screenshot(path=target / f"{name}-{size}.png")
 
 
 def _show(tab: ConsolePage, name: str, address: str) -> None:
@@ -74,9 +112,13 @@ def _show(tab: ConsolePage, name: str, address: str) -> None:
 
 
 if __name__ == "__main__":
-    if "--run" in sys.argv:
-        main()
+    parser = argparse.ArgumentParser(prog="python -m tests.browser.screenshots", description=__doc__)
+    parser.add_argument("--hard-cases", type=Path, metavar="folder", help="take the hard cases, in this folder")
+    parser.add_argument("--run", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.run:
+        main(options.hard_cases)
     else:
         fetch()
-        command = [sys.executable, "-m", "tests.browser.screenshots", "--run"]
+        command = [sys.executable, "-m", "tests.browser.screenshots", "--run", *sys.argv[1:]]
         sys.exit(subprocess.run(command, check=False, env=environment()).returncode)

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from infra.console.bundle import HERE
-from tests.browser.console_page import ConsolePage
+from tests.browser.console_page import THEMES, WIDTHS, ConsolePage
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Response
@@ -36,6 +36,20 @@ def test_page_is_accessible_at_every_width_and_theme(console: ConsolePage, name:
     """Every page has no violation that axe-core knows, and fits the window, at three widths in both themes."""
     console.open(name)
     assert console.faults() == []
+
+
+def test_vietnamese_pages_are_accessible_and_fit(browser: Browser, server: KhoServer) -> None:
+    """Every page in Vietnamese has no violation that axe-core knows, and fits the narrowest window."""
+    faults = []
+    with browser.new_context(locale="vi-VN") as context:
+        for name in PAGES:
+            tab = ConsolePage(context, server.address)
+            page = tab.open(name)
+            assert page.locator("html").get_attribute("lang") == "vi"
+            faults += [f"{name}: {each}" for each in tab.faults(WIDTHS[:1], THEMES[:1])]
+            faults += [f"{name}: {each}" for each in (*tab.foreign, *tab.problems)]
+            page.close()
+    assert faults == []
 
 
 def test_first_load_stays_in_its_budget(context: BrowserContext, server: KhoServer) -> None:

@@ -23,7 +23,7 @@ ACCOUNT: Final = "000000000000"
 REGION: Final = "us-east-1"
 STACK: Final = "kho"
 NOT_EMULATED: Final = ("AWS::IoT::Authorizer",)
-"""Types that it refuses a whole stack for; what refers to one goes with it."""
+"""Types that it refuses a whole stack for, as it does for alarms of metric math; what refers to one goes with it."""
 _START_SECONDS: Final = 60
 
 
@@ -50,16 +50,43 @@ def running_emulator(folder: Path) -> Iterator[str]:
 
 
 def without_what_it_lacks(template: Path) -> tuple[Path, list[str]]:
-    """Return the built template without types that the emulator lacks, and those types."""
+    """Return the built template without what the emulator lacks, and the names of that. Change nested ones in place."""
+    document = _load(template)
+    missing = _remove_missing(document)
+    for each in document["Resources"].values():
+        if each["Type"] == "AWS::CloudFormation::Stack":
+            nested = template.parent / each["Properties"]["TemplateURL"]
+            stack = _load(nested)
+            missing += _remove_missing(stack)
+            _write(nested, stack)
+    supported = template.with_name("emulated.yaml")
+    _write(supported, document)
+    return supported, sorted(missing)
+
+
+def _load(template: Path) -> dict[str, Any]:
     document: dict[str, Any] = yaml.load(template.read_text(encoding="utf-8"), TemplateLoader)
-    resources, outputs = document["Resources"], document["Outputs"]
-    missing = {name for name, each in resources.items() if each["Type"] in NOT_EMULATED}
+    return document
+
+
+def _write(template: Path, document: dict[str, Any]) -> None:
+    template.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+
+
+def _remove_missing(document: dict[str, Any]) -> list[str]:
+    """Remove what the emulator lacks, and what refers to it. Return the names and types."""
+    resources = document["Resources"]
+    missing = {name for name, each in resources.items() if each["Type"] in NOT_EMULATED or _is_metric_math(each)}
     missing |= {name for name, each in resources.items() if _refers(each, missing)}
     document["Resources"] = {name: each for name, each in resources.items() if name not in missing}
-    document["Outputs"] = {name: each for name, each in outputs.items() if not _refers(each, missing)}
-    supported = template.with_name("emulated.yaml")
-    supported.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
-    return supported, sorted(f"{name} ({resources[name]['Type']})" for name in missing)
+    if "Outputs" in document:
+        outputs = document["Outputs"].items()
+        document["Outputs"] = {name: each for name, each in outputs if not _refers(each, missing)}
+    return [f"{name} ({resources[name]['Type']})" for name in missing]
+
+
+def _is_metric_math(resource: dict[str, Any]) -> bool:
+    return resource["Type"] == "AWS::CloudWatch::Alarm" and "Metrics" in resource["Properties"]
 
 
 def add_routes(url: str) -> str:

@@ -9,8 +9,9 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
-from shared.knowledge.embedding.function import FUNCTION, MAX_TEXTS, EmbeddingRequest
 from tests.events import CAMERA_TOKEN, KEY, PASSWORD, REFRESH_TOKEN, event
+from tests.rie.console import CONSOLE, console_problems
+from tests.rie.embedding import PASSAGES, TOKENS, EmbeddingTimes, measure_embedding
 from tests.rie.emulator import Lambda, crashed, service
 from tests.rie.functions import deployed_functions
 from tests.rie.installation import TARGET, installed, version
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from tests.rie.functions import DeployedFunction
 
 _AT_ONCE: Final = 2
-PASSAGES: Final = 64
-PASSAGE: Final = "Ferns are watered in the morning, because the sun would burn their wet leaves at noon. " * 8
 
 
 def main(names: list[str]) -> int:
@@ -50,25 +49,22 @@ def main(names: list[str]) -> int:
             with service(aws, "kho-") as url, ThreadPoolExecutor(_AT_ONCE) as pool:
                 aws.point_at(url)
                 list(pool.map(run, [each for each in functions if not names or each.name in names]))
-                print(embedding(aws))
+                if not names or CONSOLE in names:
+                    problems = console_problems(aws)
+                    print(f"{CONSOLE}, as a browser: {'; '.join(problems) or 'ok'}")
+                    failed += [CONSOLE] if problems and CONSOLE not in failed else []
+                print(_embedding_line(measure_embedding(fetched, functions, environment)))
         finally:
             aws.close()
     print(f"Python {version(fetched.python)}: {len(failed)} of {len(names or functions)} failed. {' '.join(failed)}")
     return len(failed)
 
 
-def embedding(aws: Lambda) -> str:
-    """Return the memory and the times of the embedding function after its start."""
-    question = EmbeddingRequest(kind="question", texts=["When are ferns watered?"], correlation_id="measuring")
-    passages = EmbeddingRequest(kind="passages", texts=[PASSAGE] * MAX_TEXTS, correlation_id="measuring")
-    requests = [question, question, *[passages] * (PASSAGES // MAX_TEXTS)]
-    for request in requests:
-        answer, instance = aws.invoke(FUNCTION, json.dumps(request).encode())
-        assert not crashed(answer), answer
-    _, query_ms, *passages_ms = instance.calls_ms()[-len(requests) :]
+def _embedding_line(times: EmbeddingTimes) -> str:
     return (
-        f"{FUNCTION}: peak memory {instance.peak_mb():.0f} MB; warm, a query takes {query_ms:.0f} ms, "
-        f"{PASSAGES} passages of 169 tokens {sum(passages_ms):.0f} ms"
+        f"The embedding function: init {times.init:.0f} ms, processor {times.processor:.0f} ms, "
+        f"peak memory {times.peak_mb:.0f} MB; warm, a query takes {times.query:.0f} ms, "
+        f"{PASSAGES} passages of {TOKENS} tokens {times.passages:.0f} ms"
     )
 
 
