@@ -1,5 +1,5 @@
 // A list of many rows of one height, of which only those in view are in the page.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { html } from "../html.js";
 
 const AROUND = 10; // rows outside of the view, so that scrolling shows no gaps
@@ -19,8 +19,8 @@ export function VirtualList({ count, rowHeight, children, role = "list", label, 
     setView((old) => (old.first === first && old.last === last ? old : { first, last }));
     if (onEnd && last >= count) onEnd();
   };
-  // First, for what follows scrolls.
-  useEffect(() => {
+  // Before the rows are painted, and before what follows scrolls.
+  useLayoutEffect(() => {
     content.current.style.height = `${count * rowHeight}px`;
     for (const row of content.current.children) row.style.transform = `translateY(${row.dataset.index * rowHeight}px)`;
   });
