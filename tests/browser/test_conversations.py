@@ -120,6 +120,18 @@ def test_cleared_messages_disappear(console: ConsolePage, api: ApiClient, chat: 
     expect(page.locator(".message.given")).to_have_count(1)
 
 
+def test_links_to_headings_stay_on_the_page(console: ConsolePage, api: ApiClient) -> None:
+    """A link to a heading scrolls to it within its text. One whose encoding is malformed does nothing."""
+    id_ = f"links-{uuid4().hex[:8]}"
+    add(api, id_, "[down](#the-end) [bad](#%zz) " + "\n\nline" * 100 + "\n\n## The end")
+    page = console.open(f"conversations/{id_}")
+    expect(page.get_by_role("heading", name="The end")).not_to_be_in_viewport()
+    for name in ("bad", "down"):
+        page.get_by_role("link", name=name).click()
+    expect(page.get_by_role("heading", name="The end")).to_be_in_viewport()
+    assert page.url.endswith(f"#/conversations/{id_}")
+
+
 def test_hostile_messages_are_harmless(console: ConsolePage, api: ApiClient) -> None:
     """Scripts and other sites' images in messages and summaries neither run nor load."""
     id_ = f"hostile-{uuid4().hex[:8]}"
