@@ -109,6 +109,31 @@ def test_a_long_transcript_begins_at_its_end(console: ConsolePage, api: ApiClien
     expect(page.locator(".message").first).to_contain_text("message 1")
 
 
+def test_transcript_follows_a_message_that_grows(console: ConsolePage, api: ApiClient, chat: str) -> None:
+    """The end stays in view while texts are rendered, until the reader scrolls up."""
+    page = console.open(f"conversations/{chat}")
+    last = page.locator(".message").last
+    expect(last).to_be_in_viewport()
+    grow = """message => {
+      message.style.paddingBottom = `${parseInt(message.style.paddingBottom || 0) + 2000}px`;
+      message.closest(".messages-box").dispatchEvent(new Event("scroll"));
+    }"""
+    rest = """message => {
+      const { scrollHeight, scrollTop, clientHeight } = message.closest(".messages-box");
+      return scrollHeight - scrollTop - clientHeight;
+    }"""
+    scroll_up = """message => {
+      message.closest(".messages-box").scrollTo(0, 0);
+      return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))); // after its event
+    }"""
+    last.evaluate(grow)
+    until(lambda: last.evaluate(rest) < 1)
+    last.evaluate(scroll_up)
+    add(api, chat, "a later one")
+    expect(page.locator(".message").last).to_contain_text("a later one")
+    expect(page.locator(".message").last).not_to_be_in_viewport()
+
+
 def test_cleared_messages_disappear(console: ConsolePage, api: ApiClient, chat: str) -> None:
     """A conversation that another clears is empty on the page, too."""
     page = console.open(f"conversations/{chat}")
