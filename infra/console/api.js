@@ -1,11 +1,11 @@
 // Calls of Kho's public methods: one client for all pages, which handles lost connections and refused tokens.
 import { signal } from "@preact/signals";
-import { authorization, replaceToken } from "./auth.js";
+import { authorization, replaceToken, session } from "./auth.js";
 
 // True while the server cannot be reached.
 export const offline = signal(false);
 
-const FIRST_RETRY_MS = 2000;
+const PROBE_MS = 1000; // doubled after each failure
 
 export class ApiError extends Error {
   // `code` is the error's name, such as CONFLICT; `data` is the error as the server sent it.
@@ -46,46 +46,55 @@ async function reach(path, init) {
     offline.value = false;
     return response;
   } catch (error) {
-    if (error.name === "AbortError") throw error;
-    offline.value = true;
-    watchConnection();
-    throw new ApiError({ code: "OFFLINE", message: "The server cannot be reached." });
+    throw lost(error);
   }
 }
 
-let watching = 0;
+// Return the error of a lost connection, and watch for the server. An abort stays what it is.
+function lost(error) {
+  if (error.name === "AbortError") return error;
+  offline.value = true;
+  watchConnection();
+  return new ApiError({ code: "OFFLINE", message: "The server cannot be reached." });
+}
+
+let watching = null;
 
 // Look for the server until it answers again, so that the page says so by itself.
 function watchConnection() {
-  if (watching) return;
-  let delay = FIRST_RETRY_MS;
-  const look = async () => {
+  watching ??= poll(async () => {
     try {
       await fetch("/health", { cache: "no-store" });
-      watching = 0;
-      offline.value = false;
-    } catch {
+    } catch (error) {
       offline.value = true; // an answer that was on its way may have said otherwise
-      delay = Math.min(delay * 2, 30_000);
-      watching = setTimeout(look, delay);
+      throw error;
     }
-  };
-  watching = setTimeout(look, delay);
+    watching.stop();
+    watching = null;
+    offline.value = false;
+  }, { every: PROBE_MS, most: 30_000 });
 }
 
 async function resultOf(response) {
-  let body = null;
+  let text, body;
   try {
-    body = await response.json();
+    text = await response.text();
   } catch (error) {
-    if (error.name === "AbortError") throw error;
+    throw lost(error);
+  }
+  try {
+    body = JSON.parse(text);
+  } catch {
+    // A gateway's own page, such as the one of 502.
+    const message = `The server gave no valid answer (status ${response.status}). Try again in a moment.`;
+    body = { success: false, error: { code: "INVALID_RESPONSE", message } };
   }
   if (response.ok && body?.success !== false) return body;
   const error = body?.error ?? body ?? {};
   const details = error.validation_errors ?? error.details ?? null;
   throw new ApiError({
     code: error.details?.code ?? error.code ?? `HTTP_${response.status}`,
-    message: error.message ?? response.statusText ?? String(response.status),
+    message: error.message || `The call failed (status ${response.status}).`,
     details,
     guidance: error.guidance ?? error.details?.guidance ?? "",
     status: response.status,
@@ -95,33 +104,42 @@ async function resultOf(response) {
   });
 }
 
-// Run `load(signal)` again and again: with back-off after failures, and only while the page is shown.
-// Return {stop, now}; `now` runs it at once.
-export function poll(load, { every = 5000, most = 60_000 } = {}) {
-  let [timer, delay, running, stopped] = [0, every, false, false];
+// Run `load(signal)` again and again: with back-off after failures, and only while the page is shown. With `growth`
+// each pause is longer than the one before, also without failures. After a cancelled sign-in it waits for another
+// session. Return {stop, now}; `now` runs it at once.
+export function poll(load, { every = 5000, most = 60_000, growth = 1 } = {}) {
+  let [timer, pause, delay, running, cancelled, stopped] = [0, every, every, false, false, false];
   const controller = new AbortController();
   const run = async () => {
     clearTimeout(timer);
-    if (running || stopped || document.hidden) return;
+    if (running || cancelled || stopped || document.hidden) return;
     running = true;
     try {
       await load(controller.signal);
-      delay = every;
+      delay = pause;
+      pause = Math.min(pause * growth, most);
     } catch (error) {
+      cancelled = error.name === "SignInCancelled";
       delay = Math.min(Math.max(delay * 2, (error.retryAfter ?? 0) * 1000), most);
     }
     running = false;
-    if (!stopped) timer = setTimeout(run, delay);
+    if (!stopped && !cancelled) timer = setTimeout(run, delay);
+  };
+  const now = () => {
+    cancelled = false;
+    return run();
   };
   document.addEventListener("visibilitychange", run);
   addEventListener("online", run);
+  const unsubscribe = session.subscribe(() => cancelled && now());
   run();
   const stop = () => {
     stopped = true;
+    unsubscribe();
     clearTimeout(timer);
     controller.abort();
     document.removeEventListener("visibilitychange", run);
     removeEventListener("online", run);
   };
-  return { stop, now: run };
+  return { stop, now };
 }

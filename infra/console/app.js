@@ -1,12 +1,12 @@
 // The shell: navigation, language and theme, sign-in, messages, and the page of the address.
-import { render } from "preact";
+import { Component, render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { effect, signal, untracked } from "@preact/signals";
 import { offline } from "./api.js";
 import { completeSignIn, session, signInRequest, signOut } from "./auth.js";
 import { ErrorBox } from "./components/error_box.js";
 import { SignIn } from "./components/sign_in.js";
-import { Toasts } from "./components/toast.js";
+import { toast, Toasts } from "./components/toast.js";
 import { html } from "./html.js";
 import { LANGUAGES, language, loadStrings, setLanguage, t } from "./i18n.js";
 import { link, route } from "./router.js";
@@ -59,7 +59,8 @@ function Shell() {
     ${signInError && html`<p class="banner" role="alert">${t("app.sign_in_failed", { reason: signInError })}</p>`}
     <main id="main" tabindex="-1" ref=${main}>
       ${error && html`<${LoadFailure} error=${error} />`}
-      ${!error && name === page && Page && html`<${Page} key=${page} segments=${segments} query=${query} />`}
+      ${!error && name === page && Page && html`<${Boundary} key=${page} address=${route.value}>
+        <${Page} segments=${segments} query=${query} /><//>`}
       ${!error && name === page && !Page && html`<h1>${title}</h1><p><a href=${link("start")}>${t("app.to_start")}</a></p>`}
     </main>
     ${signInRequest.value && html`<${SignIn} />`}
@@ -68,10 +69,32 @@ function Shell() {
 
 // A page that cannot be loaded: the server is away, or has a newer console than this tab.
 function LoadFailure({ error }) {
-  return html`<h1>${t("app.load_failed")}</h1>
-    <p>${t("app.load_advice")}</p>
+  return html`<${Failure} title=${t("app.load_failed")} advice=${t("app.load_advice")} error=${error} />`;
+}
+
+function Failure({ title, advice, error }) {
+  return html`<h1>${title}</h1>
+    <p>${advice}</p>
     <${ErrorBox} error=${error} />
     <p><button onClick=${() => location.reload()}>${t("app.reload")}</button></p>`;
+}
+
+// An error boundary: a page that fails to render shows the failure, until the address changes.
+class Boundary extends Component {
+  state = { error: null };
+
+  static getDerivedStateFromError(error) {
+    return { error };
+  }
+
+  componentDidUpdate({ address }) {
+    if (this.state.error && address !== this.props.address) this.setState({ error: null });
+  }
+
+  render({ children }, { error }) {
+    if (!error) return children;
+    return html`<${Failure} title=${t("app.page_failed")} advice=${t("app.page_advice")} error=${error} />`;
+  }
 }
 
 function Header({ current }) {
@@ -92,7 +115,12 @@ function Preferences() {
   const [busy, setBusy] = useState(false);
   const change = async (code) => {
     setBusy(true);
-    await setLanguage(code).finally(() => setBusy(false));
+    try {
+      await setLanguage(code);
+    } catch {
+      toast(t("app.language_failed"), "wrong");
+    }
+    setBusy(false);
   };
   return html`<div class="preferences">
     <label><span class="hidden">${t("app.language")}</span>

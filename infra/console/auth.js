@@ -18,7 +18,12 @@ let expiresAt = Infinity;
 let waiting = null;
 let refreshing = null;
 
-export class SignInCancelled extends Error {}
+export class SignInCancelled extends Error {
+  constructor() {
+    super("The sign-in was cancelled.");
+    this.name = "SignInCancelled";
+  }
+}
 
 // Complete a sign-in that the address brings back. Return its error's text, or an empty string.
 export async function completeSignIn() {
@@ -47,9 +52,11 @@ export async function authorization() {
 }
 
 // Wait until there is another token than the one that was refused. Throw SignInCancelled if the person gives up.
+// A token endpoint that fails for now asks for no sign-in: the refresh token is tried again by the next call.
 export async function replaceToken(refused) {
   if (refused !== (token ? `Bearer ${token}` : "")) return;
   if (refreshToken && (await refresh())) return;
+  if (refreshToken) throw failure("SIGN_IN_NOT_RENEWED", "The sign-in could not be renewed. Try again in a moment.");
   if (!waiting) {
     waiting = {};
     waiting.promise = new Promise((resolve, reject) => Object.assign(waiting, { resolve, reject }));
@@ -85,6 +92,8 @@ export function otherOrigin(server) {
 
 // Leave for the sign-in page.
 export async function startSignIn(server) {
+  // Browsers hide it from pages of plain HTTP, but for those of the own machine.
+  if (!crypto.subtle) throw failure("INSECURE", "Signing in needs HTTPS.");
   const [state, verifier] = [randomText(), randomText()];
   sessionStorage.setItem(PENDING, JSON.stringify({ state, verifier, hash: location.hash }));
   const challenge = base64url(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier)));
@@ -122,16 +131,16 @@ async function refresh() {
 }
 
 async function exchange(server, form) {
-  let answer;
+  let response, answer;
   try {
     const body = new URLSearchParams({ client_id: CLIENT, ...form });
-    const response = await fetch(server.token_endpoint, { method: "POST", body });
+    response = await fetch(server.token_endpoint, { method: "POST", body });
     answer = await response.json();
   } catch {
     return "offline";
   }
   if (!answer.access_token) {
-    refreshToken = "";
+    if ([400, 401].includes(response.status)) refreshToken = ""; // refused, such as by invalid_grant
     return answer.error_description ?? answer.error ?? "refused";
   }
   const expiry = Date.now() + (answer.expires_in ?? 3600) * 1000;
@@ -146,6 +155,10 @@ function setToken(value, refreshValue, expiry, newSession) {
   signInRequest.value = null;
   waiting?.resolve();
   waiting = null;
+}
+
+function failure(code, message) {
+  return Object.assign(new Error(message), { code });
 }
 
 function takePending() {

@@ -7,7 +7,7 @@ export const language = signal(initialLanguage());
 const tables = signal({});
 const names = new Set();
 
-// Load the strings of a page, or of "app", in the current language. English comes with it: it fills gaps.
+// Load the strings of a page, or of "app", in the current language. All languages have the same keys.
 export async function loadStrings(name) {
   names.add(name);
   await loadTable(language.value, name);

@@ -30,7 +30,8 @@ function parse(hash) {
   return { page: page || "start", segments: segments.filter(Boolean), query: Object.fromEntries(new URLSearchParams(query)) };
 }
 
-function decoded(text) {
+// Return a text without percent-encoding; one whose encoding is malformed stays as it is.
+export function decoded(text) {
   try {
     return decodeURIComponent(text);
   } catch {

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 WIDTHS: Final = (360, 768, 1280)
 THEMES: Final = ("light", "dark")
 _HEIGHT: Final = 900
+_HIDE: Final = """hidden => {
+  Object.defineProperty(document, "hidden", { get: () => hidden, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
 _RULES: Final = {"resultTypes": ["violations"]}
 
 
@@ -58,6 +62,16 @@ class ConsolePage:
             ):
                 return
         raise AssertionError(f"Tab never reaches the {role} {name!r}")
+
+    def module(self, name: str) -> str:
+        """Return the address of one of the console's modules, such as `api.js`."""
+        app = self.page.locator("script[type=module]").get_attribute("src")
+        assert app
+        return f"/console/{app.removeprefix('./').removesuffix('app.js')}{name}"
+
+    def set_hidden(self, hidden: bool) -> None:
+        """Hide the page as another tab does, or show it again."""
+        self.page.evaluate(_HIDE, hidden)
 
     def violations(self) -> list[str]:
         """Return what axe-core finds on the page as it is."""

@@ -109,6 +109,31 @@ def test_a_long_transcript_begins_at_its_end(console: ConsolePage, api: ApiClien
     expect(page.locator(".message").first).to_contain_text("message 1")
 
 
+def test_transcript_follows_a_message_that_grows(console: ConsolePage, api: ApiClient, chat: str) -> None:
+    """The end stays in view while texts are rendered, until the reader scrolls up."""
+    page = console.open(f"conversations/{chat}")
+    last = page.locator(".message").last
+    expect(last).to_be_in_viewport()
+    grow = """message => {
+      message.style.paddingBottom = `${parseInt(message.style.paddingBottom || 0) + 2000}px`;
+      message.closest(".messages-box").dispatchEvent(new Event("scroll"));
+    }"""
+    rest = """message => {
+      const { scrollHeight, scrollTop, clientHeight } = message.closest(".messages-box");
+      return scrollHeight - scrollTop - clientHeight;
+    }"""
+    scroll_up = """message => {
+      message.closest(".messages-box").scrollTo(0, 0);
+      return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))); // after its event
+    }"""
+    last.evaluate(grow)
+    until(lambda: last.evaluate(rest) < 1)
+    last.evaluate(scroll_up)
+    add(api, chat, "a later one")
+    expect(page.locator(".message").last).to_contain_text("a later one")
+    expect(page.locator(".message").last).not_to_be_in_viewport()
+
+
 def test_cleared_messages_disappear(console: ConsolePage, api: ApiClient, chat: str) -> None:
     """A conversation that another clears is empty on the page, too."""
     page = console.open(f"conversations/{chat}")
@@ -118,6 +143,18 @@ def test_cleared_messages_disappear(console: ConsolePage, api: ApiClient, chat: 
     add(api, chat, "after")
     expect(page.locator(".message")).to_have_count(1)
     expect(page.locator(".message.given")).to_have_count(1)
+
+
+def test_links_to_headings_stay_on_the_page(console: ConsolePage, api: ApiClient) -> None:
+    """A link to a heading scrolls to it within its text. One whose encoding is malformed does nothing."""
+    id_ = f"links-{uuid4().hex[:8]}"
+    add(api, id_, "[down](#the-end) [bad](#%zz) " + "\n\nline" * 100 + "\n\n## The end")
+    page = console.open(f"conversations/{id_}")
+    expect(page.get_by_role("heading", name="The end")).not_to_be_in_viewport()
+    for name in ("bad", "down"):
+        page.get_by_role("link", name=name).click()
+    expect(page.get_by_role("heading", name="The end")).to_be_in_viewport()
+    assert page.url.endswith(f"#/conversations/{id_}")
 
 
 def test_hostile_messages_are_harmless(console: ConsolePage, api: ApiClient) -> None:

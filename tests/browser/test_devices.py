@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+from playwright.sync_api import expect
 
 from infra.local.simulator.device import DeviceModel
 from infra.local.simulator.flash import Flash
@@ -137,6 +138,26 @@ def test_hostile_device_does_nothing(console: ConsolePage, server: KhoServer) ->
         assert page.locator("main script, main img").count() == 0
         assert "\u202e" not in page.locator("main").inner_text()
         assert page.title() == "Devices · Kho"
+
+
+class WrongDefault(ToolArgument):
+    """An argument whose schema contradicts itself."""
+
+    def schema(self) -> dict[str, Any]:
+        """Return a list of texts with a text as its default."""
+        return {"type": "array", "items": {"type": "string"}, "default": self.default}
+
+
+def test_schema_that_contradicts_itself_leaves_a_form(console: ConsolePage, server: KhoServer) -> None:
+    """A default of another type is left out, and a property may have the name of one that all objects have."""
+    arguments = (WrongDefault("lines", "array", default="x"), WrongDefault("constructor", "array", default="x"))
+    tools = [SimulatedTool("self.contradict", "Contradict.", lambda *_: "done", arguments)]
+    with fleet(server, ["contradicting"], tools) as running:
+        running.start()
+        until(lambda: server.call("device-server/devices/get", device_id="contradicting")["connected"])
+        page = console.open("devices/contradicting")
+        for name in ("lines", "constructor"):
+            expect(page.get_by_role("textbox", name=name)).to_have_value("")
 
 
 def test_fifty_one_tools_are_filtered(console: ConsolePage, server: KhoServer) -> None:

@@ -313,6 +313,17 @@ def test_hostile_markdown_is_harmless(console: ConsolePage, api: ApiClient, fold
     assert page.evaluate("window.hacked") is None
 
 
+def test_document_without_its_renderer_is_shown_as_text(console: ConsolePage, api: ApiClient, folder: str) -> None:
+    """While the modules that render Markdown cannot be loaded, a document is plain text; later ones are rendered."""
+    make(api, f"{folder}-plain", folder, "Some **text**")
+    console.page.route("**/vendor/marked.js", lambda route: route.abort())
+    page = console.open(f"documents/{folder}-plain")
+    expect(page.locator("article pre")).to_have_text("Some **text**")
+    page.unroute("**/vendor/marked.js")
+    page.evaluate("address => { location.hash = address }", f"#/documents/{folder}")
+    expect(page.locator("article .markdown")).to_have_text("x")
+
+
 def test_document_of_2_mib(console: ConsolePage, api: ApiClient, folder: str) -> None:
     """A document of 2 MiB is shown, edited, kept and compared."""
     # Blanks, different in each line: the time that embedding a text takes is not the subject.

@@ -12,6 +12,8 @@ from tests.helpers.wait import until
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from playwright.sync_api import FilePayload, Page, Route
+
     from tests.browser.console_page import ConsolePage
     from tests.helpers.kho_server import KhoServer
 
@@ -80,6 +82,137 @@ def test_dropped_files_are_added(console: ConsolePage, server: KhoServer) -> Non
     )
     page.get_by_text("1 added, 0 updated, 0 unchanged.").wait_for()
     page.get_by_role("link", name="dropped.md").wait_for()
+
+
+def add_file(page: Page, name: str) -> None:
+    file: FilePayload = {"name": name, "mimeType": "text/markdown", "buffer": FERNS.encode()}
+    page.locator("input[data-purpose=files]").set_input_files(file)
+
+
+@pytest.fixture
+def held(console: ConsolePage) -> list[Route]:
+    """Return the ingestions that the page has sent; the test lets each go on."""
+    routes: list[Route] = []
+    console.page.route("**/ingest_documents", lambda route: routes.append(route))  # noqa: PLW0108 - no builtin
+    return routes
+
+
+def wait_for_routes(page: Page, held: list[Route], count: int) -> None:
+    until(lambda: page.title() and len(held) == count)  # any call lets Playwright hand over the routes
+
+
+def test_files_that_are_added_meanwhile_follow(console: ConsolePage, server: KhoServer, held: list[Route]) -> None:
+    """Files that are chosen during an ingestion come after it; none is lost."""
+    make_collection(server, "queued")
+    page = console.open("knowledge/queued")
+    add_file(page, "first.md")
+    wait_for_routes(page, held, 1)
+    add_file(page, "second.md")
+    page.get_by_text("0 of 2 files …").wait_for()
+    held[0].continue_()
+    wait_for_routes(page, held, 2)
+    held[1].continue_()
+    page.get_by_text("2 added, 0 updated, 0 unchanged.").wait_for()
+    page.get_by_role("link", name="second.md").wait_for()
+
+
+def test_ingestion_goes_on_while_another_page_is_shown(
+    console: ConsolePage, server: KhoServer, held: list[Route]
+) -> None:
+    """An ingestion whose page is left goes on; its outcome is shown on the page that is open then."""
+    make_collection(server, "left")
+    page = console.open("knowledge/left")
+    add_file(page, "left.md")
+    wait_for_routes(page, held, 1)
+    page.get_by_role("link", name="Connect", exact=True).click()
+    page.get_by_role("heading", name="Connect", exact=True).wait_for()
+    held[0].continue_()
+    page.get_by_text("left: 1 added, 0 updated, 0 unchanged.").wait_for()
+
+
+def test_stopped_ingestion_says_how_far_it_came(console: ConsolePage, server: KhoServer, held: list[Route]) -> None:
+    """After Stop the page says that it was stopped, and after how many files."""
+    make_collection(server, "stopped")
+    page = console.open("knowledge/stopped")
+    files: list[FilePayload] = [
+        {"name": f"{number}.md", "mimeType": "text/markdown", "buffer": FERNS.encode()} for number in range(51)
+    ]
+    page.locator("input[data-purpose=files]").set_input_files(files)
+    wait_for_routes(page, held, 1)
+    held[0].fulfill(json={"status": "done", "added": 50, "updated": 0, "unchanged": 0, "failed": []})
+    wait_for_routes(page, held, 2)
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_text("Stopped after 50 of 51 files. 50 added, 0 updated, 0 unchanged.").wait_for()
+
+
+def test_file_that_cannot_be_read_stops_no_other(console: ConsolePage, server: KhoServer) -> None:
+    """A dropped file or folder that the browser cannot read is listed; the others are added."""
+    make_collection(server, "unreadable")
+    page = console.open("knowledge/unreadable")
+    page.locator(".drop").wait_for()
+    page.evaluate(
+        """text => {
+          const fail = (_, reject) => reject(new DOMException("It is gone.", "NotFoundError"));
+          const entries = [
+            { isFile: true, fullPath: "/gone.md", file: fail },
+            { isFile: false, fullPath: "/folder", createReader: () => ({ readEntries: fail }) },
+            { isFile: true, fullPath: "/there.md", file: (resolve) => resolve(new File([text], "there.md")) },
+          ];
+          const items = entries.map(entry => ({ kind: "file", getAsFile: () => null, webkitGetAsEntry: () => entry }));
+          const event = new Event("drop", { bubbles: true, cancelable: true });
+          document.querySelector(".drop").dispatchEvent(Object.assign(event, { dataTransfer: { items } }));
+        }""",
+        FERNS,
+    )
+    page.get_by_text("1 added, 0 updated, 0 unchanged.").wait_for()
+    expect(page.locator(".failures li")).to_have_text(["gone.md It is gone.", "folder It is gone."])
+
+
+def test_job_is_not_polled_while_the_page_is_hidden(console: ConsolePage, server: KhoServer, held: list[Route]) -> None:
+    """A page that waits for an ingestion asks for nothing while it is hidden, and goes on when it is shown."""
+    make_collection(server, "hidden")
+    jobs: list[str] = []
+    job = {"status": "done", "added": 7, "updated": 0, "unchanged": 0, "failed": []}
+    page = console.page
+    page.clock.install(time=0)
+    console.open("knowledge/hidden")
+    page.clock.pause_at(3600)
+    page.on("request", lambda request: jobs.append(request.url) if request.url.endswith("/get_ingestion") else None)
+    page.route("**/get_ingestion", lambda route: route.fulfill(json=job))
+    add_file(page, "hidden.md")
+    wait_for_routes(page, held, 1)
+    console.set_hidden(True)
+    with page.expect_response("**/ingest_documents"):
+        held[0].fulfill(json={"status": "accepted", "job_id": "hidden"})
+    page.clock.run_for(60_000)
+    page.evaluate("fetch('/health')")  # requests that were sent before it are known now
+    assert jobs == []
+    console.set_hidden(False)
+    page.get_by_text("7 added, 0 updated, 0 unchanged.").wait_for()
+
+
+def test_document_shows_when_it_is_indexed(console: ConsolePage, server: KhoServer) -> None:
+    """A document that is being indexed shows by itself that it can be found, in its collection and on its page."""
+    make_collection(server, "pending", ferns=FERNS)
+    pending = True
+
+    def answer(route: Route) -> None:
+        response = route.fetch()
+        body = response.json()
+        for document in [*body.get("documents", []), body.get("document", {})]:
+            document["indexed"] = not pending
+        route.fulfill(response=response, json=body)
+
+    page = console.page
+    page.route("**/manage_collections", answer)
+    page.route("**/list_passages", answer)
+    for address in ("knowledge/pending", "knowledge/pending/ferns.md"):
+        pending = True
+        console.open(address)
+        page.locator(".state.note").wait_for()
+        pending = False
+        expect(page.locator(".state.note")).to_have_count(0)
+        page.locator("main article").first.wait_for()
 
 
 def test_folder_is_added_without_hidden_files(console: ConsolePage, server: KhoServer, tmp_path: Path) -> None:

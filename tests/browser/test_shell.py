@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from playwright.sync_api import expect
@@ -29,6 +30,10 @@ _KEYS: Final = """async url => {
   walk((await import(url)).default, "");
   return keys.sort();
 }"""
+
+_NAMES: Final = "app|" + "|".join(PAGES)
+_KEY: Final = re.compile(rf'"((?:{_NAMES})(?:\.\w+)+)"|`((?:{_NAMES})(?:\.\w+)*)\.\w*\$\{{')
+"""A key of a text as a literal, or the beginning of one that ends with a variable."""
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -124,9 +129,49 @@ def test_tab_of_an_older_console_is_told_to_load_again(console: ConsolePage) -> 
 def test_both_languages_have_the_same_strings(console: ConsolePage) -> None:
     """English and Vietnamese have equal keys with equal variables, on each page."""
     page = console.open()
-    base = page.locator("script[type=module]").get_attribute("src").removesuffix("app.js")
     names = {each.name for each in HERE.glob("strings/*/*.js")}
     for name in sorted(names):
-        addresses = (f"/console/{base.removeprefix('./')}strings/{code}/{name}" for code in ("en", "vi"))
+        addresses = (console.module(f"strings/{code}/{name}") for code in ("en", "vi"))
         english, vietnamese = (page.evaluate(_KEYS, address) for address in addresses)
         assert english == vietnamese, name
+
+
+def test_every_text_of_the_modules_is_there(console: ConsolePage) -> None:
+    """Each key that a module names has a text in both languages."""
+    page = console.open()
+    sources = [each for each in HERE.rglob("*.js") if not {"vendor", "node_modules", "strings"} & set(each.parts)]
+    keys = {match.groups() for each in sources for match in _KEY.finditer(each.read_text(encoding="utf-8"))}
+    assert len(keys) > 300
+    for code in ("en", "vi"):
+        load = "address => import(address).then(module => module.default)"
+        tables = {name: page.evaluate(load, console.module(f"strings/{code}/{name}.js")) for name in ("app", *PAGES)}
+        missing = [key or prefix for key, prefix in keys if not _has_text(tables, key, prefix)]
+        assert missing == [], code
+
+
+def _has_text(tables: dict[str, Any], key: str | None, prefix: str | None) -> bool:
+    value: Any = tables
+    for part in (key or prefix or "").split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return (isinstance(value, dict) and (prefix is not None or "other" in value)) or isinstance(value, str)
+
+
+def test_language_that_cannot_be_loaded_is_not_chosen(console: ConsolePage) -> None:
+    """If the texts of a language do not come, a message says so and the page stays as it is."""
+    page = console.open()
+    page.route("**/strings/vi/*.js", lambda route: route.abort())
+    page.get_by_label("Language").select_option("vi")
+    expect(page.get_by_text("The language could not be loaded.")).to_be_visible()
+    expect(page.get_by_label("Language")).to_have_value("en")
+
+
+def test_page_that_fails_to_render_says_so(console: ConsolePage) -> None:
+    """A page that fails shows the failure and a button. The other pages work."""
+    answer = {"document_id": "broken", "parent_id": "root"}
+    console.page.route("**/agent-data/get_document", lambda route: route.fulfill(json=answer))
+    page = console.open("documents/broken")
+    expect(page.get_by_role("heading", name="This page cannot be shown")).to_be_visible()
+    expect(page.get_by_role("button", name="Load again")).to_be_visible()
+    assert console.violations() == []
+    page.get_by_role("link", name="Documents", exact=True).click()
+    expect(page.get_by_role("heading", name="Documents", exact=True)).to_be_visible()

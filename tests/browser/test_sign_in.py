@@ -102,21 +102,26 @@ def test_key_is_pasted_on_one_machine_and_forgotten(tab: ConsolePage, guarded: K
 
 
 def test_caller_without_the_role_is_told(tab: ConsolePage, guarded: KhoServer) -> None:
-    """A reader who runs the checks for admins sees the server's refusal, not a sign-in."""
+    """A reader is not offered the checks for admins. One who runs them sees the server's refusal, not a sign-in."""
     page = tab.open("start")
     page.get_by_role("dialog").get_by_label("Key", exact=True).fill(make_key(guarded.data, "acme", "reader")["key"])
     page.keyboard.press("Enter")
-    page.get_by_role("button", name="Check now").click()
-    expect(page.get_by_role("alert")).to_contain_text("NOT_ALLOWED")
+    expect(page.locator(".card .state.good")).to_have_count(5)
+    expect(page.get_by_role("button", name="Check now")).to_have_count(0)
+    page.evaluate("location.hash = '#/try_it/tool-server/system/check'")
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator(".state.wrong", has_text="403")).to_be_visible()
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
 def test_sign_in_can_be_given_up(tab: ConsolePage) -> None:
-    """Escape closes the sign-in; the page stays usable."""
+    """Escape closes the sign-in and leaves no error; the page stays usable."""
     page = tab.open("start")
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
+    tab.settle()
+    expect(page.locator(".error-box")).to_have_count(0)
     page.get_by_role("link", name="Connect", exact=True).click()
     expect(page.get_by_role("heading", name="Connect", exact=True)).to_be_visible()
 
@@ -165,6 +170,35 @@ def test_expired_token_is_replaced_and_nothing_typed_is_lost(context: BrowserCon
     assert sent[-1] != used
     expect(page.get_by_role("dialog")).to_have_count(0)
     assert (tab.foreign, tab.problems) == ([], [])
+
+
+def test_token_endpoint_that_fails_for_now_ends_no_session(tab: ConsolePage, guarded: KhoServer) -> None:
+    """A 503 of the token endpoint is an error of the call. The next call renews the token, without a sign-in."""
+    page = tab.open("try_it/tool-server/system/caller")
+    page.get_by_role("button", name="Send", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Sign in").click()
+    page.get_by_label("Your Kho key").fill(make_key(guarded.data, "acme", "reader")["key"])
+    page.get_by_role("button", name="Allow").click()
+    page.get_by_role("heading", name="tool-server/system/caller").wait_for()
+    page.route("**/oauth/token", lambda route: route.fulfill(status=503, json={"error": "temporarily_unavailable"}))
+    page.route("**/tool-server/system/caller", lambda route: route.fulfill(status=401, json={}), times=1)
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("could not renew the sign-in just now")
+    page.unroute("**/oauth/token")
+    page.route("**/tool-server/system/caller", lambda route: route.fulfill(status=401, json={}), times=1)
+    with page.expect_response("**/oauth/token") as renewed:
+        page.get_by_role("button", name="Send", exact=True).click()
+    assert renewed.value.ok
+    expect(page.locator(".state.good", has_text="200")).to_be_visible()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_sign_in_over_plain_http_says_what_it_needs(tab: ConsolePage) -> None:
+    """A browser that hides its cryptography from plain HTTP gets a message, not a button without effect."""
+    page = tab.open("start")
+    page.evaluate("Object.defineProperty(Crypto.prototype, 'subtle', { get: () => undefined })")
+    page.get_by_role("dialog").get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("only over HTTPS")
 
 
 def test_lost_connection_is_shown_and_found_again(console: ConsolePage, context: BrowserContext) -> None:

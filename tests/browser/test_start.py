@@ -48,3 +48,19 @@ def test_admin_sees_what_is_wrong_with_the_installation(console: ConsolePage) ->
     expect(page.get_by_text("Table memory")).to_be_visible()
     expect(page.get_by_text("None is configured: answers are extracts")).to_be_visible()
     assert console.violations() == []
+
+
+def test_failing_server_hides_no_other(console: ConsolePage) -> None:
+    """A server whose call fails is shown as failing; the counts of the others are there, and all after a retry."""
+    error = {"error": {"code": "UNAVAILABLE", "message": "The table does not answer."}}
+    console.page.route("**/device-server/devices/list", lambda route: route.fulfill(status=503, json=error))
+    page = console.open()
+    card = page.locator("li.card", has=page.get_by_role("heading", name="device-server"))
+    expect(card.locator(".state.wrong")).to_have_text("a call failed (UNAVAILABLE)")
+    expect(page.locator(".card .state.good")).to_have_count(4)
+    expect(page.locator(".card.count")).to_have_count(3)
+    expect(page.locator("main").get_by_role("alert")).to_contain_text("The table does not answer.")
+    page.unroute("**/device-server/devices/list")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.locator(".card.count")).to_have_count(4)
+    expect(page.locator(".card .state.good")).to_have_count(5)

@@ -8,33 +8,31 @@ export function useData(load, inputs = [], { every = 0 } = {}) {
   const [state, setState] = useState({ value: undefined, error: null, loading: true });
   const again = useRef(() => {});
   useEffect(() => {
-    let stopped = false;
-    const controller = new AbortController();
+    let stop = () => {};
     const run = async (signal) => {
       setState((old) => ({ ...old, loading: true }));
       try {
         const value = await load(signal);
-        if (!stopped) setState({ value, error: null, loading: false });
+        if (!signal.aborted) setState({ value, error: null, loading: false });
       } catch (error) {
-        if (!stopped && error.name !== "AbortError") setState((old) => ({ ...old, error, loading: false }));
+        if (!signal.aborted && error.name !== "AbortError") setState((old) => ({ ...old, error, loading: false }));
         throw error;
       }
     };
     setState({ value: undefined, error: null, loading: true });
-    if (every) {
-      const polling = poll(run, { every });
-      again.current = polling.now;
-      return () => {
-        stopped = true;
-        polling.stop();
-      };
-    }
-    again.current = () => run(controller.signal).catch(() => {});
-    again.current();
-    return () => {
-      stopped = true;
-      controller.abort();
+    // Each start ends the run before it, so that a late answer never takes the place of a newer one.
+    again.current = () => {
+      stop();
+      if (every) {
+        stop = poll(run, { every }).stop;
+        return;
+      }
+      const controller = new AbortController();
+      stop = () => controller.abort();
+      run(controller.signal).catch(() => {});
     };
+    again.current();
+    return () => stop();
   }, inputs);
   const reload = useCallback(() => again.current(), []);
   const setValue = useCallback((value) => setState({ value, error: null, loading: false }), []);

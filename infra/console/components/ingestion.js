@@ -1,61 +1,106 @@
 // Ingestion of dropped or chosen files and folders, in batches, with progress, failures and a way to stop.
+import { signal } from "@preact/signals";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { call } from "../api.js";
+import { call, poll } from "../api.js";
 import { html } from "../html.js";
 import { t } from "../i18n.js";
 import { ErrorBox } from "./error_box.js";
+import { toast } from "./toast.js";
 import { visible } from "./visible_text.js";
 
 const MAX_FILE_BYTES = 4 << 20;
 const BATCH_BYTES = 1 << 20;
 const BATCH_FILES = 50;
-const JOB_POLL_MS = 1000;
-const EMPTY = { total: 0, done: 0, added: 0, updated: 0, unchanged: 0, hidden: 0, failed: [], running: false };
+const JOB_POLL = { every: 1000, growth: 1.5, most: 15_000 };
+const EMPTY = { total: 0, done: 0, added: 0, updated: 0, unchanged: 0, hidden: 0, failed: [], error: null, running: true };
+
+// The last ingestion of each collection, by name. It goes on while other pages are shown.
+const ingestions = signal({});
+
+// Files on their way to a collection. Those that are added while it runs come after the others.
+class FileIngestion {
+  controller = new AbortController();
+  tally = signal(EMPTY);
+  waiting = [];
+  onDone = null; // set by the collection's page while it is shown
+
+  constructor(collection) {
+    this.collection = collection;
+  }
+
+  // `failed` are files that could not be read.
+  add(chosen, failed = []) {
+    const shown = chosen.filter(({ path }) => !path.split("/").some((part) => part.startsWith(".")));
+    this.waiting.push(...shown);
+    this.count({ total: shown.length + failed.length, hidden: chosen.length - shown.length, done: failed.length, failed });
+  }
+
+  count({ failed = [], ...numbers }) {
+    const tally = { ...this.tally.value, failed: [...this.tally.value.failed, ...failed] };
+    for (const [name, number] of Object.entries(numbers)) tally[name] += number;
+    this.tally.value = tally;
+  }
+
+  async run() {
+    let error = null;
+    try {
+      while (this.waiting.length) {
+        const chosen = this.waiting.splice(0);
+        for await (const batch of batches(chosen, (failure) => this.count({ done: 1, failed: [failure] }))) {
+          this.controller.signal.throwIfAborted();
+          const { added, updated, unchanged, failed } = await ingestBatch(this.collection, batch, this.controller.signal);
+          this.count({ done: batch.length, added, updated, unchanged, failed });
+        }
+      }
+    } catch (problem) {
+      error = problem;
+    }
+    this.tally.value = { ...this.tally.value, error, running: false };
+    if (this.onDone) this.onDone();
+    else toast(`${this.collection}: ${outcomeText(this.tally.value)}`, error || this.tally.value.failed.length ? "wrong" : "good");
+  }
+}
+
+function ingest(collection, chosen, { failed, onDone }) {
+  const current = ingestions.value[collection];
+  if (current?.tally.value.running) {
+    current.add(chosen, failed);
+    return;
+  }
+  const next = new FileIngestion(collection);
+  ingestions.value = { ...ingestions.value, [collection]: next };
+  next.onDone = onDone;
+  next.add(chosen, failed);
+  next.run();
+}
+
+function outcomeText(tally) {
+  return [tally.error && t("knowledge.stopped", tally), t("knowledge.finished", tally)].filter(Boolean).join(" ");
+}
 
 export function Ingestion({ collection, onDone }) {
-  const [tally, setTally] = useState(null);
-  const [error, setError] = useState(null);
   const [over, setOver] = useState(false);
   const files = useRef(null);
   const folder = useRef(null);
-  const run = useRef(null);
   const id = useId();
-  useEffect(() => () => run.current?.abort(), []);
-
-  const ingest = async (chosen) => {
-    run.current?.abort();
-    const controller = new AbortController();
-    run.current = controller;
-    setError(null);
-    const visibleFiles = chosen.filter(({ path }) => !path.split("/").some((part) => part.startsWith(".")));
-    let current = { ...EMPTY, total: visibleFiles.length, hidden: chosen.length - visibleFiles.length, running: true };
-    const report = (change) => {
-      current = { ...current, ...change };
-      if (run.current === controller) setTally(current);
+  const current = ingestions.value[collection];
+  const tally = current?.tally.value;
+  useEffect(() => {
+    if (!current) return undefined;
+    current.onDone = onDone;
+    return () => {
+      current.onDone = null;
     };
-    report({});
-    try {
-      for await (const batch of batches(visibleFiles, (failure) => report({ done: current.done + 1, failed: [...current.failed, failure] }))) {
-        if (controller.signal.aborted) break;
-        const result = await ingestBatch(collection, batch, controller.signal);
-        report({
-          done: current.done + batch.length,
-          added: current.added + result.added,
-          updated: current.updated + result.updated,
-          unchanged: current.unchanged + result.unchanged,
-          failed: [...current.failed, ...(result.failed ?? [])],
-        });
-      }
-    } catch (problem) {
-      if (problem.name !== "AbortError") setError(problem);
-    }
-    report({ running: false });
-    onDone();
-  };
+  }, [current, onDone]);
+  // An outcome that was seen is not shown at the next visit.
+  useEffect(() => () => {
+    if (!ingestions.value[collection]?.tally.value.running) ingestions.value = { ...ingestions.value, [collection]: undefined };
+  }, [collection]);
+
   const choose = (event) => {
     const chosen = [...event.target.files].map((file) => ({ file, path: file.webkitRelativePath || file.name }));
     event.target.value = "";
-    if (chosen.length) ingest(chosen);
+    if (chosen.length) ingest(collection, chosen, { onDone });
   };
   const drop = async (event) => {
     event.preventDefault();
@@ -63,12 +108,9 @@ export function Ingestion({ collection, onDone }) {
     // The items are gone after the event: folders' entries and files are taken before anything is read.
     const dropped = [...event.dataTransfer.items].filter((item) => item.kind === "file")
       .map((item) => ({ entry: item.webkitGetAsEntry?.(), file: item.getAsFile() }));
-    try {
-      const chosen = (await Promise.all(dropped.map(({ entry, file }) => (entry ? filesOf(entry) : [{ file, path: file.name }])))).flat();
-      if (chosen.length) ingest(chosen);
-    } catch (problem) {
-      setError(problem);
-    }
+    const failed = [];
+    const chosen = (await Promise.all(dropped.map(({ entry, file }) => (entry ? filesOf(entry, failed) : [{ file, path: file.name }])))).flat();
+    if (chosen.length || failed.length) ingest(collection, chosen, { failed, onDone });
   };
   return html`<section aria-labelledby=${id}>
     <h2 id=${id}>${t("knowledge.add")}</h2>
@@ -84,15 +126,15 @@ export function Ingestion({ collection, onDone }) {
         <input ref=${folder} type="file" webkitdirectory hidden data-purpose="folder" onChange=${choose} />
       </div>
     </div>
-    <${ErrorBox} error=${error} />
-    ${tally && html`<${Progress} tally=${tally} onStop=${() => run.current.abort()} />`}
+    ${tally && html`<${ErrorBox} error=${tally.error} />
+      <${Progress} tally=${tally} onStop=${() => current.controller.abort()} />`}
   </section>`;
 }
 
 function Progress({ tally, onStop }) {
   const { total, done, failed, hidden, running } = tally;
   return html`<div class="panel row">
-    <p role="status">${t(running ? "knowledge.progress" : "knowledge.finished", tally)}
+    <p role="status">${running ? t("knowledge.progress", tally) : outcomeText(tally)}
       ${hidden > 0 && ` ${t("knowledge.hidden_files", { count: hidden })}`}</p>
     <progress max=${total || 1} value=${total ? done : 1} aria-label=${t("knowledge.progress_label")}></progress>
     ${running && html`<p><button onClick=${onStop}>${t("knowledge.stop")}</button></p>`}
@@ -111,16 +153,32 @@ async function ingestBatch(collection, documents, signal) {
     return { added: 0, updated: 0, unchanged: 0, failed: documents.map(({ path }) => ({ path, reason: problem.message })) };
   }
   if (result.status !== "accepted") return result;
-  for (;;) {
-    await new Promise((resolve) => setTimeout(resolve, JOB_POLL_MS));
-    const job = await call("research-agent/get_ingestion", { job_id: result.job_id }, { signal });
-    if (job.status === "failed" || job.status === "stalled") {
-      const known = new Set(job.failed.map((each) => each.path));
-      const rest = documents.filter(({ path }) => !known.has(path)).map(({ path }) => ({ path, reason: job.message }));
-      return { ...job, failed: [...job.failed, ...rest.slice(job.processed - job.failed.length)] };
-    }
-    if (job.status === "done") return job;
-  }
+  const job = await finishedJob(result.job_id, signal);
+  if (job.status === "done") return job;
+  const known = new Set(job.failed.map((each) => each.path));
+  const rest = documents.filter(({ path }) => !known.has(path)).map(({ path }) => ({ path, reason: job.message }));
+  return { ...job, failed: [...job.failed, ...rest.slice(job.processed - job.failed.length)] };
+}
+
+// Wait until a job is done, failed or stalled.
+function finishedJob(job_id, signal) {
+  return new Promise((resolve, reject) => {
+    const settle = (act, value) => {
+      polling.stop();
+      act(value);
+    };
+    const polling = poll(async () => {
+      try {
+        const job = await call("research-agent/get_ingestion", { job_id }, { signal });
+        if (["done", "failed", "stalled"].includes(job.status)) settle(resolve, job);
+      } catch (error) {
+        // A job that is not there or not the caller's stays so; other failures pass.
+        if (error.name === "AbortError" || error.name === "SignInCancelled" || error.status === 403 || error.status === 404) settle(reject, error);
+        throw error;
+      }
+    }, JOB_POLL);
+    signal.addEventListener("abort", () => settle(reject, signal.reason));
+  });
 }
 
 // Read files as texts, and yield them in batches that fit in a request.
@@ -161,18 +219,21 @@ async function textOf(file) {
   return text;
 }
 
-// Return the files below a dropped entry, with their paths.
-async function filesOf(entry) {
-  if (entry.isFile) {
-    const file = await new Promise((resolve, reject) => entry.file(resolve, reject));
-    return [{ file, path: entry.fullPath.replace(/^\//, "") }];
-  }
-  const reader = entry.createReader();
+// Return the files below a dropped entry, with their paths. What cannot be read is added to `failed`.
+async function filesOf(entry, failed) {
+  const path = entry.fullPath.replace(/^\//, "");
   const found = [];
-  for (;;) {
-    // A reader gives a hundred entries at a time.
-    const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
-    if (!some.length) return found;
-    for (const each of some) found.push(...(await filesOf(each)));
+  try {
+    if (entry.isFile) return [{ file: await new Promise((resolve, reject) => entry.file(resolve, reject)), path }];
+    const reader = entry.createReader();
+    for (;;) {
+      // A reader gives a hundred entries at a time.
+      const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+      if (!some.length) return found;
+      for (const each of some) found.push(...(await filesOf(each, failed)));
+    }
+  } catch (problem) {
+    failed.push({ path, reason: problem.message });
+    return found;
   }
 }

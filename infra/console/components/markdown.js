@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { html } from "../html.js";
 import { t } from "../i18n.js";
+import { decoded } from "../router.js";
 import { PlainText } from "./plain_text.js";
 
 const LARGE = 200_000; // characters from which rendering takes long enough to be asked for
@@ -17,9 +18,18 @@ const ALLOWED = {
 
 let renderer = null;
 
-// Load marked and DOMPurify, once; return a function from Markdown to a document fragment.
+// Load marked and DOMPurify, once; return a function from Markdown to a document fragment. A failure is not kept.
 async function loadRenderer() {
-  renderer ??= Promise.all([import("marked"), import("dompurify")]).then(([{ Marked }, { default: purify }]) => {
+  try {
+    return await (renderer ??= importRenderer());
+  } catch (error) {
+    renderer = null;
+    throw error;
+  }
+}
+
+function importRenderer() {
+  return Promise.all([import("marked"), import("dompurify")]).then(([{ Marked }, { default: purify }]) => {
     const marked = new Marked({ gfm: true });
     marked.use({ renderer: { html: ({ text }) => escaped(text) } });
     return (text) => {
@@ -35,7 +45,6 @@ async function loadRenderer() {
       return fragment;
     };
   });
-  return renderer;
 }
 
 function escaped(text) {
@@ -61,10 +70,26 @@ export function flattenHeadings(fragment) {
   }
 }
 
+// Links to headings lead to those of the same text, not to pages of the console.
+function stayOnPage(event) {
+  const address = event.target.closest?.("a[href^='#']")?.getAttribute("href");
+  if (!address || address.startsWith("#/")) return;
+  event.preventDefault();
+  const wanted = slug(decoded(address.slice(1)));
+  const headings = [...event.currentTarget.querySelectorAll("h1, h2, h3, h4, h5, h6, .heading")];
+  headings.find((each) => slug(each.textContent) === wanted)?.scrollIntoView();
+}
+
+function slug(text) {
+  return text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "");
+}
+
 // Show Markdown; a large text as it is, until the reader wants it rendered. `onRender` may change the safe fragment.
+// A text that cannot be rendered is shown as it is too.
 export function Markdown({ text, onRender }) {
   const box = useRef(null);
   const [wanted, setWanted] = useState(false);
+  const [failed, setFailed] = useState(null); // the text that could not be rendered
   const large = text.length > LARGE && !wanted;
   useEffect(() => {
     if (large) return undefined;
@@ -74,11 +99,12 @@ export function Markdown({ text, onRender }) {
       const fragment = render(text);
       onRender?.(fragment);
       box.current.replaceChildren(fragment);
-    });
+    }).catch(() => current && setFailed(text));
     return () => {
       current = false;
     };
   }, [text, large]);
-  if (!large) return html`<div class="markdown" ref=${box}></div>`;
+  if (failed === text) return html`<${PlainText} text=${text} />`;
+  if (!large) return html`<div class="markdown" ref=${box} onClick=${stayOnPage}></div>`;
   return html`<p><button onClick=${() => setWanted(true)}>${t("app.render")}</button></p><${PlainText} text=${text} />`;
 }

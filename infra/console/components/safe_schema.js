@@ -1,7 +1,14 @@
 // Schemas that devices send: whatever is not of the form that a form needs is left out, and texts are made visible.
 import { visible } from "./visible_text.js";
 
-const TYPES = ["boolean", "integer", "number", "string", "array", "object"];
+const IS_OF = {
+  boolean: (value) => typeof value === "boolean",
+  integer: Number.isInteger,
+  number: Number.isFinite,
+  string: (value) => typeof value === "string",
+  array: Array.isArray,
+  object: isObject,
+};
 const DEPTH = 4;
 
 // Return a schema of an object that forms can show.
@@ -13,11 +20,11 @@ export function safeSchema(schema, depth = DEPTH) {
 
 function safeField(field, depth) {
   if (!isObject(field) || depth === 0) return {};
-  const type = TYPES.includes(field.type) ? field.type : undefined;
+  const type = Object.hasOwn(IS_OF, field.type) ? field.type : undefined;
   if (type === "object" && isObject(field.properties)) return { ...safeSchema(field, depth - 1), ...texts(field) };
   const safe = { ...texts(field), ...(type && { type }) };
   if (Array.isArray(field.enum) && field.enum.length > 0) safe.enum = field.enum.filter(isPlain);
-  if (isPlain(field.default)) safe.default = field.default;
+  if (isPlain(field.default) && (!type || IS_OF[type](field.default))) safe.default = field.default;
   for (const name of ["minimum", "maximum", "multipleOf", "minLength", "maxLength"]) {
     if (Number.isFinite(field[name])) safe[name] = field[name];
   }

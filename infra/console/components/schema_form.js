@@ -17,13 +17,13 @@ export function SchemaForm({ schema, value, onChange, sliders = false, problems 
   };
   if (!properties.length) return html`<p class="faint">${t("app.no_parameters")}</p>`;
   return html`<div class="fields">${properties.map(([name, field]) => html`<${Field} key=${name} name=${name}
-    schema=${field} value=${value[name]} onChange=${(changed) => set(name, changed)} required=${required.has(name)}
+    schema=${field} value=${Object.hasOwn(value, name) ? value[name] : undefined} onChange=${(changed) => set(name, changed)} required=${required.has(name)}
     sliders=${sliders} problem=${problems.find((each) => each.field === name)?.message} />`)}</div>`;
 }
 
 // Return the values that a form starts with: defaults, and nothing else. With `sliders`, ranges start at an end.
 export function initialValue(schema, { sliders = false } = {}) {
-  const values = {};
+  const values = Object.create(null); // a device may name a property __proto__
   for (const [name, field] of Object.entries(schema.properties ?? {})) {
     const { default: preset, ...kind } = simplified(field);
     if (preset !== undefined && preset !== null) values[name] = preset;

@@ -156,10 +156,14 @@ function Transcript({ id, details, context, onChange }) {
   // The newest message stays in view, unless the reader has scrolled away from it.
   const box = useRef(null);
   const atEnd = useRef(true);
+  const top = useRef(0);
   const noteEnd = () => {
     if (!box.current) return; // the transcript has just left the page
     const { scrollTop, clientHeight, scrollHeight } = box.current;
-    atEnd.current = scrollHeight - scrollTop - clientHeight < NEAR_END_PIXELS;
+    const isNear = scrollHeight - scrollTop - clientHeight < NEAR_END_PIXELS;
+    // A text that grows after a scroll leaves its end behind; only a reader scrolls up.
+    if (isNear || scrollTop < top.current) atEnd.current = isNear;
+    top.current = scrollTop;
   };
   useEffect(() => {
     const observer = new ResizeObserver(() => {

@@ -168,7 +168,7 @@ function Reader({ tree, document, error, query, show, onEdit, reload }) {
     </div>
     ${query.view === "history"
       ? html`<${History} key=${revision} documentId=${id} query=${query} onEdit=${onEdit} />`
-      : html`<article class="panel" aria-label=${title} onClick=${stayOnPage}><${Body} content=${document.content} /></article>
+      : html`<article class="panel" aria-label=${title}><${Body} content=${document.content} /></article>
         ${matchMedia(NARROW).matches && html`<${Below} tree=${tree} id=${id} />`}`}
     ${dialog === "move" && html`<${MoveDialog} document=${document} onClose=${() => setDialog("")} onMove=${async (parentId) => {
       if (!tree.nodes.has(id)) tree.nodes.set(id, document);
@@ -194,20 +194,6 @@ function Below({ tree, id }) {
   return html`<section aria-labelledby="below"><h2 id="below">${t("documents.what_is_below")}</h2>
     <ul>${list.ids.slice(0, BELOW).map((each) => html`<li key=${each}><a href=${link("documents", [each])}>${titleOf(tree.nodes.get(each))}</a></li>`)}</ul>
     ${(list.ids.length > BELOW || !list.done) && html`<p><a href=${link("documents")}>${t("documents.tree")}</a></p>`}</section>`;
-}
-
-// Links inside a document lead to its headings, not to pages of the console.
-function stayOnPage(event) {
-  const address = event.target.closest?.("a[href^='#']")?.getAttribute("href");
-  if (!address || address.startsWith("#/")) return;
-  event.preventDefault();
-  const wanted = slug(decodeURIComponent(address.slice(1)));
-  const headings = [...event.currentTarget.querySelectorAll("h1, h2, h3, h4, h5, h6")];
-  headings.find((each) => slug(each.textContent) === wanted)?.scrollIntoView();
-}
-
-function slug(text) {
-  return text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "");
 }
 
 function Path({ id, parentId }) {

@@ -1,6 +1,6 @@
 // Knowledge: collections, their documents and passages; ingestion by drop; queries with the parts of each score.
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { call } from "../api.js";
+import { call, poll } from "../api.js";
 import { useAction } from "../components/action.js";
 import { useData } from "../components/data.js";
 import { ConfirmDialog, Dialog } from "../components/dialog.js";
@@ -16,6 +16,8 @@ import { go, link } from "../router.js";
 
 const MANAGE = "research-agent/manage_collections";
 const PAGE = 50;
+const MOST = 1000; // what one call lists
+const INDEXING_POLL = { every: 1000, growth: 1.5, most: 30_000 }; // of documents that are being indexed
 
 export default function Knowledge({ segments, query }) {
   const [collection, ...path] = segments;
@@ -72,6 +74,14 @@ function Collection({ name, query }) {
     setInfo(page.collection);
     return { items: page.documents, next_cursor: page.next_cursor };
   }, [name]);
+  const loaded = pages.items.length;
+  useIndexing(pages.items.some((each) => !each.indexed), async (signal) => {
+    const limit = Math.min(MOST, Math.max(PAGE, loaded));
+    const { collection, documents } = await call(MANAGE, { action: "info", collection_name: name, limit }, { signal });
+    const now = new Map(documents.map((each) => [each.path, each]));
+    setInfo(collection);
+    pages.setItems((items) => items.map((each) => now.get(each.path) ?? each));
+  }, [name, loaded]);
   const remove = async () => {
     await call(MANAGE, { action: "delete", collection_name: name });
     toast(t("knowledge.deleted", { name }));
@@ -93,6 +103,11 @@ function Collection({ name, query }) {
       word=${name} action=${t("knowledge.delete")} danger onConfirm=${remove} onClose=${() => setDeleting(false)} />`}`;
 }
 
+// Run `load(signal)` with growing pauses while something is being indexed, and the page is shown.
+function useIndexing(isPending, load, inputs) {
+  useEffect(() => (isPending ? poll(load, INDEXING_POLL).stop : undefined), [isPending, ...inputs]);
+}
+
 function DocumentRow({ collection, document }) {
   const { path, title, chunks, bytes, updated_at: updated, indexed } = document;
   return html`<article class="panel row">
@@ -107,10 +122,14 @@ function Document({ collection, path, query }) {
   const [document_, setDocument] = useState(null);
   const wanted = Number(query.passage) || 0;
   const pages = usePages(async (cursor, signal) => {
-    const limit = cursor ? PAGE : Math.min(1000, Math.max(PAGE, wanted));
+    const limit = cursor ? PAGE : Math.min(MOST, Math.max(PAGE, wanted));
     const page = await call("research-agent/list_passages", { collection_name: collection, path, limit, cursor }, { signal });
     setDocument(page.document);
     return { items: page.passages, next_cursor: page.next_cursor };
+  }, [collection, path]);
+  useIndexing(document_?.indexed === false, async (signal) => {
+    const { document } = await call("research-agent/list_passages", { collection_name: collection, path, limit: 1 }, { signal });
+    if (document.indexed) pages.reload();
   }, [collection, path]);
   const remove = async () => {
     await call("research-agent/ingest_documents", { collection, remove: [path] });

@@ -12,40 +12,62 @@ import { SAMPLE, STEPS } from "../sample.js";
 
 const MOST = 1000; // a page of a list: what is counted, before "and more"
 
-// What is counted: the page that shows it, the method that lists it, and the name of the list.
-const COUNTS = [
-  ["documents", "agent-data/list_children", { parent_id: "root", limit: MOST }, "children"],
-  ["conversations", "memory-server/memory/list_conversations", { limit: MOST }, "conversations"],
-  ["knowledge", "research-agent/manage_collections", { action: "list", limit: MOST }, "collections"],
-  ["devices", "device-server/devices/list", { limit: MOST }, "devices"],
+// A call of each server, which tells whether it answers. Most count what a page shows, in the list of this name.
+// Reading experiences counts as their use, so recall-kit is not called.
+const CALLS = [
+  { method: "agent-data/list_children", params: { parent_id: "root", limit: MOST }, page: "documents", list: "children" },
+  { method: "memory-server/memory/list_conversations", params: { limit: MOST }, page: "conversations", list: "conversations" },
+  { method: "research-agent/manage_collections", params: { action: "list", limit: MOST }, page: "knowledge", list: "collections" },
+  { method: "device-server/devices/list", params: { limit: MOST }, page: "devices", list: "devices" },
+  { method: "tool-server/system/caller", params: {} },
 ];
 
 export default function Start() {
   const health = useData((signal) => get("/health", { signal }), [], { every: 15_000 });
-  const counts = useData((signal) => Promise.all(COUNTS.map((each) => countOf(each, signal))));
-  const isEmpty = counts.value?.every((each) => each.count === 0);
+  const calls = useData((signal) => Promise.all(CALLS.map((each) => outcomeOf(each, signal))));
+  const outcomes = calls.value ?? [];
+  const counted = outcomes.filter(({ page, result }) => page && result);
+  const isEmpty = counted.length > 0 && outcomes.every(({ list, result }) => result && !result[list]?.length);
+  const isAdmin = outcomes.some(({ result }) => result?.roles?.includes("admin"));
   return html`<h1>${t("start.title")}</h1>
     <p>${t("start.intro")}</p>
-    <${Sample} isEmpty=${isEmpty} onLoaded=${counts.reload} />
-    <section aria-labelledby="counts" aria-busy=${counts.loading}>
+    <${Sample} isEmpty=${isEmpty} onLoaded=${calls.reload} />
+    <section aria-labelledby="counts" aria-busy=${calls.loading}>
       <h2 id="counts">${t("start.counts")}</h2>
-      <${ErrorBox} error=${counts.error} onRetry=${counts.reload} />
-      ${counts.value && html`<ul class="cards small">${counts.value.map(({ page, count, more }) => html`<li key=${page}>
-        <a class="card count" href=${link(page)}><strong>${formatNumber(count)}${more && "+"}</strong> ${t(`start.counted.${page}`, { count })}</a></li>`)}</ul>`}
+      <${ErrorBox} error=${outcomes.find(({ error }) => error)?.error} onRetry=${calls.reload} />
+      ${counted.length > 0 && html`<ul class="cards small">${counted.map(({ page, list, result }) => html`<li key=${page}>
+        <${Count} page=${page} count=${result[list].length} more=${Boolean(result.next_cursor)} /></li>`)}</ul>`}
     </section>
     <section aria-labelledby="health">
       <h2 id="health">${t("start.health")}</h2>
       <${ErrorBox} error=${health.error} onRetry=${health.reload} />
       ${health.value && html`<ul class="cards">${health.value.servers.map((name) => html`<li class="card" key=${name}>
         <h3>${name}</h3><p>${t(`start.servers.${name}`)}</p>
-        <p class="state ${health.error ? "wrong" : "good"}">${t(health.error ? "start.silent" : "start.healthy")}</p></li>`)}</ul>`}
+        <${State} error=${health.error} outcome=${outcomes.find(({ method }) => method.startsWith(`${name}/`))} /></li>`)}</ul>`}
     </section>
-    <${Checks} />`;
+    ${isAdmin && html`<${Checks} />`}`;
 }
 
-async function countOf([page, method, params, list], signal) {
-  const result = await call(method, params, { signal });
-  return { page, count: result[list]?.length ?? 0, more: Boolean(result.next_cursor) };
+// Return the call with its `result`, or with the `error` that it failed by.
+async function outcomeOf(each, signal) {
+  try {
+    return { ...each, result: await call(each.method, each.params, { signal }) };
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    return { ...each, error };
+  }
+}
+
+function Count({ page, count, more }) {
+  return html`<a class="card count" href=${link(page)}><strong>${formatNumber(count)}${more && "+"}</strong> ${t(`start.counted.${page}`, { count })}</a>`;
+}
+
+// The state of a server; none where it is not known.
+function State({ error, outcome }) {
+  if (error) return html`<p class="state wrong">${t("start.silent")}</p>`;
+  if (outcome?.result) return html`<p class="state good">${t("start.healthy")}</p>`;
+  if (!outcome || outcome.error.name === "SignInCancelled") return null;
+  return html`<p class="state wrong">${t("start.call_failed", { code: outcome.error.code })}</p>`;
 }
 
 // Load the sample step by step, so that it is seen how far it is, and where it failed.

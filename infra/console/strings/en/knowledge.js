@@ -34,6 +34,7 @@ export default {
   hidden_files: { one: "{count} hidden file was left out.", other: "{count} hidden files were left out." },
   failures: { one: "{count} file could not be added", other: "{count} files could not be added" },
   stop: "Stop",
+  stopped: "Stopped after {done} of {total} files.",
   too_large: "is larger than 4 MiB.",
   no_pdf: "PDF is read by the command: research-agent kb add-document",
   not_text: "is not text in UTF-8 or UTF-16.",

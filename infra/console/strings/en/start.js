@@ -11,6 +11,7 @@ export default {
     "research-agent": "collections of your own documents",
     "device-server": "the tools of ESP32 devices",
   },
+  call_failed: "a call failed ({code})",
   counts: "What is here",
   counted: {
     documents: { one: "document at the top of the tree", other: "documents at the top of the tree" },

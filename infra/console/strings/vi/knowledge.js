@@ -34,6 +34,7 @@ export default {
   hidden_files: { other: "Đã bỏ qua {count} tệp ẩn." },
   failures: { other: "{count} tệp không thêm được" },
   stop: "Dừng",
+  stopped: "Đã dừng sau {done} trên {total} tệp.",
   too_large: "lớn hơn 4 MiB.",
   no_pdf: "Tệp PDF được đọc bằng lệnh: research-agent kb add-document",
   not_text: "không phải văn bản UTF-8 hoặc UTF-16.",

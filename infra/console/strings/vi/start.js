@@ -11,6 +11,7 @@ export default {
     "research-agent": "các bộ sưu tập tài liệu của bạn",
     "device-server": "công cụ của các thiết bị ESP32",
   },
+  call_failed: "một lệnh gọi bị lỗi ({code})",
   counts: "Hiện có",
   counted: {
     documents: { other: "tài liệu ở cấp cao nhất" },
