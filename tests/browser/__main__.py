@@ -1,4 +1,4 @@
-"""`make browser`: fetch what the browser tests need, and run them."""
+"""`make browser`: fetch what the browser tests need, and run them, or those that pytest's arguments name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _BOTH_CORES: Final = ("-n", "2")
 def main() -> int:
     """Run them; 0 if nothing failed."""
     fetch()
-    command = [sys.executable, "-m", "pytest", str(Path(__file__).parent), *(sys.argv[1:] or _BOTH_CORES)]
+    arguments = sys.argv[1:] or list(_BOTH_CORES)
+    if not any(Path(each.partition("::")[0]).exists() for each in arguments):
+        arguments.append(str(Path(__file__).parent))
+    command = [sys.executable, "-m", "pytest", *arguments]
     return subprocess.run(command, check=False, env=environment()).returncode
 
 
