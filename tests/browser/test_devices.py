@@ -226,7 +226,8 @@ def test_older_notifications_load_page_by_page(console: ConsolePage, server: Kho
         running.start()
         until(lambda: server.call("device-server/devices/get", device_id="talkative")["connected"])
         device = running["talkative"]
-        running.do(lambda: [device.notify("notifications/counted", number=number) for number in range(45)])
+        for number in range(45):
+            running.do(lambda number=number: device.notify("notifications/counted", number=number))  # type: ignore[misc]
         listed = "device-server/notifications/list"
         until(lambda: len(server.call(listed, device_id="talkative")["notifications"]) == 45)
         page = console.open("devices/talkative")
@@ -254,7 +255,7 @@ def test_new_devices_appear_in_the_list(context: BrowserContext, tmp_path: Path)
 
 
 def test_device_page_gets_the_focus(console: ConsolePage, server: KhoServer) -> None:
-    """Who follows a link of the list by keyboard goes on from the device's page, not from the top of the window."""
+    """After a link of the list, the keyboard goes on from the device's page, not from the top of the window."""
     lamp(server)
     page = console.open("devices")
     console.tab_to("link", "Desk lamp")

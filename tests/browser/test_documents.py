@@ -352,7 +352,7 @@ def test_unsaved_edits_survive_a_closed_tab(console: ConsolePage, api: ApiClient
 
 
 def test_text_cannot_be_lost_while_it_is_saved(console: ConsolePage, api: ApiClient, folder: str) -> None:
-    """What the editor shows when a save ends is what was saved, though keys were pressed meanwhile."""
+    """The editor shows what is saved until the save ends, though keys were pressed meanwhile."""
     make(api, f"{folder}-saved", folder, "before")
     page = console.open(f"documents/{folder}-saved?view=edit")
     held = HeldCalls(page, "update_document")

@@ -84,7 +84,8 @@ def test_experience_is_found_and_read_by_keyboard(console: ConsolePage, server: 
     def is_found() -> bool:
         page.keyboard.press("Enter")
         console.settle()
-        return page.get_by_role("link", name="Typed search finds widget 4417").count() > 0
+        results: int = page.get_by_role("link", name="Typed search finds widget 4417").count()
+        return results > 0
 
     until(is_found)
     console.tab_to("link", "Typed search finds widget 4417")
@@ -93,7 +94,7 @@ def test_experience_is_found_and_read_by_keyboard(console: ConsolePage, server: 
 
 
 def test_old_edits_are_named_and_can_be_discarded(console: ConsolePage, server: KhoServer) -> None:
-    """Typed text that was not sent is said to be back when the form opens again, and one button takes the stored."""
+    """A notice names typed text that was not sent when the form opens again; one button takes the stored text."""
     id_ = submit(server, "An experience with old edits")
     page = console.open(f"experiences/{id_}/edit")
     notice = page.get_by_text("What you typed before and did not send is back.")

@@ -46,7 +46,7 @@ def test_method_page_is_accessible(console: ConsolePage) -> None:
 
 
 def test_parameters_survive_a_reload(console: ConsolePage, server: KhoServer) -> None:
-    """What was typed is there after a reload, until the method took it."""
+    """Typed parameters are there after a reload, until the method took them."""
     server.call("memory-server/memory/get_or_create", conversation_id="chat_kept_params")
     page = console.open("try_it/memory-server/memory/set_summary")
     for name, text in (("conversation_id", "chat_kept_params"), ("summary", "typed")):
