@@ -55,20 +55,32 @@ export const STEPS = [
 async function loadDocuments() {
   for (const [document_id, parent_id, title, body] of DOCUMENTS) {
     const document = { document_id, parent_id, content: { body }, metadata: { title, tags: ["sample"] } };
-    await unless("ALREADY_EXISTS", call("agent-data/create_document", document));
+    const created = await unless(["ALREADY_EXISTS"], call("agent-data/create_document", document));
+    if (!created) await restoreDocument(document_id);
   }
   const [document_id, body] = CHANGE;
   const change = { document_id, last_known_revision: 1, patch: { content: { body } } };
-  await unless("CONFLICT", call("agent-data/update_document", change));
+  await unless(["CONFLICT", "NOT_FOUND"], call("agent-data/update_document", change));
+}
+
+// Bring a deleted document back; one that is there stays as it is, with the deletion that is scheduled for it.
+async function restoreDocument(document_id) {
+  if (await unless(["NOT_FOUND"], call("agent-data/get_document", { document_id }))) return;
+  // It may have been moved below a document that is deleted.
+  await unless(["PARENT_DELETED"], call("agent-data/restore_document", { document_id }));
 }
 
 async function loadConversation() {
-  const conversation = await unless("NOT_FOUND", call("memory-server/memory/get_conversation", { conversation_id: CONVERSATION }));
-  if (conversation?.total_count) return;
-  for (const [role, content] of MESSAGES) {
-    await call("memory-server/memory/add_message", { conversation_id: CONVERSATION, role, content });
+  const id = { conversation_id: CONVERSATION };
+  const conversation = await unless(["NOT_FOUND"], call("memory-server/memory/get_conversation", id));
+  const newest = conversation && (await call("memory-server/memory/list_messages", { ...id, limit: MESSAGES.length + 1 })).messages;
+  const stored = newest?.reverse() ?? [];
+  // A conversation that goes on otherwise than the sample stays as it is.
+  if (stored.some(({ content }, index) => content !== MESSAGES[index]?.[1])) return;
+  for (const [role, content] of MESSAGES.slice(stored.length)) {
+    await call("memory-server/memory/add_message", { ...id, role, content });
   }
-  await call("memory-server/memory/set_summary", { conversation_id: CONVERSATION, summary: SUMMARY });
+  if (!conversation?.summary?.text) await call("memory-server/memory/set_summary", { ...id, summary: SUMMARY });
 }
 
 async function loadCollection() {
@@ -85,12 +97,12 @@ async function loadExperience() {
   if (!known.some((each) => each.title === EXPERIENCE.title)) await call("recall-kit/submit_experience", EXPERIENCE);
 }
 
-// Return the result, or undefined if the call fails by this code.
-async function unless(code, promise) {
+// Return the result, or undefined if the call fails by one of these codes.
+async function unless(codes, promise) {
   try {
     return await promise;
   } catch (error) {
-    if (error instanceof ApiError && error.code === code) return undefined;
+    if (error instanceof ApiError && codes.includes(error.code)) return undefined;
     throw error;
   }
 }

@@ -29,7 +29,7 @@ def tag(server: KhoServer) -> str:
     """Return the tag of a document that answers the question, and that tries to run a script."""
     api, tag = ApiClient(server, None), f"ferns-{uuid4().hex[:8]}"
     hostile = "<script>window.hacked = 1</script> and [never](javascript:window.hacked=2)"
-    body = f"Ferns are watered every morning, {hostile} at noon.\n"
+    body = f"Ferns are watered every morning, {hostile} at \u202enoon.\n"
     api.result(
         "agent-data/create_document",
         document_id=tag,
@@ -56,6 +56,8 @@ def test_main_task_by_mouse(console: ConsolePage, tag: str) -> None:
     page.locator(".answer a.citation").first.click()
     expect(page.get_by_role("listitem", name="Passage 1")).to_be_focused()
     assert page.evaluate("window.hacked") is None
+    assert "\u202e" not in page.locator("main").inner_text()
+    expect(page.locator(".passages")).to_contain_text("\ufffdnoon")
     assert page.locator(".answer a[href^=javascript], .passages a[href^=javascript], main script").count() == 0
     assert console.faults() == []
     page.get_by_role("link", name=tag).click()

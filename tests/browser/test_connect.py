@@ -10,10 +10,12 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from playwright.sync_api import expect
 
+from tests.browser.console_page import ConsolePage
+
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page
 
-    from tests.browser.console_page import ConsolePage
+    from tests.helpers.kho_server import KhoServer
 
 
 def snippet(page: Page, name: str) -> str:
@@ -50,6 +52,27 @@ def test_install_links_carry_the_settings(console: ConsolePage) -> None:
     assert settings == {"name": "kho", "type": "http", "url": f"{console.address}/mcp"}
 
 
+def test_tools_are_chosen_by_keyboard(console: ConsolePage) -> None:
+    page = console.open("connect")
+    console.tab_to("combobox", "Tools")
+    page.keyboard.type("Conversations")
+    command = page.get_by_label("Claude Code: In a terminal", exact=True)
+    expect(command).to_have_text(f"claude mcp add --transport http kho {console.address}/mcp/memory")
+
+
+def test_settings_have_a_key_where_nothing_else_signs_in(context: BrowserContext, guarded: KhoServer) -> None:
+    """A server that requires credentials and issues no tokens gets a key from every client, and says how to make it."""
+    tab = ConsolePage(context, guarded.address)
+    tab.page.route("**/.well-known/oauth-authorization-server", lambda route: route.fulfill(status=404))
+    page = tab.open("connect")
+    expect(page.get_by_role("combobox", name="Who calls")).to_have_value("key")
+    expect(page.get_by_text("kho keys create --tenant")).to_be_visible()
+    for name in ("Cursor: ~/.cursor/mcp.json", "Claude Code: In a terminal", "Codex: ~/.codex/config.toml"):
+        assert "KHO_KEY" in snippet(page, name)
+    assert "kho-key" in snippet(page, "VS Code: .vscode/mcp.json")
+    assert (tab.foreign, tab.problems) == ([], [])
+
+
 def test_snippet_is_copied_by_click_and_by_keyboard(console: ConsolePage, context: BrowserContext) -> None:
     """One click, or Enter, puts exactly the snippet on the clipboard and says so."""
     context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -58,7 +81,11 @@ def test_snippet_is_copied_by_click_and_by_keyboard(console: ConsolePage, contex
     codex.get_by_role("button", name="Copy").click()
     expect(page.get_by_text("Copied to the clipboard.")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == snippet(page, "Codex: ~/.codex/config.toml")
-    page.get_by_label("Claude Code: In a terminal", exact=True).focus()
+    command = page.get_by_label("Claude Code: In a terminal", exact=True)
+    for _ in range(100):
+        page.keyboard.press("Tab")
+        if command.evaluate("each => each === document.activeElement"):
+            break
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     expect(page.get_by_role("region", name="Claude Code").get_by_role("button", name="Copied")).to_be_visible()

@@ -8,10 +8,13 @@ from uuid import uuid4
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.held_calls import HeldCalls
 from tests.helpers.api_client import ApiClient
 from tests.helpers.wait import CEILING_SECONDS, until
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Route
+
     from tests.browser.console_page import ConsolePage
     from tests.helpers.kho_server import KhoServer
 
@@ -157,14 +160,75 @@ def test_links_to_headings_stay_on_the_page(console: ConsolePage, api: ApiClient
     assert page.url.endswith(f"#/conversations/{id_}")
 
 
+def test_messages_appear_in_any_order(console: ConsolePage, api: ApiClient, chat: str) -> None:
+    """A message whose writer is later than the one of the next number is shown in its place."""
+    late = {"number": 11}
+
+    def leave_out(route: Route) -> None:
+        response = route.fetch()
+        page = response.json()
+        page["messages"] = [each for each in page["messages"] if each["number"] != late.get("number")]
+        route.fulfill(response=response, json=page)
+
+    console.page.route("**/list_messages", leave_out)
+    page = console.open(f"conversations/{chat}")
+    expect(page.locator(".message")).to_have_count(11)
+    late.clear()
+    expect(page.locator(".message")).to_have_count(12)
+    expect(page.locator(".message").nth(10)).to_contain_text("message 11")
+
+
+def test_a_conversation_that_another_deletes_is_said_to_be_gone(
+    console: ConsolePage, api: ApiClient, chat: str
+) -> None:
+    page = console.open(f"conversations/{chat}")
+    expect(page.locator(".message")).to_have_count(12)
+    api.result(f"{MEMORY}/delete", conversation_id=chat)
+    expect(page.get_by_text("This conversation was deleted.")).to_be_visible()
+
+
+def test_text_that_is_typed_while_a_message_is_sent_stays(console: ConsolePage, api: ApiClient, chat: str) -> None:
+    page = console.open(f"conversations/{chat}")
+    held = HeldCalls(page, "add_message")
+    field = page.get_by_label("Add a message")
+    field.fill("sent")
+    page.get_by_role("button", name="Add", exact=True).click()
+    until(lambda: held.waiting)
+    field.press("Control+End")
+    field.press_sequentially(" and more")
+    held.release()
+    expect(page.locator(".message").last).to_contain_text("sent")
+    expect(field).to_have_value(" and more")
+
+
+def test_unsent_text_survives_a_reload(console: ConsolePage, api: ApiClient, chat: str) -> None:
+    """A message and a summary that were typed are there after a reload, until they are stored."""
+    page = console.open(f"conversations/{chat}")
+    page.get_by_label("Add a message").fill("not sent")
+    page.get_by_role("button", name="Edit the summary").click()
+    page.get_by_role("textbox", name="Summary").fill("not stored")
+    page.reload()
+    expect(page.get_by_label("Add a message")).to_have_value("not sent")
+    expect(page.get_by_role("textbox", name="Summary")).to_have_value("not stored")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.locator(".message").last).to_contain_text("not sent")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("button", name="Edit the summary")).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("button", name="Edit the summary")).to_be_visible()
+    expect(page.get_by_label("Add a message")).to_have_value("")
+
+
 def test_hostile_messages_are_harmless(console: ConsolePage, api: ApiClient) -> None:
     """Scripts and other sites' images in messages and summaries neither run nor load."""
     id_ = f"hostile-{uuid4().hex[:8]}"
     hostile = '<script>window.hacked=1</script><svg onload="window.hacked=2"></svg> [x](javascript:window.hacked=3) ![i](https://other.example/i.png)'
     add(api, id_, hostile, "\u0007\u202e control")
-    api.result(f"{MEMORY}/set_summary", conversation_id=id_, summary=hostile)
+    api.result(f"{MEMORY}/set_summary", conversation_id=id_, summary=f"{hostile}\u202e")
     page = console.open(f"conversations/{id_}")
     expect(page.locator(".message")).to_have_count(2)
     expect(page.locator(".given pre").first).to_contain_text("<script>window.hacked=1</script>")
     assert page.locator("main script, main svg, main img, main a[href^=javascript]").count() == 0
     assert page.evaluate("window.hacked") is None
+    expect(page.locator(".message").last).to_contain_text("\ufffd\ufffd control")
+    assert not {"\u202e", "\u0007"} & set(page.locator("body").inner_text())

@@ -13,15 +13,17 @@ from infra.local.simulator.flash import Flash
 from infra.local.simulator.fleet import Fleet
 from infra.local.simulator.quirks import FIRMWARE, Quirk
 from infra.local.simulator.stock_board import BoardTimes, StockBoard
-from infra.local.simulator.tools import SimulatedTool, ToolArgument, standard_tools
+from infra.local.simulator.tools import SimulatedTool, ToolArgument, owner_tools, standard_tools
+from tests.browser.console_page import ConsolePage
+from tests.browser.held_calls import HeldCalls
+from tests.helpers.kho_server import KhoServer
 from tests.helpers.size import sized
 from tests.helpers.wait import CEILING_SECONDS, until
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.browser.console_page import ConsolePage
-    from tests.helpers.kho_server import KhoServer
+    from playwright.sync_api import BrowserContext
 
 PROMPT: Final = BoardTimes(first_retry=0.0, poll=0.0, poll_retry=0.0, answer=CEILING_SECONDS)
 MANY: Final = sized(150, full=1_000)
@@ -58,6 +60,39 @@ def test_lamp_is_switched_by_mouse(console: ConsolePage, server: KhoServer) -> N
     tool.get_by_text("Done").wait_for()
     assert '"on":true' in status(server, lamp(server))
     page.get_by_role("log").get_by_text("state_changed").first.wait_for()
+
+
+def test_switch_is_turned_in_order(console: ConsolePage, server: KhoServer) -> None:
+    """Of a switch that is turned twice quickly, the second call waits for the first, and the last position stays."""
+    id_ = lamp(server)
+    page = console.open(f"devices/{id_}")
+    tool = page.get_by_role("form", name="lamp.set_power")
+    held = HeldCalls(page, "tools/call")
+    for turned in (True, False):
+        tool.get_by_role("switch").set_checked(turned)
+        until(lambda: held.waiting)
+    assert held.waiting == 1
+    held.release()
+    until(lambda: '"on":true' in status(server, id_))
+    held.release()
+    tool.get_by_text("Done").wait_for()
+    assert '"on":false' in status(server, id_)
+    expect(tool.get_by_role("switch")).not_to_be_checked()
+
+
+def test_switch_goes_back_if_the_device_did_not_take_it(console: ConsolePage, server: KhoServer) -> None:
+    """A refused position is taken back. One of which it is not known whether it was taken stays."""
+    page = console.open(f"devices/{lamp(server)}")
+    tool = page.get_by_role("form", name="lamp.set_power")
+    error = {"code": "OUT_OF_TIME", "message": "No reply.", "details": {"sent": False}}
+    page.route("**/tools/call", lambda route: route.fulfill(status=504, json=error))
+    tool.get_by_role("switch").click()
+    tool.get_by_role("alert").wait_for()
+    expect(tool.get_by_role("switch")).not_to_be_checked()
+    error["details"] = {"sent": True}
+    tool.get_by_role("switch").click()
+    tool.locator(".doubt").wait_for()
+    expect(tool.get_by_role("switch")).to_be_checked()
 
 
 def test_lamp_is_dimmed_by_keyboard(console: ConsolePage, server: KhoServer) -> None:
@@ -103,6 +138,130 @@ def test_restart_needs_the_typed_name(console: ConsolePage, server: KhoServer) -
     dialog.get_by_role("textbox").fill("Desk lamp")
     confirm.click()
     page.get_by_text("The device restarted.").wait_for()
+
+
+def test_update_needs_the_typed_name(console: ConsolePage, server: KhoServer) -> None:
+    """An update of the firmware is confirmed by typing the device's name, by keyboard alone."""
+    with fleet(server, ["updated"], [standard_tools()[0], *owner_tools()]) as running:
+        running.start()
+        until(lambda: server.call("device-server/devices/get", device_id="updated")["connected"])
+        version = running["updated"].firmware.version
+        page = console.open("devices/updated")
+        console.tab_to("textbox", "url (required)")
+        page.keyboard.press("Control+A")
+        page.keyboard.type("https://files.example/updated.bin")
+        console.tab_to("button", "Run upgrade_firmware")
+        page.keyboard.press("Enter")
+        dialog = page.get_by_role("dialog")
+        assert dialog.get_by_role("button", name="Run", exact=True).is_disabled()
+        assert console.faults() == []
+        console.tab_to("textbox", "Type updated to confirm")
+        page.keyboard.type("updated")
+        page.keyboard.press("Enter")
+        page.get_by_role("form", name="upgrade_firmware").get_by_text("Done").wait_for()
+        until(lambda: running["updated"].firmware.version != version)
+
+
+def test_alert_reaches_the_device_and_loses_no_text(console: ConsolePage, server: KhoServer) -> None:
+    """The text of an alert survives a reload; what is typed while it is sent stays."""
+    with fleet(server, ["alerted"], []) as running:
+        running.start()
+        until(lambda: server.call("device-server/devices/get", device_id="alerted")["connected"])
+        page = console.open("devices/alerted")
+        console.tab_to("textbox", "Title")
+        page.keyboard.type("Door")
+        console.tab_to("textbox", "Text")
+        page.keyboard.type("It rings")
+        page.reload()
+        text = page.get_by_label("Text", exact=True)
+        expect(text).to_have_value("It rings")
+        held = HeldCalls(page, "devices/alert")
+        console.tab_to("textbox", "Text")
+        page.keyboard.press("Enter")
+        until(lambda: held.waiting)
+        page.keyboard.press("End")
+        page.keyboard.type(" again")
+        held.release()
+        page.get_by_text("The alert was sent.").wait_for()
+        expect(text).to_have_value(" again")
+        until(lambda: [(each.status, each.message) for each in running["alerted"].alerts] == [("Door", "It rings")])
+
+
+def test_released_device_is_gone(console: ConsolePage, server: KhoServer) -> None:
+    """A device is released once its name was typed, by keyboard alone."""
+    with fleet(server, ["released"], []) as running:
+        running.start()
+        until(lambda: server.call("device-server/devices/get", device_id="released")["connected"])
+    page = console.open("devices/released")
+    console.tab_to("button", "Release the device")
+    page.keyboard.press("Enter")
+    assert page.get_by_role("dialog").get_by_role("button", name="Release the device").is_disabled()
+    console.tab_to("textbox", "Type released to confirm")
+    page.keyboard.type("released")
+    page.keyboard.press("Enter")
+    page.get_by_text("released was released.").wait_for()
+    page.get_by_role("button", name="Claim a board").wait_for()
+    assert "released" not in [each["device_id"] for each in server.call("device-server/devices/list")["devices"]]
+
+
+def test_offline_device_shows_its_stored_tools(console: ConsolePage, server: KhoServer) -> None:
+    """The tools of a device that is away are the stored ones, and the page says so until it is back."""
+    tools = [each for each in standard_tools() if each.name == "self.get_device_status"]
+    with fleet(server, ["away"], tools) as running:
+        running.start()
+        until(lambda: server.call("device-server/devices/get", device_id="away")["connected"])
+        server.call("device-server/tools/list", device_id="away")
+    until(lambda: not server.call("device-server/devices/get", device_id="away")["connected"])
+    page = console.open("devices/away")
+    page.get_by_text("This is the list that was stored").wait_for()
+    page.get_by_role("form", name="get_device_status").wait_for()
+    with fleet(server, ["away"], tools) as running:
+        running.start()
+        expect(page.get_by_text("This is the list that was stored")).to_have_count(0)
+
+
+def test_older_notifications_load_page_by_page(console: ConsolePage, server: KhoServer) -> None:
+    """Notifications beyond the first page load at the end of the list, and new ones still come."""
+    with fleet(server, ["talkative"], []) as running:
+        running.start()
+        until(lambda: server.call("device-server/devices/get", device_id="talkative")["connected"])
+        device = running["talkative"]
+        for number in range(45):
+            running.do(lambda number=number: device.notify("notifications/counted", number=number))  # type: ignore[misc]
+        listed = "device-server/notifications/list"
+        until(lambda: len(server.call(listed, device_id="talkative")["notifications"]) == 45)
+        page = console.open("devices/talkative")
+        log = page.get_by_role("log")
+        shown = log.get_by_role("listitem")
+        for count in (40, 45):
+            until(lambda: log.evaluate("each => (each.scrollTop = each.scrollHeight)") and shown.count() >= count)  # noqa: B023
+        running.do(lambda: device.notify("notifications/counted", number=45))
+        expect(shown).to_have_count(46)
+        expect(shown.first).to_contain_text("45")
+        expect(shown.last).to_contain_text("0")
+
+
+def test_new_devices_appear_in_the_list(context: BrowserContext, tmp_path: Path) -> None:
+    """A list without devices shows those that appear later, and then further ones."""
+    with KhoServer(tmp_path / "data") as server:
+        console = ConsolePage(context, server.address)
+        page = console.open("devices")
+        page.get_by_text("There is no device yet.").wait_for()
+        for id_ in ("first", "another"):
+            with fleet(server, [id_], []) as running:
+                running.start()
+                page.get_by_role("link", name=id_).wait_for()
+        assert (console.foreign, console.problems) == ([], [])
+
+
+def test_device_page_gets_the_focus(console: ConsolePage, server: KhoServer) -> None:
+    """After a link of the list, the keyboard goes on from the device's page, not from the top of the window."""
+    lamp(server)
+    page = console.open("devices")
+    console.tab_to("link", "Desk lamp")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Desk lamp").wait_for()
+    expect(page.get_by_role("main")).to_be_focused()
 
 
 def test_doubt_looks_unlike_failure(console: ConsolePage, server: KhoServer) -> None:

@@ -12,12 +12,13 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.console_page import ConsolePage
+from tests.browser.held_calls import HeldCalls
 from tests.helpers.api_client import ApiClient
 from tests.helpers.store_seed import seed_children
 from tests.helpers.wait import CEILING_SECONDS, until
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import Locator, Page, Route
 
     from tests.helpers.kho_server import KhoServer
 
@@ -217,6 +218,62 @@ def test_a_move_into_itself_is_refused_with_guidance(console: ConsolePage, api: 
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
+def test_a_document_is_created_and_compared_by_keyboard(console: ConsolePage, api: ApiClient, folder: str) -> None:
+    """A document is created, changed, and its two revisions are compared by keyboard alone."""
+    page = console.open(f"documents/{folder}")
+    console.tab_to("link", "New below it")
+    page.keyboard.press("Enter")
+    for name, text in (("Title", "Shelf"), ("Id (optional)", f"{folder}-shelf"), ("Text", "# Shelf\n\nfour boards")):
+        console.tab_to("textbox", name)
+        page.keyboard.type(text)
+    console.tab_to("button", "Save")
+    page.keyboard.press("Enter")
+    expect(page.locator("article")).to_contain_text("four boards")
+    console.tab_to("button", "Edit")
+    page.keyboard.press("Enter")
+    console.tab_to("textbox", "Text")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("five boards")
+    page.keyboard.press("Control+s")
+    expect(page.locator("article")).to_contain_text("five boards")
+    console.tab_to("button", "History")
+    page.keyboard.press("Enter")
+    for name, text in (("From revision", "1"), ("to revision", "2")):
+        console.tab_to("spinbutton", name)
+        page.keyboard.press("Control+A")
+        page.keyboard.type(text)
+    page.keyboard.press("Enter")
+    expect(page.locator(".diff ins")).to_contain_text("five boards")
+    expect(page.locator(".diff del").last).to_contain_text("four boards")
+    console.tab_to("group", "Differences")
+
+
+def test_rows_tell_their_position(console: ConsolePage, api: ApiClient, folder: str) -> None:
+    """Each row of the tree tells its position and how many siblings it has, of which few are in the page."""
+    for name in "abc":
+        make(api, f"{folder}-{name}", folder)
+    page = console.open(f"documents/{folder}-b")
+    expect(row(page, f"{folder}-b")).to_have_attribute("aria-setsize", "3")
+    expect(row(page, f"{folder}-b")).to_have_attribute("aria-posinset", "2")
+
+
+def test_a_move_out_of_sight_leaves_the_focus_in_the_tree(
+    console: ConsolePage, api: ApiClient, server: KhoServer, folder: str
+) -> None:
+    """A document that is moved to where nothing is loaded takes no focus later; its new parent has it."""
+    make(api, f"{folder}-shelf", folder)
+    make(api, f"{folder}-book", folder)
+    seed_children(server.data, "local", f"{folder}-shelf", 600)
+    page = console.open(f"documents/{folder}-book")
+    expect(row(page, f"{folder}-book")).to_have_attribute("aria-selected", "true")
+    console.tab_to("treeitem", f"{folder}-book")
+    page.keyboard.press("Alt+ArrowRight")
+    expect(row(page, f"{folder}-shelf")).to_be_focused()
+    page.keyboard.press("End")
+    expect(page.locator("[role=treeitem]:focus")).to_have_count(1)
+    assert read(api, f"{folder}-book")["parent_id"] == f"{folder}-shelf"
+
+
 def test_ten_thousand_children(console: ConsolePage, api: ApiClient, server: KhoServer, folder: str) -> None:
     """A tree with 10,000 children keeps few rows in the page, and an address leads to the last of them."""
     ids = seed_children(server.data, "local", folder, 10_000)
@@ -294,12 +351,55 @@ def test_unsaved_edits_survive_a_closed_tab(console: ConsolePage, api: ApiClient
     assert tab.problems == []
 
 
+def test_text_cannot_be_lost_while_it_is_saved(console: ConsolePage, api: ApiClient, folder: str) -> None:
+    """The editor shows what is saved until the save ends, though keys were pressed meanwhile."""
+    make(api, f"{folder}-saved", folder, "before")
+    page = console.open(f"documents/{folder}-saved?view=edit")
+    held = HeldCalls(page, "update_document")
+    text = page.get_by_label("Text", exact=True)
+    text.fill("typed before")
+    page.keyboard.press("Control+s")
+    until(lambda: held.waiting)
+    page.keyboard.type(" and after")
+    shown = text.input_value()
+    held.release()
+    expect(page.locator("article")).to_be_visible()
+    assert read(api, f"{folder}-saved")["content"]["body"] == shown
+
+
+def test_a_draft_whose_base_cannot_be_read_stays_readable(console: ConsolePage, api: ApiClient, folder: str) -> None:
+    """Typed text is shown while the revision that it began with cannot be read, and edited after a retry."""
+    make(api, f"{folder}-base", folder, "before")
+    page = console.open(f"documents/{folder}-base?view=edit")
+    page.get_by_label("Text", exact=True).fill("typed, not saved")
+    page.close()
+    api.result(f"{AGENT}/update_document", document_id=f"{folder}-base", patch={"content": {"body": "by another"}})
+    tab = ConsolePage(page.context, console.address)
+
+    def refuse(route: Route) -> None:
+        if "revision" in json.loads(route.request.post_data or "{}"):
+            route.fulfill(status=503, json={"code": "UNAVAILABLE", "message": "The store does not answer."})
+        else:
+            route.continue_()
+
+    tab.page.route("**/get_document", refuse)
+    tab.page.goto(f"{console.address}/console/#/documents/{folder}-base?view=edit")
+    expect(tab.page.get_by_text("typed, not saved")).to_be_visible()
+    tab.page.unroute("**/get_document")
+    tab.page.get_by_role("button", name="Try again").click()
+    expect(tab.page.get_by_label("Text", exact=True)).to_have_value("typed, not saved")
+    assert tab.problems == []
+
+
 def test_hostile_markdown_is_harmless(console: ConsolePage, api: ApiClient, folder: str) -> None:
     """Scripts, SVG, frames and other sites' images in a document neither run nor load."""
     title = '<img src="https://other.example/title.png" onerror="window.hacked=9">\u202e\u0007'
-    make(api, f"{folder}-hostile", folder, HOSTILE, title=title, tags=["<b>tag</b>"])
+    make(api, f"{folder}-hostile", folder, f"{HOSTILE}\n\u202ereversed\n", title=title, tags=["<b>tag</b>\u202e"])
     page = console.open(f"documents/{folder}-hostile")
     expect(page.locator("article h1")).to_have_text("Hostile")
+    expect(page.locator("article")).to_contain_text("\ufffdreversed")
+    expect(row(page, f"{folder}-hostile")).to_contain_text("\ufffd\ufffd")
+    assert not {"\u202e", "\u0007"} & set(page.locator("body").inner_text())
     inside = page.locator("article")
     for forbidden in ("script", "svg", "img", "iframe", "style", "form", "button", "object", "[onerror]", "[onload]"):
         assert inside.locator(forbidden).count() == 0, forbidden

@@ -75,6 +75,42 @@ def test_experience_is_submitted_by_keyboard(console: ConsolePage) -> None:
     page.get_by_role("heading", name="Typed title").wait_for()
 
 
+def test_experience_is_found_and_read_by_keyboard(console: ConsolePage, server: KhoServer) -> None:
+    submit(server, "Typed search finds widget 4417", solution="Read it **by keyboard**.")
+    page = console.open("experiences")
+    console.tab_to("searchbox", "Problem")
+    page.keyboard.type("typed search widget 4417")
+
+    def is_found() -> bool:
+        page.keyboard.press("Enter")
+        console.settle()
+        results: int = page.get_by_role("link", name="Typed search finds widget 4417").count()
+        return results > 0
+
+    until(is_found)
+    console.tab_to("link", "Typed search finds widget 4417")
+    page.keyboard.press("Enter")
+    page.get_by_text("by keyboard").wait_for()
+
+
+def test_old_edits_are_named_and_can_be_discarded(console: ConsolePage, server: KhoServer) -> None:
+    """A notice names typed text that was not sent when the form opens again; one button takes the stored text."""
+    id_ = submit(server, "An experience with old edits")
+    page = console.open(f"experiences/{id_}/edit")
+    notice = page.get_by_text("What you typed before and did not send is back.")
+    page.get_by_label("Solution").fill("old edits")
+    assert notice.count() == 0
+    server.call("recall-kit/update_experience", id=id_, solution="newer text")
+    page.reload()
+    notice.wait_for()
+    expect(page.get_by_label("Solution")).to_have_value("old edits")
+    page.get_by_role("button", name="Discard it").click()
+    expect(page.get_by_label("Solution")).to_have_value("newer text")
+    expect(notice).to_have_count(0)
+    page.reload()
+    expect(page.get_by_label("Solution")).to_have_value("newer text")
+
+
 def test_refusal_is_shown_at_its_field_and_nothing_typed_is_lost(console: ConsolePage) -> None:
     """A refused field is marked and has the focus. What was typed is there after the tab was closed."""
     page = console.open("experiences/new")

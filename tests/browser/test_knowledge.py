@@ -67,6 +67,28 @@ def test_documents_are_found_by_keyboard(console: ConsolePage, server: KhoServer
     expect(page.locator("main article")).to_have_count(2)
 
 
+def test_documents_are_added_by_keyboard(console: ConsolePage, tmp_path: Path) -> None:
+    """A collection is made, and a file is chosen for it, by keyboard alone."""
+    file = tmp_path / "ferns.md"
+    file.write_text(FERNS, encoding="utf-8")
+    console.page.on("filechooser", lambda chooser: chooser.set_files(file))
+    page = console.open("knowledge")
+    console.tab_to("button", "New collection")
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog").wait_for()
+    assert console.faults() == []
+    console.tab_to("textbox", "Name")
+    page.keyboard.type("typed")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="typed").wait_for()
+    console.tab_to("button", "Choose files …")
+    page.keyboard.press("Enter")
+    page.get_by_text("1 added, 0 updated, 0 unchanged.").wait_for()
+    console.tab_to("link", "ferns.md")
+    page.keyboard.press("Enter")
+    page.get_by_text("Ferns like shade.").wait_for()
+
+
 def test_dropped_files_are_added(console: ConsolePage, server: KhoServer) -> None:
     make_collection(server, "dropped")
     page = console.open("knowledge/dropped")

@@ -8,21 +8,29 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.console_page import ConsolePage
+from tests.helpers.api_client import ApiClient
 from tests.helpers.kho_server import KhoServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from playwright.sync_api import BrowserContext
 
 
 @pytest.fixture
-def empty(context: BrowserContext, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsolePage]:
-    """Return a tab of a server without any data."""
-    with KhoServer(tmp_path_factory.mktemp("empty") / "data") as server:
-        tab = ConsolePage(context, server.address)
-        yield tab
-        assert (tab.foreign, tab.problems) == ([], [])
+def api(tmp_path: Path) -> Iterator[ApiClient]:
+    """Return a client of a server without any data."""
+    with KhoServer(tmp_path / "data") as server:
+        yield ApiClient(server, None)
+
+
+@pytest.fixture
+def empty(context: BrowserContext, api: ApiClient) -> Iterator[ConsolePage]:
+    """Return a tab of the server without any data."""
+    tab = ConsolePage(context, api.server.address)
+    yield tab
+    assert (tab.foreign, tab.problems) == ([], [])
 
 
 def test_sample_is_loaded_by_keyboard_and_again_without_doubles(empty: ConsolePage) -> None:
@@ -39,6 +47,31 @@ def test_sample_is_loaded_by_keyboard_and_again_without_doubles(empty: ConsolePa
         counts.append(page.locator(".count strong").all_inner_texts())
     assert counts == [["1", "1", "1", "3"]] * 2
     assert empty.violations() == []
+
+
+def test_sample_is_complete_again_after_a_part_of_it_was_deleted(empty: ConsolePage, api: ApiClient) -> None:
+    """Loading the sample brings back deleted documents, and finishes a conversation that was begun."""
+    page = empty.open()
+
+    def load() -> None:
+        page.get_by_role("button", name="Load a sample").click()
+        expect(page.get_by_text("Now look at:")).to_be_visible()
+
+    load()
+    api.result("agent-data/delete_document", document_id="sample-greenhouse", recursive=True)
+    transcript = {"conversation_id": "sample-greenhouse", "limit": 100}
+    messages = api.result("memory-server/memory/list_messages", **transcript)["messages"][::-1]
+    api.result("memory-server/memory/clear", conversation_id="sample-greenhouse")
+    for each in messages[:3]:
+        message = {"role": each["role"], "content": each["content"]}
+        api.result("memory-server/memory/add_message", conversation_id="sample-greenhouse", **message)
+    page.reload()
+    load()
+    for name in ("greenhouse", "watering", "tuoi-nuoc", "lamp"):
+        api.result("agent-data/get_document", document_id=f"sample-{name}")
+    stored = api.result("memory-server/memory/list_messages", **transcript)["messages"][::-1]
+    assert [each["content"] for each in stored] == [each["content"] for each in messages]
+    assert api.result("memory-server/memory/get_summary", conversation_id="sample-greenhouse")["summary"]
 
 
 def test_admin_sees_what_is_wrong_with_the_installation(console: ConsolePage) -> None:

@@ -1,6 +1,7 @@
 // The differences between two texts, line by line.
 import { diffArrays } from "diff/array";
 import { useMemo, useState } from "preact/hooks";
+import { visible } from "../components/visible_text.js";
 import { html } from "../html.js";
 import { t } from "../i18n.js";
 
@@ -84,7 +85,7 @@ export function Diff({ before, after, label }) {
       if (kind === "gap") return html`<p key=${index} class="gap">${t("documents.equal_lines", { count })}</p>`;
       const Mark = { same: "span", added: "ins", removed: "del" }[kind];
       return html`<${Mark} key=${index} class="line"><span class="sign" aria-hidden="true">${{ same: " ", added: "+", removed: "−" }[kind]}</span>
-        ${kind !== "same" && html`<span class="hidden">${t(`documents.${kind}`)} </span>`}<span>${text || "\u00a0"}</span><//>`;
+        ${kind !== "same" && html`<span class="hidden">${t(`documents.${kind}`)} </span>`}<span>${visible(text) || "\u00a0"}</span><//>`;
     })}
     ${rows.length > shown.length && html`<p><button onClick=${() => setAll(true)}>${t("documents.all_differences", { count: rows.length })}</button></p>`}
   </div>`;

@@ -1,12 +1,14 @@
 // The editor of a new or an existing document. What is typed is kept in the browser until it is saved or discarded.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call } from "../api.js";
+import { CopyButton } from "../components/copy_button.js";
 import { Dialog } from "../components/dialog.js";
 import { Diff } from "./diff.js";
 import { ErrorBox } from "../components/error_box.js";
 import { Markdown } from "../components/markdown.js";
 import { PlainText } from "../components/plain_text.js";
 import { toast } from "../components/toast.js";
+import { visible } from "../components/visible_text.js";
 import { html } from "../html.js";
 import { formatTime, t } from "../i18n.js";
 import { LargeText } from "./large_text.js";
@@ -25,6 +27,7 @@ export function Editor({ document, parentId, start, onDone }) {
   const [fields, setFields] = useState({ ...base.fields, ...start });
   const [revision, setRevision] = useState(document?.revision);
   const [restored, setRestored] = useState(null);
+  const [unplaced, setUnplaced] = useState(null); // a draft whose base could not be read
   const [kept, setKept] = useState(true);
   const [preview, setPreview] = useState(false);
   const [error, setError] = useState(null);
@@ -43,14 +46,16 @@ export function Editor({ document, parentId, start, onDone }) {
     if (state.current.dirty && draft.current) setKept(draft.current.save(current.current));
     state.current.dirty = false;
   };
-  useEffect(() => {
-    let closed = false;
-    const restore = async () => {
+  const closed = useRef(false);
+  const restore = async () => {
+    setError(null);
+    try {
       const [abandoned] = start ? [] : await abandonedDrafts(documentId);
+      setUnplaced(abandoned ?? null);
       // The text that the draft began with tells later what others have changed.
       const isOld = abandoned && document && abandoned.revision !== document.revision;
       const before = isOld ? await revisionOf(abandoned.revision) : null;
-      if (closed) return;
+      if (closed.current) return;
       draft.current = claimDraft(abandoned?.name);
       if (before) {
         setBase(baseOf(before));
@@ -61,12 +66,16 @@ export function Editor({ document, parentId, start, onDone }) {
         setRestored(abandoned.at);
       }
       setReady(true);
-    };
-    restore().catch(setError);
+    } catch (problem) {
+      setError(problem);
+    }
+  };
+  useEffect(() => {
+    restore();
     addEventListener("pagehide", keep);
     globalThis.document.addEventListener("visibilitychange", keep);
     return () => {
-      closed = true;
+      closed.current = true;
       keep();
       draft.current?.release();
       removeEventListener("pagehide", keep);
@@ -95,7 +104,8 @@ export function Editor({ document, parentId, start, onDone }) {
     onDone(id);
   };
 
-  // Save at a revision. A conflict that changed no text, such as a move, is none for the reader.
+  // Save at a revision. Nothing can be typed until the outcome is known: the draft is discarded with what was saved.
+  // A conflict that changed no text, such as a move, is none for the reader.
   const save = async (at = revision, against = base) => {
     setSaving(true);
     setError(null);
@@ -106,10 +116,14 @@ export function Editor({ document, parentId, start, onDone }) {
       toast(t("documents.saved"));
       finish(id);
     } catch (problem) {
-      setSaving(false);
-      if (problem.code === "CONFLICT" && problem.details?.current_revision) await resolve(problem, against);
-      else setError(problem);
+      if (problem.code === "CONFLICT" && problem.details?.current_revision) return resolve(problem, against);
+      fail(problem);
     }
+    return undefined;
+  };
+  const fail = (problem) => {
+    setSaving(false);
+    setError(problem);
   };
   const send = async (at, against) => {
     const requestId = state.current.requestId;
@@ -135,10 +149,11 @@ export function Editor({ document, parentId, start, onDone }) {
       if (COMPARED.every((name) => fieldsOf(theirs)[name] === against.fields[name])) {
         await save(theirs.revision, baseOf(theirs));
       } else {
+        setSaving(false);
         setConflict(theirs);
       }
     } catch (other) {
-      setError(other.status === 404 ? problem : other);
+      fail(other.status === 404 ? problem : other);
     }
   };
   const keys = (event) => {
@@ -148,26 +163,26 @@ export function Editor({ document, parentId, start, onDone }) {
     }
   };
 
-  if (!ready) return error ? html`<${ErrorBox} error=${error} />` : html`<p role="status" aria-busy="true">${t("app.loading")}</p>`;
+  if (!ready) return error ? html`<${Unplaced} draft=${unplaced} error=${error} onRetry=${restore} />` : html`<p role="status" aria-busy="true">${t("app.loading")}</p>`;
   inParts.current ??= fields.body.length > LARGE;
   return html`<form class="editor" onKeyDown=${keys} onSubmit=${(event) => {
     event.preventDefault();
     save();
   }}>
-    <h1>${document ? t("documents.edit_title", { title: base.fields.title || document.document_id }) : t("documents.new_title")}</h1>
+    <h1>${document ? t("documents.edit_title", { title: visible(base.fields.title || document.document_id) }) : t("documents.new_title")}</h1>
     ${restored && html`<p class="notice" role="status">${t("documents.restored", { time: formatTime(new Date(restored)) })}</p>`}
     ${!kept && html`<p class="notice wrong" role="alert">${t("documents.not_kept")}</p>`}
     <${ErrorBox} error=${error} />
     <div class="editor-fields">
       <label>${t("documents.title_field")}
-        <input value=${fields.title} onInput=${change("title")} /></label>
+        <input readonly=${saving} value=${fields.title} onInput=${change("title")} /></label>
       <label>${t("documents.tags_field")}
-        <input value=${fields.tags} placeholder=${t("documents.tags_example")} onInput=${change("tags")} /></label>
+        <input readonly=${saving} value=${fields.tags} placeholder=${t("documents.tags_example")} onInput=${change("tags")} /></label>
       ${!document && html`<label>${t("documents.id_field")}
-        <input value=${fields.id} maxlength=${LONGEST_ID} pattern="[A-Za-z0-9._:\\-]+" title=${t("documents.id_rule")} spellcheck=${false}
+        <input readonly=${saving} value=${fields.id} maxlength=${LONGEST_ID} pattern="[A-Za-z0-9._:\\-]+" title=${t("documents.id_rule")} spellcheck=${false}
           placeholder=${fields.title ? suggestedId(fields.title, "") : ""} onInput=${change("id")} /></label>`}
       <label>${t("documents.kind_field")}
-        <select value=${fields.mime_type} onChange=${change("mime_type")}>${MIME_TYPES.map((each) => html`<option>${each}</option>`)}</select></label>
+        <select disabled=${saving} value=${fields.mime_type} onChange=${change("mime_type")}>${MIME_TYPES.map((each) => html`<option>${each}</option>`)}</select></label>
     </div>
     <div class="toolbar">
       <button type="button" aria-pressed=${String(!preview)} onClick=${() => setPreview(false)}>${t("documents.write")}</button>
@@ -176,11 +191,11 @@ export function Editor({ document, parentId, start, onDone }) {
     ${preview
       ? html`<div class="panel"><${Body} content=${{ mime_type: fields.mime_type, body: fields.body }} /></div>`
       : inParts.current
-        ? html`<${LargeText} value=${fields.body} label=${t("documents.text_field")} onInput=${(text) => set("body", text)} />`
-        : html`<textarea class="code" rows="20" aria-label=${t("documents.text_field")} spellcheck=${false} value=${fields.body} onInput=${change("body")}></textarea>`}
+        ? html`<${LargeText} value=${fields.body} label=${t("documents.text_field")} readonly=${saving} onInput=${(text) => set("body", text)} />`
+        : html`<textarea class="code" rows="20" aria-label=${t("documents.text_field")} spellcheck=${false} readonly=${saving} value=${fields.body} onInput=${change("body")}></textarea>`}
     <div class="actions">
       <button type="submit" class="primary" disabled=${saving}>${t("documents.save")}</button>
-      <button type="button" onClick=${() => finish()}>${t("documents.discard")}</button>
+      <button type="button" disabled=${saving} onClick=${() => finish()}>${t("documents.discard")}</button>
       <span class="faint">${t("documents.kept_hint")}</span>
     </div>
     ${conflict && html`<${Conflict} theirs=${conflict} mine=${fields} onClose=${() => setConflict(null)}
@@ -198,6 +213,14 @@ export function Editor({ document, parentId, start, onDone }) {
   </form>`;
 }
 
+// A draft that cannot be edited yet: what was typed can be read and copied.
+function Unplaced({ draft, error, onRetry }) {
+  return html`<${ErrorBox} error=${error} onRetry=${onRetry} />
+    ${draft && html`<section aria-labelledby="unplaced"><h2 id="unplaced">${t("documents.unplaced")}</h2>
+      <p>${visible(draft.fields.title)}</p><${PlainText} text=${visible(draft.fields.body)} label=${t("documents.unplaced")} />
+      <div class="actions"><${CopyButton} text=${draft.fields.body} label=${t("documents.copy_text")} /></div></section>`}`;
+}
+
 // Another save came first: show how both texts differ, and let the reader decide.
 function Conflict({ theirs, mine, onKeepMine, onContinue, onTakeTheirs, onClose }) {
   const fields = fieldsOf(theirs);
@@ -205,7 +228,7 @@ function Conflict({ theirs, mine, onKeepMine, onContinue, onTakeTheirs, onClose 
   return html`<${Dialog} wide title=${t("documents.conflict")} onClose=${onClose}>
     <p>${t("documents.conflict_text", { revision: theirs.revision, time: formatTime(theirs.updated_at) })}</p>
     ${others.length > 0 && html`<ul>${others.map((name) => html`<li><strong>${t(`documents.field_names.${name}`)}:</strong>
-      <del>${fields[name] || "–"}</del> → <ins>${mine[name] || "–"}</ins></li>`)}</ul>`}
+      <del>${visible(fields[name]) || "–"}</del> → <ins>${visible(mine[name]) || "–"}</ins></li>`)}</ul>`}
     <p class="faint">${t("documents.conflict_legend")}</p>
     <${Diff} before=${fields.body} after=${mine.body} label=${t("documents.differences")} />
     <div class="actions">
@@ -220,8 +243,8 @@ function Conflict({ theirs, mine, onKeepMine, onContinue, onTakeTheirs, onClose 
 export function Body({ content }) {
   const { mime_type: kind, body } = content;
   if (!body) return html`<p class="faint">${t("documents.no_text")}</p>`;
-  if (kind === "text/markdown") return html`<${Markdown} text=${body} />`;
-  return html`<${PlainText} text=${body} />`;
+  const text = visible(body);
+  return kind === "text/markdown" ? html`<${Markdown} text=${text} />` : html`<${PlainText} text=${text} />`;
 }
 
 function baseOf(document) {

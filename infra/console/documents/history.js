@@ -5,6 +5,7 @@ import { useData } from "../components/data.js";
 import { Diff } from "./diff.js";
 import { ErrorBox } from "../components/error_box.js";
 import { PagedList, usePages } from "../components/paged_list.js";
+import { asText, visible } from "../components/visible_text.js";
 import { html } from "../html.js";
 import { formatTime, hasText, t } from "../i18n.js";
 import { go, link } from "../router.js";
@@ -34,11 +35,11 @@ function Entry({ entry, gone, onRead, onCompare }) {
   const key = `documents.actions.${entry.action}`;
   return html`<div class="entry">
     <p><strong>${hasText(key) ? t(key) : entry.action}</strong> <span class="tag">${t("documents.revision", { revision: entry.revision })}</span></p>
-    <p class="faint"><time datetime=${entry.at}>${formatTime(entry.at)}</time> · ${entry.by.sub}${entry.by.labels.length > 0 && ` (${entry.by.labels.join(", ")})`}
+    <p class="faint"><time datetime=${entry.at}>${formatTime(entry.at)}</time> · ${visible(entry.by.sub)}${entry.by.labels.length > 0 && ` (${visible(entry.by.labels.join(", "))})`}
       ${entry.fields && ` · ${entry.fields.map((each) => t(`documents.field_names.${each}`)).join(", ")}`}
       ${entry.delete_at && ` · ${t("documents.until", { time: formatTime(entry.delete_at) })}`}
       ${entry.together_with && ` · ${t("documents.together_with", { id: entry.together_with })}`}</p>
-    ${entry.reason && html`<p>${t("documents.reason_given", { reason: entry.reason })}</p>`}
+    ${entry.reason && html`<p>${t("documents.reason_given", { reason: visible(entry.reason) })}</p>`}
     ${!gone && html`<p class="actions"><button onClick=${onRead}>${t("documents.show_revision", { revision: entry.revision })}</button>
       ${entry.fields && html`<button onClick=${onCompare}>${t("documents.show_change", { revision: entry.revision })}</button>`}</p>`}
   </div>`;
@@ -61,7 +62,7 @@ function Revision({ documentId, to, newest, onEdit }) {
   if (!text.value) return html`<p role="status" aria-busy="true">${t("app.loading")}</p>`;
   const { content, metadata, updated_at: time } = text.value;
   return html`<section aria-labelledby="revision"><h2 id="revision">${t("documents.text_of", { revision: to })}</h2>
-    <p class="faint">${formatTime(time)}${metadata.title && ` · ${metadata.title}`}</p>
+    <p class="faint">${formatTime(time)}${metadata.title && ` · ${visible(metadata.title)}`}</p>
     <div class="panel"><${Body} content=${content} /></div>
     ${to !== newest && html`<div class="actions"><button onClick=${() => onEdit(text.value)}>${t("documents.edit_revision", { revision: to })}</button></div>`}
   </section>`;
@@ -91,8 +92,8 @@ function Comparison({ documentId, from, to, newest, onEdit }) {
 // Differences of title, tags and other metadata.
 function Changed({ before, after }) {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
-  const text = (value) => (value === undefined ? "–" : typeof value === "string" ? value : JSON.stringify(value));
-  const changed = names.filter((name) => text(before[name]) !== text(after[name]));
+  const text = (value) => (value === undefined ? "–" : asText(value));
+  const changed = names.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]));
   if (!changed.length) return null;
-  return html`<ul>${changed.map((name) => html`<li><strong>${name}:</strong> <del>${text(before[name])}</del> → <ins>${text(after[name])}</ins></li>`)}</ul>`;
+  return html`<ul>${changed.map((name) => html`<li><strong>${visible(name)}:</strong> <del>${text(before[name])}</del> → <ins>${text(after[name])}</ins></li>`)}</ul>`;
 }

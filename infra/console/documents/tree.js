@@ -1,6 +1,7 @@
 // The tree of documents as far as it is loaded: a stretch of each parent's children, page by page in both directions.
 import { signal } from "@preact/signals";
 import { call } from "../api.js";
+import { visible } from "../components/visible_text.js";
 
 export const ROOT = "root";
 const PAGE = 500;
@@ -147,16 +148,17 @@ export class DocumentTree {
     return list.ids[list.ids.indexOf(id) - 1];
   }
 
-  // The rows: {kind: "node", id, level}, or {kind: "more", list, level, backwards} for what is not loaded.
+  // The rows: {kind: "node", id, level, size, position}, or {kind: "more", list, level, backwards} for what is not loaded.
   rows() {
     const rows = [];
     const walk = (parentId, level) => {
       const list = this.list(parentId);
       if (!list.complete) rows.push({ kind: "more", list, level, backwards: true });
-      for (const id of list.ids) {
-        rows.push({ kind: "node", id, level });
+      list.ids.forEach((id, index) => {
+        // Neither how many siblings there are is known before the last page, nor a position before the first.
+        rows.push({ kind: "node", id, level, size: list.done && list.complete ? list.ids.length : -1, position: list.complete ? index + 1 : undefined });
         if (this.expanded.has(id)) walk(id, level + 1);
-      }
+      });
       if (!list.done) rows.push({ kind: "more", list, level, backwards: false });
     };
     walk(ROOT, 1);
@@ -165,5 +167,5 @@ export class DocumentTree {
 }
 
 export function titleOf(document) {
-  return document?.metadata?.title || document?.title || document?.document_id || "";
+  return visible(document?.metadata?.title || document?.title || document?.document_id);
 }

@@ -38,6 +38,12 @@ export function TreeView({ tree, selected }) {
     setActive(id);
     if (id === active) tree.changed();
   };
+  // The first of these that has a row: a document may be moved to where nothing is loaded.
+  const focusOneOf = (...ids) => {
+    const known = new Set(tree.rows().map((row) => row.id));
+    const shown = ids.find((id) => known.has(id));
+    if (shown) focus(shown);
+  };
   const step = (offset) => {
     for (let at = index + offset; at >= 0 && at < rows.length; at += Math.sign(offset)) {
       if (rows[at].kind === "node") return focus(rows[at].id);
@@ -58,7 +64,7 @@ export function TreeView({ tree, selected }) {
         if (!list.known.has(id)) await tree.load(list);
         tree.toggle(goal.parentId, true);
       }
-      if (latest.current === before) focus(id); // unless another row was chosen meanwhile
+      if (latest.current === before) focusOneOf(id, goal.parentId); // unless another row was chosen meanwhile
       const parent = tree.nodes.get(goal.parentId);
       toast(t(parent ? "documents.moved_below" : "documents.moved_top", { title: titleOf(node), parent: titleOf(parent) }));
     } catch (error) {
@@ -170,7 +176,7 @@ export function TreeView({ tree, selected }) {
 
 function Row({ row, node, open, isActive, isSelected, place, keys, drag, onOpen, onToggle }) {
   const expandable = node.has_children || open;
-  return html`<div role="treeitem" data-id=${row.id} aria-level=${row.level} aria-expanded=${expandable ? String(open) : undefined}
+  return html`<div role="treeitem" data-id=${row.id} aria-level=${row.level} aria-setsize=${row.size} aria-posinset=${row.position} aria-expanded=${expandable ? String(open) : undefined}
     aria-selected=${String(isSelected)} tabindex=${isActive ? 0 : -1} draggable style=${indent(row.level)}
     class="tree-row ${place && `drop-${place}`}" title=${titleOf(node)}
     onClick=${onOpen} onKeyDown=${(event) => keys(event, row)}

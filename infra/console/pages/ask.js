@@ -4,6 +4,7 @@ import { call } from "../api.js";
 import { CopyButton } from "../components/copy_button.js";
 import { ErrorBox } from "../components/error_box.js";
 import { Markdown } from "../components/markdown.js";
+import { visible } from "../components/visible_text.js";
 import { html } from "../html.js";
 import { formatNumber, hasText, t } from "../i18n.js";
 import { go, link } from "../router.js";
@@ -82,7 +83,7 @@ function Answer({ answer, seconds }) {
     passage.focus();
   };
   return html`<section aria-labelledby="answer"><h2 id="answer">${t("ask.answer")}</h2>
-      <div class="panel answer" onClick=${show}><${Markdown} text=${response} onRender=${(fragment) => cite(fragment, context.length)} /></div>
+      <div class="panel answer" onClick=${show}><${Markdown} text=${visible(response)} onRender=${(fragment) => cite(fragment, context.length)} /></div>
       <${Usage} usage=${usage} seconds=${seconds} />
       <div class="actions"><${CopyButton} text=${response} label=${t("ask.copy")} /></div>
     </section>
@@ -97,10 +98,10 @@ function Passage({ number, passage }) {
   const target = isWeb ? (/^https?:\/\//i.test(id) ? id : undefined) : link("documents", [id]);
   const outside = isWeb ? { target: "_blank", rel: "noopener noreferrer" } : {};
   return html`<li class="panel passage" data-number=${number} tabindex="-1" aria-label=${t("ask.passage", { number })}>
-    <p><span class="number">[${number}]</span> ${target ? html`<a href=${target} ...${outside}>${id}</a>` : id}
+    <p><span class="number">[${number}]</span> ${target ? html`<a href=${target} ...${outside}>${visible(id)}</a>` : visible(id)}
       ${isWeb && html` <span class="tag">${t("ask.from_web")}</span>`}
       <span class="score"><meter min="0" max="1" value=${score} aria-label=${t("ask.score")}></meter> ${formatNumber(score, { minimumFractionDigits: 2, maximumFractionDigits: 2 })}</span></p>
-    <blockquote>${snippet}</blockquote>
+    <blockquote>${visible(snippet)}</blockquote>
   </li>`;
 }
 

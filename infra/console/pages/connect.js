@@ -1,6 +1,7 @@
 // Connect: the settings of each MCP client for this server, to copy or to install by a link.
 import { useState } from "preact/hooks";
-import { authorizationServer } from "../auth.js";
+import { call } from "../api.js";
+import { authorizationServer, session } from "../auth.js";
 import { clientSettings, isLoopback, TOOLSETS } from "../clients.js";
 import { Snippet } from "../components/copy_button.js";
 import { useData } from "../components/data.js";
@@ -11,8 +12,12 @@ const FOLDERS = new Set(["url", "terminal"]);
 
 export default function Connect() {
   const [toolset, setToolset] = useState("");
-  const [withKey, setWithKey] = useState(false);
+  const [chosen, setChosen] = useState("");
   const server = useData(() => authorizationServer());
+  const caller = useData((signal) => call("tool-server/system/caller", {}, { signal, quiet: true }), [session.value.kind]);
+  // Without OAuth, a server that requires credentials takes keys alone.
+  const ways = [...(server.value ? ["sign_in"] : []), ...(server.value || session.value.kind !== "none" || caller.error?.status === 401 ? ["key"] : [])];
+  const withKey = (ways.includes(chosen) ? chosen : ways[0]) === "key";
   const origin = server.value?.issuer ?? location.origin;
   return html`<h1>${t("connect.title")}</h1>
     <p>${t("connect.intro")}</p>
@@ -21,12 +26,12 @@ export default function Connect() {
         <select value=${toolset} onChange=${(event) => setToolset(event.target.value)}>
           ${TOOLSETS.map((name) => html`<option value=${name}>${t(`connect.toolsets.${name || "all"}`)}</option>`)}
         </select></label>
-      ${server.value && html`<label>${t("connect.credentials")}
-        <select value=${withKey ? "key" : "sign_in"} onChange=${(event) => setWithKey(event.target.value === "key")}>
-          <option value="sign_in">${t("connect.by_sign_in")}</option><option value="key">${t("connect.by_key")}</option>
+      ${ways.length > 0 && html`<label>${t("connect.credentials")}
+        <select value=${withKey ? "key" : "sign_in"} onChange=${(event) => setChosen(event.target.value)}>
+          ${ways.map((each) => html`<option value=${each}>${t(`connect.by_${each}`)}</option>`)}
         </select></label>`}
     </div>
-    ${server.value && withKey && html`<p class="faint">${t("connect.key_help")}</p>`}
+    ${withKey && html`<p class="faint">${t("connect.key_help")}</p>`}
     <div class="clients">${clientSettings(origin, { toolset, withKey }).map((each) => html`<${Client} key=${each.client}
       ...${each} name=${t(`connect.clients.${each.client}`)} unreachable=${each.cloud && isLoopback(origin)} />`)}</div>`;
 }

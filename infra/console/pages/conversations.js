@@ -5,10 +5,12 @@ import { useAction } from "../components/action.js";
 import { CopyButton } from "../components/copy_button.js";
 import { useData } from "../components/data.js";
 import { ConfirmDialog } from "../components/dialog.js";
+import { useDraft } from "../components/draft.js";
 import { ErrorBox } from "../components/error_box.js";
 import { Markdown } from "../components/markdown.js";
 import { PagedList, usePages } from "../components/paged_list.js";
 import { toast } from "../components/toast.js";
+import { visible } from "../components/visible_text.js";
 import { html } from "../html.js";
 import { formatAge, formatTime, t } from "../i18n.js";
 import { go, link } from "../router.js";
@@ -61,8 +63,8 @@ function List({ selected }) {
     <div class="list-box"><${PagedList} pages=${{ ...pages, items }} label=${t("conversations.list")} keyOf=${(each) => each.conversation_id}
       empty=${html`<p>${t(prefix ? "conversations.none_found" : "conversations.empty")}</p>`}>
       ${(each) => html`<a class="conversation-link" href=${link("conversations", [each.conversation_id])} aria-current=${each.conversation_id === selected ? "page" : undefined}>
-        <span class="name">${each.conversation_id}</span>
-        <span class="preview">${each.preview ?? t("conversations.no_messages")}</span>
+        <span class="name">${visible(each.conversation_id)}</span>
+        <span class="preview">${each.preview ? visible(each.preview) : t("conversations.no_messages")}</span>
         <time class="faint" datetime=${each.updated_at}>${formatAge(each.updated_at)}</time></a>`}
     <//></div>`;
 }
@@ -80,7 +82,7 @@ function Conversation({ id }) {
     context.reload();
   };
   const { value, error } = details;
-  if (!value) return html`<h1>${id}</h1><${ErrorBox} error=${error} onRetry=${details.reload} />
+  if (!value) return html`<h1>${visible(id)}</h1><${ErrorBox} error=${error} onRetry=${details.reload} />
     ${!error && html`<p role="status" aria-busy="true">${t("app.loading")}</p>`}`;
   const remove = async (method) => {
     await call(`${MEMORY}/${method}`, { conversation_id: id });
@@ -89,9 +91,11 @@ function Conversation({ id }) {
     else changed();
   };
   return html`<p><a href=${link("conversations")}>${t("conversations.list")}</a></p>
-    <h1>${id}</h1>
+    <h1>${visible(id)}</h1>
     <p class="faint">${t("conversations.described", { count: value.total_count })} · ${t("conversations.changed", { time: formatTime(value.updated_at) })}</p>
-    <${ErrorBox} error=${error} onRetry=${details.reload} />
+    ${error?.status === 404
+      ? html`<p class="notice wrong" role="alert">${t("conversations.gone")}</p>`
+      : html`<${ErrorBox} error=${error} onRetry=${details.reload} />`}
     <div class="transcript-and-context">
       <${Transcript} id=${id} details=${value} context=${context.value} onChange=${changed} />
       <div class="beside">
@@ -103,7 +107,7 @@ function Conversation({ id }) {
         </div>
       </div>
     </div>
-    ${asking && html`<${ConfirmDialog} danger title=${t(`conversations.${asking}_title`)} text=${t(`conversations.${asking}_text`, { id })}
+    ${asking && html`<${ConfirmDialog} danger title=${t(`conversations.${asking}_title`)} text=${t(`conversations.${asking}_text`, { id: visible(id) })}
       action=${t(`conversations.${asking}`)} onConfirm=${() => remove(asking)} onClose=${() => setAsking("")} />`}`;
 }
 
@@ -121,7 +125,7 @@ function Transcript({ id, details, context, onChange }) {
     setState((old) => ({ ...old, loading: true, error: null }));
     try {
       const page = await load(latest.current.cursor);
-      setState((old) => ({ ...old, messages: [...page.messages, ...old.messages], cursor: page.cursor, more: Boolean(page.cursor), loading: false }));
+      setState((old) => ({ ...old, messages: merge(old.messages, page.messages), cursor: page.cursor, more: Boolean(page.cursor), loading: false }));
     } catch (error) {
       setState((old) => ({ ...old, error, loading: false }));
     }
@@ -129,6 +133,7 @@ function Transcript({ id, details, context, onChange }) {
   // The newest page is looked at again and again. If none of its messages is known, the transcript begins with it.
   const look = async (signal) => {
     const page = await load(undefined, signal).catch((error) => {
+      if (error.status === 404 && looked.current) onChange(); // deleted by another
       if (!latest.current.messages.length) setState((old) => ({ ...old, error, loading: false }));
       throw error;
     });
@@ -142,9 +147,8 @@ function Transcript({ id, details, context, onChange }) {
       looked.current = true;
       return;
     }
-    const added = page.messages.filter((each) => each.number > last.number);
-    if (added.length) {
-      setState((old) => ({ ...old, messages: [...old.messages, ...added], error: null }));
+    if (merge(messages, page.messages) !== messages) {
+      setState((old) => ({ ...old, messages: merge(old.messages, page.messages), error: null }));
       onChange();
     }
   };
@@ -188,17 +192,24 @@ function Transcript({ id, details, context, onChange }) {
       <p class="message-head"><strong>${t(`conversations.roles.${each.role}`)}</strong>
         <span class="faint"> ${t("conversations.number", { number: each.number })} · <time datetime=${each.at}>${formatTime(each.at)}</time></span>
         ${place(each) && html`<span class="tag place">${t(`conversations.places.${place(each)}`)}</span>`}</p>
-      <${Markdown} text=${each.content} /></li>`)}</ol></div></div>
+      <${Markdown} text=${visible(each.content)} /></li>`)}</ol></div></div>
     <${Composer} id=${id} onSent=${() => polling.current.now()} />
   </section>`;
 }
 
+// Add the messages of which the numbers are not known yet: concurrent writers' appear in any order.
+function merge(known, page) {
+  const numbers = new Set(known.map((each) => each.number));
+  const added = page.filter((each) => !numbers.has(each.number));
+  return added.length ? [...known, ...added].sort((a, b) => a.number - b.number) : known;
+}
+
 function Composer({ id, onSent }) {
   const [role, setRole] = useState("user");
-  const [content, setContent] = useState("");
+  const [content, setContent, takeContent] = useDraft(`message.${id}`);
   const { busy, error, run: send } = useAction(async () => {
     await call(`${MEMORY}/add_message`, { conversation_id: id, role, content });
-    setContent("");
+    takeContent(content);
     onSent();
   });
   return html`<form class="composer" onSubmit=${send}>
@@ -213,7 +224,7 @@ function Composer({ id, onSent }) {
 }
 
 function Summary({ id, summary, total, onChange }) {
-  const [text, setText] = useState(null); // while it is edited
+  const [text, setText] = useDraft(`summary.${id}`, null); // while it is edited
   const { busy, error, run: save } = useAction(async () => {
     await call(`${MEMORY}/set_summary`, { conversation_id: id, summary: text });
     setText(null);
@@ -222,13 +233,13 @@ function Summary({ id, summary, total, onChange }) {
   });
   return html`<section class="panel" aria-labelledby="summary"><h2 id="summary">${t("conversations.summary")}</h2>
     ${text === null
-      ? html`${summary?.text ? html`<p class="preserved">${summary.text}</p>
+      ? html`${summary?.text ? html`<p class="preserved">${visible(summary.text)}</p>
           <p class="faint">${t("conversations.covers", { count: summary.covers })} · ${formatTime(summary.updated_at)}</p>` : html`<p class="faint">${t("conversations.no_summary")}</p>`}
         <div class="actions"><button onClick=${() => setText(summary?.text ?? "")}>${t("conversations.edit_summary")}</button></div>`
       : html`<form onSubmit=${save}><${ErrorBox} error=${error} />
-        <label><span class="hidden">${t("conversations.summary")}</span><textarea rows="6" value=${text} onInput=${(event) => setText(event.target.value)}></textarea></label>
+        <label><span class="hidden">${t("conversations.summary")}</span><textarea rows="6" readonly=${busy} value=${text} onInput=${(event) => setText(event.target.value)}></textarea></label>
         <p class="faint">${t("conversations.will_cover", { count: total })}</p>
-        <div class="actions"><button type="submit" class="primary" disabled=${busy}>${t("conversations.save")}</button><button type="button" onClick=${() => setText(null)}>${t("app.cancel")}</button></div></form>`}
+        <div class="actions"><button type="submit" class="primary" disabled=${busy}>${t("conversations.save")}</button><button type="button" disabled=${busy} onClick=${() => setText(null)}>${t("app.cancel")}</button></div></form>`}
   </section>`;
 }
 
@@ -242,8 +253,8 @@ function Context({ summary, context, most, setMost }) {
     <label>${t("conversations.most")} <input type="number" min="1" placeholder=${t("conversations.as_set")} value=${most} onInput=${(event) => setMost(event.target.value)} /></label>
     <${ErrorBox} error=${context.error} onRetry=${context.reload} />
     <p>${t("conversations.context_size", { count: messages.length, bytes: size })}</p>
-    ${given.summary && html`<pre class="plain-text" tabindex="0"><span class="tag">get_summary</span>${"\n"}${given.summary}</pre>`}
-    <ol class="plain given">${messages.map((each, index) => html`<li key=${index}><pre class="plain-text" tabindex="0"><span class="tag">${each.role}</span>${"\n"}${each.content}</pre></li>`)}</ol>
+    ${given.summary && html`<pre class="plain-text" tabindex="0"><span class="tag">get_summary</span>${"\n"}${visible(given.summary)}</pre>`}
+    <ol class="plain given">${messages.map((each, index) => html`<li key=${index}><pre class="plain-text" tabindex="0"><span class="tag">${each.role}</span>${"\n"}${visible(each.content)}</pre></li>`)}</ol>
     <div class="actions"><${CopyButton} text=${JSON.stringify(given, null, 2)} label=${t("conversations.copy_json")} /></div>
   </section>`;
 }

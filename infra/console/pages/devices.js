@@ -4,6 +4,7 @@ import { call, poll } from "../api.js";
 import { isOneMachine } from "../auth.js";
 import { useAction } from "../components/action.js";
 import { useData } from "../components/data.js";
+import { useDraft } from "../components/draft.js";
 import { ConfirmDialog, Dialog } from "../components/dialog.js";
 import { ErrorBox } from "../components/error_box.js";
 import { PagedList, usePages } from "../components/paged_list.js";
@@ -22,11 +23,18 @@ const MOST = 1000; // what one call lists
 const LIST_POLL_MS = 5000;
 const DEVICE_POLL_MS = 4000;
 const NOTIFICATION_POLL_MS = 2000;
+const NOTIFICATION_PAGE = 20;
 const FEW_TOOLS = 8; // as many are shown unfolded
 const CALL_MS = 15_000;
+const UNANSWERED = [503, 504]; // the device is offline or silent
 const RESTARTING = ["self.reboot", "self.upgrade_firmware"];
 
 export default function Devices({ segments: [id] }) {
+  const isFirst = useRef(true);
+  useEffect(() => {
+    if (isFirst.current) isFirst.current = false;
+    else document.getElementById("main").focus(); // what had the focus has left the page
+  }, [id]);
   return id ? html`<${Device} key=${id} id=${id} />` : html`<${DeviceList} />`;
 }
 
@@ -37,28 +45,34 @@ function DeviceList() {
     const page = await call("device-server/devices/list", { limit: PAGE, cursor }, { signal });
     return { items: page.devices, next_cursor: page.next_cursor };
   });
+  const { loading, more } = pages;
   const loaded = pages.items.length;
   useEffect(() => {
-    if (!loaded) return undefined;
+    if (loading) return undefined;
     const polling = poll(async (signal) => {
-      const limit = Math.min(MOST, Math.max(PAGE, loaded));
-      const { devices } = await call("device-server/devices/list", { limit }, { signal });
-      const now = new Map(devices.map((each) => [each.device_id, each]));
-      pages.setItems((items) => items.map((each) => now.get(each.device_id) ?? each));
+      const limit = Math.min(MOST, more ? loaded : loaded + PAGE);
+      const { devices, next_cursor: cursor } = await call("device-server/devices/list", { limit }, { signal });
+      pages.setItems((items) => (cursor ? unique([...devices, ...items]) : devices));
     }, { every: LIST_POLL_MS });
     return polling.stop;
-  }, [loaded]);
+  }, [loaded, loading, more]);
   return html`<h1>${t("devices.title")}</h1>
     <p>${t("devices.intro")}</p>
     <div class="toolbar"><button class="primary" onClick=${() => setClaiming(true)}>${t("devices.claim")}</button>
       <${SimulateButton} onDone=${pages.reload} /></div>
-    <${PagedList} pages=${pages} label=${t("devices.title")} keyOf=${(each) => each.device_id}
+    <${PagedList} pages=${{ ...pages, items: unique(pages.items) }} label=${t("devices.title")} keyOf=${(each) => each.device_id}
       empty=${html`<p>${t(isOneMachine ? "devices.none_simulate" : "devices.none")}</p>`}>
       ${(each) => html`<${Card} device=${each} />`}
     <//>
     <details onToggle=${(event) => setAdministered(event.target.open)}><summary>${t("devices.administration")}</summary>
       ${administered && html`<${Administration} />`}</details>
     ${claiming && html`<${ClaimDialog} onClose=${() => setClaiming(false)} />`}`;
+}
+
+// Return each device once, as it comes first.
+function unique(devices) {
+  const known = new Set();
+  return devices.filter(({ device_id: id }) => !known.has(id) && known.add(id));
 }
 
 function Card({ device }) {
@@ -134,29 +148,39 @@ function Device({ id }) {
       action=${t("devices.release")} danger onConfirm=${release} onClose=${() => setDialog("")} />`}`;
 }
 
-// The device's tools. The list with its owner's tools is read from the device, the other one is stored.
+// Return all pages of a device's tools. The list with its owner's tools is read from the device, the other one is stored.
+async function listTools(id, withUserTools, signal) {
+  const tools = [];
+  let page = {};
+  do {
+    page = await call("device-server/tools/list", { device_id: id, with_user_tools: withUserTools, limit: PAGE, cursor: page.next_cursor }, { signal });
+    tools.push(...page.tools);
+  } while (page.next_cursor);
+  return { tools, problem: page.complete ? "" : page.problem, stored: !withUserTools };
+}
+
 function Tools({ device }) {
   const [filter, setFilter] = useState("");
+  const { device_id: id, connected } = device;
   const listed = useData(async (signal) => {
-    const tools = [];
-    let page = {};
-    do {
-      page = await call("device-server/tools/list", { device_id: device.device_id, with_user_tools: true, limit: PAGE, cursor: page.next_cursor }, { signal });
-      tools.push(...page.tools);
-    } while (page.next_cursor);
-    return { tools, problem: page.complete ? "" : page.problem };
-  }, [device.device_id, device.firmware]);
-  const { connected } = device;
+    try {
+      return await listTools(id, true, signal);
+    } catch (error) {
+      if (!UNANSWERED.includes(error.status)) throw error;
+      return listTools(id, false, signal);
+    }
+  }, [id, device.firmware]);
   useEffect(() => {
-    if (connected && listed.error) listed.reload(); // it is back
+    if (connected && (listed.error || listed.value?.stored)) listed.reload(); // it is back
   }, [connected]);
-  const { tools = [], problem } = listed.value ?? {};
+  const { tools = [], problem, stored } = listed.value ?? {};
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
   const matching = tools.filter(({ name, description }) => words.every((word) => `${name} ${description}`.toLowerCase().includes(word)));
   return html`<section aria-labelledby="tools" aria-busy=${listed.loading}>
     <h2 id="tools">${t("devices.tools")}</h2>
     <${ErrorBox} error=${listed.error} onRetry=${listed.reload} />
     ${listed.loading && html`<p role="status">${t("app.loading")}</p>`}
+    ${stored && html`<p class="state note">${t("devices.stored_tools")}</p>`}
     ${problem && html`<p class="state note">${t("devices.incomplete", { reason: visible(problem) })}</p>`}
     ${tools.length > FEW_TOOLS && html`<div class="toolbar"><input type="search" aria-label=${t("devices.filter")} placeholder=${t("devices.filter")}
       value=${filter} onInput=${(event) => setFilter(event.target.value)} />
@@ -191,23 +215,44 @@ function Control({ device, tool, labelledby }) {
   const [values, setValues] = useState(() => initialValue(schema, { sliders: true }));
   const [state, setState] = useState({});
   const [confirming, setConfirming] = useState(false);
-  const latest = useRef(null);
   const restarts = RESTARTING.includes(tool.name);
+  const isInstant = isSwitch(schema) && !restarts;
+  const turns = useRef({ isRunning: false, wanted: values, taken: values });
+  // Return "taken", "refused" or "in doubt".
   const run = async (params) => {
-    latest.current = params;
-    const show = (outcome) => latest.current === params && setState(outcome);
-    show({ running: true });
+    setState({ running: true });
     const started = performance.now();
     try {
       const result = await call("device-server/tools/call", { device_id: device.device_id, name: tool.name, arguments: params, timeout_ms: CALL_MS });
-      show({ result, milliseconds: Math.round(performance.now() - started) });
+      setState({ result, milliseconds: Math.round(performance.now() - started) });
+      return result.isError ? "refused" : "taken";
     } catch (error) {
-      show({ error });
+      setState({ error });
+      return error.details?.sent === true || error.code === "OFFLINE" ? "in doubt" : "refused";
     }
+  };
+  // Calls of a switch have an order: one at a time, and then the latest position if it differs.
+  const turn = async (params) => {
+    const state = turns.current;
+    state.wanted = params;
+    if (state.isRunning) return;
+    state.isRunning = true;
+    let sent;
+    do {
+      sent = state.wanted;
+      const outcome = await run(sent);
+      if (outcome === "taken") state.taken = sent;
+      // The device has its last position, so that the switch goes back to it.
+      if (outcome === "refused" && isSame(state.wanted, sent)) {
+        sent = state.wanted = state.taken;
+        setValues(state.taken);
+      }
+    } while (!isSame(state.wanted, sent));
+    state.isRunning = false;
   };
   const change = (changed) => {
     setValues(changed);
-    if (isSwitch(schema) && !restarts) run(changed);
+    if (isInstant) turn(changed);
   };
   const problems = Array.isArray(state.error?.details)
     ? state.error.details.map((each) => ({ ...each, field: String(each.field ?? "").replace(/^arguments\./, "") }))
@@ -215,6 +260,7 @@ function Control({ device, tool, labelledby }) {
   return html`<form aria-labelledby=${labelledby} onSubmit=${(event) => {
     event.preventDefault();
     if (restarts) setConfirming(true);
+    else if (isInstant) turn(values);
     else run(values);
   }}>
     ${Object.keys(schema.properties).length > 0 && html`<${SchemaForm} schema=${schema} value=${values} onChange=${change} sliders problems=${problems} />`}
@@ -228,6 +274,10 @@ function Control({ device, tool, labelledby }) {
   </form>`;
 }
 
+function isSame(one, other) {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
 // A failure of which it is known that nothing happened looks unlike one that leaves it in doubt.
 function CallError({ error }) {
   if (!error) return null;
@@ -239,12 +289,13 @@ function CallError({ error }) {
 }
 
 function Alert({ id }) {
-  const [message, setMessage] = useState("");
-  const [title, setTitle] = useState("");
+  const [message, setMessage, takeMessage] = useDraft(`alert.${id}`);
+  const [title, setTitle, takeTitle] = useDraft(`alert_title.${id}`);
   const { busy, error, run: send } = useAction(async () => {
     await call("device-server/devices/alert", { device_id: id, message, ...(title && { status: title }) });
     toast(t("devices.alerted"));
-    setMessage("");
+    takeMessage(message);
+    takeTitle(title);
   });
   return html`<section class="panel" aria-labelledby="alert"><h2 id="alert">${t("devices.alert")}</h2>
     <p class="faint">${t("devices.alert_text")}</p>
@@ -257,12 +308,32 @@ function Alert({ id }) {
 }
 
 function Notifications({ id }) {
-  const found = useData((signal) => call("device-server/notifications/list", { device_id: id, limit: 20 }, { signal }), [id], { every: NOTIFICATION_POLL_MS });
-  const notifications = found.value?.notifications ?? [];
+  const load = async (cursor, signal) => {
+    const page = await call("device-server/notifications/list", { device_id: id, limit: NOTIFICATION_PAGE, cursor }, { signal });
+    return { items: page.notifications, next_cursor: page.next_cursor };
+  };
+  const pages = usePages(load, [id]);
+  const shown = useRef(pages);
+  shown.current = pages;
+  useEffect(() => {
+    if (pages.loading) return undefined;
+    const polling = poll(async (signal) => {
+      const { items } = await load(undefined, signal);
+      const known = new Set(shown.current.items.map(keyOfNotification));
+      const added = items.filter((each) => !known.has(keyOfNotification(each)));
+      if (added.length === items.length && known.size) shown.current.reload(); // more came than one page has
+      else if (added.length) shown.current.setItems((old) => [...added, ...old]);
+    }, { every: NOTIFICATION_POLL_MS });
+    return polling.stop;
+  }, [id, pages.loading]);
   return html`<section class="panel" aria-labelledby="notifications"><h2 id="notifications">${t("devices.notifications")}</h2>
-    <${ErrorBox} error=${found.error} onRetry=${found.reload} />
-    ${found.value && notifications.length === 0 && html`<p class="faint">${t("devices.no_notifications")}</p>`}
-    <div role="log" aria-labelledby="notifications" tabindex="0" class="log"><ul class="plain rows">${notifications.map((each, index) => html`
-      <li key=${`${each.at}${index}`}><span class="faint">${formatTime(each.at)}</span> <strong>${visible(each.method.replace(/^notifications\//, ""))}</strong>
-        <pre class="plain-text">${asText(each.params)}</pre></li>`)}</ul></div></section>`;
+    <div role="log" aria-labelledby="notifications" tabindex="0" class="log">
+      <${PagedList} pages=${pages} label=${t("devices.notifications")} keyOf=${keyOfNotification} empty=${html`<p class="faint">${t("devices.no_notifications")}</p>`}>
+        ${(each) => html`<span class="faint">${formatTime(each.at)}</span> <strong>${visible(each.method.replace(/^notifications\//, ""))}</strong>
+          <pre class="plain-text">${asText(each.params)}</pre>`}
+      <//></div></section>`;
+}
+
+function keyOfNotification({ at, method, params }) {
+  return `${at} ${method} ${JSON.stringify(params)}`;
 }

@@ -6,6 +6,7 @@ import { useData } from "../components/data.js";
 import { ErrorBox } from "../components/error_box.js";
 import { PagedList, usePages } from "../components/paged_list.js";
 import { toast } from "../components/toast.js";
+import { visible } from "../components/visible_text.js";
 import { DeleteDialog, MoveDialog, RestoreDialog } from "../documents/dialogs.js";
 import { abandonedDrafts, discardDraft } from "../documents/drafts.js";
 import { Body, Editor } from "../documents/editor.js";
@@ -53,7 +54,7 @@ function Unsaved() {
       const address = draft.fields.id !== undefined && draft.revision === undefined
         ? link("documents", [], { view: "new", parent: draft.parent_id })
         : link("documents", [draft.document_id], { view: "edit" });
-      return html`<li key=${draft.name}><a href=${address}>${draft.fields.title || (draft.revision ? draft.document_id : t("documents.new_title"))}</a>
+      return html`<li key=${draft.name}><a href=${address}>${visible(draft.fields.title || (draft.revision ? draft.document_id : t("documents.new_title")))}</a>
         <span class="faint"> ${formatTime(new Date(draft.at))}</span>
         <button class="quiet" onClick=${() => {
           discardDraft(draft.name);
@@ -74,7 +75,7 @@ function Bin({ tree }) {
     <p class="faint">${t("documents.bin_text")}</p>
     <${PagedList} pages=${pages} label=${t("documents.bin")} empty=${html`<p>${t("documents.bin_empty")}</p>`} keyOf=${(each) => each.document_id}>
       ${(each) => html`<div class="entry bin-entry"><div><a href=${link("documents", [each.document_id])}>${titleOf(each)}</a>
-          <p class="faint">${formatTime(each.delete_at)} · ${each.parent_id === ROOT ? t("documents.top") : each.parent_title || each.parent_id}</p></div>
+          <p class="faint">${formatTime(each.delete_at)} · ${each.parent_id === ROOT ? t("documents.top") : visible(each.parent_title || each.parent_id)}</p></div>
         <button aria-label=${`${t("documents.restore")} ${titleOf(each)}`} onClick=${() => setRestoring(each)}>${t("documents.restore")}</button></div>`}
     <//>
     ${restoring && html`<${RestoreDialog} documentId=${restoring.document_id} title=${titleOf(restoring)} onClose=${() => setRestoring(null)} onRestored=${(result) => {
@@ -91,7 +92,7 @@ function Creation({ tree, parentId }) {
     tree.refresh(parentId);
     return go(link("documents", [id]));
   };
-  return html`${parentId !== ROOT && html`<p class="faint">${t("documents.new_below", { parent: titleOf(tree.nodes.get(parentId)) || parentId })}</p>`}
+  return html`${parentId !== ROOT && html`<p class="faint">${t("documents.new_below", { parent: titleOf(tree.nodes.get(parentId)) || visible(parentId) })}</p>`}
     <${Editor} parentId=${parentId} onDone=${done} />`;
 }
 
@@ -111,7 +112,7 @@ function DocumentPane({ tree, id, query }) {
     };
   }, [id]);
   if (error?.status === 404) return html`<${Gone} tree=${tree} id=${id} error=${error} query=${query} onRestored=${document.reload} />`;
-  if (!value) return html`<h1>${id}</h1><${ErrorBox} error=${error} onRetry=${document.reload} />
+  if (!value) return html`<h1>${visible(id)}</h1><${ErrorBox} error=${error} onRetry=${document.reload} />
     ${!error && html`<p role="status" aria-busy="true">${t("app.loading")}</p>`}`;
   if (query.view === "edit") {
     const done = (saved) => {
@@ -145,7 +146,7 @@ function Reader({ tree, document, error, query, show, onEdit, reload }) {
     <h1>${title}</h1>
     <p class="faint">${t("documents.described", { revision, time: formatTime(document.updated_at), kind: document.content.mime_type })}
       ${" "}<span class="code">${id}</span></p>
-    ${metadata.tags?.length > 0 && html`<p>${metadata.tags.map((tag) => html`<span class="tag">${tag}</span> `)}</p>`}
+    ${metadata.tags?.length > 0 && html`<p>${metadata.tags.map((tag) => html`<span class="tag">${visible(tag)}</span> `)}</p>`}
     ${document.delete_at && html`<div class="notice wrong" role="status"><p>${t("documents.will_be_deleted", { time: formatTime(document.delete_at) })}</p>
       <button onClick=${async () => {
         try {
@@ -214,7 +215,7 @@ function Newer({ id, revision, onShow }) {
   );
   const entry = newest.value?.history[0];
   if (!entry || entry.revision <= revision) return null;
-  return html`<div class="notice" role="status"><p>${t("documents.newer", { revision: entry.revision, who: entry.by.sub, time: formatTime(entry.at) })}</p>
+  return html`<div class="notice" role="status"><p>${t("documents.newer", { revision: entry.revision, who: visible(entry.by.sub), time: formatTime(entry.at) })}</p>
     <button onClick=${onShow}>${t("documents.show_newer")}</button></div>`;
 }
 
@@ -222,13 +223,13 @@ function Newer({ id, revision, onShow }) {
 function Gone({ tree, id, error, query, onRestored }) {
   const [restoring, setRestoring] = useState(false);
   const history = useData((signal) => call("agent-data/document_history", { document_id: id, newest_first: true, limit: 100 }, { signal }), [id]);
-  if (history.error) return html`<h1>${id}</h1><${ErrorBox} error=${history.error.status === 404 ? error : history.error} />`;
-  if (!history.value) return html`<h1>${id}</h1><p role="status" aria-busy="true">${t("app.loading")}</p>`;
+  if (history.error) return html`<h1>${visible(id)}</h1><${ErrorBox} error=${history.error.status === 404 ? error : history.error} />`;
+  if (!history.value) return html`<h1>${visible(id)}</h1><p role="status" aria-busy="true">${t("app.loading")}</p>`;
   const deletion = history.value.history.find((each) => each.delete_at);
-  const title = titleOf(tree.nodes.get(id)) || id;
+  const title = titleOf(tree.nodes.get(id)) || visible(id);
   return html`<h1>${title}</h1>
     <div class="notice wrong"><p>${t("documents.is_deleted", { time: deletion ? formatTime(deletion.delete_at) : "" })}
-      ${deletion?.reason && ` ${t("documents.reason_given", { reason: deletion.reason })}`}</p>
+      ${deletion?.reason && ` ${t("documents.reason_given", { reason: visible(deletion.reason) })}`}</p>
       <button class="primary" onClick=${() => setRestoring(true)}>${t("documents.restore")}</button></div>
     <h2>${t("documents.history")}</h2>
     <${History} documentId=${id} gone query=${query} />

@@ -146,6 +146,7 @@ function Submission() {
 // The fields of an experience. What is typed is kept in the browser until it is sent; a refusal is shown at its field.
 function Form({ initial, draft, action, onSubmit, onCancel }) {
   const [values, setValues] = useState(() => ({ ...initial, ...read(draft) }));
+  const [restored, setRestored] = useState(() => isEdited(read(draft), initial));
   const form = useRef(null);
   const { busy, error, run: submit } = useAction(async () => {
     const { keywords, ...texts } = values;
@@ -164,7 +165,14 @@ function Form({ initial, draft, action, onSubmit, onCancel }) {
     setValues(next);
     write(draft, next);
   };
+  const discard = () => {
+    write(draft, undefined);
+    setValues(initial);
+    setRestored(false);
+  };
   return html`<form ref=${form} class="fields" onSubmit=${submit} noValidate>
+    ${restored && html`<div class="notice" role="status"><p>${t("experiences.restored_edits")}</p>
+      <button type="button" onClick=${discard}>${t("experiences.discard_edits")}</button></div>`}
     ${error && (problems.length === 0 || unplaced.length > 0
       ? html`<${ErrorBox} error=${error} />`
       : html`<p class="error-box" role="alert">${t("experiences.refused", { count: problems.length })} ${visible(error.guidance)}</p>`)}
@@ -187,6 +195,11 @@ function Field({ name, required, rows, code, value, problem, onChange }) {
       onInput=${(event) => onChange(event.target.value)}></textarea>
     <span class="help" id="${id}-help">${t(`experiences.help.${name}`)}</span>
     ${problem && html`<span class="problem" id="${id}-problem">${visible(problem)}</span>`}</div>`;
+}
+
+// Return true if a draft differs from what the form begins with.
+function isEdited(draft, initial) {
+  return Object.entries(draft ?? {}).some(([name, value]) => value !== initial[name]);
 }
 
 function editable(record) {

@@ -68,15 +68,24 @@ function Methods({ methods, current }) {
 }
 
 function Method({ method }) {
-  const [params, setParams] = useState(() => initialValue({ ...method.schema, properties: requiredOf(method.schema) }));
+  const draft = `params.${method.name}`;
+  const [params, setParams] = useState(() => read(draft) ?? initialValue({ ...method.schema, properties: requiredOf(method.schema) }));
   const [answer, setAnswer] = useState(null);
-  const run = () => send("POST", `/${method.name}`, { body: JSON.stringify(params) });
+  const change = (changed) => {
+    setParams(changed);
+    write(draft, changed);
+  };
+  const run = async () => {
+    const response = await send("POST", `/${method.name}`, { body: JSON.stringify(params) });
+    if (response.ok && JSON.stringify(read(draft)) === JSON.stringify(params)) write(draft, undefined);
+    return response;
+  };
   const problems = answer?.problems ?? [];
   return html`<section class="panel" aria-labelledby="method">
     <h2 id="method"><code>${method.name}</code></h2>
     <p>${method.summary}</p>
     <${Runner} run=${run} onAnswer=${setAnswer} answer=${answer}>
-      <${SchemaForm} schema=${method.schema} value=${params} onChange=${setParams} problems=${problems} />
+      <${SchemaForm} schema=${method.schema} value=${params} onChange=${change} problems=${problems} />
     <//>
     <h3>${t("try_it.as_curl")}</h3>
     <${Snippet} text=${curl(`/${method.name}`, params)} name=${t("try_it.as_curl")} />

@@ -3,6 +3,7 @@ export default {
   intro: "Choose a conversation: what was said, its summary, and exactly what the model gets of it.",
   list: "All conversations",
   conversation: "Conversation",
+  gone: "This conversation was deleted. What you see was read before; a new message begins it again.",
   prefix: "Id begins with",
   find: "Find",
   reload: "Reload",

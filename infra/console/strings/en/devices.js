@@ -21,6 +21,7 @@ export default {
   trail: "You are here",
   tools: "Tools",
   no_tools: "The device has no tools.",
+  stored_tools: "The device does not answer. This is the list that was stored when it last did, without the tools of its owner.",
   tool_count: { one: "{count} tool", other: "{count} tools" },
   filter: "Filter the tools",
   incomplete: "The list may be incomplete: {reason}",

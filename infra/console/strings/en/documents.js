@@ -19,6 +19,7 @@ export default {
   moved_below: "“{title}” is now below “{parent}”.",
   moved_top: "“{title}” is now at the top.",
   moved: "“{title}” was moved.",
+  unplaced: "Your unsaved text",
   unsaved: "Unsaved edits",
   top: "All documents",
   path: "Path",

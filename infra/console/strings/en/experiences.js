@@ -28,6 +28,8 @@ export default {
   maybe_deleted: "If it was deleted, a moderator can restore it.",
   restore: "Restore it",
   restored: "Restored.",
+  restored_edits: "What you typed before and did not send is back. It may be older than the stored text.",
+  discard_edits: "Discard it",
   fields: {
     title: "Title",
     problem_description: "Problem",

@@ -3,6 +3,7 @@ export default {
   intro: "Chọn một hội thoại để xem lời thoại, bản tóm tắt, và chính xác những gì mô hình nhận được.",
   list: "Mọi hội thoại",
   conversation: "Hội thoại",
+  gone: "Hội thoại này đã bị xoá. Những gì bạn thấy được đọc trước đó; tin nhắn mới sẽ bắt đầu lại hội thoại.",
   prefix: "Mã bắt đầu bằng",
   find: "Tìm",
   reload: "Tải lại",

@@ -21,6 +21,7 @@ export default {
   trail: "Vị trí hiện tại",
   tools: "Công cụ",
   no_tools: "Thiết bị này không có công cụ.",
+  stored_tools: "Thiết bị không trả lời. Đây là danh sách đã lưu từ lần trả lời trước, không có các công cụ của chủ thiết bị.",
   tool_count: { other: "{count} công cụ" },
   filter: "Lọc công cụ",
   incomplete: "Danh sách có thể chưa đủ: {reason}",

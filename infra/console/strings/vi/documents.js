@@ -19,6 +19,7 @@ export default {
   moved_below: "“{title}” giờ nằm dưới “{parent}”.",
   moved_top: "“{title}” giờ nằm ở cấp trên cùng.",
   moved: "Đã chuyển “{title}”.",
+  unplaced: "Nội dung chưa lưu của bạn",
   unsaved: "Nội dung chưa lưu",
   top: "Mọi tài liệu",
   path: "Đường dẫn",

@@ -28,6 +28,8 @@ export default {
   maybe_deleted: "Nếu nội dung này đã bị xóa, người kiểm duyệt có thể khôi phục.",
   restore: "Khôi phục",
   restored: "Đã khôi phục.",
+  restored_edits: "Nội dung bạn đã gõ mà chưa gửi đã được khôi phục. Nó có thể cũ hơn bản đã lưu.",
+  discard_edits: "Bỏ nội dung này",
   fields: {
     title: "Tiêu đề",
     problem_description: "Vấn đề",
