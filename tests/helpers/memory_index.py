@@ -5,12 +5,15 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from shared.background import submit
+from shared.knowledge.embedding import Embedding
 from shared.knowledge.index import PassageIndex
 from shared.knowledge.passages import SearchHit
 from shared.rpc.errors import Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from concurrent.futures import Future
 
     from shared.knowledge.passages import DocumentRef, Passage, SearchQuestion
 
@@ -73,8 +76,14 @@ class MemoryIndex(PassageIndex):
             if document.tenant_id == tenant_id and collection in (None, document.collection)
         )
 
+    def embed(self, text: str) -> Future[Embedding]:
+        return submit(lambda: Embedding([]))
+
     def search(
-        self, question: SearchQuestion, told: Callable[[Iterable[Passage]], None] = lambda _: None
+        self,
+        question: SearchQuestion,
+        on_candidates: Callable[[Iterable[Passage]], None] = lambda _: None,
+        embedding: Future[Embedding] | None = None,  # noqa: ARG002 - nothing is embedded here
     ) -> list[SearchHit]:
         wanted = set(question.text.lower().split())
         hits = []
@@ -83,7 +92,7 @@ class MemoryIndex(PassageIndex):
                 for passage in passages:
                     overlap = len(wanted & set(passage.text.lower().split())) / len(wanted)
                     hits.append(SearchHit(passage, overlap, overlap, overlap))
-        told(hit.passage for hit in hits)
+        on_candidates(hit.passage for hit in hits)
         return sorted((each for each in hits if each.score), key=lambda each: -each.score)[: question.top_k]
 
     def _writing(self) -> threading.Lock:
