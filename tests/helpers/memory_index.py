@@ -76,14 +76,14 @@ class MemoryIndex(PassageIndex):
             if document.tenant_id == tenant_id and collection in (None, document.collection)
         )
 
-    def embed(self, text: str) -> Future[Embedding]:
+    def embed(self, text: str) -> Future[Embedding]:  # noqa: ARG002 - nothing is embedded here
         return submit(lambda: Embedding([]))
 
     def search(
         self,
         question: SearchQuestion,
         on_candidates: Callable[[Iterable[Passage]], None] = lambda _: None,
-        embedding: Future[Embedding] | None = None,  # noqa: ARG002 - nothing is embedded here
+        embedding: Future[Embedding] | None = None,  # noqa: ARG002
     ) -> list[SearchHit]:
         wanted = set(question.text.lower().split())
         hits = []
