@@ -108,7 +108,7 @@ function Passage({ number, passage }) {
 // What the answer took, and what it had to do without.
 function Usage({ usage, seconds }) {
   const tokens = usage.llm_tokens_prompt + usage.llm_tokens_completion;
-  return html`<p class="faint">${t("ask.usage", { seconds: formatNumber(seconds, { maximumFractionDigits: 1 }), hits: usage.qdrant_hits })}
+  return html`<p class="faint">${t("ask.usage", { seconds: formatNumber(seconds, { maximumSignificantDigits: 2 }), hits: usage.qdrant_hits })}
       ${" "}${tokens ? t("ask.tokens", { prompt: usage.llm_tokens_prompt, completion: usage.llm_tokens_completion }) : t("ask.no_tokens")}</p>
     ${usage.degraded?.length > 0 && html`<div class="notice ${usage.degraded.some((each) => each.reason !== "not_configured") ? "wrong" : ""}">
       <p><strong>${t("ask.degraded_title")}</strong></p>

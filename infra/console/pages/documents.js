@@ -165,7 +165,7 @@ function Reader({ tree, document, error, query, show, onEdit, reload }) {
       <a class="button" href=${link("documents", [], { view: "new", parent: id })}>${t("documents.new_child")}</a>
       <button onClick=${() => setDialog("move")}>${t("documents.move")}</button>
       <button class="danger" onClick=${() => setDialog("delete")}>${t("documents.delete")}</button>
-      <${CopyButton} text=${document.content.body} label=${t("documents.copy_text")} />
+      <${CopyButton} text=${document.content.body} />
     </div>
     ${query.view === "history"
       ? html`<${History} key=${revision} documentId=${id} query=${query} onEdit=${onEdit} />`

@@ -28,7 +28,6 @@ export default {
   edit: "Edit",
   history: "History",
   move: "Move …",
-  copy_text: "Copy the text",
   no_text: "The document has no text.",
   newer: "Revision {revision} was saved by {who}, {time}.",
   show_newer: "Show it",

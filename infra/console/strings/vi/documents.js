@@ -28,7 +28,6 @@ export default {
   edit: "Sửa",
   history: "Lịch sử",
   move: "Chuyển …",
-  copy_text: "Sao chép nội dung",
   no_text: "Tài liệu không có nội dung.",
   newer: "{who} đã lưu bản {revision}, {time}.",
   show_newer: "Xem bản mới",
