@@ -218,7 +218,7 @@ function Unplaced({ draft, error, onRetry }) {
   return html`<${ErrorBox} error=${error} onRetry=${onRetry} />
     ${draft && html`<section aria-labelledby="unplaced"><h2 id="unplaced">${t("documents.unplaced")}</h2>
       <p>${visible(draft.fields.title)}</p><${PlainText} text=${visible(draft.fields.body)} label=${t("documents.unplaced")} />
-      <div class="actions"><${CopyButton} text=${draft.fields.body} label=${t("documents.copy_text")} /></div></section>`}`;
+      <div class="actions"><${CopyButton} text=${draft.fields.body} /></div></section>`}`;
 }
 
 // Another save came first: show how both texts differ, and let the reader decide.
