@@ -20,6 +20,7 @@ from infra.agent import cli as agent_cli
 from infra.cli import main as kho
 from infra.local.template import load
 from tests.e2e import long_limits
+from tests.helpers.limits import LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +40,8 @@ def import_everything() -> None:
     agent_cli.app.resolved_commands()
     for function in load().functions.values():
         importlib.import_module(function.handler.rpartition(".")[0])
-    for name in ("infra.local.serve", "infra.local.functions", "shared.knowledge.store.embedded"):
+    modules = {name.rpartition(".")[0] for name in LIMITS}
+    for name in ("infra.local.serve", "infra.local.functions", "shared.knowledge.store.embedded", *sorted(modules)):
         importlib.import_module(name)
     from shared.knowledge.embedding import e5
 
