@@ -210,8 +210,8 @@ def _stored(data: Path, chunks: int) -> BenchTable:
         ["", "a passage"],
         rows,
         [
-            "Allocated blocks of the data folder over the passages, the engine's log of writes included. The engine allocates",
-            "files of 32 MB, which few passages do not fill. What a Qdrant server stores is in",
+            "Allocated blocks of the data folder over the passages, the engine's log of writes included. The engine",
+            "allocates files of 32 MB, which few passages do not fill. What a Qdrant server stores is in",
             "[costs](../../docs/costs.md#other-costs).",
         ],
     )
