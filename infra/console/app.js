@@ -49,6 +49,12 @@ function Shell() {
     if (isFirst.current) isFirst.current = false;
     else main.current?.focus();
   }, [page]);
+  const address = useRef(route.value);
+  useEffect(() => {
+    // What had the focus has left the page with the view that it belonged to.
+    if (address.current !== route.value && document.activeElement === document.body) main.current?.focus();
+    address.current = route.value;
+  }, [route.value]);
   return html`
     <a class="skip" href="#main" onClick=${(event) => {
       event.preventDefault();
@@ -104,7 +110,7 @@ function Header({ current }) {
       onClick=${() => (menuOpen.value = !menuOpen.value)}>${t("app.menu")}</button>
     <nav id="menu" class=${menuOpen.value ? "open" : ""} aria-label=${t("app.navigation")}>
       <ul>${PAGES.map((name) => html`<li key=${name}>
-        <a href=${link(name)} aria-current=${name === current ? "page" : undefined}>${t(`app.pages.${name}`)}</a></li>`)}
+        <a href=${link(name)} aria-current=${name === current ? "page" : undefined} onClick=${() => (menuOpen.value = false)}>${t(`app.pages.${name}`)}</a></li>`)}
       </ul>
       <${Preferences} />
     </nav>

@@ -119,6 +119,21 @@ def test_main_task_by_mouse(console: ConsolePage, api: ApiClient, folder: str) -
     assert read(api, f"{folder}-note")["revision"] == 4
 
 
+def test_chosen_revision_comes_into_view(console: ConsolePage, api: ApiClient, folder: str) -> None:
+    """In a long history, the text of a chosen revision and a comparison get the focus."""
+    id_ = f"{folder}-often"
+    make(api, id_, folder)
+    for number in range(12):
+        content = {"content": {"body": f"text {number}"}}
+        api.result(f"{AGENT}/update_document", document_id=id_, patch=content)
+    page = console.open(f"documents/{id_}?view=history")
+    for button, heading in (("Show revision 1", "What revision 1 said"), ("What revision 2 changed", "Revision 1 → 2")):
+        page.get_by_role("button", name=button, exact=True).click()
+        shown = page.get_by_role("heading", name=heading)
+        expect(shown).to_be_focused()
+        expect(shown).to_be_in_viewport()
+
+
 def test_bin_has_what_was_deleted_anywhere(console: ConsolePage, api: ApiClient, folder: str) -> None:
     """The bin lists documents of any depth, the last deleted first, and restores by keyboard what went together."""
     make(api, f"{folder}-shelf", folder, title=f"{folder} shelf {'x' * 120}")

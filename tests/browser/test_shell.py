@@ -112,6 +112,9 @@ def test_menu_of_a_narrow_window_works_by_keyboard(console: ConsolePage) -> None
     expect(page.get_by_role("heading", name="Connect", exact=True)).to_be_visible()
     expect(page.locator("#main")).to_be_focused()
     expect(page.get_by_role("link", name="Try it")).to_be_hidden()
+    page.get_by_role("button", name="Menu").click()
+    page.get_by_role("link", name="Connect").click()
+    expect(page.get_by_role("link", name="Try it")).to_be_hidden()
 
 
 def test_tab_of_an_older_console_is_told_to_load_again(console: ConsolePage) -> None:

@@ -14,7 +14,8 @@ export function Dialog({ title, onClose, children, wide = false }) {
     element.showModal();
     return () => {
       element.close();
-      if (returnTo?.isConnected) returnTo.focus();
+      const isThere = returnTo?.isConnected && returnTo !== document.body;
+      (isThere ? returnTo : document.getElementById("main")).focus();
     };
   }, []);
   return html`<dialog ref=${dialog} class=${wide ? "wide" : ""} aria-labelledby=${id}
@@ -43,7 +44,7 @@ export function ConfirmDialog({ title, text, action, word = "", danger = false, 
       </label>`}
       <${ErrorBox} error=${error} />
       <div class="actions">
-        <button type="submit" class=${danger ? "danger" : "primary"} disabled=${busy || (word !== "" && typed !== word)}>${action}</button>
+        <button type="submit" class=${danger ? "danger" : "primary"} aria-disabled=${busy} disabled=${word !== "" && typed !== word}>${action}</button>
         <button type="button" onClick=${onClose}>${t("app.cancel")}</button>
       </div>
     </form>

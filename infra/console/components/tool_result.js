@@ -1,16 +1,22 @@
 // The answer of a device's tool: texts as text, images of formats that run no code, and the time that it took.
 import { html } from "../html.js";
 import { t } from "../i18n.js";
-import { asText } from "./visible_text.js";
+import { asText, visible } from "./visible_text.js";
 
 const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 const BASE64 = /^[A-Za-z0-9+/\s]+={0,2}\s*$/;
 
-export function ToolResult({ result, milliseconds }) {
+// `sent` are the arguments of the call.
+export function ToolResult({ result, milliseconds, sent = {} }) {
   const failed = result.isError === true;
   return html`<div class="result"><p class="state ${failed ? "wrong" : "good"}">${t(failed ? "devices.failed" : "devices.done")}
       ${" "}<span class="faint">${milliseconds} ms</span></p>
+    ${Object.keys(sent).length > 0 && html`<p class="faint">${t("devices.sent", { values: argumentsText(sent) })}</p>`}
     ${(result.content ?? []).map((each, index) => html`<${Content} key=${index} content=${each} />`)}</div>`;
+}
+
+function argumentsText(sent) {
+  return Object.entries(sent).map(([name, value]) => `${visible(name)} = ${asText(JSON.stringify(value))}`).join(", ");
 }
 
 function Content({ content }) {

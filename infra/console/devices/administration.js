@@ -23,7 +23,7 @@ export function Administration() {
 function SettingForm({ action, act, children }) {
   const { busy, error, run: submit } = useAction(act);
   return html`<form class="fields" onSubmit=${submit}>${children}<${ErrorBox} error=${error} />
-    <div class="actions"><button type="submit" disabled=${busy}>${action}</button></div></form>`;
+    <div class="actions"><button type="submit" aria-disabled=${busy}>${action}</button></div></form>`;
 }
 
 function Firmware() {

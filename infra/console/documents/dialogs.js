@@ -20,7 +20,7 @@ function ActionDialog({ title, action, danger, act, onClose, children }) {
     ${children}
     <${ErrorBox} error=${error} />
     <div class="actions">
-      <button type="submit" class=${danger ? "danger" : "primary"} disabled=${busy}>${action}</button>
+      <button type="submit" class=${danger ? "danger" : "primary"} aria-disabled=${busy}>${action}</button>
       <button type="button" onClick=${onClose}>${t("app.cancel")}</button>
     </div>
   </form><//>`;

@@ -1,5 +1,5 @@
 // The history of a document: who changed it, what it said then, and the differences between two revisions.
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { call } from "../api.js";
 import { useData } from "../components/data.js";
 import { Diff } from "./diff.js";
@@ -55,13 +55,21 @@ function Choice({ from, to, newest, onChoose }) {
   }}>${field("from")}${field("to")}<button type="submit">${t("documents.compare")}</button></form>`;
 }
 
+// Return the reference to what gets the focus, and so comes into view, as soon as `value` is there.
+function useFocus(value) {
+  const element = useRef(null);
+  useEffect(() => element.current?.focus(), [value]);
+  return element;
+}
+
 // What the document said at a revision.
 function Revision({ documentId, to, newest, onEdit }) {
   const text = useData((signal) => load(documentId, to, signal), [documentId, to]);
+  const heading = useFocus(text.value);
   if (text.error) return html`<${ErrorBox} error=${text.error} onRetry=${text.reload} />`;
   if (!text.value) return html`<p role="status" aria-busy="true">${t("app.loading")}</p>`;
   const { content, metadata, updated_at: time } = text.value;
-  return html`<section aria-labelledby="revision"><h2 id="revision">${t("documents.text_of", { revision: to })}</h2>
+  return html`<section aria-labelledby="revision"><h2 id="revision" tabindex="-1" ref=${heading}>${t("documents.text_of", { revision: to })}</h2>
     <p class="faint">${formatTime(time)}${metadata.title && ` · ${visible(metadata.title)}`}</p>
     <div class="panel"><${Body} content=${content} /></div>
     ${to !== newest && html`<div class="actions"><button onClick=${() => onEdit(text.value)}>${t("documents.edit_revision", { revision: to })}</button></div>`}
@@ -75,10 +83,11 @@ function load(documentId, revision, signal) {
 function Comparison({ documentId, from, to, newest, onEdit }) {
   const texts = useData((signal) => Promise.all([load(documentId, from, signal), load(documentId, to, signal)]), [documentId, from, to]);
   const [whole, setWhole] = useState(false);
+  const heading = useFocus(texts.value);
   if (texts.error) return html`<${ErrorBox} error=${texts.error} onRetry=${texts.reload} />`;
   if (!texts.value) return html`<p role="status" aria-busy="true">${t("app.loading")}</p>`;
   const [before, after] = texts.value;
-  return html`<section aria-labelledby="comparison"><h2 id="comparison">${t("documents.compared", { from, to })}</h2>
+  return html`<section aria-labelledby="comparison"><h2 id="comparison" tabindex="-1" ref=${heading}>${t("documents.compared", { from, to })}</h2>
     <p class="faint">${formatTime(before.updated_at)} → ${formatTime(after.updated_at)}</p>
     <${Changed} before=${before.metadata} after=${after.metadata} />
     ${whole ? html`<div class="panel"><${Body} content=${after.content} /></div>` : html`<${Diff} before=${before.content.body} after=${after.content.body} label=${t("documents.differences")} />`}

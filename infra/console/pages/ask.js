@@ -44,6 +44,8 @@ export default function Ask({ query }) {
     if (wanted === link("ask", [], query)) ask(fields);
     else go(wanted);
   };
+  // In a narrow window the answer comes first, unless an option is chosen.
+  const isOpen = Object.keys(query).some((name) => name !== "q" && query[name]) || matchMedia("(min-width: 60rem)").matches;
   const change = (name) => (event) => setFields({ ...fields, [name]: event.target.type === "checkbox" ? event.target.checked : event.target.value });
   const keys = (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
@@ -55,16 +57,16 @@ export default function Ask({ query }) {
     <form class="ask" onSubmit=${submit}>
       <label>${t("ask.question")}
         <textarea required maxlength=${LONGEST_QUESTION} rows="2" placeholder=${t("ask.example")} value=${fields.question} onInput=${change("question")} onKeyDown=${keys}></textarea></label>
-      <div class="actions"><button type="submit" class="primary" disabled=${state.busy}>${t("ask.submit")}</button>
+      <div class="actions"><button type="submit" class="primary" aria-disabled=${state.busy}>${t("ask.submit")}</button>
         ${state.busy && html`<span role="status" aria-busy="true">${t("ask.busy")}</span>`}</div>
-      <div class="ask-options">
+      <details open=${isOpen}><summary>${t("ask.options")}</summary><div class="ask-options">
         <label>${t("ask.tags")} <input value=${fields.tags} placeholder=${t("ask.tags_example")} onInput=${change("tags")} /></label>
         <label>${t("ask.budget")} <select value=${fields.budget} onChange=${change("budget")}>
           <option value="">${t("ask.no_budget")}</option>
           ${BUDGETS.map((each) => html`<option value=${each}>${formatNumber(each / 1000, { style: "unit", unit: "second", unitDisplay: "long" })}</option>`)}</select></label>
         <label>${t("ask.passages")} <input type="number" min="1" max=${MOST_PASSAGES} required value=${fields.passages} onInput=${change("passages")} /></label>
         <label class="check"><input type="checkbox" checked=${fields.web} onChange=${change("web")} /> ${t("ask.web")}</label>
-      </div>
+      </div></details>
     </form>
     <${ErrorBox} error=${state.error} onRetry=${() => ask(fields)} />
     <div aria-live="polite">${state.answer && html`<${Answer} answer=${state.answer} seconds=${state.seconds} />`}</div>`;

@@ -218,7 +218,7 @@ function Composer({ id, onSent }) {
     <div class="actions">
       <label><span class="hidden">${t("conversations.role")}</span><select value=${role} onChange=${(event) => setRole(event.target.value)}>
         ${ROLES.map((each) => html`<option value=${each}>${t(`conversations.roles.${each}`)}</option>`)}</select></label>
-      <button type="submit" disabled=${busy}>${t("conversations.send")}</button>
+      <button type="submit" aria-disabled=${busy}>${t("conversations.send")}</button>
     </div>
   </form>`;
 }
@@ -239,7 +239,7 @@ function Summary({ id, summary, total, onChange }) {
       : html`<form onSubmit=${save}><${ErrorBox} error=${error} />
         <label><span class="hidden">${t("conversations.summary")}</span><textarea rows="6" readonly=${busy} value=${text} onInput=${(event) => setText(event.target.value)}></textarea></label>
         <p class="faint">${t("conversations.will_cover", { count: total })}</p>
-        <div class="actions"><button type="submit" class="primary" disabled=${busy}>${t("conversations.save")}</button><button type="button" disabled=${busy} onClick=${() => setText(null)}>${t("app.cancel")}</button></div></form>`}
+        <div class="actions"><button type="submit" class="primary" aria-disabled=${busy}>${t("conversations.save")}</button><button type="button" aria-disabled=${busy} onClick=${() => setText(null)}>${t("app.cancel")}</button></div></form>`}
   </section>`;
 }
 

@@ -101,7 +101,7 @@ function SimulateButton({ onDone }) {
     onDone();
   });
   if (!isOneMachine) return null;
-  return html`<button onClick=${simulate} disabled=${busy}>${t("devices.simulate")}</button><${ErrorBox} error=${error} />`;
+  return html`<button onClick=${simulate} aria-disabled=${busy}>${t("devices.simulate")}</button><${ErrorBox} error=${error} />`;
 }
 
 function ClaimDialog({ onClose }) {
@@ -120,7 +120,7 @@ function ClaimDialog({ onClose }) {
         value=${code} onInput=${(event) => setCode(event.target.value)} /></label>
       <label>${t("devices.name")}<input required maxlength="128" autocomplete="off" value=${name} onInput=${(event) => setName(event.target.value)} /></label>
       <${ErrorBox} error=${error} />
-      <div class="actions"><button type="submit" class="primary" disabled=${busy}>${t("devices.claim_action")}</button></div>
+      <div class="actions"><button type="submit" class="primary" aria-disabled=${busy}>${t("devices.claim_action")}</button></div>
     </form>
   <//>`;
 }
@@ -224,7 +224,7 @@ function Control({ device, tool, labelledby }) {
     const started = performance.now();
     try {
       const result = await call("device-server/tools/call", { device_id: device.device_id, name: tool.name, arguments: params, timeout_ms: CALL_MS });
-      setState({ result, milliseconds: Math.round(performance.now() - started) });
+      setState({ result, sent: params, milliseconds: Math.round(performance.now() - started) });
       return result.isError ? "refused" : "taken";
     } catch (error) {
       setState({ error });
@@ -261,13 +261,14 @@ function Control({ device, tool, labelledby }) {
     event.preventDefault();
     if (restarts) setConfirming(true);
     else if (isInstant) turn(values);
-    else run(values);
+    else if (!state.running) run(values);
   }}>
     ${Object.keys(schema.properties).length > 0 && html`<${SchemaForm} schema=${schema} value=${values} onChange=${change} sliders problems=${problems} />`}
-    <div class="actions"><button type="submit" class=${restarts ? "danger" : "primary"} disabled=${state.running}
+    ${isInstant && html`<p class="help">${t("devices.switch_hint")}</p>`}
+    <div class="actions"><button type="submit" class=${restarts ? "danger" : "primary"} aria-disabled=${state.running}
       aria-label=${`${t("devices.run")} ${shortName(tool)}`}>
       ${state.running ? t("devices.running") : t("devices.run")}</button></div>
-    <div role="status">${state.result && html`<${ToolResult} result=${state.result} milliseconds=${state.milliseconds} />`}</div>
+    <div role="status">${state.result && html`<${ToolResult} result=${state.result} milliseconds=${state.milliseconds} sent=${state.sent} />`}</div>
     <${CallError} error=${state.error} placed=${problems.length > 0} />
     ${confirming && html`<${ConfirmDialog} title=${visible(tool.name)} text=${t("devices.restart_text")} word=${device.name} action=${t("devices.run")} danger
       onConfirm=${async () => void run(values)} onClose=${() => setConfirming(false)} />`}
@@ -303,7 +304,7 @@ function Alert({ id }) {
       <label>${t("devices.alert_title")}<input maxlength="64" autocomplete="off" value=${title} onInput=${(event) => setTitle(event.target.value)} /></label>
       <label>${t("devices.alert_message")}<input required maxlength="1024" autocomplete="off" value=${message} onInput=${(event) => setMessage(event.target.value)} /></label>
       <${ErrorBox} error=${error} />
-      <div class="actions"><button type="submit" disabled=${busy}>${t("devices.alert_action")}</button></div>
+      <div class="actions"><button type="submit" aria-disabled=${busy}>${t("devices.alert_action")}</button></div>
     </form></section>`;
 }
 

@@ -128,7 +128,7 @@ function Restore({ id, onRestored }) {
     onRestored();
   });
   return html`<div class="panel row"><p>${t("experiences.maybe_deleted")}</p><${ErrorBox} error=${error} />
-    <p><button onClick=${restore} disabled=${busy}>${t("experiences.restore")}</button></p></div>`;
+    <p><button onClick=${restore} aria-disabled=${busy}>${t("experiences.restore")}</button></p></div>`;
 }
 
 function Submission() {
@@ -178,7 +178,7 @@ function Form({ initial, draft, action, onSubmit, onCancel }) {
       : html`<p class="error-box" role="alert">${t("experiences.refused", { count: problems.length })} ${visible(error.guidance)}</p>`)}
     ${FIELDS.map((field) => html`<${Field} key=${field.name} ...${field} value=${values[field.name]} problem=${problemOf(field.name)}
       onChange=${(value) => change(field.name, value)} />`)}
-    <div class="actions"><button type="submit" class="primary" disabled=${busy}>${action}</button>
+    <div class="actions"><button type="submit" class="primary" aria-disabled=${busy}>${action}</button>
       ${onCancel && html`<button type="button" onClick=${() => {
         write(draft, undefined);
         onCancel();

@@ -61,7 +61,7 @@ function CreateDialog({ onClose }) {
         <input required maxlength="64" autocomplete="off" spellcheck=${false} value=${name} onInput=${(event) => setName(event.target.value)} /></label>
       <p class="help">${t("knowledge.name_help")}</p>
       <${ErrorBox} error=${error} />
-      <div class="actions"><button type="submit" class="primary" disabled=${busy}>${t("knowledge.create_action")}</button></div>
+      <div class="actions"><button type="submit" class="primary" aria-disabled=${busy}>${t("knowledge.create_action")}</button></div>
     </form>
   <//>`;
 }

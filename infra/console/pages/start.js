@@ -75,13 +75,16 @@ function Sample({ isEmpty, onLoaded }) {
   const [done, setDone] = useState([]);
   const [state, setState] = useState("idle");
   const [error, setError] = useState(null);
+  const [device, setDevice] = useState("");
   const load = async () => {
+    if (state === "busy") return;
     setDone([]);
     setError(null);
     setState("busy");
     try {
       for (const [name, run] of STEPS) {
-        await run();
+        const result = await run();
+        if (name === "devices") setDevice(result.devices[0].device_id);
         setDone((old) => [...old, name]);
       }
       setState("done");
@@ -94,21 +97,21 @@ function Sample({ isEmpty, onLoaded }) {
   return html`<section class="panel ${isEmpty ? "prominent" : ""}" aria-labelledby="sample">
     <h2 id="sample">${t("start.sample")}</h2>
     <p>${t("start.sample_text")}</p>
-    <p><button class=${isEmpty ? "primary" : ""} onClick=${load} disabled=${state === "busy"}>${t(state === "busy" ? "start.sample_loading" : "start.sample_load")}</button></p>
+    <p><button class=${isEmpty ? "primary" : ""} onClick=${load} aria-disabled=${state === "busy"}>${t(state === "busy" ? "start.sample_loading" : "start.sample_load")}</button></p>
     <div role="status"><ul class="plain">${done.map((name) => html`<li key=${name}><span class="state good">${t(`start.steps.${name}`)}</span></li>`)}</ul>
       ${state === "done" && html`<p>${t("start.sample_next")}</p>
-        <ul>${Object.entries(sampleLinks()).map(([page, address]) => html`<li key=${page}><a href=${address}>${t(`start.sample_links.${page}`)}</a></li>`)}</ul>`}</div>
+        <ul>${Object.entries(sampleLinks(device)).map(([page, address]) => html`<li key=${page}><a href=${address}>${t(`start.sample_links.${page}`)}</a></li>`)}</ul>`}</div>
     <${ErrorBox} error=${error} />
   </section>`;
 }
 
-function sampleLinks() {
+function sampleLinks(device) {
   return {
     documents: link("documents", [SAMPLE.document], { view: "history" }),
     ask: link("ask", [], { q: t("start.sample_links.ask") }),
     conversations: link("conversations", [SAMPLE.conversation]),
     knowledge: link("knowledge", [SAMPLE.collection]),
-    ...(isOneMachine && { devices: link("devices") }),
+    ...(isOneMachine && { devices: link("devices", [device]) }),
   };
 }
 
@@ -122,7 +125,7 @@ function Checks() {
   return html`<section aria-labelledby="checks">
     <h2 id="checks">${t("start.checks")}</h2>
     <p>${t("start.checks_text")}</p>
-    <p><button onClick=${run} disabled=${busy}>${t(busy ? "start.checking" : "start.check")}</button></p>
+    <p><button onClick=${run} aria-disabled=${busy}>${t(busy ? "start.checking" : "start.check")}</button></p>
     <${ErrorBox} error=${error} />
     <div role="status"><ul class="rows">${findings?.map((each) => html`<li key=${each.subject}>
       <span class="state ${each.state}"><span class="hidden">${t(`start.states.${each.state}`)}: </span>${each.subject}</span> ${each.message}

@@ -126,7 +126,7 @@ function Runner({ run, answer, onAnswer, children }) {
   });
   return html`<form onSubmit=${submit}>
       ${children}
-      <div class="actions"><button class="primary" type="submit" disabled=${busy}>${busy ? t("try_it.running") : t("try_it.send")}</button></div>
+      <div class="actions"><button class="primary" type="submit" aria-disabled=${busy}>${busy ? t("try_it.running") : t("try_it.send")}</button></div>
     </form>
     <${ErrorBox} error=${error} />
     <div aria-live="polite">${answer && html`<h3>${t("try_it.answer")}</h3>

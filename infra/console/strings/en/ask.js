@@ -2,6 +2,7 @@ export default {
   title: "Ask",
   question: "Question",
   example: "When are ferns watered?",
+  options: "Options",
   tags: "With all of these tags",
   tags_example: "ops, onboarding",
   budget: "Time budget",

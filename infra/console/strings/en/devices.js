@@ -27,6 +27,8 @@ export default {
   incomplete: "The list may be incomplete: {reason}",
   run: "Run",
   running: "Running …",
+  switch_hint: "The switch shows what was sent last, not the state of the device. “Run” sends it again.",
+  sent: "Sent: {values}",
   done: "Done",
   failed: "The device reports a failure",
   image: "The picture that the device sent",

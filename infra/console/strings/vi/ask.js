@@ -2,6 +2,7 @@ export default {
   title: "Hỏi đáp",
   question: "Câu hỏi",
   example: "Dương xỉ được tưới khi nào?",
+  options: "Tùy chọn",
   tags: "Có tất cả các thẻ",
   tags_example: "vận hành, nhập môn",
   budget: "Thời gian tối đa",

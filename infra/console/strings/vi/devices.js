@@ -27,6 +27,8 @@ export default {
   incomplete: "Danh sách có thể chưa đủ: {reason}",
   run: "Chạy",
   running: "Đang chạy …",
+  switch_hint: "Công tắc cho thấy điều đã gửi lần cuối, không phải trạng thái của thiết bị. “Chạy” gửi lại.",
+  sent: "Đã gửi: {values}",
   done: "Xong",
   failed: "Thiết bị báo lỗi",
   image: "Ảnh thiết bị gửi về",
