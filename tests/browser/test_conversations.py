@@ -151,12 +151,13 @@ def test_cleared_messages_disappear(console: ConsolePage, api: ApiClient, chat: 
 def test_links_to_headings_stay_on_the_page(console: ConsolePage, api: ApiClient) -> None:
     """A link to a heading scrolls to it within its text. One whose encoding is malformed does nothing."""
     id_ = f"links-{uuid4().hex[:8]}"
-    add(api, id_, "[down](#the-end) [bad](#%zz) " + "\n\nline" * 100 + "\n\n## The end")
+    add(api, id_, "## The start" + "\n\nline" * 100 + "\n\n[up](#the-start) [bad](#%zz)")
     page = console.open(f"conversations/{id_}")
-    expect(page.get_by_role("heading", name="The end")).not_to_be_in_viewport()
-    for name in ("bad", "down"):
+    expect(page.get_by_role("link", name="up")).to_be_in_viewport()  # the end of the newest message is
+    expect(page.get_by_role("heading", name="The start")).not_to_be_in_viewport()
+    for name in ("bad", "up"):
         page.get_by_role("link", name=name).click()
-    expect(page.get_by_role("heading", name="The end")).to_be_in_viewport()
+    expect(page.get_by_role("heading", name="The start")).to_be_in_viewport()
     assert page.url.endswith(f"#/conversations/{id_}")
 
 
