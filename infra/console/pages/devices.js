@@ -161,7 +161,7 @@ async function listTools(id, withUserTools, signal) {
 
 function Tools({ device }) {
   const [filter, setFilter] = useState("");
-  const { device_id: id, connected } = device;
+  const { device_id: id, connected, firmware } = device;
   const listed = useData(async (signal) => {
     try {
       return await listTools(id, true, signal);
@@ -169,10 +169,16 @@ function Tools({ device }) {
       if (!UNANSWERED.includes(error.status)) throw error;
       return listTools(id, false, signal);
     }
-  }, [id, device.firmware]);
+  }, [id]);
   useEffect(() => {
     if (connected && (listed.error || listed.value?.stored)) listed.reload(); // it is back
   }, [connected]);
+  // The answers of calls stay while the tools of another firmware are read.
+  const listedFirmware = useRef(firmware);
+  useEffect(() => {
+    if (firmware !== listedFirmware.current) listed.reload();
+    listedFirmware.current = firmware;
+  }, [firmware]);
   const { tools = [], problem, stored } = listed.value ?? {};
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
   const matching = tools.filter(({ name, description }) => words.every((word) => `${name} ${description}`.toLowerCase().includes(word)));
