@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import random
-import re
 import tempfile
 import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tests.bench.datasets import ENCYCLOPAEDIA, data_sets, not_measured_table
+from tests.bench.datasets import ENCYCLOPAEDIA, SENTENCE_END, data_sets, not_measured_table
 from tests.bench.size import sized
 from tests.bench.tables import BenchTable, Timing, ms
 from tests.helpers.kho_server import KhoServer
@@ -26,7 +25,6 @@ LONGEST_SECONDS: Final = 1800.0
 SECTION: Final = 20
 """Sentences below each heading."""
 ANSWER: Final = "The store room of the {} opens with the word {}."
-_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 
 
 def tables() -> list[BenchTable]:
@@ -34,7 +32,7 @@ def tables() -> list[BenchTable]:
     sets = data_sets(ENCYCLOPAEDIA)
     if not sets:
         return [not_measured_table("Large bodies")]
-    sentences = [each for one in sets for text in one.corpus.values() for each in _SENTENCE.split(text) if each]
+    sentences = [each for one in sets for text in one.corpus.values() for each in SENTENCE_END.split(text) if each]
     rows = []
     with (
         tempfile.TemporaryDirectory(prefix="kho-bench-") as folder,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ FOLDER: Final = sized(
 )
 ENCYCLOPAEDIA: Final = sized("sample", full="xquad")
 """The data sets whose names begin so hold the same short articles in several languages."""
+SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 
 
 @dataclass(frozen=True, slots=True)

