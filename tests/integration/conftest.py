@@ -15,6 +15,7 @@ from shared.documents import timestamps
 from shared.knowledge.index import close_index
 from shared.language_model import language_model
 from shared.services import immediate_indexing
+from shared.telemetry import logger
 from tests.helpers.document_agent import DocumentAgent
 from tests.helpers.dynamodb import running_store
 from tests.helpers.dynamodb_requests import intercept_requests
@@ -23,6 +24,7 @@ from tests.helpers.model_server import MODEL, ModelServer, model_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 
 @pytest.fixture(scope="package", autouse=True)
@@ -96,6 +98,18 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     monkeypatch.setattr(timestamps, "now", lambda: now)
     return advance
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Yield the file that receives this process's log, at level DEBUG."""
+    file = tmp_path / "kho.log"
+    file.touch()
+    monkeypatch.setenv("KHO_LOG_FILE", str(file))
+    level = logger.log_level
+    logger.setLevel("DEBUG")
+    yield file
+    logger.setLevel(level)
 
 
 @pytest.fixture

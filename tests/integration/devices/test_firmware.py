@@ -13,6 +13,7 @@ from shared.config import config
 from shared.devices.firmware_releases import RunningFirmware, parse_version
 from shared.rpc.errors import InvalidParams, NotFound
 from tests.helpers.board_requests import BOARD_SETTINGS, BoardCaller
+from tests.helpers.log_records import log_records
 from tests.integration.devices.test_onboarding import call, claimed_board, refusal
 
 if TYPE_CHECKING:
@@ -80,29 +81,26 @@ def test_other_kinds_other_tenants_and_unclaimed_boards_are_offered_nothing(tena
     assert offered(BoardCaller(source="198.51.100.77")) is None
 
 
-def test_offer_stops_after_three_failures_is_told_and_starts_again_when_it_is_set(
-    tenant: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_offer_stops_after_three_failures_is_told_and_starts_again_when_it_is_set(tenant: str, log: Path) -> None:
     board, other = claimed_board(tenant), claimed_board(tenant)
     set_firmware(tenant)
     assert [offered(board) for _ in range(3)] == [OFFER] * 3
     assert listed(tenant)[0]["failed_devices"] == []
     assert [offered(board) for _ in range(2)] == [None] * 2
     assert listed(tenant)[0]["failed_devices"] == [board.board.device_id]
-    assert [each.outcome for each in caplog.records if each.msg == "firmware"] == ["failed"]  # type: ignore[attr-defined]
+    assert [each["outcome"] for each in log_records(log, "firmware")] == ["failed"]
     assert offered(other) == OFFER
     set_firmware(tenant)
     assert listed(tenant)[0]["failed_devices"] == []
     assert offered(board) == OFFER
 
 
-def test_board_that_has_installed_it_is_told_and_may_fail_anew(tenant: str, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO")
+def test_board_that_has_installed_it_is_told_and_may_fail_anew(tenant: str, log: Path) -> None:
     board = claimed_board(tenant)
     set_firmware(tenant)
     assert [offered(board) for _ in range(3)] == [OFFER] * 3
     assert [offered(board, "2.4.3") for _ in range(2)] == [None] * 2
-    assert [each.outcome for each in caplog.records if each.msg == "firmware"] == ["installed"]  # type: ignore[attr-defined]
+    assert [each["outcome"] for each in log_records(log, "firmware")] == ["installed"]
     assert [offered(board) for _ in range(4)] == [OFFER] * 3 + [None]
 
 

@@ -22,6 +22,7 @@ from shared.public_address import PublicClient
 from shared.rpc.errors import InvalidParams, NotFound
 from tests.helpers.board_requests import BOARD_SETTINGS
 from tests.helpers.clock import Clock
+from tests.helpers.log_records import log_records
 from tests.helpers.wait import CEILING_SECONDS
 from tests.helpers.webhook_receiver import PUBLIC, URL, WebhookReceiver, webhook_receiver
 from tests.integration.devices.test_firmware import offered, set_firmware
@@ -186,7 +187,7 @@ def test_refused_event_holds_back_its_device_alone(outbox: Outbox, receiver: Web
 
 
 def test_event_is_retried_for_a_day_and_then_dropped_and_told(
-    outbox: Outbox, receiver: WebhookReceiver, clock: Clock, caplog: pytest.LogCaptureFixture
+    outbox: Outbox, receiver: WebhookReceiver, clock: Clock, log: Path
 ) -> None:
     receiver.is_down = True
     outbox.add("lamp", 1)
@@ -205,7 +206,7 @@ def test_event_is_retried_for_a_day_and_then_dropped_and_told(
     assert outbox.numbers("lamp") == [2]
     state = call("webhooks_get", outbox.tenant)
     assert (state["dropped"], bool(state["dropped_at"])) == (1, True)
-    assert [each.events for each in caplog.records if each.msg == "webhook events dropped"] == [1]  # type: ignore[attr-defined]
+    assert [each["events"] for each in log_records(log, "webhook events dropped")] == [1]
 
 
 def test_redirect_is_a_failure_that_is_not_followed(outbox: Outbox, receiver: WebhookReceiver) -> None:

@@ -15,6 +15,8 @@ from shared.services import experience_index
 from tests.helpers.experience_client import call_method, call_successfully, submit_experience
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from shared.knowledge.store import VectorStore
     from shared.knowledge.store.embedded import EmbeddedVectorStore
 
@@ -145,14 +147,14 @@ def test_deleted_experience_is_not_named_as_duplicate(store: str) -> None:
     assert call_successfully("get_experience", id=new)["similar_to"] == old
 
 
-def test_secret_is_rejected_and_reported_by_field_and_kind(store: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_secret_is_rejected_and_reported_by_field_and_kind(store: str, log: Path) -> None:
     secret = "AKIA" + "Z7Q2M4X9K1T3B8WD"
     for field in ("title", "problem_description", "root_cause", "solution", "context"):
         answer = call_method("submit_experience", ANONYMOUS, **PROBLEM | {field: f"use {secret} here"})
         assert [each["field"] for each in answer["error"]["details"]] == [field]
         assert "AWS" in answer["error"]["details"][0]["message"]
         assert answer["error"]["code"] == "CONTEXT_NOT_SANITIZED"
-        assert secret not in json.dumps(answer) + caplog.text
+        assert secret not in json.dumps(answer) + log.read_text()
     answer = call_method("submit_experience", ANONYMOUS, **PROBLEM, keywords=[secret])
     assert [each["field"] for each in answer["error"]["details"]] == ["keywords"]
     id_ = submit_experience("Vault is sealed", "It asks for keys.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,7 +14,6 @@ from shared.access.api_keys import ApiKeys
 from shared.access.oauth.clients import UNUSED_SECONDS, OAuthClients
 from shared.config import config
 from shared.dynamodb import Table
-from shared.telemetry import logger
 from tests.helpers.mcp_events import event, initialize_event
 from tests.helpers.oauth_client import (
     CALLBACK,
@@ -29,6 +28,7 @@ from tests.integration.access.oauth.functions import send
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from shared.access.api_keys import ApiKey
     from shared.rpc.caller import Role
@@ -360,12 +360,8 @@ def test_tokens_and_keys_are_not_logged(
     client: OAuthTestClient,
     key: str,
     capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Any,
+    log: Path,
 ) -> None:
-    log = tmp_path / "kho.log"
-    monkeypatch.setenv("KHO_LOG_FILE", str(log))
-    monkeypatch.setattr(logger._logger, "level", 10)
     secret = client.register(token_endpoint_auth_method="client_secret_post").json["client_secret"]
     client.register()
     code = client.code(key)
