@@ -14,9 +14,9 @@ export function link(page, segments = [], query = {}) {
   return `#/${path}${parameters.size ? `?${parameters}` : ""}`;
 }
 
-// Go to a page. `replace` leaves no entry in the browser's history.
+// Go to a page, or to the one shown once more. `replace` leaves no entry in the browser's history.
 export function go(address, { replace = false } = {}) {
-  if (!replace) {
+  if (!replace && address !== location.hash) {
     location.hash = address;
     return;
   }

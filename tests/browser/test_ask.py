@@ -86,6 +86,13 @@ def test_a_question_without_an_answer(console: ConsolePage) -> None:
     expect(page.get_by_text("No document is relevant to this question.")).to_be_visible()
 
 
+def test_the_same_question_is_asked_again(console: ConsolePage) -> None:
+    page = console.open("ask?q=ferns")
+    console.settle()
+    with page.expect_response("**/query_knowledge"):
+        page.get_by_role("button", name="Ask", exact=True).click()
+
+
 def test_a_refused_question_names_the_field(console: ConsolePage) -> None:
     """A question that the server refuses says which field is wrong."""
     page = console.open(f"ask?q=ferns&tags={'x' * 300}")

@@ -61,6 +61,14 @@ def test_experience_is_submitted_found_and_moderated_by_mouse(console: ConsolePa
     page.get_by_text("Switch it off.").wait_for()
 
 
+def test_search_that_is_repeated_finds_what_was_added_meanwhile(console: ConsolePage, server: KhoServer) -> None:
+    page = console.open("experiences?q=contraption%205521%20rattles")
+    page.get_by_role("searchbox", name="Problem").wait_for()
+    console.settle()
+    submit(server, "Contraption 5521 rattles")
+    search_until_found(console, "Contraption 5521 rattles")
+
+
 def test_experience_is_submitted_by_keyboard(console: ConsolePage) -> None:
     page = console.open("experiences/new")
     for name, text in (

@@ -67,6 +67,24 @@ def test_documents_are_found_by_keyboard(console: ConsolePage, server: KhoServer
     expect(page.locator("main article")).to_have_count(2)
 
 
+def test_query_that_is_repeated_finds_what_was_added_meanwhile(console: ConsolePage, server: KhoServer) -> None:
+    make_collection(server, "repeated", roses="# Roses\n\nRoses like sun.\n")
+    page = console.open("knowledge/repeated?q=when+are+ferns+watered")
+    page.get_by_role("button", name="Search", exact=True).wait_for()
+    console.settle()
+    server.call(
+        "research-agent/ingest_documents", collection="repeated", documents=[{"path": "ferns.md", "content": FERNS}]
+    )
+
+    def is_found() -> bool:
+        page.get_by_role("button", name="Search", exact=True).click()
+        console.settle()
+        results: int = page.get_by_role("link", name="ferns.md › Ferns > Watering").count()
+        return results > 0
+
+    until(is_found)
+
+
 def test_documents_are_added_by_keyboard(console: ConsolePage, tmp_path: Path) -> None:
     """A collection is made, and a file is chosen for it, by keyboard alone."""
     file = tmp_path / "ferns.md"

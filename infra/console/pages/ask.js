@@ -17,12 +17,11 @@ export default function Ask({ query }) {
   const [fields, setFields] = useState(() => fieldsOf(query));
   const [state, setState] = useState({ answer: null, error: null, busy: false, seconds: 0 });
   const running = useRef(null);
-  const address = JSON.stringify(query);
   useEffect(() => {
     setFields(fieldsOf(query));
     if (query.q) ask(fieldsOf(query));
     return () => running.current?.abort();
-  }, [address]);
+  }, [query]);
 
   const ask = async (wanted) => {
     running.current?.abort();
@@ -39,10 +38,7 @@ export default function Ask({ query }) {
   };
   const submit = (event) => {
     event.preventDefault();
-    const wanted = link("ask", [], queryOf(fields));
-    // The same question again is asked again.
-    if (wanted === link("ask", [], query)) ask(fields);
-    else go(wanted);
+    go(link("ask", [], queryOf(fields)));
   };
   // In a narrow window the answer comes first, unless an option is chosen.
   const isOpen = Object.keys(query).some((name) => name !== "q" && query[name]) || matchMedia("(min-width: 60rem)").matches;

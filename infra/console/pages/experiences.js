@@ -51,17 +51,17 @@ function Search({ query }) {
       <button type="submit" class="primary">${t("experiences.find")}</button>
       <a class="button" href=${link("experiences", ["new"])}>${t("experiences.submit_one")}</a>
     </form>
-    ${asked ? html`<${Results} asked=${asked} />` : html`<div class="empty"><p>${t("experiences.nothing_asked")}</p></div>`}`;
+    ${asked ? html`<${Results} query=${query} />` : html`<div class="empty"><p>${t("experiences.nothing_asked")}</p></div>`}`;
 }
 
-function Results({ asked }) {
+function Results({ query }) {
   const [total, setTotal] = useState(null);
   const pages = usePages(async (offset = 0, signal) => {
-    const page = await request("query_experiences", { keywords: asked, limit: PAGE, offset }, { signal });
+    const page = await request("query_experiences", { keywords: query.q, limit: PAGE, offset }, { signal });
     setTotal(page.total);
     const reached = offset + page.experiences.length;
     return { items: page.experiences, next_cursor: page.experiences.length && reached < page.total ? reached : undefined };
-  }, [asked]);
+  }, [query]);
   return html`<p role="status" class="faint">${total === null ? t("app.loading") : t("experiences.found", { count: total })}</p>
     <${PagedList} pages=${pages} label=${t("experiences.results")} keyOf=${(each) => each.id}
       empty=${html`<p>${t("experiences.none")}</p><p><a class="button" href=${link("experiences", ["new"])}>${t("experiences.submit_one")}</a></p>`}>

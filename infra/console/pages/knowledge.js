@@ -192,14 +192,15 @@ function Search({ query, collection = "" }) {
         onInput=${(event) => setText(event.target.value)} />
       <button type="submit" class="primary">${t("knowledge.find")}</button>
     </form>
-    ${asked && html`<${Results} asked=${asked} collection=${collection} ask=${ask} />`}
+    ${asked && html`<${Results} query=${query} collection=${collection} ask=${ask} />`}
   </section>`;
 }
 
-function Results({ asked, collection, ask }) {
+function Results({ query, collection, ask }) {
+  const asked = query.q;
   const found = useData(
     (signal) => call("research-agent/query_knowledge_base", { query: asked, explain: true, ...(collection && { collections: collection }) }, { signal }),
-    [asked, collection],
+    [query, collection],
   );
   const { results = [], query_refinement: refinement } = found.value ?? {};
   return html`<div aria-busy=${found.loading}>
