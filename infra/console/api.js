@@ -32,11 +32,12 @@ export async function get(path, { signal: abort } = {}) {
 export async function send(verb, path, { body, signal: abort, headers = {}, quiet = false } = {}) {
   for (;;) {
     const token = await authorization();
+    const sentAt = performance.now();
     const all = { ...headers, ...(body === undefined ? {} : { "content-type": "application/json" }) };
     if (token) all.authorization = token;
     const response = await reach(path, { method: verb, body, headers: all, signal: abort });
     if (response.status !== 401 || (quiet && !token)) return response;
-    await replaceToken(token);
+    await replaceToken(token, sentAt);
   }
 }
 

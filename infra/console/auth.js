@@ -17,6 +17,7 @@ let refreshToken = "";
 let expiresAt = Infinity;
 let waiting = null;
 let refreshing = null;
+let cancelledAt = -1;
 
 export class SignInCancelled extends Error {
   constructor() {
@@ -51,12 +52,14 @@ export async function authorization() {
   return token ? `Bearer ${token}` : "";
 }
 
-// Wait until there is another token than the one that was refused. Throw SignInCancelled if the person gives up.
+// Wait until there is another token than the one that was refused. Throw SignInCancelled if the person gives up, or
+// has done so since the request was sent, at `sentAt` of the page's clock: nobody is asked again for the same thing.
 // A token endpoint that fails for now asks for no sign-in: the refresh token is tried again by the next call.
-export async function replaceToken(refused) {
+export async function replaceToken(refused, sentAt) {
   if (refused !== (token ? `Bearer ${token}` : "")) return;
   if (refreshToken && (await refresh())) return;
   if (refreshToken) throw failure("SIGN_IN_NOT_RENEWED", "The sign-in could not be renewed. Try again in a moment.");
+  if (sentAt <= cancelledAt) throw new SignInCancelled();
   if (!waiting) {
     waiting = {};
     waiting.promise = new Promise((resolve, reject) => Object.assign(waiting, { resolve, reject }));
@@ -71,6 +74,7 @@ export function useKey(key) {
 
 export function cancelSignIn() {
   signInRequest.value = null;
+  cancelledAt = performance.now();
   waiting?.reject(new SignInCancelled());
   waiting = null;
 }

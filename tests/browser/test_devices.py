@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -42,6 +43,10 @@ def status(server: KhoServer, id_: str) -> str:
     return str(answer["content"][0]["text"])
 
 
+def is_turned(server: KhoServer, *, on: bool) -> bool:
+    return f'"on":{json.dumps(on)}' in status(server, lamp(server))
+
+
 def fleet(server: KhoServer, ids: list[str], tools: list[SimulatedTool] | None = None, *quirks: Quirk) -> Fleet:
     return Fleet("127.0.0.1", server.mqtt_port, ids, DeviceModel(tools=tools, quirks=FIRMWARE | set(quirks)))
 
@@ -54,7 +59,7 @@ def test_lamp_is_switched_by_mouse(console: ConsolePage, server: KhoServer) -> N
     tool = page.get_by_role("form", name="lamp.set_power")
     for turned in (True, False, True):
         tool.get_by_role("switch").set_checked(turned)
-        until(lambda turned=turned: f'"on":{json.dumps(turned)}' in status(server, lamp(server)))  # type: ignore[misc]
+        until(partial(is_turned, server, on=turned))
     tool.get_by_text("Done").wait_for()
     tool.get_by_role("button", name="Run").click()
     tool.get_by_text("Done").wait_for()
@@ -227,7 +232,7 @@ def test_older_notifications_load_page_by_page(console: ConsolePage, server: Kho
         until(lambda: server.call("device-server/devices/get", device_id="talkative")["connected"])
         device = running["talkative"]
         for number in range(45):
-            running.do(lambda number=number: device.notify("notifications/counted", number=number))  # type: ignore[misc]
+            running.do(partial(device.notify, "notifications/counted", number=number))
         listed = "device-server/notifications/list"
         until(lambda: len(server.call(listed, device_id="talkative")["notifications"]) == 45)
         page = console.open("devices/talkative")

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.console_page import ConsolePage
+from tests.browser.held_calls import HeldCalls
 from tests.helpers.api_client import ApiClient, make_key
 from tests.helpers.identity_provider import AUDIENCE, IdentityProvider, identity_provider
 from tests.helpers.kho_server import KhoServer
@@ -124,6 +125,19 @@ def test_sign_in_can_be_given_up(tab: ConsolePage) -> None:
     expect(page.locator(".error-box")).to_have_count(0)
     page.get_by_role("link", name="Connect", exact=True).click()
     expect(page.get_by_role("heading", name="Connect", exact=True)).to_be_visible()
+
+
+def test_sign_in_that_was_given_up_does_not_return_with_a_late_answer(tab: ConsolePage) -> None:
+    held = HeldCalls(tab.page, "devices/list")
+    page = tab.open("start")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    until(lambda: held.waiting)
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    with page.expect_response("**/devices/list"):
+        held.release()
+    tab.settle()
+    expect(page.get_by_role("dialog")).to_have_count(0)
 
 
 def test_person_of_the_identity_provider_signs_in(
