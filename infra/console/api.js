@@ -1,6 +1,7 @@
 // Calls of Kho's public methods: one client for all pages, which handles lost connections and refused tokens.
 import { signal } from "@preact/signals";
 import { authorization, replaceToken, session } from "./auth.js";
+import { visible } from "./components/visible_text.js";
 
 // True while the server cannot be reached.
 export const offline = signal(false);
@@ -8,12 +9,18 @@ export const offline = signal(false);
 const PROBE_MS = 1000; // doubled after each failure
 
 export class ApiError extends Error {
-  // `code` is the error's name, such as CONFLICT; `data` is the error as the server sent it.
+  // `code` is the error's name, such as CONFLICT; `data` is the error as the server sent it. Texts are made visible:
+  // they quote what strangers and devices have sent.
   constructor({ code, message, details = null, guidance = "", status = 0, retryAfter = 0, correlationId = "", data }) {
-    super(message);
+    super(visible(message));
     this.name = "ApiError";
-    Object.assign(this, { code, details, guidance, status, retryAfter, correlationId, data: data ?? { code, message } });
+    Object.assign(this, { code, details: marked(details), guidance: visible(guidance), status, retryAfter, correlationId, data: data ?? { code, message } });
   }
+}
+
+function marked(details) {
+  if (!Array.isArray(details)) return details;
+  return details.map((each) => (each?.message ? { ...each, field: visible(each.field), message: visible(each.message) } : each));
 }
 
 // Call a method such as "agent-data/get_document" and return its result. Throw ApiError, or AbortError by `signal`.

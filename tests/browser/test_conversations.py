@@ -202,6 +202,15 @@ def test_text_that_is_typed_while_a_message_is_sent_stays(console: ConsolePage, 
     expect(field).to_have_value(" and more")
 
 
+def test_unsent_text_of_a_deleted_conversation_is_removed(console: ConsolePage, chat: str) -> None:
+    page = console.open(f"conversations/{chat}")
+    page.get_by_label("Add a message").fill("not sent")
+    page.get_by_role("button", name="Delete the conversation").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete the conversation").click()
+    expect(page.get_by_role("heading", name=chat)).to_have_count(0)
+    assert "not sent" not in page.evaluate("JSON.stringify(localStorage)")
+
+
 def test_unsent_text_survives_a_reload(console: ConsolePage, api: ApiClient, chat: str) -> None:
     """A message and a summary that were typed are there after a reload, until they are stored."""
     page = console.open(f"conversations/{chat}")

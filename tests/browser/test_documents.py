@@ -263,6 +263,17 @@ def test_a_document_is_created_and_compared_by_keyboard(console: ConsolePage, ap
     console.tab_to("group", "Differences")
 
 
+def test_rows_stay_expanded_while_another_page_is_shown(console: ConsolePage, api: ApiClient, folder: str) -> None:
+    make(api, f"{folder}-inner", folder)
+    page = console.open(f"documents/{folder}")
+    row(page, folder).locator(".twist").click()
+    expect(row(page, f"{folder}-inner")).to_be_visible()
+    page.get_by_role("link", name="Ask", exact=True).click()
+    expect(page.get_by_role("heading", name="Ask", exact=True)).to_be_visible()
+    page.go_back()
+    expect(row(page, f"{folder}-inner")).to_be_visible()
+
+
 def test_rows_tell_their_position(console: ConsolePage, api: ApiClient, folder: str) -> None:
     """Each row of the tree tells its position and how many siblings it has, of which few are in the page."""
     for name in "abc":

@@ -85,6 +85,13 @@ def test_query_that_is_repeated_finds_what_was_added_meanwhile(console: ConsoleP
     until(is_found)
 
 
+def test_hidden_characters_in_an_error_are_marked(console: ConsolePage) -> None:
+    """A link may hold any name; the server's error quotes it."""
+    page = console.open("knowledge/fer%E2%80%AEns")
+    expect(page.get_by_role("alert").first).to_contain_text("fer\ufffdns")
+    assert "\u202e" not in page.locator("main").inner_text()
+
+
 def test_documents_are_added_by_keyboard(console: ConsolePage, tmp_path: Path) -> None:
     """A collection is made, and a file is chosen for it, by keyboard alone."""
     file = tmp_path / "ferns.md"

@@ -4,6 +4,7 @@ import { html } from "../html.js";
 import { t } from "../i18n.js";
 import { useAction } from "./action.js";
 import { ErrorBox } from "./error_box.js";
+import { visible } from "./visible_text.js";
 
 export function Dialog({ title, onClose, children, wide = false }) {
   const dialog = useRef(null);
@@ -39,12 +40,12 @@ export function ConfirmDialog({ title, text, action, word = "", danger = false, 
   return html`<${Dialog} title=${title} onClose=${onClose}>
     <form onSubmit=${confirm}>
       <p>${text}</p>
-      ${word && html`<label>${t("app.type_word", { word })}
+      ${word && html`<label>${t("app.type_word", { word: visible(word) })}
         <input required autocomplete="off" spellcheck=${false} value=${typed} onInput=${(event) => setTyped(event.target.value)} />
       </label>`}
       <${ErrorBox} error=${error} />
       <div class="actions">
-        <button type="submit" class=${danger ? "danger" : "primary"} aria-disabled=${busy} disabled=${word !== "" && typed !== word}>${action}</button>
+        <button type="submit" class=${danger ? "danger" : "primary"} aria-disabled=${busy} disabled=${word !== "" && visible(typed) !== visible(word)}>${action}</button>
         <button type="button" onClick=${onClose}>${t("app.cancel")}</button>
       </div>
     </form>

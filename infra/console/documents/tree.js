@@ -6,11 +6,12 @@ import { visible } from "../components/visible_text.js";
 export const ROOT = "root";
 const PAGE = 500;
 const BEFORE = 50; // children that are loaded before one that is far from the first
+const expanded = new Set(); // kept while other pages are shown
 
 export class DocumentTree {
   constructor() {
     this.nodes = new Map();
-    this.expanded = new Set();
+    this.expanded = expanded;
     this.lists = new Map();
     // Rows that were put above others, so that these stay where they are in view.
     this.prepended = 0;

@@ -5,7 +5,7 @@ import { useAction } from "../components/action.js";
 import { CopyButton } from "../components/copy_button.js";
 import { useData } from "../components/data.js";
 import { ConfirmDialog } from "../components/dialog.js";
-import { useDraft } from "../components/draft.js";
+import { forgetDrafts, useDraft } from "../components/draft.js";
 import { ErrorBox } from "../components/error_box.js";
 import { Markdown } from "../components/markdown.js";
 import { PagedList, usePages } from "../components/paged_list.js";
@@ -87,8 +87,9 @@ function Conversation({ id }) {
   const remove = async (method) => {
     await call(`${MEMORY}/${method}`, { conversation_id: id });
     toast(t(`conversations.${method}_done`));
-    if (method === "delete") go(link("conversations"));
-    else changed();
+    if (method !== "delete") return changed();
+    forgetDrafts(`message.${id}`, `summary.${id}`);
+    return go(link("conversations"));
   };
   return html`<p><a href=${link("conversations")}>${t("conversations.list")}</a></p>
     <h1>${visible(id)}</h1>

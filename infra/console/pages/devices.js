@@ -275,7 +275,7 @@ function Control({ device, tool, labelledby }) {
       aria-label=${`${t("devices.run")} ${shortName(tool)}`}>
       ${state.running ? t("devices.running") : t("devices.run")}</button></div>
     <div role="status">${state.result && html`<${ToolResult} result=${state.result} milliseconds=${state.milliseconds} sent=${state.sent} />`}</div>
-    <${CallError} error=${state.error} placed=${problems.length > 0} />
+    <${CallError} error=${state.error} />
     ${confirming && html`<${ConfirmDialog} title=${visible(tool.name)} text=${t("devices.restart_text")} word=${device.name} action=${t("devices.run")} danger
       onConfirm=${async () => void run(values)} onClose=${() => setConfirming(false)} />`}
   </form>`;
@@ -290,9 +290,9 @@ function CallError({ error }) {
   if (!error) return null;
   if (error.details?.sent === true) {
     return html`<div class="doubt" role="alert"><p><strong>${t("devices.doubt")}</strong></p>
-      <p>${visible(error.message)}</p>${error.guidance && html`<p>${visible(error.guidance)}</p>`}</div>`;
+      <p>${error.message}</p>${error.guidance && html`<p>${error.guidance}</p>`}</div>`;
   }
-  return html`<${ErrorBox} error=${{ ...error, message: visible(error.message), guidance: visible(error.guidance) }} />`;
+  return html`<${ErrorBox} error=${error} />`;
 }
 
 function Alert({ id }) {

@@ -175,7 +175,7 @@ function Form({ initial, draft, action, onSubmit, onCancel }) {
       <button type="button" onClick=${discard}>${t("experiences.discard_edits")}</button></div>`}
     ${error && (problems.length === 0 || unplaced.length > 0
       ? html`<${ErrorBox} error=${error} />`
-      : html`<p class="error-box" role="alert">${t("experiences.refused", { count: problems.length })} ${visible(error.guidance)}</p>`)}
+      : html`<p class="error-box" role="alert">${t("experiences.refused", { count: problems.length })} ${error.guidance}</p>`)}
     ${FIELDS.map((field) => html`<${Field} key=${field.name} ...${field} value=${values[field.name]} problem=${problemOf(field.name)}
       onChange=${(value) => change(field.name, value)} />`)}
     <div class="actions"><button type="submit" class="primary" aria-disabled=${busy}>${action}</button>
