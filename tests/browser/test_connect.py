@@ -52,6 +52,16 @@ def test_install_links_carry_the_settings(console: ConsolePage) -> None:
     assert settings == {"name": "kho", "type": "http", "url": f"{console.address}/mcp"}
 
 
+def test_a_button_leads_to_a_client_in_a_narrow_window(console: ConsolePage) -> None:
+    page = console.open("connect")
+    console.set_width(390)
+    page.get_by_role("button", name="Claude Code", exact=True).click()
+    heading = page.get_by_role("heading", name="Claude Code")
+    expect(heading).to_be_focused()
+    expect(heading).to_be_in_viewport()
+    assert console.violations() == []
+
+
 def test_tools_are_chosen_by_keyboard(console: ConsolePage) -> None:
     page = console.open("connect")
     console.tab_to("combobox", "Tools")

@@ -202,6 +202,15 @@ def test_text_that_is_typed_while_a_message_is_sent_stays(console: ConsolePage, 
     expect(field).to_have_value(" and more")
 
 
+def test_a_button_leads_to_what_the_model_gets_in_a_narrow_window(console: ConsolePage, chat: str) -> None:
+    page = console.open(f"conversations/{chat}")
+    console.set_width(390)
+    page.get_by_role("button", name="What the model gets").click()
+    heading = page.get_by_role("heading", name="What the model gets")
+    expect(heading).to_be_focused()
+    expect(heading).to_be_in_viewport()
+
+
 def test_unsent_text_of_a_deleted_conversation_is_removed(console: ConsolePage, chat: str) -> None:
     page = console.open(f"conversations/{chat}")
     page.get_by_label("Add a message").fill("not sent")

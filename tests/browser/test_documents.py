@@ -113,7 +113,9 @@ def test_main_task_by_mouse(console: ConsolePage, api: ApiClient, folder: str) -
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(page.get_by_text("This document was deleted.")).to_be_visible()
     expect(row(page, f"{folder}-note")).to_have_count(0)
-    page.get_by_role("button", name="Restore").click()
+    with page.expect_response("**/list_children"):
+        page.get_by_role("button", name="Restore").click()
+    expect(page.get_by_role("checkbox")).to_have_count(0)  # nothing was deleted together with it
     page.get_by_role("dialog").get_by_role("button", name="Restore").click()
     expect(page.locator("article strong")).to_have_text("weekly")
     assert read(api, f"{folder}-note")["revision"] == 4
@@ -152,6 +154,7 @@ def test_bin_has_what_was_deleted_anywhere(console: ConsolePage, api: ApiClient,
     assert console.faults() == []
     console.tab_to("button", f"Restore {names[0]}")
     page.keyboard.press("Enter")
+    expect(page.get_by_role("checkbox")).to_be_checked()
     console.tab_to("button", "Restore")
     page.keyboard.press("Enter")
     expect(page.get_by_role("link", name=names[0])).to_have_count(0)

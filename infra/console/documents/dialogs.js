@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { call } from "../api.js";
 import { useAction } from "../components/action.js";
+import { useData } from "../components/data.js";
 import { Dialog } from "../components/dialog.js";
 import { ErrorBox } from "../components/error_box.js";
 import { PagedList, usePages } from "../components/paged_list.js";
@@ -54,13 +55,15 @@ export function DeleteDialog({ document, onClose, onDeleted }) {
 
 export function RestoreDialog({ documentId, title, onClose, onRestored }) {
   const [recursive, setRecursive] = useState(true);
+  const below = useData((signal) => call("agent-data/list_children", { parent_id: documentId, deleted: true, limit: 1 }, { signal }), [documentId]);
   const act = async () => {
     const result = await call("agent-data/restore_document", { document_id: documentId, recursive });
     toast(t("documents.restored_document", { title }));
     onRestored(result);
   };
   return html`<${ActionDialog} title=${t("documents.restore_title", { title })} action=${t("documents.restore")} act=${act} onClose=${onClose}>
-    <label><input type="checkbox" checked=${recursive} onChange=${(event) => setRecursive(event.target.checked)} /> ${t("documents.restore_recursive")}</label>
+    ${below.value?.children.length > 0 && html`<label>
+      <input type="checkbox" checked=${recursive} onChange=${(event) => setRecursive(event.target.checked)} /> ${t("documents.restore_recursive")}</label>`}
   <//>`;
 }
 

@@ -5,6 +5,7 @@ import { authorizationServer, session } from "../auth.js";
 import { clientSettings, isLoopback, TOOLSETS } from "../clients.js";
 import { Snippet } from "../components/copy_button.js";
 import { useData } from "../components/data.js";
+import { Jumps } from "../components/jumps.js";
 import { html } from "../html.js";
 import { t } from "../i18n.js";
 
@@ -19,6 +20,7 @@ export default function Connect() {
   const ways = [...(server.value ? ["sign_in"] : []), ...(server.value || session.value.kind !== "none" || caller.error?.status === 401 ? ["key"] : [])];
   const withKey = (ways.includes(chosen) ? chosen : ways[0]) === "key";
   const origin = server.value?.issuer ?? location.origin;
+  const clients = clientSettings(origin, { toolset, withKey });
   return html`<h1>${t("connect.title")}</h1>
     <p>${t("connect.intro")}</p>
     <div class="toolbar">
@@ -32,7 +34,8 @@ export default function Connect() {
         </select></label>`}
     </div>
     ${withKey && html`<p class="faint">${t("connect.key_help")}</p>`}
-    <div class="clients">${clientSettings(origin, { toolset, withKey }).map((each) => html`<${Client} key=${each.client}
+    <${Jumps} label=${t("connect.jumps")} headings=${clients.map(({ client }) => [`client-${client}`, t(`connect.clients.${client}`)])} />
+    <div class="clients">${clients.map((each) => html`<${Client} key=${each.client}
       ...${each} name=${t(`connect.clients.${each.client}`)} unreachable=${each.cloud && isLoopback(origin)} />`)}</div>`;
 }
 

@@ -7,6 +7,7 @@ import { useData } from "../components/data.js";
 import { ConfirmDialog } from "../components/dialog.js";
 import { forgetDrafts, useDraft } from "../components/draft.js";
 import { ErrorBox } from "../components/error_box.js";
+import { Jumps } from "../components/jumps.js";
 import { Markdown } from "../components/markdown.js";
 import { PagedList, usePages } from "../components/paged_list.js";
 import { toast } from "../components/toast.js";
@@ -97,6 +98,7 @@ function Conversation({ id }) {
     ${error?.status === 404
       ? html`<p class="notice wrong" role="alert">${t("conversations.gone")}</p>`
       : html`<${ErrorBox} error=${error} onRetry=${details.reload} />`}
+    <${Jumps} label=${t("conversations.jumps")} headings=${[["summary", t("conversations.summary")], ["context", t("conversations.context")]]} />
     <div class="transcript-and-context">
       <${Transcript} id=${id} details=${value} context=${context.value} onChange=${changed} />
       <div class="beside">
