@@ -217,9 +217,25 @@ def test_documents_are_moved_by_drag(console: ConsolePage, api: ApiClient, folde
     row(page, f"{folder}-c").wait_for()
     row(page, f"{folder}-c").drag_to(row(page, f"{folder}-a"), target_position={"x": 60, "y": 3})
     until(lambda: children(api, folder) == [f"{folder}-{name}" for name in "cab"])
+    expect(row(page, f"{folder}-c")).to_have_attribute("aria-posinset", "1")  # the rows have moved too
     row(page, f"{folder}-b").drag_to(row(page, f"{folder}-a"), target_position={"x": 60, "y": 18})
     until(lambda: children(api, f"{folder}-a") == [f"{folder}-b"])
     expect(row(page, f"{folder}-b")).to_have_attribute("aria-level", "3")
+
+
+def test_a_move_waits_for_the_one_before_it(console: ConsolePage, api: ApiClient, folder: str) -> None:
+    for name in ("a", "b", "c"):
+        make(api, f"{folder}-{name}", folder)
+    page = console.open(f"documents/{folder}-a")
+    held = HeldCalls(page, "move_document")
+    row(page, f"{folder}-a").focus()
+    page.keyboard.press("Alt+ArrowDown")
+    until(lambda: held.waiting)
+    page.keyboard.press("Alt+ArrowDown")
+    held.release()
+    held.release()
+    until(lambda: children(api, folder) == [f"{folder}-{name}" for name in "bca"])
+    expect(row(page, f"{folder}-a")).to_be_focused()
 
 
 def test_a_move_into_itself_is_refused_with_guidance(console: ConsolePage, api: ApiClient, folder: str) -> None:

@@ -17,7 +17,7 @@ export function TreeView({ tree, selected }) {
   latest.current = active;
   const [target, setTarget] = useState(null); // of a drag: {id, place}
   const wanted = useRef(null); // the row that gets the focus as soon as it is there
-  const busy = useRef(false);
+  const moves = useRef({ last: Promise.resolve(), count: 0 }); // that are not done yet
   const box = useRef(null);
   tree.version.value; // render again with each change
   const rows = tree.rows();
@@ -36,7 +36,7 @@ export function TreeView({ tree, selected }) {
   const focus = (id) => {
     wanted.current = id;
     setActive(id);
-    if (id === active) tree.changed();
+    if (id === latest.current) tree.changed();
   };
   // The first of these that has a row: a document may be moved to where nothing is loaded.
   const focusOneOf = (...ids) => {
@@ -50,9 +50,12 @@ export function TreeView({ tree, selected }) {
     }
     return undefined;
   };
-  const move = async (id, place) => {
-    if (busy.current) return;
-    busy.current = true;
+  // Moves follow one another: where a document goes depends on where the one before it went.
+  const move = (id, place) => {
+    moves.current.count++;
+    moves.current.last = moves.current.last.then(() => moveNow(id, place)).finally(() => moves.current.count--);
+  };
+  const moveNow = async (id, place) => {
     const node = tree.nodes.get(id);
     const before = latest.current;
     try {
@@ -69,11 +72,9 @@ export function TreeView({ tree, selected }) {
       toast(t(parent ? "documents.moved_below" : "documents.moved_top", { title: titleOf(node), parent: titleOf(parent) }));
     } catch (error) {
       toast(`${error.message} ${error.guidance ?? ""}`, "wrong");
-    } finally {
-      busy.current = false;
     }
   };
-  const moves = {
+  const places = {
     ArrowUp: async ({ document_id: id, parent_id: parentId }) => {
       const before = await tree.previous(id);
       return before && { parentId, before };
@@ -112,9 +113,10 @@ export function TreeView({ tree, selected }) {
       " ": () => go(link("documents", [row.id])),
     };
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.target !== event.currentTarget) return;
-    const action = event.altKey ? moves[event.key] && (() => move(row.id, moves[event.key])) : actions[event.key];
+    const action = event.altKey ? places[event.key] && (() => move(row.id, places[event.key])) : actions[event.key];
     if (!action) return;
     event.preventDefault();
+    if (event.altKey && event.repeat && moves.current.count) return; // a key held down moves no faster than it is seen
     action();
   };
   const drag = {
@@ -125,9 +127,7 @@ export function TreeView({ tree, selected }) {
     over: (event, row) => {
       if (!event.dataTransfer.types.includes("text/plain")) return;
       event.preventDefault();
-      const { top, height } = event.currentTarget.getBoundingClientRect();
-      const part = (event.clientY - top) / height;
-      const place = part < 0.25 ? "before" : part > 0.75 && !tree.expanded.has(row.id) ? "after" : "into";
+      const place = placeOf(event, tree.expanded.has(row.id));
       if (target?.id === row.id && target.place === place) return;
       clearTimeout(target?.timer);
       const opens = place === "into" && tree.nodes.get(row.id).has_children && !tree.expanded.has(row.id);
@@ -139,11 +139,12 @@ export function TreeView({ tree, selected }) {
       clearTimeout(target?.timer);
       setTarget(null);
       const id = event.dataTransfer.getData("text/plain");
-      if (!tree.nodes.has(id) || id === row.id || !target) return;
+      if (!tree.nodes.has(id) || id === row.id) return;
+      const place = placeOf(event, tree.expanded.has(row.id)); // the state may be of an earlier place
       move(id, async () => {
-        if (target.place === "into") return { parentId: row.id };
+        if (place === "into") return { parentId: row.id };
         const parentId = tree.nodes.get(row.id).parent_id;
-        const before = target.place === "before" ? row.id : await tree.next(row.id);
+        const before = place === "before" ? row.id : await tree.next(row.id);
         return before === id ? null : { parentId, before };
       });
     },
@@ -189,6 +190,14 @@ function Row({ row, node, open, isActive, isSelected, place, keys, drag, onOpen,
     <span class="label">${titleOf(node)}</span>
     ${node.delete_at && html`<span class="tag">${t("documents.scheduled_tag")}</span>`}
   </div>`;
+}
+
+// Return where a document that is dragged over a row would go: before, after or into it.
+function placeOf(event, isOpen) {
+  const { top, height } = event.currentTarget.getBoundingClientRect();
+  const part = (event.clientY - top) / height;
+  if (part < 0.25) return "before";
+  return part > 0.75 && !isOpen ? "after" : "into";
 }
 
 // The row that stands for further pages: it loads the next one when it comes into view.
