@@ -61,19 +61,23 @@ def test_sigint_stops_cleanly_and_keeps_data(tmp_path: Path) -> None:
 def test_default_mqtt_port_falls_back_when_taken(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        with contextlib.suppress(OSError):  # another process uses the port, which is as good
-            taken.bind(("127.0.0.1", 1883))
-            taken.listen()
         environment = os.environ | {"KHO_PORT": "0", "KHO_DATA": str(tmp_path / "data"), "PYTHONUNBUFFERED": "1"}
-        process = subprocess.Popen([*command(KHO), "serve"], env=environment, stdout=subprocess.PIPE, text=True)
-        try:
-            assert process.stdout
-            message = next(line for line in process.stdout if "Devices connect to" in line)
-            assert "mqtt://127.0.0.1:" in message
-            assert ":1883" not in message
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.communicate(timeout=CEILING_SECONDS)
+
+        def starts_with_another() -> bool:
+            with contextlib.suppress(OSError):  # another process uses the port, and may leave it at any time
+                taken.bind(("127.0.0.1", 1883))
+                taken.listen()
+            process = subprocess.Popen([*command(KHO), "serve"], env=environment, stdout=subprocess.PIPE, text=True)
+            try:
+                assert process.stdout
+                message = next(line for line in process.stdout if "Devices connect to" in line)
+                assert "mqtt://127.0.0.1:" in message
+                return ":1883" not in message
+            finally:
+                process.send_signal(signal.SIGINT)
+                process.communicate(timeout=CEILING_SECONDS)
+
+        until(starts_with_another)
 
 
 def test_sigterm_stops_cleanly(tmp_path: Path) -> None:
