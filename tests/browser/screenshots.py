@@ -103,7 +103,7 @@ def _show(tab: ConsolePage, name: str, address: str) -> None:
     if name == "ask":
         page.get_by_role("textbox").first.fill("When are ferns watered?")
         page.get_by_role("button", name="Ask").first.click()
-        page.wait_for_load_state("networkidle")
+        page.locator(".answer").wait_for()
     if name == "devices":
         page.get_by_role("link", name="Desk lamp").click()
         page.get_by_role("button", name="Claim a board").wait_for(state="hidden")
