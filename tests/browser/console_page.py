@@ -107,6 +107,17 @@ class ConsolePage:
         busy = "document.querySelector('[aria-busy=true]') !== null"
         until(lambda: not self.page.evaluate(busy))
 
+    def search_until_found(self, link: str) -> None:
+        """Repeat the search until this link is among the results: things are indexed after they are written."""
+
+        def is_found() -> bool:
+            self.page.get_by_role("button", name="Search", exact=True).click()
+            self.settle()
+            results: int = self.page.get_by_role("link", name=link).count()
+            return results > 0
+
+        until(is_found)
+
     def _note_request(self, request: Request) -> None:
         if not request.url.startswith((self.address, "data:", "blob:")):
             self.foreign.append(request.url)

@@ -26,19 +26,6 @@ def submit(server: KhoServer, title: str, **more: str) -> str:
     return id_
 
 
-def search_until_found(console: ConsolePage, title: str) -> None:
-    """Repeat the search until the experience is among the results: it is indexed after its submission."""
-    page = console.page
-
-    def is_found() -> bool:
-        page.get_by_role("button", name="Search", exact=True).click()
-        console.settle()
-        results: int = page.get_by_role("link", name=title).count()
-        return results > 0
-
-    until(is_found)
-
-
 def test_experience_is_submitted_found_and_moderated_by_mouse(console: ConsolePage) -> None:
     page = console.open("experiences")
     page.get_by_role("link", name="Share an experience").click()
@@ -49,7 +36,7 @@ def test_experience_is_submitted_found_and_moderated_by_mouse(console: ConsolePa
     page.get_by_role("heading", name="Gadget number 8812").wait_for()
     page.get_by_role("link", name="Experiences").last.click()
     page.get_by_role("searchbox", name="Problem").fill("gadget hums at night")
-    search_until_found(console, "Gadget number 8812")
+    console.search_until_found("Gadget number 8812")
     page.get_by_role("link", name="Gadget number 8812").click()
     page.get_by_role("link", name="Edit").click()
     page.get_by_label("Solution").fill("Switch it off.")
@@ -66,7 +53,7 @@ def test_search_that_is_repeated_finds_what_was_added_meanwhile(console: Console
     page.get_by_role("searchbox", name="Problem").wait_for()
     console.settle()
     submit(server, "Contraption 5521 rattles")
-    search_until_found(console, "Contraption 5521 rattles")
+    console.search_until_found("Contraption 5521 rattles")
 
 
 def test_experience_is_submitted_by_keyboard(console: ConsolePage) -> None:

@@ -75,14 +75,7 @@ def test_query_that_is_repeated_finds_what_was_added_meanwhile(console: ConsoleP
     server.call(
         "research-agent/ingest_documents", collection="repeated", documents=[{"path": "ferns.md", "content": FERNS}]
     )
-
-    def is_found() -> bool:
-        page.get_by_role("button", name="Search", exact=True).click()
-        console.settle()
-        results: int = page.get_by_role("link", name="ferns.md › Ferns > Watering").count()
-        return results > 0
-
-    until(is_found)
+    console.search_until_found("ferns.md › Ferns > Watering")
 
 
 def test_hidden_characters_in_an_error_are_marked(console: ConsolePage) -> None:

@@ -2,11 +2,6 @@
 import { useRef, useState } from "preact/hooks";
 import { read, write } from "../storage.js";
 
-// Remove what was typed for something that is deleted.
-export function forgetDrafts(...names) {
-  for (const name of names) write(name, undefined);
-}
-
 // Return [text, setText, take]. `take(sent)` removes what was sent; what was typed after it stays.
 export function useDraft(name, initial = "") {
   const [text, setText] = useState(() => read(name) ?? initial);

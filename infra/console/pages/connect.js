@@ -5,7 +5,7 @@ import { authorizationServer, session } from "../auth.js";
 import { clientSettings, isLoopback, TOOLSETS } from "../clients.js";
 import { Snippet } from "../components/copy_button.js";
 import { useData } from "../components/data.js";
-import { Jumps } from "../components/jumps.js";
+import { JumpLinks } from "../components/jump_links.js";
 import { html } from "../html.js";
 import { t } from "../i18n.js";
 
@@ -34,7 +34,7 @@ export default function Connect() {
         </select></label>`}
     </div>
     ${withKey && html`<p class="faint">${t("connect.key_help")}</p>`}
-    <${Jumps} label=${t("connect.jumps")} headings=${clients.map(({ client }) => [`client-${client}`, t(`connect.clients.${client}`)])} />
+    <${JumpLinks} label=${t("connect.jump_links")} headings=${clients.map(({ client }) => [`client-${client}`, t(`connect.clients.${client}`)])} />
     <div class="clients">${clients.map((each) => html`<${Client} key=${each.client}
       ...${each} name=${t(`connect.clients.${each.client}`)} unreachable=${each.cloud && isLoopback(origin)} />`)}</div>`;
 }

@@ -5,9 +5,9 @@ import { useAction } from "../components/action.js";
 import { CopyButton } from "../components/copy_button.js";
 import { useData } from "../components/data.js";
 import { ConfirmDialog } from "../components/dialog.js";
-import { forgetDrafts, useDraft } from "../components/draft.js";
+import { useDraft } from "../components/draft.js";
 import { ErrorBox } from "../components/error_box.js";
-import { Jumps } from "../components/jumps.js";
+import { JumpLinks } from "../components/jump_links.js";
 import { Markdown } from "../components/markdown.js";
 import { PagedList, usePages } from "../components/paged_list.js";
 import { toast } from "../components/toast.js";
@@ -15,6 +15,7 @@ import { visible } from "../components/visible_text.js";
 import { html } from "../html.js";
 import { formatAge, formatTime, t } from "../i18n.js";
 import { go, link } from "../router.js";
+import { write } from "../storage.js";
 
 const MEMORY = "memory-server/memory";
 const LIST_PAGE = 500;
@@ -89,7 +90,7 @@ function Conversation({ id }) {
     await call(`${MEMORY}/${method}`, { conversation_id: id });
     toast(t(`conversations.${method}_done`));
     if (method !== "delete") return changed();
-    forgetDrafts(`message.${id}`, `summary.${id}`);
+    for (const typed of ["message", "summary"]) write(`${typed}.${id}`, undefined);
     return go(link("conversations"));
   };
   return html`<p><a href=${link("conversations")}>${t("conversations.list")}</a></p>
@@ -98,7 +99,7 @@ function Conversation({ id }) {
     ${error?.status === 404
       ? html`<p class="notice wrong" role="alert">${t("conversations.gone")}</p>`
       : html`<${ErrorBox} error=${error} onRetry=${details.reload} />`}
-    <${Jumps} label=${t("conversations.jumps")} headings=${[["summary", t("conversations.summary")], ["context", t("conversations.context")]]} />
+    <${JumpLinks} label=${t("conversations.jump_links")} headings=${[["summary", t("conversations.summary")], ["context", t("conversations.context")]]} />
     <div class="transcript-and-context">
       <${Transcript} id=${id} details=${value} context=${context.value} onChange=${changed} />
       <div class="beside">

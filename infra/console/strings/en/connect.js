@@ -17,7 +17,7 @@ export default {
   key_help: "Make a key with: kho keys create --tenant <name> --role writer. Clients read it from the environment variable KHO_KEY.",
   install: "Add to {name}",
   unreachable: "It connects from its own cloud, and cannot reach this address: Kho needs a public https address (KHO_PUBLIC_URL).",
-  jumps: "Clients",
+  jump_links: "Clients",
   clients: {
     cursor: "Cursor",
     vscode: "VS Code",

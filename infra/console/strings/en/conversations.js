@@ -28,7 +28,7 @@ export default {
   edit_summary: "Edit the summary",
   summary_saved: "The summary is stored.",
   save: "Save",
-  jumps: "Further down",
+  jump_links: "Further down",
   context: "What the model gets",
   context_text: "The summary, and what memory/get_context returns: byte for byte what a chatbot sends.",
   most: "Messages at most",

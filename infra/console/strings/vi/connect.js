@@ -17,7 +17,7 @@ export default {
   key_help: "Tạo khóa bằng lệnh: kho keys create --tenant <tên> --role writer. Ứng dụng đọc khóa từ biến môi trường KHO_KEY.",
   install: "Thêm vào {name}",
   unreachable: "Dịch vụ này kết nối từ đám mây của họ nên không tới được địa chỉ này: Kho cần một địa chỉ https công khai (KHO_PUBLIC_URL).",
-  jumps: "Ứng dụng",
+  jump_links: "Ứng dụng",
   clients: {
     cursor: "Cursor",
     vscode: "VS Code",

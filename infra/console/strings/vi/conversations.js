@@ -28,7 +28,7 @@ export default {
   edit_summary: "Sửa tóm tắt",
   summary_saved: "Đã lưu bản tóm tắt.",
   save: "Lưu",
-  jumps: "Ở phía dưới",
+  jump_links: "Ở phía dưới",
   context: "Những gì mô hình nhận được",
   context_text: "Bản tóm tắt và kết quả của memory/get_context: đúng từng byte những gì chatbot gửi đi.",
   most: "Số tin nhắn tối đa",
