@@ -33,7 +33,8 @@ LOCAL_PREFIX: Final = "/firmware/"
 """The path of this machine's own files, which follows its address."""
 FILE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
 _INT32_MAX: Final = 2**31 - 1
-_LEADING_DIGITS: Final = re.compile(r"[0-9]+", re.ASCII)
+_MAX_USER_AGENT_CHARACTERS: Final = 256
+_LEADING_NUMBER: Final = re.compile(r"[0-9]{1,10}(?![0-9])", re.ASCII)
 _AUTHORITY: Final = re.compile(r"[A-Za-z0-9.-]+(:\d{1,5})?", re.ASCII)
 
 UpdateOutcome = Literal["installed", "failed"]
@@ -69,9 +70,11 @@ class RunningFirmware:
 
     @classmethod
     def identify(cls, user_agent: str) -> RunningFirmware | None:
-        """Return the board of a check-in's User-Agent: `bread-compact-wifi/2.4.2`."""
+        """Return the board of a check-in's User-Agent: `bread-compact-wifi/2.4.2`. Return None for any other."""
+        if len(user_agent) > _MAX_USER_AGENT_CHARACTERS:
+            return None
         board, _, version = user_agent.rpartition("/")
-        numbers = [_LEADING_DIGITS.match(part) for part in version.split(".")]
+        numbers = [_LEADING_NUMBER.match(part) for part in version.split(".")]
         if not board or not all(numbers):
             return None
         return cls(board, tuple(int(each[0]) for each in numbers if each))

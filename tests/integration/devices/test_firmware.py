@@ -66,12 +66,25 @@ def test_newer_board_is_offered_nothing(version: str, tenant: str) -> None:
     assert offered(claimed_board(tenant), version) is None
 
 
-@pytest.mark.parametrize(
-    "user_agent", ["", "bread-compact-wifi", "bread-compact-wifi/", "bread-compact-wifi/v2", "/2.4.2"]
-)
+UNREADABLE = {
+    "nothing": "",
+    "no version": BOARD,
+    "empty version": f"{BOARD}/",
+    "no number": f"{BOARD}/v2",
+    "no board": "/2.4.2",
+    "eleven digits": f"{BOARD}/1.{'1' * 11}",
+    "five thousand digits": f"{BOARD}/{'1' * 5000}",
+    "long board": f"{'b' * 255}/1",
+    "longer than a sort key": f"{'b' * 1100}/1",
+    "thousands of numbers": f"{BOARD}/{'1.' * 2000}1",
+}
+
+
+@pytest.mark.parametrize("user_agent", UNREADABLE.values(), ids=UNREADABLE)
 def test_board_without_a_readable_version_is_offered_nothing(user_agent: str, tenant: str) -> None:
     set_firmware(tenant)
-    assert "firmware" not in claimed_board(tenant).call(**{"user-agent": user_agent})[1]
+    status, content = claimed_board(tenant).call(**{"user-agent": user_agent})
+    assert (status, "mqtt" in content, "firmware" in content) == (200, True, False)
 
 
 def test_other_kinds_other_tenants_and_unclaimed_boards_are_offered_nothing(tenant: str) -> None:
@@ -129,6 +142,13 @@ def test_versions_that_abort_firmware_are_refused(version: str, tenant: str) -> 
     error = refusal(lambda: set_firmware(tenant, version=version))
     assert isinstance(error, InvalidParams)
     assert [each["field"] for each in error.details] == ["version"]
+
+
+def test_version_of_the_most_digits_is_read() -> None:
+    assert RunningFirmware.identify(f"{BOARD}/1.9999999999") == RunningFirmware(BOARD, (1, 9_999_999_999))
+    board = "b" * 254
+    assert RunningFirmware.identify(f"{board}/1") == RunningFirmware(board, (1,))
+    assert RunningFirmware.identify(f"{board}/12") is None
 
 
 @pytest.mark.parametrize("version", ["2", "2.4.3", "0.0.1", "2.2147483647", "2.4.3.1"])
