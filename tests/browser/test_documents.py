@@ -33,6 +33,8 @@ HOSTILE = """# Hostile
 
 [script](javascript:window.hacked=6) [data](data:text/html,<script>window.hacked=7</script>) [ok](https://kho.example/)
 
+![drawing](data:image/svg+xml;base64,PHN2Zy8+) ![page](data:text/html,x)
+
 ![tracked](https://other.example/pixel.png) <a href="jAvAsCrIpT:window.hacked=8">mixed</a>
 """
 
@@ -456,6 +458,20 @@ def test_hostile_markdown_is_harmless(console: ConsolePage, api: ApiClient, fold
     page.get_by_role("button", name="Preview").click()
     expect(page.locator(".editor h1").last).to_have_text("Hostile")
     assert page.evaluate("window.hacked") is None
+
+
+def test_images_of_a_text_are_shown_if_their_kind_is_allowed(console: ConsolePage, api: ApiClient, folder: str) -> None:
+    """PNG, JPEG, GIF and WebP images inside of a text are shown; any other is its description alone."""
+    kinds = ("png", "jpeg", "gif", "webp", "svg+xml", "bmp", "x-icon", "pngx")
+    images = " ".join(f"![kind {kind}](data:image/{kind};base64,AAAA)" for kind in kinds)
+    make(api, f"{folder}-images", folder, f"# Images\n\n{images} ![text](data:text/html;base64,AAAA)")
+    page = console.open(f"documents/{folder}-images")
+    expect(page.locator("article h1")).to_have_text("Images")
+    inside = page.locator("article")
+    shown = [each.get_attribute("alt") for each in inside.locator("img").all()]
+    assert shown == ["kind png", "kind jpeg", "kind gif", "kind webp"]
+    expect(inside).to_contain_text("kind svg+xml kind bmp kind x-icon kind pngx text")
+    assert inside.locator("a[href]").count() == 0
 
 
 def test_document_without_its_renderer_is_shown_as_text(console: ConsolePage, api: ApiClient, folder: str) -> None:

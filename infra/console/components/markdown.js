@@ -6,6 +6,7 @@ import { decoded } from "../router.js";
 import { PlainText } from "./plain_text.js";
 
 const LARGE = 200_000; // characters from which rendering takes long enough to be asked for
+const SHOWN_IMAGE = /^data:image\/(?:png|jpeg|gif|webp);/i; // DOMPurify lets every kind of data: pass in an image
 const ALLOWED = {
   ALLOWED_TAGS: [
     "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "img", "input", "li", "ol", "p",
@@ -38,7 +39,7 @@ function importRenderer() {
         if (!anchor.getAttribute("href").startsWith("#")) Object.assign(anchor, { target: "_blank", rel: "noopener noreferrer" });
       }
       for (const image of fragment.querySelectorAll("img")) {
-        if (!image.getAttribute("src")?.startsWith("data:")) image.replaceWith(imageLink(image));
+        if (!SHOWN_IMAGE.test(image.getAttribute("src"))) image.replaceWith(imageLink(image));
       }
       for (const box of fragment.querySelectorAll("input")) box.replaceWith(box.checked ? "☑" : "☐");
       for (const scrolling of fragment.querySelectorAll("pre, table")) scrolling.tabIndex = 0;
@@ -51,12 +52,12 @@ function escaped(text) {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
-// An image of another site is not loaded: it would tell that site who reads.
+// An image of another site is not loaded: it would tell that site who reads. One of another kind is its text alone.
 function imageLink(image) {
   const source = image.getAttribute("src");
   const anchor = document.createElement("a");
   anchor.textContent = image.alt || source || "";
-  if (source) Object.assign(anchor, { href: source, target: "_blank", rel: "noopener noreferrer" });
+  if (source && !/^data:/i.test(source)) Object.assign(anchor, { href: source, target: "_blank", rel: "noopener noreferrer" });
   return anchor;
 }
 
