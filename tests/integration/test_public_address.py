@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import socket
 import threading
+import tracemalloc
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -99,7 +100,8 @@ ADDRESSES = {
     **dict.fromkeys(
         (
             *("127.0.0.1", "127.9.9.9", "0.0.0.0", "10.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1"),
-            *("169.254.169.254", "192.0.0.1", "192.0.2.1", "198.18.0.1", "224.0.0.1", "255.255.255.255", "240.0.0.1"),
+            *("169.254.169.254", "192.0.0.1", "192.0.0.9", "192.0.0.100", "192.0.2.1", "192.88.99.1", "198.18.0.1"),
+            *("224.0.0.1", "255.255.255.255", "240.0.0.1", "2001:1::1", "2001:20::1"),
             *("::", "::1", "fe80::1", "fe80::1%lo", "fc00::1", "fd00:ec2::254", "ff02::1", "2001:db8::1"),
             *("::ffff:127.0.0.1", "::ffff:93.184.215.14", "::127.0.0.1", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe"),
             *("64:ff9b:1::1", "2002:7f00:1::", "2001:0:7f00:1::", "3fff::1", "not an address"),
@@ -222,6 +224,30 @@ def test_name_that_is_never_resolved_is_left_at_the_deadline() -> None:
 def test_size_is_limited_before_and_after_decompression(body: bytes, headers: tuple[str, ...]) -> None:
     with peer(_ok(body, *headers)) as server, pytest.raises(AddressFailed, match="is larger than"):
         _request(server, "http://good.example/", max_bytes=max(100, len(body) - 1) if not headers else 1 << 19)
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_body_of_exactly_the_limit_is_accepted(compressed: bool) -> None:
+    body = b"x" * 1000
+    encoded = gzip.compress(body) if compressed else body
+    headers = ("content-encoding: gzip",) if compressed else ()
+    with peer(_ok(encoded, *headers)) as server:
+        assert _request(server, "http://good.example/", max_bytes=1000).content == body
+        with pytest.raises(AddressFailed, match="is larger than"):
+            _request(server, "http://good.example/", max_bytes=999)
+
+
+def test_compressed_body_is_expanded_no_further_than_the_limit() -> None:
+    body = gzip.compress(bytes(64 << 20))
+    with peer(_ok(body, "content-encoding: gzip")) as server:
+        tracemalloc.start()
+        try:
+            with pytest.raises(AddressFailed, match="is larger than 1 MiB"):
+                _request(server, "http://good.example/", max_bytes=1 << 20)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert peak < 8 << 20
 
 
 def test_content_type_is_checked() -> None:

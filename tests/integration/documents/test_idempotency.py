@@ -18,6 +18,7 @@ def test_request_is_executed_once(agent: DocumentAgent) -> None:
     again = agent.create("a", request_id="r-1")
     assert again == first | {"replayed": True}
     assert "replayed" not in first
+    assert first["request_id"] == "r-1"
     expect_error(Conflict, "IDEMPOTENCY_MISMATCH", agent.create, "a", request_id="r-1", body="other")
     expect_error(Conflict, "IDEMPOTENCY_MISMATCH", agent.create, "b", request_id="r-1")
     expect_error(Conflict, "ALREADY_EXISTS", agent.create, "a", request_id="r-2")

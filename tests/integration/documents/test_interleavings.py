@@ -10,7 +10,8 @@ import pytest
 from shared.documents.tree import Tree, TreePosition
 from shared.rpc.errors import KhoError, Unavailable
 from tests.helpers.document_agent import DocumentAgent, assert_consistent_tree
-from tests.helpers.store_faults import failing_transactions_from, transactions
+from tests.helpers.interference import another_caller
+from tests.helpers.store_faults import failing_transactions_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -19,11 +20,7 @@ if TYPE_CHECKING:
 def interrupted(call: Callable[[], Any], intruder: Callable[[], Any], *, at: int = 1) -> Any:
     """Return the result or the error code of `call`, with `intruder` run before transaction number `at`."""
 
-    def come(number: int) -> None:
-        if number == at:
-            intruder()
-
-    with transactions(come):
+    with another_caller(intruder, before="TransactWriteItems", at=at):
         try:
             return call()
         except KhoError as error:
@@ -97,8 +94,7 @@ def test_create_under_a_moving_parent(agent: DocumentAgent) -> None:
 def test_delete_while_a_child_is_created(agent: DocumentAgent) -> None:
     for intruder in (lambda: agent.create("new", "b2"), lambda: agent.move("a", "b2")):
         assert interrupted(lambda: delete(agent, "b2"), intruder) == "HAS_CHILDREN"
-    delete(agent, "new")
-    delete(agent, "a", recursive=True)
+        delete(agent, agent.children("b2")[0], recursive=True)
     assert (
         interrupted(lambda: delete(agent, "b2"), lambda: agent("restore_document", document_id="new")) == "HAS_CHILDREN"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
@@ -180,6 +181,27 @@ def test_restart_delivers_what_was_not_finished(tenant: str, store: str, tmp_pat
     assert not reader.is_alive()
     # b2 was finished, but not what precedes it in the stream.
     assert sorted(read(tenant, store, tmp_path, Receiver(), answers=2, **limits)) == [["a2"], ["b2"]]
+
+
+def test_crash_loses_no_record_before_a_finished_one(tenant: str, store: str, tmp_path: Path) -> None:
+    """The stored position never passes an unfinished record."""
+    limits = {"batch_size": 1, "parallelization": 2}
+    receiver = Holding()
+    running, crashed = tmp_path / "running", tmp_path / "crashed"
+    running.mkdir()
+    reader = StreamReader(trigger(tenant, **limits), store, receiver, running)  # type: ignore[arg-type]
+    reader.start()
+    put(f"{tenant}-a", "a1")
+    put(f"{tenant}-b", "b1", "b2")
+    receiver.released["b1"].set()
+    until(lambda: ["b2"] in receiver.batches)  # so b1 is finished
+    shutil.copytree(running, crashed)
+    reader.stop()
+    for name in ("a1", "b2"):
+        receiver.released[name].set()
+    reader.join(CEILING_SECONDS)
+    assert not reader.is_alive()
+    assert sorted(read(tenant, store, crashed, Receiver(), answers=3, **limits)) == [["a1"], ["b1"], ["b2"]]
 
 
 def test_partition_keys_take_turns() -> None:

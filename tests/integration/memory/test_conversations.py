@@ -12,15 +12,17 @@ import pytest
 
 from infra.local.template import load
 from shared.config import config
-from shared.dynamodb import Table, Write
+from shared.dynamodb import Keys, Table, Write
 from shared.memory import conversations as stored_conversations
 from shared.memory import keys
 from shared.memory.conversations import Conversations
 from shared.memory.message_history import MessageHistory
 from shared.rpc.errors import InvalidParams, NotFound
 from tests.helpers.dynamodb import boto3_client
-from tests.helpers.dynamodb_requests import intercept_requests
+from tests.helpers.dynamodb_requests import answer_operation, intercept_requests
+from tests.helpers.interference import another_caller
 from tests.helpers.size import sized
+from tests.helpers.store_faults import FAILED
 from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
@@ -297,6 +299,80 @@ def test_slow_and_lost_messages_are_counted_right(
     assert header.gaps == (2,), "a message that is there is looked up no more"
     conversations.clear("slow")
     assert total() == 0
+
+
+def test_messages_of_a_conversation_that_another_writer_just_created_are_kept(conversations: Conversations) -> None:
+    with another_caller(lambda: conversations.append("new", "user", "theirs"), before="TransactWriteItems"):
+        conversations.append("new", "user", "mine")
+    assert [message.content for message in everything(conversations, "new")] == ["theirs", "mine"]
+
+
+def test_conversation_that_is_deleted_just_before_its_next_number_is_taken_begins_again(
+    conversations: Conversations,
+) -> None:
+    conversations.append("gone", "user", "before")
+    with another_caller(lambda: conversations.delete("gone"), before="UpdateItem"):
+        conversations.append("gone", "user", "after")
+    assert [message.content for message in everything(conversations, "gone")] == ["after"]
+    assert conversations.list_ids(10, None)[0] == ["gone"]
+
+
+@pytest.mark.parametrize("ending", ["clear", "delete"])
+def test_ending_a_conversation_that_another_caller_just_ended_queues_every_generation(
+    conversations: Conversations, tenant: str, ending: str
+) -> None:
+    """Each generation has its own items, so each must be purged."""
+    conversations.append("over", "user", "first")
+    generations = [conversations.require("over").generation]
+
+    def end_and_begin_again() -> None:
+        getattr(conversations, ending)("over")
+        conversations.append("over", "user", "second")
+        generations.append(conversations.require("over").generation)
+
+    with another_caller(end_and_begin_again, before="TransactWriteItems"):
+        getattr(conversations, ending)("over")
+    queued = [item["sk"] for page in conversations.table.query(keys.purges(tenant), Keys.after(" ")) for item in page]
+    assert sorted(queued) == sorted(f"{keys.PURGE}{generation}" for generation in generations)
+    assert not conversations.find("over") or not list(everything(conversations, "over"))
+
+
+def append_sixteen(conversations: Conversations, conversation_id: str) -> None:
+    """Append as many messages as are counted together: after as many updates for their numbers, one for the count."""
+    for number in range(16):
+        conversations.append(conversation_id, "user", str(number))
+
+
+def test_count_is_not_written_over_a_conversation_that_was_just_cleared(conversations: Conversations) -> None:
+    def clear_and_begin_again() -> None:
+        conversations.clear("cleared")
+        conversations.append("cleared", "user", "new")
+
+    conversations.get_or_create("cleared")
+    with another_caller(clear_and_begin_again, before="UpdateItem", at=17):
+        append_sixteen(conversations, "cleared")
+    assert conversations.require("cleared").counted_to == 0
+    history = MessageHistory(conversations, "cleared").old(6, None, None, leave_out_summarized=True)
+    assert history.total_count == 1
+
+
+def test_count_never_replaces_one_of_more_messages(conversations: Conversations) -> None:
+    conversations.get_or_create("counted")
+    with another_caller(lambda: append_sixteen(conversations, "counted"), before="UpdateItem", at=17):
+        append_sixteen(conversations, "counted")
+    assert conversations.require("counted").counted_to == 32
+    with another_caller(lambda: append_sixteen(conversations, "counted"), before="UpdateItem", at=17):
+        append_sixteen(conversations, "counted")
+    assert conversations.require("counted").counted_to == 64
+
+
+def test_message_is_acknowledged_although_it_cannot_be_counted(conversations: Conversations) -> None:
+    with intercept_requests(answer_operation("Query", lambda _: FAILED)):
+        append_sixteen(conversations, "uncounted")
+    assert conversations.require("uncounted").counted_to == 0
+    assert len(list(everything(conversations, "uncounted"))) == 16
+    append_sixteen(conversations, "uncounted")
+    assert conversations.require("uncounted").counted_to == 32, "the next writer counts"
 
 
 def test_the_list_is_paged_in_order(conversations: Conversations) -> None:

@@ -101,3 +101,17 @@ def test_similarity_range() -> None:
     assert similarities == pytest.approx([0, 0, 0.5, 1])
     assert similarity_of_tokens(0.6, calibration) == pytest.approx(0)
     assert similarity_of_tokens(0.9, calibration) == 1
+
+
+def test_similarity_is_the_finest_that_was_measured() -> None:
+    assert PassageMatch(0.6, 0.1).similarity == 0.6
+    assert PassageMatch(0.6, 0.1, tokens=0.4).similarity == 0.4
+    assert PassageMatch(0.6, 0.1, tokens=0.4, relevance=0.9).similarity == 0.9
+    assert PassageMatch(0.6, 0.1, tokens=0.4, relevance=0.0).similarity == 0
+
+
+def test_similarity_of_tokens_is_on_the_scale_of_whole_texts() -> None:
+    calibration = Calibration(unrelated=0.5, reach=0.5, tokens_lower=0.2)
+    assert similarity_of(0.75, calibration) == pytest.approx(0.5)
+    assert similarity_of_tokens(0.55, calibration) == pytest.approx(0.5)
+    assert similarity_of_tokens(0.3, calibration) == 0

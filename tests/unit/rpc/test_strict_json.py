@@ -45,6 +45,37 @@ def test_depth_is_that_of_brackets_outside_of_strings(value: Any, levels: int, e
         assert refused.value.details == {"reason": f"nested deeper than {MAX_DEPTH} levels"}
 
 
+@pytest.mark.parametrize(
+    "deepest", ["[" * 64 + "]" * 64, '{"a":' * 64 + "1" + "}" * 64, "[" + '{"a":[' * 31 + "{}" + "]}" * 31 + "]"]
+)
+def test_sixty_four_levels_are_accepted_and_no_more(deepest: str) -> None:
+    parse(deepest.encode())
+    with pytest.raises(ParseError) as refused:
+        parse(f"[{deepest}]".encode())
+    assert refused.value.details == {"reason": "nested deeper than 64 levels"}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b"1" * 5000, "a number has too many digits"),
+        (b"[1e400]", "a number is too large"),
+        (b"[-1e400]", "a number is too large"),
+        (b"NaN", "NaN is not JSON"),
+        (b"[-Infinity]", "-Infinity is not JSON"),
+        (b'"\xff"', "byte 1 is not UTF-8"),
+        (b'"\xed\xa0\x80"', "byte 1 is not UTF-8"),
+        (b"[1,\n2 3]", "line 2, column 3: Expecting ',' delimiter"),
+        (b"", "line 1, column 1: Expecting value"),
+        (b"[" * 100_000, "nested deeper than 64 levels"),
+    ],
+)
+def test_reason_tells_the_caller_what_is_wrong(text: bytes, reason: str) -> None:
+    with pytest.raises(ParseError) as refused:
+        parse(text)
+    assert refused.value.details == {"reason": reason}
+
+
 @pytest.mark.parametrize("text", ["[{}]", "[{}", "[{}]" + " " * 100_000, "[{}" + " " * 100_000])
 def test_garbage_collection_goes_on_after_parsing(text: str) -> None:
     assert gc.isenabled()

@@ -6,6 +6,7 @@ import hashlib
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -140,6 +141,33 @@ def test_code_lives_sixty_seconds(granting: Granting) -> None:
     granting.redeem(early)
     granting.clock.advance(1)
     assert granting.refusal(lambda: granting.redeem(late)) == "invalid_grant"
+
+
+def test_code_with_another_secret_gives_nothing(granting: Granting) -> None:
+    """Tenant and grant are no secrets: only the whole code is one."""
+    code = granting.code()
+    forged = code[:-1] + ("A" if code[-1] != "A" else "B")
+    assert granting.refusal(lambda: granting.redeem(forged)) == "invalid_grant"
+    assert granting.is_valid(granting.redeem(code))
+
+
+def test_code_of_a_request_without_redirect_uri_is_redeemed_without_one(
+    make_key: Callable[[Role], tuple[ApiKey, str]],
+) -> None:
+    granting = Granting(make_key("writer")[0], redirect_uri_sent=False)
+    code = granting.code()
+    assert granting.refusal(lambda: granting.redeem(code)) == "invalid_grant"
+    assert granting.is_valid(granting.grants.redeem(code, CLIENT, VERIFIER, None, RESOURCE))
+
+
+def test_tokens_end_with_the_key_that_signed(tenant: str) -> None:
+    key, _ = ApiKeys(Table(config().access_table)).create(tenant, "writer", expires_in=timedelta(minutes=10))
+    granting = Granting(key)
+    tokens = granting.tokens()
+    assert 595 <= tokens.expires_in <= 600
+    granting.clock.advance(601)
+    assert not granting.is_valid(tokens)
+    assert granting.refusal(lambda: granting.refresh(tokens)) == "invalid_grant"
 
 
 def test_access_token_lives_an_hour(granting: Granting) -> None:
@@ -335,5 +363,7 @@ def test_narrowed_scope_is_possible_and_wider_is_not(granting: Granting) -> None
     assert (
         granting.refusal(lambda: granting.grants.refresh(tokens.refresh_token, CLIENT, "admin", "")) == "invalid_scope"
     )
-    narrow = granting.grants.refresh(tokens.refresh_token, CLIENT, "reader", "")
+    equal = granting.grants.refresh(tokens.refresh_token, CLIENT, "writer", "")
+    assert granting.grants.verify(equal.access_token).caller.roles == {"writer"}
+    narrow = granting.grants.refresh(equal.refresh_token, CLIENT, "reader", "")
     assert granting.grants.verify(narrow.access_token).caller.roles == {"reader"}
