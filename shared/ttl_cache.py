@@ -1,4 +1,4 @@
-"""TTL cache: entries expire after a fixed time."""
+"""TTL cache: entries expire after a fixed time, and when the clock goes back."""
 
 import threading
 import time
@@ -23,7 +23,8 @@ class TtlCache(Generic[K, V]):
     def get(self, key: K) -> V | None:
         """Return the value of this key unless it has expired."""
         value, expires_at = self._entries.get(key, (None, 0.0))
-        return value if expires_at > self._clock() else None
+        now = self._clock()
+        return value if now < expires_at <= now + self._seconds else None
 
     def put(self, key: K, value: V, *, expires_at: float | None = None) -> V:
         """Store a value and return it. It may expire earlier than usual, at `expires_at`."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from shared.access.keys import attempts as attempts_key
+from shared.clock import lasts
 from shared.config import config
 from shared.dynamodb import ConditionFailed, Table, Write, optimistic_retry
 from shared.rpc.errors import NotFound, TooManyRequests, Unavailable
@@ -54,14 +55,14 @@ class AttemptLimit:
     def _with(self, times: list[int], at: int) -> list[int]:
         """Return the failures of the last hour and the one at `at`."""
         for limit, seconds, period in ((self.a_minute, _MINUTE, "minute"), (self.an_hour, _HOUR, "hour")):
-            within = [each for each in times if each > at - seconds * MICROSECONDS]
+            within = _within(times, seconds, at)
             if len(within) >= limit:
                 pause = (within[-limit] - at) / MICROSECONDS + seconds
                 raise TooManyRequests(
                     f"Too many {self.kind}: at most {limit} in one {period}.",
                     retry_after_seconds=math.ceil(pause),
                 )
-        return sorted([*(each for each in times if each > at - _HOUR * MICROSECONDS), at])
+        return sorted([*_within(times, _HOUR, at), at])
 
     def _forget(self, tenant_id: str, at: int) -> None:
         """Remove an attempt that did not fail."""
@@ -97,6 +98,11 @@ class AttemptLimit:
                 raise
 
         optimistic_retry(write, attempts=20, exhausted=Unavailable("Too many concurrent attempts."))
+
+
+def _within(times: list[int], seconds: int, at: int) -> list[int]:
+    """Return the times in the `seconds` before `at`."""
+    return [each for each in times if lasts(each / MICROSECONDS + seconds, at / MICROSECONDS, seconds)]
 
 
 def wrong_claims() -> AttemptLimit:

@@ -44,7 +44,8 @@ class JwksClient:
     def _not_older_than(self, seconds: float) -> KeySet:
         with self._lock:
             now = self._clock()
-            if now - self._fetched_at >= seconds and now - self._attempted_at >= _PAUSE_SECONDS:
+            # After a step back of the clock, the keys are of any age.
+            if not 0 <= now - self._fetched_at < seconds and not 0 <= now - self._attempted_at < _PAUSE_SECONDS:
                 self._attempted_at = now
                 try:
                     self._keys = self._fetch()
@@ -52,7 +53,7 @@ class JwksClient:
                     logger.warning("identity provider", extra={"issuer": self._issuer, "failure": str(error)})
                 else:
                     self._fetched_at = now
-            if self._keys is None or now - self._fetched_at > _STALE_SECONDS:
+            if self._keys is None or not 0 <= now - self._fetched_at <= _STALE_SECONDS:
                 raise Unavailable("The identity provider is not answering.")
             return self._keys
 

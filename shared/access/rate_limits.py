@@ -18,6 +18,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from shared.access.keys import bucket as bucket_key
+from shared.clock import SKEW_SECONDS
 from shared.config import config
 from shared.dynamodb import ConditionFailed, Table, Write
 from shared.rpc.caller import ANONYMOUS
@@ -44,6 +45,14 @@ class _Bucket:
     block: int
     exceeded: str
     """The message to the caller of a call that finds the bucket empty."""
+
+    def latest(self, now: int) -> int:
+        """Return the latest time of being full again that is believed now: that of an empty bucket, and the skew."""
+        return self.size.latest(now, tokens=0) + SKEW_SECONDS * MICROSECONDS
+
+    def believed(self, full_at: int, now: int) -> int:
+        """Return the time of being full again, 0 if a clock set it that was ahead."""
+        return full_at if full_at <= self.latest(now) else 0
 
 
 @dataclass(slots=True)
@@ -135,12 +144,12 @@ class RateLimits:
     def _update(self, bucket: _Bucket) -> float:
         """Take a block from the stored bucket. Return 0, or the seconds until it holds one."""
         now = round(self._clock() * MICROSECONDS)
-        full_at = self._full_at.get(bucket.name) or 0
+        full_at = bucket.believed(self._full_at.get(bucket.name) or 0, now)
         while not (pause := bucket.size.pause(full_at, now, bucket.block)):
             try:
                 full_at = self._table.write(_taking(bucket, full_at, now))["full_at"]
             except ConditionFailed as failed:
-                full_at = failed.item.get("full_at", 0)  # others have used it
+                full_at = bucket.believed(failed.item.get("full_at", 0), now)  # others have used it
                 self._full_at.put(bucket.name, full_at)
             else:
                 self._full_at.put(bucket.name, full_at)
@@ -170,8 +179,8 @@ def _taking(bucket: _Bucket, full_at: int, now: int) -> Write:
     latest = bucket.size.latest(now, bucket.block)
     values = {":expiry": max(latest + cost, now) // MICROSECONDS + _RETENTION_SECONDS, ":now": now}
     if full_at <= now:
-        change, condition = ":full", "attribute_not_exists(full_at) OR full_at <= :now"
-        values |= {":full": now + cost}
+        change, condition = ":full", "attribute_not_exists(full_at) OR full_at <= :now OR full_at > :believed"
+        values |= {":full": now + cost, ":believed": bucket.latest(now)}
     else:
         change, condition = "full_at + :cost", "full_at > :now AND full_at <= :latest"
         values |= {":cost": cost, ":latest": latest}

@@ -122,6 +122,7 @@ class SignedServiceClient(HttpClient):
             max_idle_seconds=max_idle_seconds,
         )
         self._credentials: Credentials | None = None
+        self._signed_at = datetime.min.replace(tzinfo=UTC)
 
     def post(self, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str], bytes]:
         """Send a POST request like `request`."""
@@ -135,8 +136,10 @@ class SignedServiceClient(HttpClient):
         The path must be escaped, the query escaped and sorted.
         """
         now = datetime.now(UTC)
-        if self._credentials is None or not self._credentials.are_fresh(now):
+        # After a step back of the clock, the credentials are of any age.
+        if self._credentials is None or now < self._signed_at or not self._credentials.are_fresh(now):
             self._credentials = Credentials.current()
+        self._signed_at = now
         signed = self.sign(path, body, headers, self._credentials, now, method=method, query=query)
         if trace := os.environ.get("_X_AMZN_TRACE_ID"):
             signed["x-amzn-trace-id"] = trace  # the service appears in the caller's trace

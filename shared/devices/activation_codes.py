@@ -13,8 +13,9 @@ import random
 import secrets
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from shared.clock import lasts, latest
 from shared.config import config
 from shared.devices import keys
 from shared.devices.registry import devices_table
@@ -35,8 +36,8 @@ _PROLONGED_BELOW_SECONDS: Final = 600
 """A code that a board has just shown lives at least this long."""
 _CODES: Final = 10**6
 _ATTEMPTS: Final = 20
-_FREE: Final = "attribute_not_exists(pk) OR expires_at <= :now"
-_TAKEN: Final = "device_id = :device_id AND expires_at > :now"
+_FREE: Final = "attribute_not_exists(pk) OR expires_at <= :now OR expires_at > :latest"
+_TAKEN: Final = "device_id = :device_id AND expires_at > :now AND expires_at <= :latest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class ActivationCodes:
         for _ in range(_ATTEMPTS):
             now = int(self._clock())
             waiting = self._read(board.device_id)
-            if waiting and waiting.expires_at > now:
+            if waiting and lasts(waiting.expires_at, now, CODE_SECONDS):
                 if not hmac.compare_digest(waiting.pair_hash, board.pair_hash):
                     return UNCLAIMABLE
                 if waiting.expires_at - now >= _PROLONGED_BELOW_SECONDS or self._prolong(waiting, now):
@@ -94,14 +95,14 @@ class ActivationCodes:
     def find(self, code: str) -> WaitingBoard | None:
         """Return the board that shows this code."""
         item = self._table.get(*keys.code_slot(int(code) % self._slots))
-        if not item or item["code"] != code or item["expires_at"] <= int(self._clock()):
+        if not item or item["code"] != code or not lasts(item["expires_at"], int(self._clock()), CODE_SECONDS):
             return None
         waiting = self._read(item["device_id"])
         return waiting if waiting and waiting.code == code else None
 
     def removal(self, waiting: WaitingBoard) -> list[Write]:
         """Return the writes that remove a board's code, on condition that it is still the board's."""
-        values = {":device_id": waiting.device_id, ":now": int(self._clock())}
+        values = _bounds(int(self._clock())) | {":device_id": waiting.device_id}
         return [Write("Delete", key, condition=_TAKEN, values=values) for key in self._places(waiting)]
 
     def _read(self, device_id: str) -> WaitingBoard | None:
@@ -114,7 +115,7 @@ class ActivationCodes:
         """Return the places at an address that no board has."""
         partition, _ = keys.address_slot(source, 0)
         pages = self._table.query(partition, Keys.after(" "), fields=("slot", "expires_at"))
-        taken = {int(item["slot"]) for page in pages for item in page if item["expires_at"] > now}
+        taken = {int(item["slot"]) for page in pages for item in page if lasts(item["expires_at"], now, CODE_SECONDS)}
         return [slot for slot in range(self._slots_by_address) if slot not in taken]
 
     def _store(self, waiting: WaitingBoard, now: int) -> bool:
@@ -122,7 +123,7 @@ class ActivationCodes:
         record = to_item(waiting)
         try:
             self._table.transact(
-                *(Write("Put", key | record, condition=_FREE, values={":now": now}) for key in self._places(waiting))
+                *(Write("Put", key | record, condition=_FREE, values=_bounds(now)) for key in self._places(waiting))
             )
         except ConditionFailed:
             return False
@@ -130,7 +131,7 @@ class ActivationCodes:
 
     def _prolong(self, waiting: WaitingBoard, now: int) -> bool:
         """Prolong a code. If one of its places is no longer the board's, remove the code and return False."""
-        values = {":device_id": waiting.device_id, ":now": now, ":expiry": now + CODE_SECONDS}
+        values = _bounds(now) | {":device_id": waiting.device_id, ":expiry": now + CODE_SECONDS}
         places = self._places(waiting)
         try:
             self._table.transact(*(Write("Update", key, "SET expires_at = :expiry", _TAKEN, values) for key in places))
@@ -147,6 +148,10 @@ class ActivationCodes:
             keys.address_slot(waiting.source, waiting.slot),
         )
         return [{"pk": pk, "sk": sk} for pk, sk in places]
+
+
+def _bounds(now: int) -> dict[str, Any]:
+    return {":now": now, ":latest": latest(now, CODE_SECONDS)}
 
 
 def new_code() -> str:

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from shared.background import run_with_timeout
-from shared.clock import now_ms
+from shared.clock import lasts, now_ms
 from shared.devices import errors
 from shared.devices.argument_validation import validate_arguments
 from shared.devices.firmware_tools import REBOOT, UPGRADE, is_failed_upgrade, restarts_device
@@ -200,7 +200,8 @@ class DeviceClient:
         if catalogue is None:
             catalogue = self._refresh_catalogue(device, ready, deadline, with_user_tools=False)
         tool = catalogue.find(name)
-        fresh = catalogue.with_user_tools and time.time() - catalogue.read_at < _REFRESH_INTERVAL_SECONDS
+        refresh_at = catalogue.read_at + _REFRESH_INTERVAL_SECONDS
+        fresh = catalogue.with_user_tools and lasts(refresh_at, time.time(), _REFRESH_INTERVAL_SECONDS)
         if tool is None and not fresh:
             catalogue = self._refresh_catalogue(device, ready, deadline, with_user_tools=True)
             tool = catalogue.find(name)

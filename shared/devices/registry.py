@@ -8,7 +8,7 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from shared.clock import now, now_ms
+from shared.clock import now
 from shared.config import config
 from shared.devices import keys
 from shared.devices.board_passwords import is_board_password
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Downlink = Literal["direct", "publish"]
 """The way to reach a device: by direct message, or by publishing to the topic that it subscribed to."""
 
+_GENERATION_BITS: Final = 63
 _UNCLAIMED: Final = (
     "(attribute_not_exists(password_hash) AND attribute_not_exists(pair_hash)) OR attribute_exists(revoked_at)"
 )
@@ -84,8 +85,8 @@ class DeviceRegistry:
     ) -> RegisteredDevice:
         """Give a waiting board to a tenant, remove its code, and revoke the device that it replaces."""
         item = _item(tenant_id, waiting.device_id, name, "direct")
-        # Later claims have higher generations, so a password of before is never valid again.
-        item |= {"pair_hash": waiting.pair_hash, "generation": now_ms()}
+        # Random, not a time: clocks repeat themselves, and a password of before must never be valid again.
+        item |= {"pair_hash": waiting.pair_hash, "generation": secrets.randbits(_GENERATION_BITS)}
         replaced = [self._revocation(tenant_id, replaces)] if replaces else []
         try:
             self._table.transact(*self._ownership(tenant_id, item), *code_removal, *replaced)

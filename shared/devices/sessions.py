@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from shared.clock import now_ms
+from shared.clock import SKEW_SECONDS, now_ms
 from shared.devices import keys
 from shared.dynamodb import ConditionFailed, Write
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from shared.dynamodb import Item, Table
 
+_SKEW_MS: Final = SKEW_SECONDS * 1000
+_LONGEST_HANDSHAKE_SECONDS: Final = 30
+"""Longer than a request runs."""
 _REORDERED_MS: Final = 5_000
 """A disconnect may be stamped later than the connect that replaced the connection, but by no more than this."""
 
@@ -83,7 +86,7 @@ class SessionStore:
         """Store a lifecycle event and the events of it. Return False if it is repeated or older than the stored one."""
         # A broker that restarted, or has forgotten the device, counts its connections from 0 again.
         newer_than_stored = (
-            "#version < :version OR changed_at < :before OR "
+            "#version < :version OR changed_at < :before OR changed_at > :latest OR "
             "(#version = :version AND #connection <> :connection AND changed_at < :at)"
         )
         if not presence.connected:
@@ -107,6 +110,7 @@ class SessionStore:
                     ":connection": presence.connection,
                     ":at": presence.changed_at,
                     ":before": presence.changed_at - _REORDERED_MS,
+                    ":latest": now_ms() + _SKEW_MS,
                     **({} if presence.connected else {":true": True}),
                 },
             )
@@ -123,8 +127,13 @@ class SessionStore:
         now = now_ms()
         return self._update(
             "SET handshake_by = :claimant, handshake_until = :until",
-            "attribute_not_exists(handshake_by) OR handshake_until < :now",
-            {":claimant": claimant, ":until": now + int(seconds * 1000), ":now": now},
+            "attribute_not_exists(handshake_by) OR handshake_until < :now OR handshake_until > :latest",
+            {
+                ":claimant": claimant,
+                ":until": now + int(seconds * 1000),
+                ":now": now,
+                ":latest": now + _LONGEST_HANDSHAKE_SECONDS * 1000 + _SKEW_MS,
+            },
         )
 
     def start(self, claimant: str, session: DeviceSession) -> bool:
@@ -152,7 +161,8 @@ class SessionStore:
 
     def record_answer(self, at: int) -> None:
         """Record the time of a reply."""
-        self._update("SET answered_at = :at", "attribute_not_exists(answered_at) OR answered_at < :at", {":at": at})
+        condition = "attribute_not_exists(answered_at) OR answered_at < :at OR answered_at > :latest"
+        self._update("SET answered_at = :at", condition, {":at": at, ":latest": now_ms() + _SKEW_MS})
 
     def release_claim(self, claimant: str) -> None:
         """Release a claim after a failed handshake."""
@@ -163,8 +173,8 @@ class SessionStore:
         now = now_ms()
         return self._update(
             "SET greeted_at = :now",
-            "attribute_not_exists(greeted_at) OR greeted_at < :before",
-            {":now": now, ":before": now - int(seconds * 1000)},
+            "attribute_not_exists(greeted_at) OR greeted_at < :before OR greeted_at > :latest",
+            {":now": now, ":before": now - int(seconds * 1000), ":latest": now + _SKEW_MS},
         )
 
     def _update(
@@ -202,6 +212,8 @@ def _session(item: Item | None) -> DeviceSession | None:
     if item is None or "session_id" not in item:
         return None
     started_at = int(item["started_at"])
+    if started_at > now_ms() + _SKEW_MS:
+        return None  # of a clock that was ahead: nothing tells its age, nor whether it is of this connection
     return DeviceSession(
         item["session_id"],
         item["name"],

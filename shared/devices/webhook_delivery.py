@@ -13,10 +13,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from shared.clock import iso_time
+from shared.clock import iso_time, lasts, latest
 from shared.devices import keys
 from shared.devices.webhooks import RETRY_SECONDS, OutboxEvent, Webhooks, send_event, webhook_client
 from shared.dynamodb import ConditionFailed, Keys, Write
@@ -151,11 +150,18 @@ class WebhookDelivery:
 
     def _lease(self) -> Item | None:
         """Take or renew the right to deliver. Return None if another run has it, or the receiver is left alone now."""
-        now, key = self._now_ms(), self._state_key()
-        values = {":run": self._run_id, ":until": now + int(_LEASE_SECONDS * 1000), ":now": now}
+        now, key = self._clock(), self._state_key()
+        values = {
+            ":run": self._run_id,
+            ":until": _ms(now + _LEASE_SECONDS),
+            ":now": _ms(now),
+            ":latest_retry": _ms(latest(now, _MAX_RETRY_SECONDS)),
+            ":latest_lease": _ms(latest(now, _LEASE_SECONDS)),
+        }
         condition = (
-            "attribute_exists(pk) AND (attribute_not_exists(retry_at) OR retry_at <= :now) AND "
-            "(attribute_not_exists(run_id) OR run_id = :run OR lease_until < :now)"
+            "attribute_exists(pk) AND "
+            "(attribute_not_exists(retry_at) OR retry_at <= :now OR retry_at > :latest_retry) AND "
+            "(attribute_not_exists(run_id) OR run_id = :run OR lease_until < :now OR lease_until > :latest_lease)"
         )
         try:
             return self._table.write(Write("Update", key, "SET run_id = :run, lease_until = :until", condition, values))
@@ -191,20 +197,22 @@ class WebhookDelivery:
 
     def _lane(self, webhook: Webhook, waiting: Item, tally: _Round) -> None:
         """Send the events of one device in order, up to the first failure."""
-        if waiting.get("due_at", 0) > self._now_ms():
-            tally.come_back(float(waiting["due_at"]) / 1000)
+        due_at = float(waiting.get("due_at", 0)) / 1000
+        if lasts(due_at, self._clock(), _MAX_RETRY_SECONDS):
+            tally.come_back(due_at)
             return
         device_id = waiting["sk"].removeprefix(keys.WAITING)
-        created_ms = _ms_of(webhook.created_at)
         events = self._events(device_id)
         for event in events:
             now = self._clock()
-            if event.at_ms < created_ms or event.at_ms < (now - RETRY_SECONDS) * 1000:
+            is_own = event.webhook_id in ("", webhook.id)
+            if not is_own or event.at_ms < (now - RETRY_SECONDS) * 1000:
                 self._table.write(Write("Delete", {"pk": event.pk, "sk": event.sk}))
-                tally.drop(int(event.at_ms >= created_ms))
+                tally.drop(int(is_own))
                 continue
             settled_at = (event.at_ms + _SETTLE_MS) / 1000
-            if settled_at > now or tally.is_dead or now >= tally.ends_at or _stopping.is_set():
+            is_settled = not lasts(settled_at, now, _SETTLE_MS / 1000)
+            if not is_settled or tally.is_dead or now >= tally.ends_at or _stopping.is_set():
                 tally.come_back(settled_at)
                 return
             problem, refused = self._send(webhook, event)
@@ -278,7 +286,8 @@ class WebhookDelivery:
         """Return the oldest events of a device."""
         partition = keys.outbox(self._tenant_id, device_id)
         pages = self._table.query(partition, Keys.beginning(keys.EVENT), limit=_PAGE)
-        return [OutboxEvent(item["pk"], item["sk"], item["body"]) for page in pages for item in page]
+        items = [item for page in pages for item in page]
+        return [OutboxEvent(item["pk"], item["sk"], item["body"], item.get("webhook_id", "")) for item in items]
 
     def _write(self, write: Write) -> bool:
         """Write, and return False if the condition does not hold."""
@@ -287,9 +296,6 @@ class WebhookDelivery:
         except ConditionFailed:
             return False
         return True
-
-    def _now_ms(self) -> int:
-        return _ms(self._clock())
 
     def _state_key(self) -> Item:
         return {"pk": keys.WEBHOOKS, "sk": self._tenant_id}
@@ -322,12 +328,17 @@ def _note(table: Table, tenant_id: str, at_ms: int) -> bool:
 def due_tenants(table: Table, at_ms: int) -> list[str]:
     """Return the tenants whose events are to be sent again now."""
     pages = table.query(keys.WEBHOOKS, Keys.after(" "))
-    return [item["sk"] for page in pages for item in page if item["due_at"] <= at_ms and _may_start(item, at_ms)]
+    return [item["sk"] for page in pages for item in page if _is_due(item, at_ms) and _may_start(item, at_ms)]
+
+
+def _is_due(state: dict[str, Any], at_ms: int) -> bool:
+    return not lasts(float(state["due_at"]) / 1000, at_ms / 1000, _MAX_RETRY_SECONDS)
 
 
 def _may_start(state: dict[str, Any], at_ms: int) -> bool:
-    is_running = "run_id" in state and state["lease_until"] >= at_ms
-    return not is_running and state.get("retry_at", 0) <= at_ms
+    at = at_ms / 1000
+    is_running = "run_id" in state and lasts(float(state["lease_until"]) / 1000, at, _LEASE_SECONDS)
+    return not is_running and not lasts(float(state.get("retry_at", 0)) / 1000, at, _MAX_RETRY_SECONDS)
 
 
 def _backoff(failures: int) -> float:
@@ -336,7 +347,3 @@ def _backoff(failures: int) -> float:
 
 def _ms(seconds: float) -> int:
     return int(seconds * 1000)
-
-
-def _ms_of(at: str) -> int:
-    return _ms(datetime.fromisoformat(at).timestamp())

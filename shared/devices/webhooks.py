@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import secrets
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from shared.clock import iso_time, now
@@ -43,7 +43,8 @@ class Webhook:
     events: list[EventKind]
     secret: str = field(repr=False)
     created_at: str
-    """Events of before are not sent."""
+    id: str = ""
+    """Stays while the webhook is set again. Events of a former webhook are not sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class OutboxEvent:
     pk: str
     sk: str
     body: str
+    webhook_id: str
 
     @property
     def at_ms(self) -> int:
@@ -86,7 +88,11 @@ class Webhooks:
     def set(self, url: str, events: list[EventKind], secret: str) -> Webhook:
         """Set the tenant's webhook. Events that wait go to the new address."""
         former = self.find()
-        webhook = Webhook(url, events, secret, former.created_at if former else now())
+        webhook = (
+            replace(former, url=url, events=events, secret=secret)
+            if former
+            else Webhook(url, events, secret, now(), secrets.token_hex(8))
+        )
         self._table.write(Write("Put", self._key(keys.WEBHOOK) | to_item(webhook)))
         self._table.write(Write("Delete", self._key(keys.WEBHOOK_STATUS)))
         return webhook
@@ -130,6 +136,7 @@ class Webhooks:
             "pk": keys.outbox(self._tenant_id, device_id),
             "sk": keys.event(f"{at_ms:013d}", f"{sequence:06d}-{digest}"),
             "body": body,
+            "webhook_id": webhook.id,
             "expires_at": at_ms // 1000 + _TTL_SECONDS,
         }
         return [Write("Put", item)]

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from shared.clock import lasts, latest
 from shared.documents import errors, keys, timestamps
 from shared.documents.models import WriteResult
 from shared.dynamodb import ConditionFailed, Write
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 _RETENTION_SECONDS: Final = 24 * 60 * 60
 _CLAIM_SECONDS: Final = 30
 """Longer than any function runs."""
-_FREE: Final = "attribute_not_exists(pk) OR expires_at <= :now OR claimed_until <= :now"
+_FREE: Final = "attribute_not_exists(pk) OR expires_at <= :now OR claimed_until <= :now OR claimed_until > :latest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class IdempotencyStore:
             raise errors.idempotency_mismatch(request.request_id)
         if "answer" in item:
             return replace(WriteResult(**json.loads(item["answer"])), replayed=True)
-        if item["claimed_until"] > now:
+        if lasts(item["claimed_until"], now, _CLAIM_SECONDS):
             raise errors.in_progress(request.request_id)
         return None
 
@@ -69,7 +70,8 @@ class IdempotencyStore:
         now = _now()
         outcome = {"answer": compact(asdict(result))} if result else {"claimed_until": now + _CLAIM_SECONDS}
         item = self._key(request) | {"payload_hash": request.payload_hash, "expires_at": now + _RETENTION_SECONDS}
-        return [Write("Put", item | outcome, condition=_FREE, values={":now": now})]
+        values = {":now": now, ":latest": latest(now, _CLAIM_SECONDS)}
+        return [Write("Put", item | outcome, condition=_FREE, values=values)]
 
     def finish(self, request: WriteRequest, result: WriteResult) -> None:
         """Store the result of a claimed request, unless a repetition that took over an expired claim was faster."""

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 from shared.blob_store import BlobStore, compress
-from shared.clock import now
+from shared.clock import lasts, now
 from shared.dynamodb import Keys, Table, Write, from_item
 from shared.knowledge import keys
 from shared.knowledge.errors import no_job
@@ -46,8 +46,9 @@ class IngestionJob:
     def status_at(self, moment: datetime) -> JobStatus:
         """Return the status, which is `stalled` if an unfinished job has not moved for STALLED_SECONDS."""
         unfinished = self.status in ("queued", "running")
-        idle = moment - datetime.fromisoformat(self.updated_at)
-        return "stalled" if unfinished and idle.total_seconds() > STALLED_SECONDS else self.status
+        stalls_at = datetime.fromisoformat(self.updated_at).timestamp() + STALLED_SECONDS
+        moves = lasts(stalls_at, moment.timestamp(), STALLED_SECONDS)
+        return "stalled" if unfinished and not moves else self.status
 
 
 class IngestionJobs:

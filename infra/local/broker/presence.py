@@ -74,8 +74,9 @@ class PresenceTracker:
     def find(self, client_id: str, seconds: float) -> PresenceRecord | None:
         """Return the client's latest connection; after its end, for `seconds`."""
         record = self._records.get(client_id)
-        if record and record.disconnected_at and now_ms() - record.disconnected_at > seconds * 1000:
-            return None
+        if record and record.disconnected_at:
+            age_ms = now_ms() - record.disconnected_at
+            return record if 0 <= age_ms <= seconds * 1000 else None
         return record
 
     def _publish_event(self, record: PresenceRecord, event_type: str, timestamp: int, details: dict[str, Any]) -> None:

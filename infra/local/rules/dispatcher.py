@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 from infra.local.rules.iot_sql import IncomingMessage, ParsedRule, parse_rule
-from shared.clock import now_ms
+from shared.clock import lasts, now_ms
 from shared.rpc.invoke import FunctionCrashed
 from shared.telemetry import logger
 
@@ -57,6 +57,8 @@ class RuleDispatcher:
         def enqueue(published: BrokerMessage) -> None:
             nonlocal last_at, sequence
             at = now_ms()
+            if lasts(last_at / 1000, at / 1000, 0):
+                at = last_at  # the clock went back a little: the order of the messages stays
             sequence = sequence + 1 if at == last_at else 0
             last_at = at
             message = IncomingMessage(published.topic, published.payload, at, sequence)

@@ -12,6 +12,7 @@ from shared.access import keys
 from shared.access.oauth.errors import OAuthError
 from shared.access.oauth.provider_sign_in import SignInState
 from shared.access.oauth.token_text import hash_of
+from shared.clock import lasts
 from shared.dynamodb import ConditionFailed, Write, from_item, to_item
 from shared.rpc.caller import ROLES, Role
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from shared.access.models import Clock
     from shared.access.oauth.clients import OAuthClient
-    from shared.dynamodb import Table
+    from shared.dynamodb import Item, Table
 
 DECISION_SECONDS: Final = 600
 """The time in which a person must decide on a request."""
@@ -126,7 +127,7 @@ class AuthorizationRequests:
     def find_sign_in(self, state: str) -> SignInState | None:
         """Return the visit with this state, None if there is none or it took too long."""
         item = self._table.get(*keys.sign_in(hash_of(state)))
-        return None if item is None or item["expires_at"] <= self._clock() else SignInState(state, item["number"])
+        return SignInState(state, item["number"]) if item and self._waits(item) else None
 
     def finish_sign_in(self, visit: SignInState, signer: Signer) -> tuple[AuthorizationRequest, str] | None:
         """Give the request a signer and a new handle, which only the signer's browser gets. Return both.
@@ -149,7 +150,7 @@ class AuthorizationRequests:
 
     def _find(self, handle_hash: str) -> AuthorizationRequest | None:
         item = self._table.get(*keys.authorization(handle_hash))
-        if item is None or item["expires_at"] <= self._clock():
+        if item is None or not self._waits(item):
             return None
         request = from_item(AuthorizationRequest, item)
         return replace(request, signer=Signer(**item["signer"])) if "signer" in item else request
@@ -158,6 +159,9 @@ class AuthorizationRequests:
         handle = secrets.token_urlsafe(32)
         pk, sk = keys.authorization(hash_of(handle))
         return handle, Write("Put", {"pk": pk, "sk": sk, "expires_at": self._expiry()} | to_item(request))
+
+    def _waits(self, item: Item) -> bool:
+        return lasts(item["expires_at"], self._clock(), DECISION_SECONDS)
 
     def _expiry(self) -> int:
         return int(self._clock()) + DECISION_SECONDS

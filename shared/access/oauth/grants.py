@@ -21,7 +21,7 @@ from shared.access.api_keys import ApiKeys
 from shared.access.models import Clock, Identity
 from shared.access.oauth.errors import OAuthError
 from shared.access.oauth.token_text import TokenReference, hash_of, new_token, read_token
-from shared.clock import iso_time
+from shared.clock import iso_time, lasts
 from shared.dynamodb import ConditionFailed, Item, Keys, Table, Write
 from shared.rpc.caller import ROLES, Caller, Role
 from shared.rpc.errors import NotFound, NotSignedIn
@@ -65,7 +65,8 @@ class Grant:
         """Return the grant's state at `now`, apart from that of the key that signed it."""
         if self.revoked_at:
             return "revoked"
-        return "ended" if min(self.ends_at, self.idle_until) <= now else "active"
+        is_believed = lasts(self.ends_at, now, GRANT_SECONDS) and lasts(self.idle_until, now, IDLE_SECONDS)
+        return "active" if is_believed else "ended"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ class Grants:
         if "redeemed_at" in item:
             raise self._replayed(reference, "code")
         now = self._clock()
-        if item["expires_at"] <= now or item["client_id"] != client.id or "revoked_at" in item:
+        if not lasts(item["expires_at"], now, CODE_SECONDS) or item["client_id"] != client.id or "revoked_at" in item:
             raise OAuthError("invalid_grant", "This code is expired, or of another client.")
         if redirect_uri != (item["redirect_uri"] if item["redirect_uri_sent"] else None):
             raise OAuthError("invalid_grant", "redirect_uri is not that of the authorization request.")
@@ -194,7 +195,7 @@ class Grants:
         reference = read_token("access", text)
         item = self._table.get(*self._token_key("access", reference)) if reference else None
         now = self._clock()
-        if reference is None or item is None or item["expires_at"] <= now:
+        if reference is None or item is None or not lasts(item["expires_at"], now, ACCESS_SECONDS):
             raise NotSignedIn("This token is expired, or not valid.")
         grant = self._find(reference.tenant_id, reference.grant_id)
         if grant is None or grant.state(now) != "active" or not self._is_signed(grant):

@@ -144,7 +144,7 @@ class MqttConnection:
         """
         with self._lock:
             subscription = self._by_topic.get(up(device_id))
-        if subscription and time.time() - subscription.last_message_at < _TRUSTED_SECONDS:
+        if subscription and 0 <= time.time() - subscription.last_message_at < _TRUSTED_SECONDS:
             self._publish(topic, message, acknowledged=False)
             return True
         from awscrt import mqtt5  # type: ignore[import-untyped]

@@ -72,3 +72,13 @@ def test_attempts_at_the_same_time_do_not_exceed_the_limit() -> None:
     with ThreadPoolExecutor(16) as pool:
         assert sum(pool.map(attempt, range(16))) <= 10
     assert failures(attempts, tenant, 10) <= 10
+
+
+@pytest.mark.parametrize("days", [2, -2])
+def test_failures_of_a_wrong_clock_lock_nobody_out(tenant: str, days: int) -> None:
+    """They count while the clock is wrong, and no longer once it is right."""
+    wrong, right = Clock(), Clock()
+    wrong.advance(days * 86_400)
+    assert failures(limit(wrong), tenant, 11) == 10
+    assert failures(limit(right), tenant, 11) == 10
+    assert failures(limit(wrong), tenant, 11) == 10

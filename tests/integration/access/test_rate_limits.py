@@ -308,3 +308,54 @@ def test_metering_needs_no_other_action(few: Clock, store_actions: set[tuple[str
     rate_limits.rate_limits().require_capacity(Caller("agent", frozenset({"reader"}), tenant), "reader")
     rate_limits.rate_limits().require_capacity(anonymous("198.51.100.1"), "reader")
     assert store_actions == {METERING}
+
+
+def every_kind(process: RateLimits) -> list[bool]:
+    """Call once as each kind of caller. Return who passes."""
+    kinds: list[Callable[[], None]] = [
+        lambda: process.require_capacity(Caller("agent", frozenset({"writer"}), "acme"), "writer"),
+        lambda: process.require_capacity(anonymous("198.51.100.7"), "reader"),
+        lambda: process.require_capacity(anonymous("198.51.100.7"), "writer"),
+        lambda: process.require_sign_in_capacity("198.51.100.7"),
+        lambda: process.require_sign_in_capacity("198.51.100.7", registers=True),
+        lambda: process.require_unknown_board_capacity("198.51.100.7"),
+        lambda: process.require_photo_capacity("acme#camera"),
+    ]
+    passing = []
+    for each in kinds:
+        try:
+            each()
+        except TooManyRequests:
+            passing.append(False)
+        else:
+            passing.append(True)
+    return passing
+
+
+@pytest.mark.parametrize("days", [2, 7, -2])
+def test_bucket_of_a_wrong_clock_locks_nobody_out(days: int) -> None:
+    """Neither if the clock is set right under a running process, nor before another one starts."""
+    clock = Clock()
+    clock.advance(days * 86_400)
+    running = limits(clock)
+    assert all(every_kind(running))
+    clock.advance(-days * 86_400)
+    assert all(every_kind(limits(clock)))
+    assert all(every_kind(running))
+
+
+def test_bucket_of_a_wrong_clock_is_metered_again() -> None:
+    clock = Clock()
+    settings = {"address_query_burst": 5, "address_queries_a_minute": 1}
+    clock.advance(7 * 86_400)
+    assert passed(limits(clock, **settings), anonymous("198.51.100.8"), 9) == 5
+    clock.advance(-7 * 86_400)
+    assert passed(limits(clock, **settings), anonymous("198.51.100.8"), 9) == 5
+
+
+def test_bucket_of_a_process_whose_clock_differs_a_little_stays_empty() -> None:
+    early, late = Clock(), Clock()
+    late.advance(30)
+    settings = {"address_query_burst": 5, "address_queries_a_minute": 1}
+    assert passed(limits(late, **settings), anonymous("198.51.100.9"), 9) == 5
+    assert passed(limits(early, **settings), anonymous("198.51.100.9"), 9) == 0

@@ -6,12 +6,14 @@ import gc
 import socket
 import threading
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from http.client import HTTPResponse
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from shared.aws.signed_client import SignedServiceClient
+from shared.aws import signed_client
+from shared.aws.signed_client import Credentials, SignedServiceClient
 from shared.http_client import ConnectionFailed, ConnectionNotEstablished, ResponseTimeout
 from tests.helpers.certificates import certify
 from tests.helpers.wait import CEILING_SECONDS, until
@@ -279,3 +281,27 @@ def test_certificate_must_be_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("AWS_CA_BUNDLE", str(other.authority))
     with serving(OK, other.serving()) as server, pytest.raises(ConnectionNotEstablished):
         client_of(server).post("/", b"{}", {})
+
+
+def test_credentials_are_taken_again_after_a_step_back_of_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their end is believed by the clock that set it alone."""
+    clock, taken = [datetime(2030, 1, 3, tzinfo=UTC)], []
+
+    def current() -> Credentials:
+        taken.append(clock[0])
+        return Credentials("key", "secret", "", clock[0] + timedelta(minutes=10))
+
+    class Now(datetime):
+        @classmethod
+        def now(cls, _tz: Any = None) -> Any:
+            return clock[0]
+
+    monkeypatch.setattr(signed_client, "datetime", Now)
+    monkeypatch.setattr(Credentials, "current", current)
+    with serving(OK) as server:
+        client = client_of(server)
+        for at in (3, 3, 1, 1):
+            clock[0] = datetime(2030, 1, at, tzinfo=UTC)
+            client.post("/", b"{}", {})
+        client.close()
+    assert taken == [datetime(2030, 1, 3, tzinfo=UTC), datetime(2030, 1, 1, tzinfo=UTC)]

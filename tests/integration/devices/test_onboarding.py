@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -18,7 +19,7 @@ from shared.config import config
 from shared.devices.activation_codes import CODE_SECONDS, UNCLAIMABLE, ActivationCodes
 from shared.devices.board_passwords import board_password
 from shared.devices.registry import devices_table, registry
-from shared.dynamodb import Table
+from shared.dynamodb import ConditionFailed, Table
 from shared.rpc.caller import ROLES, Caller
 from shared.rpc.errors import KhoError, NotSignedIn
 from tests.helpers.board_requests import BOARD_SETTINGS, BoardCaller
@@ -480,3 +481,36 @@ def test_nothing_is_kept_in_this_process_of_strangers() -> None:
     for _ in range(20):
         BoardCaller().call()
     assert len(ota._owned._entries) == before
+
+
+def test_code_of_a_clock_that_was_ahead_is_replaced() -> None:
+    """It cannot be claimed for longer than a code lives, and it keeps no board and no place waiting."""
+    clock, (board, other) = Clock(1_000_000.0), boards(2)
+    clock.advance(2 * 86_400)
+    before = codes_at(clock, slots=1, slots_by_address=1).code_of(board, "here")
+    waiting = codes_at(clock, slots=1).find(before)
+    assert waiting
+    clock.advance(-2 * 86_400)
+    codes = codes_at(clock, slots=1, slots_by_address=1)
+    assert codes.find(before) is None
+    with pytest.raises(ConditionFailed):
+        devices_table().transact(*codes.removal(waiting))
+    after = codes.code_of(board, "here")
+    assert codes.find(after)
+    assert codes.code_of(other, "here") == UNCLAIMABLE
+    devices_table().transact(*[write for found in [codes.find(after)] if found for write in codes.removal(found)])
+    assert codes.code_of(other, "here") != UNCLAIMABLE
+
+
+def test_each_claim_has_another_generation_at_the_same_time(tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A password of before is never valid again, even if the clock shows the same time once more."""
+    stopped = time.time()
+    monkeypatch.setattr(time, "time", lambda: stopped)
+    board = claimed_board(tenant)
+    first = registry().find_board(board.board)
+    call("devices_release", tenant, device_id=board.board.device_id)
+    claim(tenant, board.code())
+    second = registry().find_board(board.board)
+    assert first
+    assert second
+    assert first.generation != second.generation

@@ -6,11 +6,13 @@ The embedded broker reports presence here. `make mosquitto` tests Debian's mosqu
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from infra.local.simulator.quirks import Quirk
+from shared.devices.mqtt.transport import MqttTransport
 from shared.rpc.errors import Unavailable
 from tests.helpers.device_backend import DeviceBackend, running_device_backend
 from tests.helpers.mqtt_client import TOKEN, running_broker
@@ -75,3 +77,18 @@ def test_absent_device_is_reported_immediately(home: DeviceBackend) -> None:
         error = one.call_error(ECHO, text="x")
         assert isinstance(error, Unavailable)
         assert error.code == "DEVICE_OFFLINE"
+
+
+def test_absent_device_is_reported_after_a_step_back_of_the_clock(home: DeviceBackend) -> None:
+    """It was heard in the future: that is not within the last seconds."""
+    with home.device(Quirk.SUBSCRIBES, Quirk.HELLO, reconnect_seconds=(3600.0, 3600.0)) as one:
+        until(lambda: one.simulated.counters.hellos_accepted == 1)
+        assert one.text(ECHO, text="x") == "x"
+        one.drop()
+        until(lambda: not one.simulated.connected)
+        transport = home.talks.rpc.transport
+        assert isinstance(transport, MqttTransport)
+        for connection in transport._connections:
+            for subscription in connection._by_topic.values():
+                subscription.last_message_at = time.time() + 2 * 86_400
+        assert one.call_error(ECHO, text="x").code == "DEVICE_OFFLINE"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,9 @@ from device_server import devices_get, devices_list
 from infra.local.simulator.quirks import Quirk
 from infra.local.simulator.tools import SimulatedTool, ToolArgument
 from shared.clock import iso_time, now_ms
+from shared.devices import sessions
+from shared.devices.registry import devices_table
+from shared.devices.sessions import DevicePresence, DeviceSession, SessionStore
 from shared.rpc.caller import LOCAL
 from tests.helpers.device_backend import DeviceBackend, DeviceUnderTest, running_device_backend, timed_out
 from tests.helpers.wait import until
@@ -96,3 +101,80 @@ def test_last_reply_is_stored_at_most_every_ten_seconds(home: DeviceBackend) -> 
         before = shown(one)
         one.call(ECHO, text="x")
         assert shown(one) == before
+
+
+DAYS_MS = 2 * 86_400_000
+
+
+@pytest.fixture
+def board(tenant: str) -> SessionStore:
+    return SessionStore(devices_table(), tenant, "board")
+
+
+@pytest.fixture(params=[DAYS_MS, -DAYS_MS], ids=["ahead", "behind"])
+def wrong_clock(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Return the milliseconds by which the clock is wrong. The test sets it right by `monkeypatch.undo`."""
+    offset: int = request.param
+    wrong = now_ms() + offset
+    monkeypatch.setattr(sessions, "now_ms", lambda: wrong)
+    return offset
+
+
+def presence(connected: bool, connection: str, at: int, version: int = 0) -> DevicePresence:
+    return DevicePresence(connected, connection, at, version)
+
+
+def test_connection_after_a_wrong_clock_is_recorded(
+    board: SessionStore, wrong_clock: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Although a broker that restarted counts from 0 again. What was connected before is known to be gone."""
+    assert board.record_presence(presence(True, "before", now_ms() + wrong_clock, 3))
+    monkeypatch.undo()
+    assert board.record_presence(presence(True, "after", now_ms()))
+    assert not board.record_presence(presence(True, "late", now_ms() - 20_000))
+    assert board.record_presence(presence(False, "after", now_ms(), 1))
+    recorded = board.read().presence
+    assert recorded
+    assert (recorded.connection, recorded.connected) == ("after", False)
+
+
+def test_session_of_a_clock_that_was_ahead_is_not_taken_for_that_of_a_later_connection(board: SessionStore) -> None:
+    assert board.claim("handshake", 1)
+    assert board.start("handshake", DeviceSession("s" * 32, "lamp", "1.0", now_ms() + DAYS_MS, "before"))
+    assert board.record_presence(presence(True, "after", now_ms()))
+    assert not board.read().ready
+    assert board.claim("next", 1)
+    assert board.start("next", DeviceSession("t" * 32, "lamp", "1.0", now_ms(), "after"))
+    assert board.read().ready
+
+
+def test_handshake_hello_and_reply_of_a_wrong_clock_keep_nobody_waiting(
+    board: SessionStore, wrong_clock: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that is killed in a handshake leaves its claim behind."""
+    assert board.claim("killed", 12)
+    assert not board.claim("other", 12)
+    assert board.accept_hello(10)
+    assert not board.accept_hello(10)
+    board.record_answer(now_ms() + wrong_clock)
+    monkeypatch.undo()
+    assert board.claim("other", 12)
+    assert board.accept_hello(10)
+    at = now_ms()
+    board.record_answer(at)
+    assert board.read().answered_at == at
+
+
+def test_list_of_a_clock_that_was_ahead_is_read_again_for_an_unknown_tool(home: DeviceBackend) -> None:
+    with home.device() as one:
+        until(lambda: session_id(one))
+        assert one.text(ECHO, text="x") == "x"
+        session = one.sessions.read().session
+        assert session
+        catalogue = one.catalogues.find(session)
+        assert catalogue
+        read_at = time.time() + DAYS_MS / 1000
+        one.catalogues.put(replace(catalogue, tools=catalogue.tools[:1], with_user_tools=True, read_at=read_at))
+        home.talks._catalogues.clear()
+        home.talks._devices.clear()
+        assert one.text(ECHO, text="x") == "x"

@@ -310,7 +310,8 @@ def test_session_offers_photos_and_is_renewed_before_its_token_ends(
         one.call("self.test.echo", text="x")
         assert len(one.sent("initialize")) == 1
         now = now_ms()
-        monkeypatch.setattr("shared.devices.device_client.now_ms", lambda: now + TOKEN_MS // 2)
+        for module in ("device_client", "sessions", "vision"):
+            monkeypatch.setattr(f"shared.devices.{module}.now_ms", lambda: now + TOKEN_MS // 2)
         one.tools()
         assert len(one.sent("initialize")) == 1
         one.call("self.test.echo", text="x")
@@ -319,9 +320,27 @@ def test_session_offers_photos_and_is_renewed_before_its_token_ends(
         assert renewed["token"] != offered["token"]
         assert send(renewed["token"], form())[0] == 200
         assert is_unauthorized(send(offered["token"], form()))
-        monkeypatch.undo()
         one.call("self.test.echo", text="x")
         assert len(one.sent("initialize")) == 2
+
+
+def test_token_of_a_clock_that_was_ahead_ends_and_is_renewed(
+    home: DeviceBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise it lived for as long as the clock was ahead, and its day."""
+    with home.device() as one:
+        until(lambda: one.sessions.read().session)
+        now = now_ms()
+        with monkeypatch.context() as ahead:
+            for module in ("device_client", "sessions", "vision"):
+                ahead.setattr(f"shared.devices.{module}.now_ms", lambda: now + 2 * TOKEN_MS)
+            one.call("self.test.echo", text="x")
+            token = one.simulated.firmware.vision["token"]
+            assert send(token, form())[0] == 200
+        assert is_unauthorized(send(token, form()))
+        home.talks._devices.clear()
+        one.call("self.test.echo", text="x")
+        assert send(one.simulated.firmware.vision["token"], form())[0] == 200
 
 
 def test_session_without_a_token_is_not_renewed(

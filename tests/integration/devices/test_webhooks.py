@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from infra.cli.tenants import _erase_items, _items
-from shared.clock import now_ms
+from shared.clock import iso_time, now_ms
 from shared.config import config
 from shared.devices import keys, webhooks
 from shared.devices.registry import devices_table, registry
@@ -448,3 +448,77 @@ def test_write_of_an_event_is_idempotent(outbox: Outbox) -> None:
         outbox.add("lamp", 1)
     assert len(set(outbox.stored)) == 1
     assert isinstance(outbox.webhooks.event_writes("presence", "lamp", 1, {})[0], Write)
+
+
+def test_webhook_that_was_set_while_the_clock_was_ahead_gets_its_events(
+    tenant: str, receiver: WebhookReceiver, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as ahead:
+        ahead.setattr(webhooks, "now", lambda: iso_time(clock() + 2 * DAY))
+        outbox = Outbox(tenant, receiver, clock)
+    outbox.add("lamp", 1)
+    outbox.deliver()
+    assert outbox.numbers("lamp") == [1]
+    assert call("webhooks_get", tenant)["dropped"] == 0
+
+
+@pytest.mark.parametrize("days", [2, -0.5])
+def test_event_of_a_wrong_clock_is_delivered_at_once_and_holds_nothing_back(
+    outbox: Outbox, clock: Clock, days: float
+) -> None:
+    clock.advance(days * DAY)
+    outbox.add("lamp", 1)
+    clock.advance(-days * DAY)
+    outbox.add("lamp", 2)
+    clock.advance(2)
+    outbox.deliver()
+    assert sorted(outbox.numbers("lamp")) == [1, 2]
+    assert outbox.items() == []
+
+
+def test_retries_and_lease_of_a_clock_that_was_ahead_are_over(
+    outbox: Outbox, receiver: WebhookReceiver, clock: Clock
+) -> None:
+    outbox.add("lamp", 1)
+    clock.advance(2 * DAY - MINUTE)
+    outbox.add("gate", 2)
+    receiver.is_down = True
+    outbox.deliver()
+    clock.advance(-2 * DAY)
+    receiver.is_down = False
+    assert outbox.tenant in due_tenants(devices_table(), clock.milliseconds())
+    clock.advance(2 * DAY)
+    killed = WebhookDelivery(devices_table(), outbox.tenant, receiver.client, clock=clock)
+    clock.advance(MINUTE)
+    assert killed._lease()
+    clock.advance(-2 * DAY)
+    assert outbox.tenant in due_tenants(devices_table(), clock.milliseconds())
+    outbox.run()
+    assert outbox.numbers("gate") == [2]
+
+
+def test_refused_event_of_a_clock_that_was_ahead_is_sent_again(
+    outbox: Outbox, receiver: WebhookReceiver, clock: Clock
+) -> None:
+    receiver.status = lambda event: 500 if event["data"]["number"] == 13 else 200
+    clock.advance(2 * DAY)
+    outbox.add("lamp", 13)
+    clock.advance(2)
+    outbox.add("gate", 1)
+    outbox.deliver()
+    clock.advance(-2 * DAY)
+    receiver.status = lambda _event: 200
+    outbox.deliver()
+    assert outbox.numbers("lamp") == [13]
+
+
+def test_events_of_a_former_webhook_are_not_sent(outbox: Outbox, clock: Clock) -> None:
+    """Although no time tells them apart."""
+    outbox.add("lamp", 1)
+    outbox.webhooks.delete()
+    outbox.webhooks.set(URL, ["notification"], outbox.secret)
+    outbox.add("lamp", 2)
+    clock.advance(2)
+    outbox.deliver()
+    assert outbox.numbers("lamp") == [2]
+    assert call("webhooks_get", outbox.tenant)["dropped"] == 0

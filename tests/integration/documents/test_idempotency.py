@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from shared.documents import deletion
 from shared.rpc.errors import Conflict, NotFound
 from tests.helpers.document_agent import DocumentAgent, expect_error, stored_items
 
@@ -76,3 +77,36 @@ def test_idempotency_record_expires_after_a_day(agent: DocumentAgent, clock: Cal
     clock(minutes=2)
     assert agent("update_document", **patch)["revision"] == 3
     assert agent("update_document", **patch)["replayed"], "and kept from then on"
+
+
+@pytest.mark.parametrize("days", [2, -2])
+def test_claim_of_a_wrong_clock_keeps_no_request_waiting(
+    agent: DocumentAgent, clock: Callable[..., None], monkeypatch: pytest.MonkeyPatch, days: int
+) -> None:
+    """The server was killed in a recursive deletion while its clock was wrong."""
+    agent.create("a")
+    agent.create("b", "a")
+    clock(days=days)
+    with monkeypatch.context() as killing:
+        killing.setattr(deletion, "_delete_descendants", killed)
+        with pytest.raises(KeyboardInterrupt):
+            agent("delete_document", document_id="a", recursive=True, request_id="r")
+    expect_error(Conflict, "IN_PROGRESS", agent, "delete_document", document_id="a", recursive=True, request_id="r")
+    clock(days=-days)
+    assert "replayed" not in agent("delete_document", document_id="a", recursive=True, request_id="r")
+    assert agent("delete_document", document_id="a", recursive=True, request_id="r")["replayed"]
+
+
+def killed(*_arguments: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_answered_request_is_executed_once_although_the_clock_was_ahead(
+    agent: DocumentAgent, clock: Callable[..., None]
+) -> None:
+    agent.create("a")
+    patch = {"document_id": "a", "patch": {"metadata": {}}, "request_id": "r"}
+    clock(days=2)
+    agent("update_document", **patch)
+    clock(days=-2)
+    assert agent("update_document", **patch)["replayed"]

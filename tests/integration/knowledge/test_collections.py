@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -329,3 +330,14 @@ def test_listing_reads_projects_once_and_no_more_collections_than_shown(
         ("b", 1, 1, []),
     ]
     assert [each.name for each in collections.page(2, first.next_cursor)[0]] == ["c"]
+
+
+@pytest.mark.parametrize("days", [2, -2])
+def test_job_that_a_wrong_clock_has_dated_is_stalled_until_it_moves(
+    table: Table, tenant: str, collection: Collection, days: int
+) -> None:
+    jobs = IngestionJobs(table, tenant)
+    job = jobs.require(jobs.start_reading(collection, "folder", recursive=True))
+    now = datetime.now(UTC)
+    assert job.status_at(now) == "queued"
+    assert job.status_at(now + timedelta(days=days)) == "stalled"

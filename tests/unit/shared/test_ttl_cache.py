@@ -33,3 +33,13 @@ def test_deleted_entries_are_gone() -> None:
     assert [cache.get(key) for key in (1, 2)] == [None, 2]
     cache.clear()
     assert cache.get(2) is None
+
+
+def test_entries_do_not_outlive_a_step_back_of_the_clock() -> None:
+    now = [100.0]
+    cache: TtlCache[str, int] = TtlCache(10, clock=lambda: now[0])
+    cache.put("key", 1)
+    now[0] = 90.0
+    assert cache.get("key") is None
+    cache.put("key", 2)
+    assert cache.get("key") == 2

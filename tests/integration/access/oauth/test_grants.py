@@ -14,7 +14,7 @@ import pytest
 
 from shared.access.api_keys import ApiKeys
 from shared.access.credentials import CachingVerifier, CredentialVerifier
-from shared.access.oauth.authorization_requests import AuthorizationRequest, Signer
+from shared.access.oauth.authorization_requests import AuthorizationRequest, AuthorizationRequests, Signer
 from shared.access.oauth.clients import OAuthClient
 from shared.access.oauth.errors import OAuthError
 from shared.access.oauth.grants import ACCESS_SECONDS, CODE_SECONDS, GRANT_SECONDS, IDLE_SECONDS, Grants, IssuedTokens
@@ -367,3 +367,45 @@ def test_narrowed_scope_is_possible_and_wider_is_not(granting: Granting) -> None
     assert granting.grants.verify(equal.access_token).caller.roles == {"writer"}
     narrow = granting.grants.refresh(equal.refresh_token, CLIENT, "reader", "")
     assert granting.grants.verify(narrow.access_token).caller.roles == {"reader"}
+
+
+DAYS = 2 * 86_400
+
+
+def test_code_of_a_clock_that_was_ahead_is_expired(granting: Granting) -> None:
+    granting.clock.advance(DAYS)
+    code = granting.code()
+    granting.clock.advance(-DAYS)
+    assert granting.refusal(lambda: granting.redeem(code)) == "invalid_grant"
+
+
+def test_tokens_of_a_clock_that_was_ahead_ask_for_another_sign_in(granting: Granting) -> None:
+    """They never outlive their hour and their thirty days. The next sign-in is as any other."""
+    granting.clock.advance(DAYS)
+    tokens = granting.tokens()
+    granting.clock.advance(-DAYS)
+    assert not granting.is_valid(tokens)
+    assert granting.refusal(lambda: granting.refresh(tokens)) == "invalid_grant"
+    assert granting.is_valid(granting.refresh(granting.tokens()))
+
+
+def test_tokens_are_valid_again_once_a_clock_that_was_behind_is_right(granting: Granting) -> None:
+    """A wrong clock ends no sign-in: it cannot know that it is wrong."""
+    tokens = granting.tokens()
+    granting.clock.advance(-DAYS)
+    assert not granting.is_valid(tokens)
+    granting.clock.advance(DAYS + 1)
+    assert granting.is_valid(tokens)
+    assert granting.is_valid(granting.refresh(tokens))
+
+
+def test_authorization_request_of_a_clock_that_was_ahead_is_over(granting: Granting) -> None:
+    requests = AuthorizationRequests(granting.table, granting.clock)
+    granting.clock.advance(DAYS)
+    handle = requests.store(granting.request)
+    visit = requests.start_sign_in(handle)
+    assert requests.find(handle)
+    assert requests.find_sign_in(visit.state)
+    granting.clock.advance(-DAYS)
+    assert requests.find(handle) is None
+    assert requests.find_sign_in(visit.state) is None

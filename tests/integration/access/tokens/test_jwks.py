@@ -85,3 +85,29 @@ def test_provider_outage_limits_retries(provider: IdentityProvider, clock: Shift
     provider.down = False
     clock.ahead = 31
     assert tokens.verify(provider.token()).caller.sub == "user-1"
+
+
+def test_keys_are_fetched_after_a_step_back_of_the_clock(provider: IdentityProvider, clock: ShiftedClock) -> None:
+    """Otherwise a withdrawn key were trusted, and a new one refused, for as long as the clock was ahead."""
+    clock.ahead = 2 * 86_400
+    tokens = token_verifier(provider, clock)
+    old = provider.token(exp=int(clock()) + 3600)
+    assert tokens.verify(old).caller.sub == "user-1"
+    provider.keys = {"new": ec_key("new")}
+    provider.publish()
+    clock.ahead = 0
+    assert tokens.verify(provider.sign(provider.claims(), kid="new")).caller.sub == "user-1"
+    assert verification_error(tokens, old)
+
+
+def test_withdrawn_key_is_not_trusted_after_a_step_back_of_the_clock(
+    provider: IdentityProvider, clock: ShiftedClock
+) -> None:
+    clock.ahead = 2 * 86_400
+    tokens = token_verifier(provider, clock)
+    old = provider.token(exp=int(clock()) + 3600)
+    assert tokens.verify(old).caller.sub == "user-1"
+    del provider.keys["rsa"]
+    provider.publish()
+    clock.ahead = 0
+    assert verification_error(tokens, old)

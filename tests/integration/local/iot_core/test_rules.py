@@ -11,6 +11,7 @@ import pytest
 
 from infra.local.functions import Functions
 from infra.local.mqtt.packets import Publish
+from infra.local.rules import dispatcher
 from infra.local.rules.dispatcher import RuleDispatcher
 from infra.local.template import FunctionDefinition, RuleTrigger
 from tests.helpers import rule_functions
@@ -66,3 +67,25 @@ def test_direct_messages_do_not_trigger_rules(core: EmbeddedIotCore, served: Emb
         lamp.publish("devices/lamp/up", json.dumps({"b": 2}).encode())
         assert rule_functions.taken.get(timeout=CEILING_SECONDS) == {"b": 2}
     feeder.close()
+
+
+def test_messages_keep_their_order_while_the_clock_goes_back_a_little(
+    core: EmbeddedIotCore, served: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step of more than a minute is followed, so that the times are right again."""
+    times = iter([500_000, 499_000, 450_000, 501_000, 100_000])
+    monkeypatch.setattr(dispatcher, "now_ms", lambda: next(times))
+    feeder = feed(core, "SELECT encode(*, 'base64') AS payload, timestamp() AS at FROM 'devices/+/up'", "record")
+    with client(served, "lamp") as lamp:
+        for number in range(5):
+            lamp.publish("devices/lamp/up", str(number).encode())
+        events = [rule_functions.taken.get(timeout=CEILING_SECONDS) for _ in range(5)]
+    feeder.close()
+    stamps = {int(base64.b64decode(event["payload"])): (event["at"], event["sequence"]) for event in events}
+    assert [stamps[number] for number in range(5)] == [
+        (500_000, 0),
+        (500_000, 1),
+        (500_000, 2),
+        (501_000, 0),
+        (100_000, 0),
+    ]
