@@ -278,6 +278,7 @@ def _open_embedded(data: Path, stack: ExitStack) -> EmbeddedBackend:
         ) from None
 
     from infra.local.functions import Functions
+    from infra.local.shutdown import STOP_SECONDS, join_all
     from infra.local.streams import StreamReader
     from shared.config import ConfigurationError, config
     from shared.knowledge.index import close_index
@@ -291,11 +292,14 @@ def _open_embedded(data: Path, stack: ExitStack) -> EmbeddedBackend:
     functions = Functions(template.functions)
     stack.callback(functions.close)
     invoke.use_transport(functions)
-    for trigger in template.streams:
-        if trigger.function in _WORKERS:
-            reader = StreamReader(trigger, store_url, functions, data)
-            reader.start()
-            stack.callback(reader.join, 5)
-            stack.callback(reader.stop)
+    readers = [
+        StreamReader(trigger, store_url, functions, data)
+        for trigger in template.streams
+        if trigger.function in _WORKERS
+    ]
+    stack.callback(join_all, readers, STOP_SECONDS)
+    for reader in readers:
+        reader.start()
+        stack.callback(reader.stop)
     stack.callback(close_index)
     return EmbeddedBackend(SERVER, LOCAL)

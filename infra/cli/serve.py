@@ -21,6 +21,7 @@ from infra.local.data_folder import DEFAULT_DATA, DataFolderError, lock_folder
 from infra.local.device_secret import configure_device_secret
 from infra.local.dynamodb import DURABLE, connect
 from infra.local.environment import FIRMWARE_FOLDER, point_at_store, prepare
+from infra.local.shutdown import GRACE_SECONDS, Shutdown
 from infra.local.sockets import address_of, listen, network_address_of
 from infra.local.store import StoreUnavailable, start_engine
 from infra.local.template import load
@@ -30,6 +31,7 @@ _MQTT_PORT: Final = 1883
 _CONNECT_SECONDS: Final = 5
 _PDF_SECONDS: Final = 10
 """The time limit for extracting a PDF within a request, which then also waits for the embedding."""
+_MAX_GRACE_SECONDS: Final = 3600
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
@@ -49,6 +51,7 @@ def serve(  # noqa: PLR0913 - one argument an option
     root: tuple[Path, ...] = (),
     cors_origins: str = "",
     public_url: str = "",
+    grace_seconds: float = GRACE_SECONDS,
 ) -> None:
     """Serve template.yaml on this machine, with every service embedded.
 
@@ -84,7 +87,10 @@ def serve(  # noqa: PLR0913 - one argument an option
     public_url
         The address under which clients reach this server, such as https://kho.example.com, for OAuth; default: the
         address that is listened on, if it is a loopback one.
+    grace_seconds
+        The seconds in which the server ends when it is asked to, by force if need be.
     """
+    shutdown = _watch_signals(grace_seconds)
     if auth == "open" and host not in _LOOPBACK:
         exit_with_error(
             f"{host} is not a loopback address: use --auth required, and create keys with 'kho keys create'."
@@ -152,9 +158,19 @@ def serve(  # noqa: PLR0913 - one argument an option
             else iot_core.use_external(mqtt_url, mqtt_token),
             data,
             store_url,
+            shutdown=shutdown,
             authorizing=authorizing,
             durable=bool(aws_endpoint) or DURABLE,
         )
+    shutdown.finish()
+
+
+def _watch_signals(grace_seconds: float) -> Shutdown:
+    if not 1 <= grace_seconds <= _MAX_GRACE_SECONDS:
+        exit_with_error(f"--grace-seconds (KHO_GRACE_SECONDS) takes 1 to {_MAX_GRACE_SECONDS}, not {grace_seconds:g}.")
+    shutdown = Shutdown(grace_seconds)
+    shutdown.watch_signals()
+    return shutdown
 
 
 def _bundle_console(data: Path) -> None:

@@ -127,6 +127,11 @@ class Gateway:
         self._firmware = firmware
         self._access_log = access_log
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="gateway")
+        self._requests: dict[object, str] = {}
+
+    def requests(self) -> list[str]:
+        """Return the verbs and paths of the requests under way."""
+        return list(self._requests.values())
 
     def close(self) -> None:
         """Cancel requests that have not started."""
@@ -135,26 +140,32 @@ class Gateway:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
         started = time.perf_counter()
+        key = object()
+        self._requests[key] = f"{scope['method']} {_shown(scope['path'])}"
         try:
-            body = await _read(receive)
+            response = await self._response(scope, receive)
         except _ClientDisconnected:
             return  # an incomplete request is not executed
+        except asyncio.CancelledError:  # the server ends
+            response = _error(_event(scope, b""), OutOfTime())
+        finally:
+            del self._requests[key]
+        await response(scope, receive, send)
+        self._access_log(scope["method"], scope["path"], response.status_code, time.perf_counter() - started)
+
+    async def _response(self, scope: Scope, receive: Receive) -> _GatewayResponse | FileResponse:
+        body = await _read(receive)
         # uvicorn sends no body in response to HEAD.
         request = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
         loop = asyncio.get_running_loop()
-        response = await loop.run_in_executor(self._pool, lambda: _compressed(scope, self._respond(request, body)))
-        await response(scope, receive, send)
-        self._access_log(scope["method"], scope["path"], response.status_code, time.perf_counter() - started)
+        return await loop.run_in_executor(self._pool, lambda: _compressed(scope, self._respond(request, body)))
 
     def _respond(self, scope: Scope, body: bytes | None) -> _GatewayResponse | FileResponse:
         event = _event(scope, body or b"")
         try:
             return self._invoke(event, too_large=body is None)
         except KhoError as error:
-            request = HttpRequest.from_event(event)
-            server = request.path.removeprefix("/").partition("/")[0]
-            response = error_response(request, error, AGENT_DATA if server == "actions" else server)
-            return _GatewayResponse.from_result(response.to_event(request.correlation_id))
+            return _error(event, error)
 
     def _invoke(self, event: dict[str, Any], *, too_large: bool) -> _GatewayResponse | FileResponse:
         """Invoke the route's function, unless the gateway refuses the request."""
@@ -209,7 +220,7 @@ class Gateway:
 
     def _unknown(self, path: str) -> UnknownMethod:
         """Build the error of a path without a route; its guidance names the most similar path."""
-        shown = encodable(path)[:_MAX_SHOWN_PATH]
+        shown = _shown(path)
         similar = get_close_matches(shown, {route.path for _, route in self._routes}, n=1)
         guidance = f"Did you mean {similar[0]}? {UnknownMethod.advice}" if similar else UnknownMethod.advice
         return UnknownMethod(f"There is no endpoint {shown}.", details={"path": shown}, guidance=guidance)
@@ -303,6 +314,17 @@ def _compressed(scope: Scope, response: _GatewayResponse | FileResponse) -> _Gat
         return response
     headers = response.headers | {"content-encoding": "gzip", "vary": "accept-encoding"}
     return replace(response, headers=headers, body=gzip.compress(response.body, compresslevel=5, mtime=0))
+
+
+def _shown(path: str) -> str:
+    return encodable(path)[:_MAX_SHOWN_PATH]
+
+
+def _error(event: dict[str, Any], error: KhoError) -> _GatewayResponse:
+    request = HttpRequest.from_event(event)
+    server = request.path.removeprefix("/").partition("/")[0]
+    response = error_response(request, error, AGENT_DATA if server == "actions" else server)
+    return _GatewayResponse.from_result(response.to_event(request.correlation_id))
 
 
 def _internal(event: dict[str, Any]) -> Internal:

@@ -7,8 +7,7 @@ import contextlib
 import json
 import os
 import shlex
-import signal
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from infra.local.iot_core import configure_functions
 from infra.local.methods import add_methods
 from infra.local.rules.dispatcher import RuleDispatcher
 from infra.local.schedules import ScheduledInvocations
+from infra.local.shutdown import STOP_SECONDS, join_all
 from infra.local.simulator.sample_devices import sample_devices
 from infra.local.sockets import address_of
 from infra.local.streams import StreamReader
@@ -34,11 +34,13 @@ from shared.rpc import invoke
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
     from starlette.types import ASGIApp
 
     from infra.local.iot_core import LocalIotCore
+    from infra.local.shutdown import Shutdown
     from infra.local.template import Template
 
 
@@ -49,10 +51,11 @@ def run(  # noqa: PLR0913 - each is a part of the machine
     data: Path,
     store_url: str,
     *,
+    shutdown: Shutdown,
     authorizing: bool,
     durable: bool,
 ) -> None:
-    """Serve until SIGINT or SIGTERM. Graceful shutdown: finish the requests, then close every service."""
+    """Serve until the shutdown begins. Then finish the requests, and close every service."""
     with ExitStack() as stack:
         create_tables(store_url, template.tables)
         template = add_methods(template)
@@ -93,31 +96,38 @@ def run(  # noqa: PLR0913 - each is a part of the machine
         schedules = [ScheduledInvocations(trigger, functions) for trigger in template.schedules]
         sweeper = TtlSweeper(store_url, template.tables)
         background: list[StreamReader | ScheduledInvocations | TtlSweeper] = [*readers, *schedules, sweeper]
+        stack.callback(join_all, background, STOP_SECONDS)
         for thread in background:
             thread.start()
-            stack.callback(thread.join, 5)
             stack.callback(thread.stop)
         # Aborts indexing in progress, which may take minutes; the streams deliver those records again.
         stack.callback(close_index)
         stack.callback(stop_deliveries)
-        server = uvicorn.Server(http_settings(with_cors(gateway, config().cors_origins)))
+        application = with_cors(gateway, config().cors_origins)
+        server = _Server(http_settings(application, end_seconds=shutdown.request_seconds))
 
-        def end_server(*_: object) -> None:
+        def end() -> None:
             server.should_exit = True
 
-        # A shell makes a background command ignore Ctrl-C. uvicorn ends at either signal by itself and raises it again.
-        # An exception instead of a flag could leave a lock of another module acquired, and nothing would end.
-        signal.signal(signal.SIGINT, end_server)
-        signal.signal(signal.SIGTERM, end_server)
+        shutdown.end_gracefully(end, gateway.requests)
         with contextlib.suppress(OSError):  # its output may be a file on a full disk
             _print_banner(listener, iot_core.mqtt_url, data, authorizing=authorizing, durable=durable)
         asyncio.run(server.serve(sockets=[listener]))
-    with contextlib.suppress(OSError):
-        print("Ended.", flush=True)
 
 
-def http_settings(gateway: ASGIApp, protocol: type[BoundedHttpProtocol] = BoundedHttpProtocol) -> uvicorn.Config:
-    """Return uvicorn's settings for the gateway."""
+class _Server(uvicorn.Server):
+    """An HTTP server that leaves the process's signals to `Shutdown`."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Serve."""
+        yield
+
+
+def http_settings(
+    gateway: ASGIApp, protocol: type[BoundedHttpProtocol] = BoundedHttpProtocol, end_seconds: float | None = None
+) -> uvicorn.Config:
+    """Return uvicorn's settings for the gateway. At the server's end, requests have `end_seconds` to end."""
     return uvicorn.Config(
         gateway,
         http=protocol,
@@ -127,7 +137,7 @@ def http_settings(gateway: ASGIApp, protocol: type[BoundedHttpProtocol] = Bounde
         access_log=False,
         server_header=False,
         timeout_keep_alive=65,
-        timeout_graceful_shutdown=28,
+        timeout_graceful_shutdown=end_seconds,  # type: ignore[arg-type]  # annotated as whole seconds
     )
 
 

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import uvicorn
 
+from infra.local.gateway import Gateway
 from infra.local.http_protocol import MAX_HEADER_BYTES, BoundedHttpProtocol
 from infra.local.serve import http_settings
 from infra.local.sockets import listen
+from infra.local.template import load
 from tests.helpers.wait import CEILING_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from infra.local.gateway import Gateway
+    from infra.local.functions import Functions
 
 GET = b"GET / HTTP/1.1\r\nhost: x\r\n"
 
@@ -131,3 +133,32 @@ def test_upgrade_is_not_offered(patient: tuple[str, int], capfd: pytest.CaptureF
 def test_waiting_for_a_slow_response_is_not_a_slow_request(impatient: tuple[str, int]) -> None:
     answer = _answer(impatient, GET + b"\r\n" + GET + b"connection: close\r\n\r\n")
     assert answer.count(b"HTTP/1.1 200 ") == 2
+
+
+def test_request_is_refused_when_the_server_ends_before_it() -> None:
+    """An error tells the caller that the call may have taken effect."""
+    running, released = threading.Event(), threading.Event()
+
+    def function(_name: str, _payload: bytes) -> bytes:
+        running.set()
+        released.wait(CEILING_SECONDS)
+        return b""
+
+    gateway = Gateway(load(), cast("Functions", function), authorizing=False, access_log=lambda *_: None)
+    listener = listen("127.0.0.1", 0)
+    server = uvicorn.Server(http_settings(gateway, end_seconds=0.1))
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
+    thread.start()
+    until(lambda: server.started)
+    with socket.create_connection(listener.getsockname(), CEILING_SECONDS) as client:
+        client.sendall(b"GET /servers HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+        running.wait(CEILING_SECONDS)
+        assert gateway.requests() == ["GET /servers"]
+        server.should_exit = True
+        response = b"".join(iter(lambda: client.recv(4096), b""))
+    assert response.startswith(b"HTTP/1.1 504")
+    assert b"OUT_OF_TIME" in response
+    assert gateway.requests() == []
+    thread.join(CEILING_SECONDS)
+    released.set()
+    gateway.close()
