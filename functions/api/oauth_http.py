@@ -1,4 +1,4 @@
-"""HTTP of the OAuth endpoints: their parameters, their rate limits, and errors in OAuth's own format."""
+"""HTTP of the OAuth endpoints: their parameters, and errors in OAuth's own format."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 from api.error_formats import http_headers, status_of
 from api.http_events import MAX_ANONYMOUS_BYTES, HttpRequest, HttpResponse
 from shared.access.oauth.errors import ErrorCode, OAuthError
-from shared.access.source_address import require_proxy, source_address
+from shared.access.source_address import require_proxy
 from shared.config import config
 from shared.rpc.errors import KhoError, NotFound, TooLarge
 from shared.rpc.strict_json import compact
@@ -40,7 +40,7 @@ def json_error(_request: HttpRequest, status: HTTPStatus, error: OAuthError) -> 
 
 
 def oauth_endpoint(
-    name: str, *, registers: bool = False, render_error: ErrorRenderer = json_error
+    name: str, *, render_error: ErrorRenderer = json_error
 ) -> Callable[[Answer], Callable[[dict[str, Any], Any], dict[str, Any]]]:
     """Make a function from requests to responses the Lambda handler of an OAuth endpoint."""
 
@@ -50,7 +50,8 @@ def oauth_endpoint(
             try:
                 with observe(f"endpoints/{name}", request.correlation_id) as observation:
                     try:
-                        _admit(request, registers=registers)
+                        require_oauth()
+                        require_proxy(request.headers)
                         response = answer(request)
                     except OAuthError as error:
                         observation.outcome = error.code
@@ -112,12 +113,3 @@ def _parameters(text: str) -> dict[str, str]:
     if len(parameters) < len(pairs):
         raise OAuthError("invalid_request", "A parameter is repeated.")
     return parameters
-
-
-def _admit(request: HttpRequest, *, registers: bool) -> None:
-    from shared.access.rate_limits import rate_limits  # imports botocore
-
-    require_oauth()
-    require_proxy(request.headers)
-    source = source_address(request.source_ip, request.headers)
-    rate_limits().require_sign_in_capacity(source, registers=registers)

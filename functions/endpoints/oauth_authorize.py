@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from api.deployment import PROXY_SECRET, lambda_function, table
 from api.http_events import HttpRequest, HttpResponse
 from api.oauth_http import form_of, oauth_endpoint, query_of
+from api.oauth_metering import admit_stranger
 from api.oauth_page import DECIDED, consent_page, error_page, render_error
 from shared.access.api_keys import ApiKeys
 from shared.access.oauth.authorization_requests import (
@@ -46,6 +47,7 @@ def handler(request: HttpRequest) -> HttpResponse:
 
 def _show(request: HttpRequest) -> HttpResponse:
     """Store a client's request and show it. Nothing leads to a redirect URI that the client has not registered."""
+    admit_stranger(request, "sign-in pages")
     query = query_of(request)
     client = _clients().find(query.get("client_id", ""))
     if client is None:
@@ -67,6 +69,7 @@ def _decide(request: HttpRequest) -> HttpResponse:
     handle = form.get("request", "")
     pending = _requests().find(handle)
     if pending is None:
+        admit_stranger(request)
         raise OAuthError("invalid_request", DECIDED)
     if form.get("decision") != "allow":
         return _refuse(pending, handle)
@@ -78,6 +81,7 @@ def _decide(request: HttpRequest) -> HttpResponse:
         try:
             signer = _key_signer(form.get("key", ""))
         except NotSignedIn:
+            admit_stranger(request)
             return consent_page(request, pending, handle, problem="refused" if "key" in form else "missing")
     removal = _requests().removal(handle)
     keeping = _clients().keep(pending.client_id)

@@ -6,6 +6,7 @@ from http import HTTPStatus
 from api.deployment import PROXY_SECRET, lambda_function, table
 from api.http_events import HttpRequest, HttpResponse
 from api.oauth_http import oauth_endpoint, require_small
+from api.oauth_metering import admit_stranger
 from shared.access.oauth.clients import OAuthClients
 from shared.access.oauth.errors import OAuthError
 from shared.config import config
@@ -22,9 +23,10 @@ from shared.rpc.strict_json import compact, parse
     routes={"Register": "POST /oauth/register"},
     concurrency="AnonymousConcurrency",
 )
-@oauth_endpoint("oauth_register", registers=True)
+@oauth_endpoint("oauth_register")
 def handler(request: HttpRequest) -> HttpResponse:
     """Register a client, which is forgotten after a day unless a person authorises it."""
+    admit_stranger(request, "registrations")
     require_small(request)
     try:
         metadata = parse(request.body)

@@ -5,11 +5,8 @@ from http import HTTPStatus
 from api.deployment import PROXY_SECRET, lambda_function, table
 from api.http_events import HttpRequest, HttpResponse
 from api.oauth_http import form_of, oauth_endpoint
-from shared.access.oauth.clients import OAuthClients
+from api.oauth_metering import authenticated_client, metered_grants
 from shared.access.oauth.errors import OAuthError
-from shared.access.oauth.grants import Grants
-from shared.config import config
-from shared.dynamodb import Table
 
 
 @lambda_function(
@@ -24,9 +21,8 @@ from shared.dynamodb import Table
 def handler(request: HttpRequest) -> HttpResponse:
     """Answer that the token is not valid any more, even if it never was."""
     form = form_of(request)
-    store = Table(config().access_table)
-    client = OAuthClients(store, config().public_url).authenticate(form, request.headers.get("authorization", ""))
+    client = authenticated_client(request, form)
     if "token" not in form:
         raise OAuthError("invalid_request", "token is required.")
-    Grants(store).revoke_token(form["token"], client)
+    metered_grants(request).revoke_token(form["token"], client)
     return HttpResponse(HTTPStatus.OK)

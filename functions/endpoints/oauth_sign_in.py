@@ -5,6 +5,7 @@ from http import HTTPStatus
 from api.deployment import CREDENTIALS, PROVIDER_SECRET, lambda_function, table
 from api.http_events import HttpRequest, HttpResponse
 from api.oauth_http import oauth_endpoint, query_of
+from api.oauth_metering import admit_stranger
 from api.oauth_page import DECIDED, SIGN_IN, consent_page, render_error
 from shared.access.oauth.authorization_requests import AuthorizationRequests, Signer
 from shared.access.oauth.errors import OAuthError
@@ -37,7 +38,9 @@ def handler(request: HttpRequest) -> HttpResponse:
 def _visit_provider(request: HttpRequest, requests: AuthorizationRequests) -> HttpResponse:
     handle = query_of(request).get("request", "")
     if requests.find(handle) is None:
+        admit_stranger(request)
         raise OAuthError("invalid_request", DECIDED)
+    admit_stranger(request, "sign-in pages")  # anybody can open a page, and leave it for the provider again and again
     address = ProviderSignIn(config()).address(requests.start_sign_in(handle))
     return HttpResponse(HTTPStatus.SEE_OTHER, headers={"location": address, "referrer-policy": "no-referrer"})
 
@@ -45,8 +48,9 @@ def _visit_provider(request: HttpRequest, requests: AuthorizationRequests) -> Ht
 def _return_from_provider(request: HttpRequest, requests: AuthorizationRequests) -> HttpResponse:
     """Ask the person whom the provider has signed in. Only a decision on this page grants anything."""
     query = query_of(request)
-    visit = requests.find_sign_in(query.get("state", ""))
+    visit = requests.end_sign_in(query.get("state", ""))
     if visit is None:
+        admit_stranger(request)
         raise OAuthError("invalid_request", DECIDED)
     if query.get("iss", config().oidc_issuer) != config().oidc_issuer or "code" not in query:
         raise OAuthError("access_denied", "The identity provider has not signed you in.")

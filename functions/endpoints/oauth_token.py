@@ -6,13 +6,13 @@ from http import HTTPStatus
 from api.deployment import PROXY_SECRET, lambda_function, table
 from api.http_events import HttpRequest, HttpResponse
 from api.oauth_http import form_of, oauth_endpoint
+from api.oauth_metering import authenticated_client, metered_grants
 from shared.access.oauth.authorization_requests import role_of
-from shared.access.oauth.clients import OAuthClient, OAuthClients
+from shared.access.oauth.clients import OAuthClient
 from shared.access.oauth.errors import OAuthError
 from shared.access.oauth.grants import Grants, IssuedTokens
 from shared.access.oauth.resources import canonical_resource
 from shared.config import config
-from shared.dynamodb import Table
 from shared.rpc.strict_json import compact
 
 
@@ -29,9 +29,8 @@ from shared.rpc.strict_json import compact
 def handler(request: HttpRequest) -> HttpResponse:
     """Answer with tokens."""
     form = form_of(request)
-    store = Table(config().access_table)
-    client = OAuthClients(store, config().public_url).authenticate(form, request.headers.get("authorization", ""))
-    tokens = _exchange(form, client, Grants(store))
+    client = authenticated_client(request, form)
+    tokens = _exchange(form, client, metered_grants(request))
     body = {
         "access_token": tokens.access_token,
         "token_type": "Bearer",

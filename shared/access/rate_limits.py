@@ -1,5 +1,7 @@
 """Rate limits: of anonymous callers by source address and in total, of all others by key and by tenant.
 
+A valid credential never counts in a total: strangers can exhaust it. So a code, token, key or board is looked up first.
+
 A bucket is one item, and taking tokens one conditional update of it; a second one is needed if this process does not
 know that others have used the bucket. A bucket that is known to be empty costs no update.
 
@@ -15,7 +17,7 @@ import threading
 import time
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from shared.access.keys import bucket as bucket_key
 from shared.clock import SKEW_SECONDS
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
     from shared.access.models import Clock
     from shared.config import Config
     from shared.rpc.caller import Caller, Role
+
+SignInRequest = Literal["registrations", "sign-in pages", "sign-in requests"]
+"""A kind of request that a stranger makes to OAuth's endpoints. The last one has no valid code, token or page."""
+_Call = Literal["queries", "submissions"]
 
 LEASE_SECONDS: Final = 60
 """The bucket of a key or a tenant is documented as two minutes' worth: one stored, one in leases."""
@@ -75,27 +81,29 @@ class RateLimits:
 
     def require_capacity(self, caller: Caller, role: Role) -> None:
         """Count a call of a method for `role`. Raise TooManyRequests if a bucket of the caller is empty."""
-        # Only an anonymous method takes a caller without its role, such as a reader's submission.
-        is_free_of_charge = caller == ANONYMOUS or not caller.holds(role)
         try:
-            for bucket in self._without_role(caller, role) if is_free_of_charge else self._with_role(caller):
+            for bucket in self._anonymous(caller, role) if caller == ANONYMOUS else self._with_key(caller, role):
                 self._take(bucket)
         except Unavailable:
             # Reads go on while the store takes no writes, as on a full disk.
-            if is_free_of_charge:
+            if caller == ANONYMOUS:
                 raise
 
-    def require_sign_in_capacity(self, source: str, *, registers: bool = False) -> None:
-        """Count a request to an OAuth endpoint. Raise TooManyRequests if the address's bucket or the total is empty."""
+    def require_sign_in_capacity(self, source: str, kind: SignInRequest) -> None:
+        """Count a stranger's request to an OAuth endpoint. Raise TooManyRequests if a bucket of its kind is empty."""
         settings = self._settings.oauth
-        if registers:
-            kind, total = "registrations", settings.registrations_a_minute
+        own, total = self._sign_in_size, settings.sign_ins_a_minute
+        if kind == "registrations":
             own = BucketSize(settings.address_registration_burst, settings.address_registrations_a_minute)
-        else:
-            kind, total = "sign-in requests", settings.sign_ins_a_minute
-            own = BucketSize(settings.address_sign_in_burst, settings.address_sign_ins_a_minute)
+            total = settings.registrations_a_minute
         for bucket in _of_address(kind, source, own, total, "from all addresses"):
             self._take(bucket)
+
+    def require_grant_capacity(self, grant: str) -> None:
+        """Count a use of a grant's code or refresh token. Raise TooManyRequests if the grant's bucket is empty."""
+        size = self._sign_in_size
+        exceeded = f"Too many token requests of this grant: at most {size.a_minute} a minute, {size.capacity} at once."
+        self._take(_Bucket(f"grant#{grant}", size, 1, exceeded))
 
     def require_unknown_board_capacity(self, source: str) -> None:
         """Count a request of an unclaimed board or without a token. Raise TooManyRequests if a bucket is empty."""
@@ -111,22 +119,34 @@ class RateLimits:
         exceeded = f"Too many photos of this device: at most {size.a_minute} a minute, {size.capacity} at once."
         self._take(_Bucket(f"photos#{device}", size, 1, exceeded))
 
-    def _without_role(self, caller: Caller, role: Role) -> list[_Bucket]:
-        settings = self._settings
-        if role == "reader":
-            kind, total = "queries", settings.anonymous_queries_a_minute
-            own = BucketSize(settings.address_query_burst, settings.address_queries_a_minute)
-        else:
-            kind, total = "submissions", settings.anonymous_submissions_a_minute
-            own = BucketSize(settings.address_submission_burst, settings.address_submissions_a_minute)
-        return _of_address(kind, caller.source, own, total, "from all callers without a key")
+    @property
+    def _sign_in_size(self) -> BucketSize:
+        return BucketSize(self._settings.oauth.address_sign_in_burst, self._settings.oauth.address_sign_ins_a_minute)
 
-    def _with_role(self, caller: Caller) -> list[_Bucket]:
-        settings = self._settings
-        return [
-            _leased(f"key#{caller.tenant_id}#{caller.sub}", settings.key_calls_a_minute, "with this key"),
+    def _anonymous(self, caller: Caller, role: Role) -> list[_Bucket]:
+        settings, kind = self._settings, _kind(role)
+        total = settings.anonymous_queries_a_minute if kind == "queries" else settings.anonymous_submissions_a_minute
+        return _of_address(kind, caller.source, self._address_size(kind), total, "from all callers without a key")
+
+    def _with_key(self, caller: Caller, role: Role) -> list[_Bucket]:
+        settings, key = self._settings, f"{caller.tenant_id}#{caller.sub}"
+        buckets = [
+            _leased(f"key#{key}", settings.key_calls_a_minute, "with this key"),
             _leased(f"tenant#{caller.tenant_id}", settings.tenant_calls_a_minute, "of this tenant"),
         ]
+        if caller.holds(role):
+            return buckets
+        # Only an anonymous method takes a caller without its role, such as a reader's submission: at an address's pace.
+        kind = _kind(role)
+        own = self._address_size(kind)
+        exceeded = f"Too many {kind} with this key: at most {own.a_minute} a minute, {own.capacity} at once."
+        return [_Bucket(f"{kind}#key#{key}", own, 1, exceeded), *buckets]
+
+    def _address_size(self, kind: _Call) -> BucketSize:
+        settings = self._settings
+        if kind == "queries":
+            return BucketSize(settings.address_query_burst, settings.address_queries_a_minute)
+        return BucketSize(settings.address_submission_burst, settings.address_submissions_a_minute)
 
     def _take(self, bucket: _Bucket) -> None:
         """Take a token from this process's lease, or a block of them from the stored bucket."""
@@ -155,6 +175,10 @@ class RateLimits:
                 self._full_at.put(bucket.name, full_at)
                 return 0
         return pause
+
+
+def _kind(role: Role) -> _Call:
+    return "queries" if role == "reader" else "submissions"
 
 
 def _of_address(kind: str, source: str, own: BucketSize, total: int, origin: str) -> list[_Bucket]:

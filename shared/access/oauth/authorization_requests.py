@@ -118,32 +118,40 @@ class AuthorizationRequests:
 
     def start_sign_in(self, handle: str) -> SignInState:
         """Store a visit to the identity provider for a request. Return its state."""
-        visit = SignInState.new()
+        visit = SignInState.new(hash_of(handle))
         pk, sk = keys.sign_in(hash_of(visit.state))
-        item = {"pk": pk, "sk": sk, "request": hash_of(handle), "number": visit.number, "expires_at": self._expiry()}
+        item = {"pk": pk, "sk": sk, "request": visit.request, "number": visit.number, "expires_at": self._expiry()}
         self._table.write(Write("Put", item))
         return visit
 
-    def find_sign_in(self, state: str) -> SignInState | None:
-        """Return the visit with this state, None if there is none or it took too long."""
-        item = self._table.get(*keys.sign_in(hash_of(state)))
-        return SignInState(state, item["number"]) if item and self._waits(item) else None
+    def end_sign_in(self, state: str) -> SignInState | None:
+        """Remove the visit with this state, so that it costs the provider one call at most.
+
+        Return None if there is none, or it took too long.
+        """
+        key = keys.sign_in(hash_of(state))
+        item = self._table.get(*key)
+        if item is None or not self._waits(item):
+            return None
+        try:
+            self._table.write(_removal(key))
+        except ConditionFailed:
+            return None
+        return SignInState(state, item["number"], item["request"])
 
     def finish_sign_in(self, visit: SignInState, signer: Signer) -> tuple[AuthorizationRequest, str] | None:
         """Give the request a signer and a new handle, which only the signer's browser gets. Return both.
 
-        Return None if the visit or the request is over. The old handle ends: who knows it could let the signer
-        decide for another browser.
+        Return None if the request is over. The old handle ends: who knows it could let the signer decide for another
+        browser.
         """
-        key = keys.sign_in(hash_of(visit.state))
-        item = self._table.get(*key)
-        request = self._find(item["request"]) if item else None
-        if item is None or request is None:
+        request = self._find(visit.request)
+        if request is None:
             return None
         signed = replace(request, signer=signer)
         handle, write = self._storing(signed)
         try:
-            self._table.transact(_removal(key), _removal(keys.authorization(item["request"])), write)
+            self._table.transact(_removal(keys.authorization(visit.request)), write)
         except ConditionFailed:
             return None
         return signed, handle

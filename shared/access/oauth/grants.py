@@ -1,8 +1,8 @@
 """Grants: what a signer allows a client, with the codes and tokens that are issued for it.
 
 A grant is one item, and each of its tokens another. A code works once and a refresh token works once; a second use
-revokes the grant with everything that was issued for it. Two requests that use one refresh token at the same moment are
-no theft: one wins, the other is refused, and the grant lives.
+revokes the grant with everything that was issued for it. A refresh token that is used again within REPEAT_SECONDS is no
+theft, but a client with several processes: the second request is refused, and the grant lives.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import re
 import secrets
 import time
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal
 
 from shared.access import keys
@@ -28,6 +29,8 @@ from shared.rpc.errors import NotFound, NotSignedIn
 from shared.telemetry import count, logger
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from shared.access.oauth.authorization_requests import AuthorizationRequest, Signer
     from shared.access.oauth.clients import OAuthClient
 
@@ -36,8 +39,11 @@ ACCESS_SECONDS: Final = 3600
 IDLE_SECONDS: Final = 30 * 86_400
 """The time for which an unused refresh token is valid."""
 GRANT_SECONDS: Final = 90 * 86_400
+REPEAT_SECONDS: Final = 30
+"""The time in which a second use of a refresh token revokes nothing. It gives no tokens, so it helps no thief."""
 _VERIFIER: Final = re.compile(r"[A-Za-z0-9._~-]{43,128}", re.ASCII)
 _GRANT_ID: Final = re.compile(r"[0-9a-f]{16}", re.ASCII)
+_ENDED: Final = "This refresh token is expired or revoked, or of another client."
 
 GrantState = Literal["active", "ended", "revoked"]
 
@@ -80,12 +86,18 @@ class IssuedTokens:
 
 
 class Grants:
-    """Every tenant's grants."""
+    """Every tenant's grants.
 
-    def __init__(self, table: Table, clock: Clock = time.time) -> None:
+    `admit` meters a request that presents a code or token: with the name of its grant, or with None if there is none.
+    """
+
+    def __init__(
+        self, table: Table, clock: Clock = time.time, admit: Callable[[str | None], None] = lambda _grant: None
+    ) -> None:
         self._table = table
         self._keys = ApiKeys(table, clock)
         self._clock = clock
+        self._admit = admit
 
     def start(self, request: AuthorizationRequest, signer: Signer, role: Role, *decision: Write) -> str:
         """Store a grant and return its code, all with the writes of the decision or none. Raise ConditionFailed."""
@@ -122,9 +134,11 @@ class Grants:
         reference = read_token("code", text)
         item = self._table.get(keys.grants(reference.tenant_id), reference.grant_id) if reference else None
         if reference is None or item is None or not hmac.compare_digest(item["code_hash"], reference.hash):
+            self._admit(None)
             raise OAuthError("invalid_grant", "This code is not valid.")
         if "redeemed_at" in item:
             raise self._replayed(reference, "code")
+        self._admit(_name(reference))
         now = self._clock()
         if not lasts(item["expires_at"], now, CODE_SECONDS) or item["client_id"] != client.id or "revoked_at" in item:
             raise OAuthError("invalid_grant", "This code is expired, or of another client.")
@@ -151,18 +165,22 @@ class Grants:
         return tokens
 
     def refresh(self, text: str, client: OAuthClient, scope_role: Role | None, resource: str) -> IssuedTokens:
-        """Exchange a refresh token for new tokens. One that was used before revokes the grant."""
+        """Exchange a refresh token for new tokens. One that was used REPEAT_SECONDS before revokes the grant."""
         reference = read_token("refresh", text)
         key = self._token_key("refresh", reference) if reference else ("", "")
         item = self._table.get(*key) if reference else None
         if reference is None or item is None:
+            self._admit(None)
             raise OAuthError("invalid_grant", "This refresh token is not valid.")
-        if "used_at" in item:
-            raise self._replayed(reference, "refresh token")
-        grant = self._find(reference.tenant_id, reference.grant_id)
         now = self._clock()
+        if "used_at" in item:
+            if _is_recent(item["used_at"], now):
+                raise self._repeated(reference)
+            raise self._replayed(reference, "refresh token")
+        self._admit(_name(reference))
+        grant = self._find(reference.tenant_id, reference.grant_id)
         if grant is None or grant.client_id != client.id or grant.state(now) != "active":
-            raise OAuthError("invalid_grant", "This refresh token is expired or revoked, or of another client.")
+            raise OAuthError("invalid_grant", _ENDED)
         if scope_role is not None and ROLES.index(scope_role) > ROLES.index(grant.role):
             raise OAuthError("invalid_scope", "The scope exceeds what was granted.")
         self._require_resource(grant, resource)
@@ -184,10 +202,10 @@ class Grants:
         )
         try:
             self._table.transact(use, extension, *writes)
-        except ConditionFailed:
-            raise OAuthError(
-                "invalid_grant", "Another request used this refresh token at the same moment: use its tokens."
-            ) from None
+        except ConditionFailed as failed:
+            if 0 in failed.failed:
+                raise self._repeated(reference) from None
+            raise OAuthError("invalid_grant", _ENDED) from None
         return tokens
 
     def verify(self, text: str) -> Identity:
@@ -209,8 +227,10 @@ class Grants:
             reference = read_token(kind, text)
             if reference and self._table.get(*self._token_key(kind, reference)):
                 grant = self._find(reference.tenant_id, reference.grant_id)
-                if grant and grant.client_id == client.id:
+                if grant and grant.client_id == client.id and not grant.revoked_at:
                     self._revoke(grant.tenant_id, grant.id)
+                return
+        self._admit(None)
 
     def list_grants(self, tenant_id: str | None = None) -> list[Grant]:
         """List the grants of one tenant or of all tenants whose codes were exchanged, oldest first."""
@@ -272,11 +292,19 @@ class Grants:
     def _is_signed(self, grant: Grant) -> bool:
         return not grant.key_id or self._keys.allows(grant.key_id, grant.tenant_id, grant.role)
 
+    def _repeated(self, reference: TokenReference) -> OAuthError:
+        """Return the refusal of a refresh token that another request has just used. The grant lives."""
+        count(oauth_repeats=1)
+        logger.info("repeated refresh", extra={"grant_id": reference.grant_id})
+        return OAuthError("invalid_grant", "Another request has just used this refresh token: use its tokens.")
+
     def _replayed(self, reference: TokenReference, text: str) -> OAuthError:
         """Revoke the grant, because its code or token was used twice: one of the users may be a thief."""
-        self._revoke(reference.tenant_id, reference.grant_id)
-        count(oauth_replays=1)
-        logger.warning("replay", extra={"grant_id": reference.grant_id, "used_twice": text})
+        grant = self._find(reference.tenant_id, reference.grant_id)
+        if grant and not grant.revoked_at:
+            self._revoke(grant.tenant_id, grant.id)
+            count(oauth_replays=1)
+            logger.warning("replay", extra={"grant_id": grant.id, "used_twice": text})
         return OAuthError("invalid_grant", f"This {text} was used before. The grant is revoked: sign in again.")
 
     def _revoke(self, tenant_id: str, grant_id: str) -> Grant | None:
@@ -291,6 +319,15 @@ class Grants:
             return _grant(self._table.write(revocation))
         except ConditionFailed:
             return None  # it has expired meanwhile
+
+
+def _name(reference: TokenReference) -> str:
+    """Return the name of a grant among those of all tenants."""
+    return f"{reference.tenant_id}#{reference.grant_id}"
+
+
+def _is_recent(used_at: str, now: float) -> bool:
+    return lasts(datetime.fromisoformat(used_at).timestamp() + REPEAT_SECONDS, now, REPEAT_SECONDS)
 
 
 def _proves(verifier: str, challenge: str) -> bool:

@@ -35,11 +35,13 @@ class SignInState:
 
     state: str
     number: str
+    request: str
+    """The hash of the handle of the authorization request."""
 
     @classmethod
-    def new(cls) -> SignInState:
+    def new(cls, request: str) -> SignInState:
         """Return the state of a new visit."""
-        return cls(secrets.token_urlsafe(32), secrets.token_urlsafe(32))
+        return cls(secrets.token_urlsafe(32), secrets.token_urlsafe(32), request)
 
     def derive(self, purpose: str) -> str:
         """Return the secret of this visit for a purpose."""

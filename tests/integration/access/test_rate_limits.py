@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, get_args
 from uuid import uuid4
 
 import pytest
@@ -14,7 +15,7 @@ from recall_kit import get_experience
 from shared.access import rate_limits
 from shared.access.api_keys import ApiKeys
 from shared.access.credentials import cached_verifier, verifier
-from shared.access.rate_limits import LEASE_SECONDS, RateLimits
+from shared.access.rate_limits import LEASE_SECONDS, RateLimits, SignInRequest
 from shared.config import config
 from shared.dynamodb import Table
 from shared.rpc import invoke
@@ -105,12 +106,11 @@ def test_queries_of_an_address(updates: list[str]) -> None:
 
 
 def test_submissions_of_an_address() -> None:
-    """Submissions have buckets of their own. A reader's key counts as its address, a writer's as a key."""
+    """Submissions have buckets of their own."""
     clock = Clock()
     process = limits(clock, address_submission_burst=10)
     here = anonymous("198.51.100.1")
-    reader = Caller("reading", frozenset({"reader"}), "acme", source="198.51.100.1")
-    assert passed(process, here, 6, "writer") + passed(process, reader, 6, "writer") == 10
+    assert passed(process, here, 12, "writer") == 10
     with pytest.raises(TooManyRequests) as refused:
         process.require_capacity(here, "writer")
     assert refused.value.details == {"retry_after_seconds": 6}
@@ -118,6 +118,18 @@ def test_submissions_of_an_address() -> None:
     assert passes(process, here, "reader")
     clock.advance(30)
     assert passed(process, here, 12, "writer") == 5
+
+
+def test_readers_key_submits_whatever_strangers_do() -> None:
+    """A reader submits as fast as an address, but by its key: strangers neither slow it down nor exhaust its total."""
+    process = limits(Clock(), address_submission_burst=10, anonymous_submissions_a_minute=0)
+    reader = Caller("reading", frozenset({"reader"}), f"tenant-{uuid4().hex}", source="198.51.100.1")
+    assert not passes(process, anonymous("198.51.100.1"), "writer")
+    assert passed(process, reader, 12, "writer") == 10
+    with pytest.raises(TooManyRequests, match="submissions with this key: at most 10 a minute, 10 at once"):
+        process.require_capacity(reader, "writer")
+    assert passes(process, reader, "reader")
+    assert passes(process, Caller("other", frozenset({"reader"}), reader.tenant_id), "writer")
 
 
 @pytest.mark.parametrize("role", ["reader", "writer"])
@@ -316,8 +328,8 @@ def every_kind(process: RateLimits) -> list[bool]:
         lambda: process.require_capacity(Caller("agent", frozenset({"writer"}), "acme"), "writer"),
         lambda: process.require_capacity(anonymous("198.51.100.7"), "reader"),
         lambda: process.require_capacity(anonymous("198.51.100.7"), "writer"),
-        lambda: process.require_sign_in_capacity("198.51.100.7"),
-        lambda: process.require_sign_in_capacity("198.51.100.7", registers=True),
+        *(partial(process.require_sign_in_capacity, "198.51.100.7", kind) for kind in get_args(SignInRequest)),
+        lambda: process.require_grant_capacity("acme#0123456789abcdef"),
         lambda: process.require_unknown_board_capacity("198.51.100.7"),
         lambda: process.require_photo_capacity("acme#camera"),
     ]

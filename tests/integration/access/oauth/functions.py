@@ -44,9 +44,12 @@ def forget_settings() -> None:
         each.cache_clear()
 
 
-def send(method: str, path: str, *, query: str = "", body: str = "", **headers: str) -> Answer:
-    """Invoke the function of a route."""
+def send(
+    method: str, path: str, *, query: str = "", body: str = "", source: str = "127.0.0.1", **headers: str
+) -> Answer:
+    """Invoke the function of a route, for a caller at the address `source`."""
     gateway_event = event("", method, path)
+    gateway_event["requestContext"]["http"]["sourceIp"] = source
     gateway_event["rawQueryString"] = query
     gateway_event["headers"] = {"host": "kho.example"} | headers
     # API Gateway encodes forms.

@@ -5,15 +5,20 @@ from __future__ import annotations
 import base64
 import json
 import re
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from endpoints import authorizer, jsonrpc
+from shared.access import keys
 from shared.access.api_keys import ApiKeys
 from shared.access.oauth.clients import UNUSED_SECONDS, OAuthClients
+from shared.access.oauth.grants import REPEAT_SECONDS
+from shared.access.oauth.token_text import read_token
+from shared.clock import iso_time
 from shared.config import config
-from shared.dynamodb import Table
+from shared.dynamodb import Table, Write
 from tests.helpers.mcp_events import event, initialize_event
 from tests.helpers.oauth_client import (
     CALLBACK,
@@ -158,9 +163,22 @@ def test_stolen_refresh_token_revokes_the_family(client: OAuthTestClient, key: s
     second = client.refresh(first["refresh_token"]).json
     assert mcp_status(second["access_token"]) == 200
     assert is_error(client.refresh(first["refresh_token"]), "invalid_grant")
+    forget_cached_identities()
+    assert mcp_status(second["access_token"]) == 200
+    antedate_use(first["refresh_token"], REPEAT_SECONDS + 1)
+    assert is_error(client.refresh(first["refresh_token"]), "invalid_grant")
     assert is_error(client.refresh(second["refresh_token"]), "invalid_grant")
     forget_cached_identities()
     assert mcp_status(second["access_token"]) == 401
+
+
+def antedate_use(refresh_token: str, seconds: float) -> None:
+    """Make the use of a refresh token lie further back."""
+    reference = read_token("refresh", refresh_token)
+    assert reference
+    pk, sk = keys.grant_tokens(reference.tenant_id, reference.grant_id), keys.token("refresh", reference.hash)
+    use = Write("Update", {"pk": pk, "sk": sk}, "SET used_at = :at", values={":at": iso_time(time.time() - seconds)})
+    Table(config().access_table).write(use)
 
 
 def test_code_and_refresh_token_of_another_client_are_refused(client: OAuthTestClient, key: str) -> None:

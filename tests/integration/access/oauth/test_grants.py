@@ -17,19 +17,29 @@ from shared.access.credentials import CachingVerifier, CredentialVerifier
 from shared.access.oauth.authorization_requests import AuthorizationRequest, AuthorizationRequests, Signer
 from shared.access.oauth.clients import OAuthClient
 from shared.access.oauth.errors import OAuthError
-from shared.access.oauth.grants import ACCESS_SECONDS, CODE_SECONDS, GRANT_SECONDS, IDLE_SECONDS, Grants, IssuedTokens
+from shared.access.oauth.grants import (
+    ACCESS_SECONDS,
+    CODE_SECONDS,
+    GRANT_SECONDS,
+    IDLE_SECONDS,
+    REPEAT_SECONDS,
+    Grants,
+    IssuedTokens,
+)
 from shared.access.oauth.token_text import read_token
+from shared.clock import SKEW_SECONDS
 from shared.config import config
 from shared.dynamodb import Table
 from shared.rpc.errors import NotFound, NotSignedIn
 from shared.telemetry import observe
 from tests.helpers.clock import Clock
+from tests.helpers.dynamodb_requests import intercept_requests
 from tests.helpers.oauth_client import CALLBACK, PUBLIC_URL, VERIFIER, challenge_of
 from tests.helpers.size import sized
 from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from shared.access.api_keys import ApiKey
     from shared.rpc.caller import Role
@@ -224,22 +234,38 @@ def test_reused_refresh_token_revokes_the_family(granting: Granting) -> None:
     first = granting.tokens()
     second = granting.refresh(first)
     third = granting.refresh(second)
+    granting.clock.advance(REPEAT_SECONDS + 1)
     assert granting.refusal(lambda: granting.refresh(first)) == "invalid_grant"
     assert not any(map(granting.is_valid, (first, second, third)))
     assert granting.refusal(lambda: granting.refresh(third)) == "invalid_grant"
 
 
 def test_replays_are_counted(granting: Granting) -> None:
+    """A grant is revoked once: later replays cost no write."""
     tokens = granting.tokens()
     granting.refresh(tokens)
-    with observe("endpoints/oauth_token", "0123456789abcdef") as observation:
+    writes: list[str] = []
+
+    def note_writes(operation: str, _params: Any) -> None:
+        if operation != "GetItem":
+            writes.append(operation)
+
+    with (
+        observe("endpoints/oauth_token", "0123456789abcdef") as observation,
+        intercept_requests(note_writes),
+    ):
         granting.refusal(lambda: granting.refresh(tokens))
-    assert observation.counts == {"oauth_replays": 1}
+        assert (observation.counts, writes) == ({"oauth_repeats": 1}, [])
+        granting.clock.advance(REPEAT_SECONDS + 1)
+        for _ in range(3):
+            granting.refusal(lambda: granting.refresh(tokens))
+    assert (observation.counts, writes) == ({"oauth_repeats": 1, "oauth_replays": 1}, ["UpdateItem"])
 
 
 def test_another_grant_of_the_same_client_lives(granting: Granting) -> None:
     stolen, other = granting.tokens(), granting.tokens()
     granting.refresh(stolen)
+    granting.clock.advance(REPEAT_SECONDS + 1)
     granting.refusal(lambda: granting.refresh(stolen))
     assert granting.is_valid(granting.refresh(other))
 
@@ -257,18 +283,120 @@ def test_one_of_many_threads_redeems_a_code(granting: Granting, record_property:
     record_property("outcome", "one winner each, whose tokens died")
 
 
+@pytest.mark.parametrize("seconds", [0, 0.02, 0.2, 2, REPEAT_SECONDS - 0.1])
+def test_repeated_refresh_gives_nothing_and_ends_nothing(granting: Granting, seconds: float) -> None:
+    """A second use within 30 s is refused and changes nothing, whenever the first answer came."""
+    first = granting.tokens()
+    second = granting.refresh(first)
+    stored = list(granting.table.scan(f"{granting.key.tenant_id}#"))
+    granting.clock.advance(seconds)
+    assert granting.refusal(lambda: granting.refresh(first)) == "invalid_grant"
+    assert list(granting.table.scan(f"{granting.key.tenant_id}#")) == stored
+    assert granting.is_valid(granting.refresh(second))
+
+
+@pytest.mark.parametrize("seconds", [REPEAT_SECONDS, 60, 86_400])
+def test_reuse_after_thirty_seconds_revokes(granting: Granting, seconds: float) -> None:
+    first = granting.tokens()
+    second = granting.refresh(first)
+    granting.clock.advance(seconds)
+    assert granting.refusal(lambda: granting.refresh(first)) == "invalid_grant"
+    assert not granting.is_valid(second)
+    assert granting.refusal(lambda: granting.refresh(second)) == "invalid_grant"
+
+
+def test_each_used_token_has_its_own_thirty_seconds(granting: Granting) -> None:
+    """Processes that share a token may refresh it twice in a row: an older one is judged by its own age too."""
+    first = granting.tokens()
+    second = granting.refresh(first)
+    granting.clock.advance(20)
+    third = granting.refresh(second)
+    granting.clock.advance(5)
+    assert granting.refusal(lambda: granting.refresh(first)) == "invalid_grant"
+    assert granting.is_valid(third)
+    granting.clock.advance(10)
+    assert granting.refusal(lambda: granting.refresh(second)) == "invalid_grant"
+    assert granting.is_valid(third)
+    assert granting.refusal(lambda: granting.refresh(first)) == "invalid_grant"
+    assert not granting.is_valid(third)
+
+
+@pytest.mark.parametrize("seconds", [-2 * 86_400, -3600, -(SKEW_SECONDS + 1)])
+def test_use_that_lies_in_the_future_protects_no_reuse(granting: Granting, seconds: float) -> None:
+    """A clock that was ahead at the use, or went back after it, must not open the thirty seconds for days."""
+    first = granting.tokens()
+    second = granting.refresh(first)
+    granting.clock.advance(seconds)
+    assert granting.refusal(lambda: granting.refresh(first)) == "invalid_grant"
+    assert granting.refusal(lambda: granting.refresh(second)) == "invalid_grant"
+
+
+def test_clocks_of_two_functions_may_differ(granting: Granting) -> None:
+    first = granting.tokens()
+    second = granting.refresh(first)
+    granting.clock.advance(-5)
+    assert granting.refusal(lambda: granting.refresh(first)) == "invalid_grant"
+    assert granting.is_valid(granting.refresh(second))
+
+
+def test_refresh_that_another_overtakes_gives_nothing(granting: Granting) -> None:
+    """Another request uses the token just before this one stores its use."""
+    first, others = granting.tokens(), list[IssuedTokens]()
+
+    def overtake(operation: str, _params: Any) -> None:
+        if operation == "TransactWriteItems" and not others:
+            others.append(IssuedTokens("", "", "reader", 0))
+            others[0] = granting.refresh(first)
+
+    with intercept_requests(overtake):
+        assert granting.refusal(lambda: granting.refresh(first)) == "invalid_grant"
+    assert granting.is_valid(granting.refresh(others[0]))
+
+
+def test_refresh_that_a_revocation_overtakes_gives_nothing(granting: Granting) -> None:
+    first = granting.tokens()
+    stored: list[str] = []
+
+    def revoke(operation: str, _params: Any) -> None:
+        if operation == "TransactWriteItems":
+            granting.grants.revoke_token(first.access_token, CLIENT)
+            stored.extend(item["sk"] for page in granting.table.scan(f"{granting.key.tenant_id}#") for item in page)
+
+    with intercept_requests(revoke):
+        assert granting.refusal(lambda: granting.refresh(first)) == "invalid_grant"
+    assert [item["sk"] for page in granting.table.scan(f"{granting.key.tenant_id}#") for item in page] == stored
+
+
 @pytest.mark.stress
-def test_one_of_many_threads_uses_a_refresh_token(
-    granting: Granting, record_property: Callable[[str, object], None]
+@pytest.mark.parametrize("gap_ms", [0, 20, 200, 2000])
+def test_many_refreshes_with_one_token_lose_no_grant(
+    granting: Granting, gap_ms: int, record_property: Callable[[str, object], None]
 ) -> None:
-    """Of many threads that use one refresh token at the same moment, one gets tokens."""
-    rounds, threads = sized(3, full=100), 16
+    """Of many refreshes with one token within 30 s, one gets tokens and none ends the grant. A later reuse ends it."""
+    most, rounds, gap = sized(16, full=200), sized(1, full=20), gap_ms / 1000
+    if gap:
+        most = min(most, int(REPEAT_SECONDS / gap))
     for _ in range(rounds):
-        tokens = granting.tokens()
-        won = race(threads, partial(granting.refresh, tokens))
+        first, start = granting.tokens(), granting.clock()
+        moments = iter([start + number * gap for number in range(most)])
+
+        def refresh_at_next_moment(first: IssuedTokens = first, moments: Iterator[float] = moments) -> IssuedTokens:
+            grants = Grants(granting.table, Clock(next(moments)))
+            return grants.refresh(first.refresh_token, CLIENT, None, RESOURCE)
+
+        won = race(most // 2, refresh_at_next_moment)
         assert len(won) == 1
-    record_property("load", f"{rounds} rounds of {threads} threads")
-    record_property("outcome", "one winner each")
+        for _ in range(most - most // 2):
+            assert granting.refusal(refresh_at_next_moment) == "invalid_grant"
+        assert granting.is_valid(won[0])
+        # The winner may be any of the first half.
+        granting.clock.advance(most // 2 * gap + REPEAT_SECONDS + 0.1)
+        second = granting.refresh(won[0])
+        assert granting.refusal(partial(granting.refresh, first)) == "invalid_grant"
+        assert not granting.is_valid(second)
+    apart = f"{gap_ms:,} ms apart" if gap else "at one moment"
+    record_property("load", f"{rounds} x {most} refreshes {apart}, half of them at once in threads")
+    record_property("outcome", "one winner each, 0 grants lost within 30 s, each later reuse revoked its grant")
 
 
 def test_refreshes_at_the_same_moment_are_no_theft(granting: Granting, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -403,9 +531,9 @@ def test_authorization_request_of_a_clock_that_was_ahead_is_over(granting: Grant
     requests = AuthorizationRequests(granting.table, granting.clock)
     granting.clock.advance(DAYS)
     handle = requests.store(granting.request)
-    visit = requests.start_sign_in(handle)
+    visit, other = requests.start_sign_in(handle), requests.start_sign_in(handle)
     assert requests.find(handle)
-    assert requests.find_sign_in(visit.state)
+    assert requests.end_sign_in(other.state)
     granting.clock.advance(-DAYS)
     assert requests.find(handle) is None
-    assert requests.find_sign_in(visit.state) is None
+    assert requests.end_sign_in(visit.state) is None

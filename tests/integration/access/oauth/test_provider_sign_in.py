@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from api.oauth_page import DECIDED
 from shared.access.api_keys import ApiKeys
 from shared.config import config
 from shared.dynamodb import Table
@@ -93,9 +94,14 @@ def test_signing_in_grants_nothing_without_a_decision(
 
 
 def test_each_visit_works_once(provider: IdentityProvider, client: OAuthTestClient, tenant: str) -> None:
+    """A visit that failed is over too: otherwise anybody could make Kho call the provider without end."""
     query = provider.sign_in(visit(client.open_page()), tenant_id=tenant)
     assert come_back(query).status == 200
     assert come_back(query).status == 400
+    failing = provider.sign_in(visit(client.open_page()), tenant_id=tenant).replace("code=", "code=x")
+    assert come_back(failing).status == 503
+    again = come_back(failing)
+    assert (again.status, DECIDED in again.body) == (400, True)
 
 
 def test_answer_of_another_visit_is_refused(provider: IdentityProvider, client: OAuthTestClient, tenant: str) -> None:
@@ -104,7 +110,9 @@ def test_answer_of_another_visit_is_refused(provider: IdentityProvider, client: 
     state = dict(each.split("=") for each in provider.sign_in(mine, tenant_id=tenant).split("&"))["state"]
     stolen = dict(each.split("=") for each in provider.sign_in(other, tenant_id=tenant).split("&"))["code"]
     assert come_back(f"code={stolen}&state={state}").status == 503
-    assert come_back(provider.sign_in(mine, tenant_id=tenant, nonce="another")).status == 400
+    third = visit(client.open_page())
+    refused = come_back(provider.sign_in(third, tenant_id=tenant, nonce="another"))
+    assert (refused.status, DECIDED in refused.body) == (400, False)
 
 
 @pytest.mark.parametrize(
