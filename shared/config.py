@@ -49,6 +49,7 @@ class Config:
         self.experiences_table = os.environ.get("KHO_EXPERIENCES_TABLE", "")
         self.access_table = os.environ.get("KHO_ACCESS_TABLE", "")
         self.limits_table = os.environ.get("KHO_LIMITS_TABLE", "")
+        self.dead_letters = os.environ.get("KHO_DEAD_LETTERS", "")
         self.mqtt_url = os.environ.get("KHO_MQTT_URL", "")
         self.mqtt_token = os.environ.get("KHO_MQTT_TOKEN", "")
         self.mqtt_keepalive = _integer("KHO_MQTT_KEEPALIVE", 240, at_least=1)

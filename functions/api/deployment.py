@@ -38,6 +38,8 @@ INDEX_MEMORY: Final = 1769
 """Megabytes with which a function has a whole processor, to start and to rank in a third of a second."""
 INDEX_RECOVERY_SECONDS: Final = 21_600
 """The time for which workers retry while the search index is unavailable."""
+STREAM_SECONDS: Final = 86_400
+"""The time for which a stream keeps records."""
 
 
 class TableAccess(NamedTuple):
@@ -59,15 +61,16 @@ class Dependency(NamedTuple):
 
 
 class TableStream(NamedTuple):
-    """The stream of a table as an event source; what cannot be processed goes to the dead-letter queue."""
+    """The stream of a table as an event source. What is too old, or failed three times, goes to the dead-letter queue.
+
+    The function counts the attempts (api/stream_records.py), since those that a service did not answer do not count.
+    """
 
     table: TableName
     filters: tuple[dict[str, Any], ...]
     batch_size: int
-    max_retries: int = -1
-    """-1: until the record is too old."""
-    max_age: int | None = None
-    """Seconds; without it, as long as the stream keeps records."""
+    max_age: int
+    """The seconds for which the stream delivers a record again."""
     parallelization: int = 1
     event: str = "Work"
     """The event's name in the template; the logical id of the event source mapping ends with it."""
@@ -144,6 +147,8 @@ CONSOLE_FILES: Final = Dependency(layers=("ConsoleLayer",))
 MCP_SDK: Final = Dependency(layers=("McpLayer",))
 SECRET_SCANNER: Final = Dependency(layers=("SecretsLayer",))
 WEB_SEARCH: Final = Dependency(layers=("SearchLayer",))
+DEAD_LETTERS: Final = Dependency(environment=(("KHO_DEAD_LETTERS", "DeadLetters"),))
+"""The dead-letter queue. Each worker of a stream has it."""
 
 
 def table(name: TableName, *actions: Action) -> TableAccess:

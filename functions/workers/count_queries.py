@@ -1,14 +1,13 @@
 """Count the experiences that queries have returned, exactly once despite repeated stream records."""
 
-from typing import Any
+from collections.abc import Sequence
 
 from api.deployment import INDEX_RECOVERY_SECONDS, SEARCH_INDEX, TableStream, change, lambda_function, table
+from api.stream_records import StreamRecord, batch_worker
 from shared.experiences import keys
 from shared.experiences.query_counts import QueryCounts
 from shared.experiences.repository import experiences_table
-from shared.rpc.errors import KhoError
 from shared.services.experience_index import refresh_counts
-from shared.telemetry import correlation_id_from, observe
 
 
 @lambda_function(
@@ -22,13 +21,7 @@ from shared.telemetry import correlation_id_from, observe
         max_age=INDEX_RECOVERY_SECONDS,
     ),
 )
-def handler(event: dict[str, Any], _context: Any) -> Any:
-    """Count all query results in a batch of stream records. If that fails, request the whole batch again."""
-    records = event["Records"]
-    result_keys = [tuple(record["dynamodb"]["Keys"][name]["S"] for name in ("pk", "sk")) for record in records]
-    try:
-        with observe("workers/count_queries", correlation_id_from(records[0].get("eventID"))):
-            QueryCounts(experiences_table()).count(result_keys, refresh_counts)
-    except KhoError:
-        return {"batchItemFailures": [{"itemIdentifier": records[0]["dynamodb"]["SequenceNumber"]}]}
-    return {"batchItemFailures": []}
+@batch_worker("workers/count_queries")
+def handler(records: Sequence[StreamRecord]) -> None:
+    """Count all query results in a batch of stream records."""
+    QueryCounts(experiences_table()).count([(each.pk, each.sk) for each in records], refresh_counts)

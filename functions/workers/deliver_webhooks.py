@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from api.deployment import DEVICES, lambda_function, table
+from api.deployment import DEAD_LETTERS, DEVICES, lambda_function, table
 from shared.devices.registry import devices_table
-from shared.devices.webhook_delivery import WebhookDelivery
+from shared.devices.webhook_delivery import METHOD, WebhookDelivery
 from shared.telemetry import correlation_id_from, observe
 
 
 @lambda_function(
     table("Devices", "BatchWriteItem", "DeleteItem", "GetItem", "Query", "UpdateItem"),
+    table("Limits", "UpdateItem"),
+    DEAD_LETTERS,
     timeout=900,
     condition=DEVICES,
 )
 def handler(event: dict[str, Any], _context: Any) -> None:
     """Deliver the events of one tenant. The next schedule starts what a failure of the store has ended."""
-    with observe("workers/deliver_webhooks", correlation_id_from(None), budget=math.inf):
+    with observe(METHOD, correlation_id_from(None), budget=math.inf):
         WebhookDelivery(devices_table(), event["tenant_id"]).run()

@@ -1,8 +1,5 @@
 """Index changed documents of agent-data that were not indexed with their write, and remove deleted ones."""
 
-import math
-from typing import Any
-
 from api.deployment import (
     EMBEDDING_INDEX,
     INDEX_RECOVERY_SECONDS,
@@ -12,13 +9,12 @@ from api.deployment import (
     lambda_function,
     table,
 )
-from api.stream_records import stream_worker
+from api.stream_records import StreamRecord, stream_worker
 from shared.config import config
 from shared.documents import keys
 from shared.documents.deletion import schedule_deletion_event
 from shared.dynamodb import Table
 from shared.services.document_index import refresh_document
-from shared.telemetry import correlation_id_from, observe
 
 
 @lambda_function(
@@ -37,12 +33,11 @@ from shared.telemetry import correlation_id_from, observe
         parallelization=4,
     ),
 )
-@stream_worker
-def handler(record: Any) -> None:
+@stream_worker("workers/index_documents")
+def handler(record: StreamRecord) -> None:
     """Index the document of a stream record. The stream retries while the index is unavailable."""
-    tenant_id, document_id = keys.document_of(record.dynamodb.keys["pk"])
-    with observe("workers/index_documents", correlation_id_from(record.event_id), budget=math.inf):
-        if not config().has_index:
-            return
-        schedule_deletion_event(Table(config().documents_table), tenant_id, document_id)
-        refresh_document(tenant_id, document_id)
+    if not config().has_index:
+        return
+    tenant_id, document_id = keys.document_of(record.pk)
+    schedule_deletion_event(Table(config().documents_table), tenant_id, document_id)
+    refresh_document(tenant_id, document_id)

@@ -1,12 +1,9 @@
 """Index changed experiences that were not indexed with their write."""
 
-from typing import Any
-
 from api.deployment import EMBEDDING_INDEX, INDEX_RECOVERY_SECONDS, TableStream, change, lambda_function, table
-from api.stream_records import stream_worker
+from api.stream_records import StreamRecord, stream_worker
 from shared.experiences import keys
 from shared.services.experience_index import index_experience
-from shared.telemetry import correlation_id_from, observe
 
 
 @lambda_function(
@@ -20,8 +17,7 @@ from shared.telemetry import correlation_id_from, observe
         max_age=INDEX_RECOVERY_SECONDS,
     ),
 )
-@stream_worker
-def handler(record: Any) -> None:
+@stream_worker("workers/index_experiences")
+def handler(record: StreamRecord) -> None:
     """Index the experience of a stream record. The stream retries while the index is unavailable."""
-    with observe("workers/index_experiences", correlation_id_from(record.event_id)):
-        index_experience(record.dynamodb.keys["sk"])
+    index_experience(record.sk)

@@ -4,8 +4,7 @@ Deleting a collection writes a purge item. Its insertion deletes what the collec
 TTL deletes what a late writer has added since.
 """
 
-import math
-from typing import Any
+from contextlib import suppress
 
 from api.deployment import (
     EMBEDDING_INDEX,
@@ -16,14 +15,13 @@ from api.deployment import (
     lambda_function,
     table,
 )
-from api.stream_records import stream_worker
+from api.stream_records import StreamRecord, stream_worker
 from shared.config import config
-from shared.dynamodb import Table, Write
+from shared.dynamodb import ConditionFailed, Table, Write
 from shared.knowledge import keys
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.documents import CollectionDocuments
 from shared.knowledge.index import knowledge_index
-from shared.telemetry import correlation_id_from, observe
 
 
 @lambda_function(
@@ -34,7 +32,7 @@ from shared.telemetry import correlation_id_from, observe
     stream=TableStream(
         table="Knowledge",
         filters=(
-            change("INSERT", sk={"prefix": keys.INDEX}),
+            change("INSERT", "MODIFY", sk={"prefix": keys.INDEX}),
             change("INSERT", "REMOVE", sk={"prefix": keys.PURGE}),
         ),
         batch_size=1,
@@ -42,16 +40,14 @@ from shared.telemetry import correlation_id_from, observe
         parallelization=4,
     ),
 )
-@stream_worker
-def handler(record: Any) -> None:
+@stream_worker("workers/index_knowledge")
+def handler(record: StreamRecord) -> None:
     """Process the work item of a stream record. The stream retries while the index is unavailable."""
-    pk, sk = record.dynamodb.keys["pk"], record.dynamodb.keys["sk"]
-    tenant_id = pk.removesuffix(keys.partition("", "work"))
-    with observe("workers/index_knowledge", correlation_id_from(record.event_id), budget=math.inf):
-        if sk.startswith(keys.PURGE):
-            _purge(tenant_id, sk.removeprefix(keys.PURGE))
-        else:
-            _index(tenant_id, pk, sk)
+    tenant_id = record.pk.removesuffix(keys.partition("", "work"))
+    if record.sk.startswith(keys.PURGE):
+        _purge(tenant_id, record.sk.removeprefix(keys.PURGE))
+    else:
+        _index(tenant_id, record.pk, record.sk)
 
 
 def _purge(tenant_id: str, collection_id: str) -> None:
@@ -67,4 +63,7 @@ def _index(tenant_id: str, pk: str, sk: str) -> None:
     collection = CollectionStore(table, tenant_id).find(work_item["collection"])
     if collection and sk == keys.awaiting_index(collection.id, work_item["path"]):
         CollectionDocuments(table, tenant_id, collection, knowledge_index()).reindex(work_item["path"])
-    table.write(Write("Delete", {"pk": pk, "sk": sk}))
+    # A writer that has queued the document again meanwhile has changed the item: its own record follows.
+    unchanged = {":at": work_item["at"]}
+    with suppress(ConditionFailed):
+        table.write(Write("Delete", {"pk": pk, "sk": sk}, "", "#at = :at", unchanged, {"#at": "at"}))

@@ -4,12 +4,12 @@ A work item starts each job. A worker runs it for a short turn, then enqueues it
 others in its part of the stream. If a worker crashes, another one resumes the job.
 """
 
-import math
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
-from api.deployment import EMBEDDING_INDEX, SPLITTING, TableStream, change, lambda_function, table
-from api.stream_records import stream_worker
+from api.deployment import EMBEDDING_INDEX, SPLITTING, STREAM_SECONDS, TableStream, change, lambda_function, table
+from api.stream_records import StreamRecord, stream_worker
 from shared.config import config
 from shared.dynamodb import Table
 from shared.knowledge import keys
@@ -21,12 +21,23 @@ from shared.knowledge.folder_sync import file_reader, sync_folder
 from shared.knowledge.index import knowledge_index
 from shared.knowledge.ingestion import DocumentIngestion, WorkerTimeExpired
 from shared.knowledge.ingestion_jobs import IngestionJob, IngestionJobs
-from shared.rpc.errors import KhoError, NotFound, OutOfTime, Unavailable
-from shared.telemetry import correlation_id_from, observe
+from shared.rpc.errors import Internal, KhoError, NotFound, OutOfTime, Unavailable
 
 _TURN_SECONDS: Final = 60.0
 _READING_SECONDS: Final = 600.0
 """The turn of a job that reads files. It compares every file again in its next turn, and never shares a queue."""
+
+
+def _progress(record: StreamRecord) -> str:
+    """Return how far a record's job is: a job that goes on, although its server is killed again and again, is sound."""
+    job = _find(record)
+    return str(job.tally.documents) if job else ""
+
+
+def _abandon(record: StreamRecord) -> None:
+    """Report a record's job as failed."""
+    if job := _find(record):
+        _fail(job, _jobs(record), "The ingestion was ended by an internal error three times.")
 
 
 @lambda_function(
@@ -38,32 +49,41 @@ _READING_SECONDS: Final = 600.0
         table="Knowledge",
         filters=(change("INSERT", sk={"prefix": keys.INGEST}),),
         batch_size=1,
-        max_age=86_400,  # as long as the stream keeps records
+        max_age=STREAM_SECONDS,
         parallelization=10,
     ),
 )
-@stream_worker
-def handler(record: Any) -> None:
+@stream_worker("workers/ingest", progress=_progress, abandon=_abandon)
+def handler(record: StreamRecord) -> None:
     """Run the job of a stream record. The stream retries what a store refuses temporarily."""
-    tenant_id = record.dynamodb.keys["pk"].removesuffix(keys.partition("", "work"))
-    job_id = record.dynamodb.keys["sk"].removeprefix(keys.INGEST).partition("#")[0]
-    table = Table(config().knowledge_table)
-    jobs = IngestionJobs(table, tenant_id)
-    try:
-        job = jobs.require(job_id)
-    except NotFound:
-        return  # expired
-    if job.status in ("done", "failed"):
+    job, jobs = _find(record), _jobs(record)
+    if job is None or job.status in ("done", "failed"):
         return
     try:
-        with observe("workers/ingest", correlation_id_from(record.event_id), budget=math.inf):
-            _run(job, jobs, table, tenant_id)
-    except (Unavailable, OutOfTime):
+        _run(job, jobs, Table(config().knowledge_table), _tenant_id(record))
+    except (Unavailable, OutOfTime, Internal):
         raise
-    except KhoError as error:
-        # This includes our own defects: a retry would fail again and block all jobs behind this one.
-        jobs.report(job_id, "failed", job.tally, total=job.total, message=error.message)
-        jobs.finish(job)
+    except KhoError as error:  # such as a collection that was deleted: a retry fails again
+        _fail(job, jobs, error.message)
+
+
+def _fail(job: IngestionJob, jobs: IngestionJobs, message: str) -> None:
+    jobs.report(job.id, "failed", job.tally, total=job.total, message=message)
+    jobs.finish(job)
+
+
+def _find(record: StreamRecord) -> IngestionJob | None:
+    with suppress(NotFound):  # expired
+        return _jobs(record).require(record.sk.removeprefix(keys.INGEST).partition("#")[0])
+    return None
+
+
+def _jobs(record: StreamRecord) -> IngestionJobs:
+    return IngestionJobs(Table(config().knowledge_table), _tenant_id(record))
+
+
+def _tenant_id(record: StreamRecord) -> str:
+    return record.pk.removesuffix(keys.partition("", "work"))
 
 
 def _run(job: IngestionJob, jobs: IngestionJobs, table: Table, tenant_id: str) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
 
-from api.deployment import DEVICES, WEBHOOK_DELIVERY, TableStream, change, lambda_function, table
+from api.deployment import DEVICES, STREAM_SECONDS, WEBHOOK_DELIVERY, TableStream, change, lambda_function, table
+from api.stream_records import batch_worker
 from shared.clock import now_ms
 from shared.devices import keys
 from shared.devices.registry import devices_table
@@ -13,8 +15,17 @@ from shared.rpc.errors import KhoError
 from shared.rpc.invoke import start
 from shared.telemetry import correlation_id_from, observe
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from api.stream_records import StreamRecord
+
 FUNCTION: Final = "workers-deliver_webhooks"
-_STREAM_AGE: Final = 86_400
+
+
+@batch_worker("workers/wake_webhooks")
+def _wake(records: Sequence[StreamRecord]) -> None:
+    _start(wake(devices_table(), [(each.pk, each.sk) for each in records], now_ms()))
 
 
 @lambda_function(
@@ -24,22 +35,21 @@ _STREAM_AGE: Final = 86_400
         table="Devices",
         filters=(change("INSERT", sk={"prefix": keys.EVENT}),),
         batch_size=100,
-        max_age=_STREAM_AGE,
+        max_age=STREAM_SECONDS,
     ),
     schedule="rate(1 minute)",
     condition=DEVICES,
 )
-def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
-    """Start the tenants' deliveries. If that fails, request the whole batch again."""
-    records = event.get("Records", [])
-    events = [tuple(record["dynamodb"]["Keys"][name]["S"] for name in ("pk", "sk")) for record in records]
-    try:
-        with observe("workers/wake_webhooks", correlation_id_from(records[0].get("eventID") if records else None)):
-            at_ms = now_ms()
-            tenants = wake(devices_table(), events, at_ms) if records else due_tenants(devices_table(), at_ms)
-            for tenant_id in tenants:
-                start(FUNCTION, {"tenant_id": tenant_id})
-    except KhoError:
-        failed = [{"itemIdentifier": record["dynamodb"]["SequenceNumber"]} for record in records[:1]]
-        return {"batchItemFailures": failed}
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Start the deliveries of tenants with new events, or of those whose events are to be sent again."""
+    if "Records" in event:
+        return _wake(event, context)
+    # The next schedule repeats what fails.
+    with suppress(KhoError), observe("workers/wake_webhooks", correlation_id_from(None)):
+        _start(due_tenants(devices_table(), now_ms()))
     return {"batchItemFailures": []}
+
+
+def _start(tenants: Iterable[str]) -> None:
+    for tenant_id in tenants:
+        start(FUNCTION, {"tenant_id": tenant_id})

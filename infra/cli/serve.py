@@ -25,6 +25,7 @@ from infra.local.shutdown import GRACE_SECONDS, Shutdown
 from infra.local.sockets import address_of, listen, network_address_of
 from infra.local.store import StoreUnavailable, start_engine
 from infra.local.template import load
+from shared import dead_letters
 from shared.config import Auth
 
 _MQTT_PORT: Final = 1883
@@ -121,6 +122,7 @@ def serve(  # noqa: PLR0913 - one argument an option
             log_file=data / "kho.log",
             passages=data / "passages",
             firmware=data / FIRMWARE_FOLDER,
+            dead_letters=data / dead_letters.FILE_NAME,
             own_account=bool(aws_endpoint),
         )
         configure_device_secret(data)

@@ -16,6 +16,7 @@ import yaml
 
 from api.deployment import (
     CREDENTIALS,
+    DEAD_LETTERS,
     DEFAULT_MEMORY,
     DEFAULT_TIMEOUT,
     DEVICES,
@@ -137,6 +138,8 @@ def _resources(
         uses.append(table("Limits", "UpdateItem"))
     if method and method.anonymous:
         uses.append(CREDENTIALS)
+    if deployment.stream:
+        uses += [DEAD_LETTERS, table("Limits", "UpdateItem")]
     role = f"{function.logical_id}Role"
     properties: dict[str, Any] = {
         "FunctionName": {"Fn::Sub": f"${{AWS::StackName}}-{function.name}"},
@@ -215,7 +218,7 @@ def _role(
     if deployment.stream:
         reads = ("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator")
         statements.append(_allow(reads, {"Fn::GetAtt": [f"{deployment.stream.table}Table", "StreamArn"]}))
-    if deployment.stream or deployment.rules:
+    if DEAD_LETTERS in uses or deployment.rules:
         statements.append(_allow(("sqs:SendMessage",), _arn("DeadLetters")))
     named = [name for each in uses if isinstance(each, Dependency) for name in each.policies]
     named += ["StreamListing"] if deployment.stream else []
@@ -279,8 +282,8 @@ def _stream(stream: TableStream) -> dict[str, Any]:
             "Stream": {"Fn::GetAtt": [f"{stream.table}Table", "StreamArn"]},
             "StartingPosition": "TRIM_HORIZON",
             "BatchSize": stream.batch_size,
-            "MaximumRetryAttempts": stream.max_retries,
-            **({"MaximumRecordAgeInSeconds": stream.max_age} if stream.max_age else {}),
+            "MaximumRetryAttempts": -1,
+            "MaximumRecordAgeInSeconds": stream.max_age,
             **({"ParallelizationFactor": stream.parallelization} if stream.parallelization > 1 else {}),
             "BisectBatchOnFunctionError": True,
             "FunctionResponseTypes": ["ReportBatchItemFailures"],

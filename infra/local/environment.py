@@ -26,6 +26,7 @@ def prepare(  # noqa: PLR0913 - one argument a setting
     log_file: Path | None = None,
     passages: Path | None = None,
     firmware: Path | None = None,
+    dead_letters: Path | None = None,
     own_account: bool = False,
 ) -> None:
     """Set this process's environment. Variables that the operator has set keep their values.
@@ -46,6 +47,7 @@ def prepare(  # noqa: PLR0913 - one argument a setting
         os.environ.setdefault("KHO_QDRANT_FOLDER", str(passages))
     if firmware:
         os.environ.setdefault("KHO_FIRMWARE_FOLDER", str(firmware))
+    os.environ["KHO_DEAD_LETTERS"] = str(dead_letters or "")
     _bypass_proxy("127.0.0.1,localhost,::1")
     uses_aws = own_account or any(os.environ.get(name) == "bedrock" for name in _BEDROCK_SETTINGS)
     if not (uses_aws and _has_credentials()):

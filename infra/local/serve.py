@@ -28,6 +28,7 @@ from infra.local.sockets import address_of
 from infra.local.streams import StreamReader
 from infra.local.ttl import TtlSweeper
 from shared.config import config
+from shared.delivery_attempts import end_attempts
 from shared.devices.webhook_delivery import stop_deliveries
 from shared.knowledge.index import close_index
 from shared.rpc import invoke
@@ -103,6 +104,7 @@ def run(  # noqa: PLR0913 - each is a part of the machine
         # Aborts indexing in progress, which may take minutes; the streams deliver those records again.
         stack.callback(close_index)
         stack.callback(stop_deliveries)
+        stack.callback(end_attempts)
         application = with_cors(gateway, config().cors_origins)
         server = _Server(http_settings(application, end_seconds=shutdown.request_seconds))
 

@@ -11,6 +11,7 @@ from infra.local.dynamodb import DURABLE, Engine, EngineFailed, create_tables
 from infra.local.environment import FIRMWARE_FOLDER, point_at_store, prepare
 from infra.local.functions import Functions
 from infra.local.template import load
+from shared import dead_letters
 from shared.free_space import reserve_released
 from shared.rpc import invoke
 
@@ -35,7 +36,14 @@ def open_store(stack: ExitStack, data: Path, *, auth: Auth, url: str = "") -> tu
     """
     template = load()
     invoke.use_transport(Functions(template.functions))
-    prepare(template, auth=auth, log_file=data / "kho.log", passages=data / "passages", firmware=data / FIRMWARE_FOLDER)
+    prepare(
+        template,
+        auth=auth,
+        log_file=data / "kho.log",
+        passages=data / "passages",
+        firmware=data / FIRMWARE_FOLDER,
+        dead_letters=data / dead_letters.FILE_NAME,
+    )
     try:
         provide_model()
     except ComponentUnavailable as error:

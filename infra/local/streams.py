@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from shared import dead_letters
 from shared.aws.dynamodb import DynamoDBStreamsHttpClient
+from shared.dead_letters import EXPIRED, DeadLetter
+from shared.rpc.errors import Unavailable
 from shared.rpc.invoke import FunctionCrashed
 from shared.telemetry import logger
 
@@ -250,9 +253,9 @@ class StreamReader(threading.Thread):
         return True
 
     def _deliver(self, batch: list[dict[str, Any]]) -> bool:
-        """Invoke the function until each record is processed or given up. Return False if stopped before."""
+        """Invoke the function until each record is processed or too old. Return False if stopped before."""
         pause = _RETRY_SECONDS
-        started, retries = time.monotonic(), 0
+        started = time.monotonic()
         while True:
             failed = self._invoke(batch)
             if failed is None and len(batch) > 1 and self._trigger.bisects:
@@ -263,13 +266,22 @@ class StreamReader(threading.Thread):
             # Like Lambda, deliver every record from the first failure on again.
             while failed and _number(batch[0]) not in failed:
                 batch = batch[1:]
-            if retries >= self._trigger.retries or time.monotonic() - started > self._trigger.record_age:
-                logger.error("dead letters", extra={"function": self._trigger.function, "records": len(batch)})
+            if time.monotonic() - started > self._trigger.record_age and self._give_up(batch):
                 return True
             if self._stopping.wait(pause):
                 return False
-            retries += 1
             pause = min(2 * pause, _MAX_RETRY_SECONDS)
+
+    def _give_up(self, batch: list[dict[str, Any]]) -> bool:
+        """Send records that are too old to the dead letters. Return False if that fails."""
+        try:
+            for record in batch:
+                keys = {name: record["dynamodb"]["Keys"][name]["S"] for name in ("pk", "sk")}
+                method = self._trigger.function.replace("-", "/", 1)
+                dead_letters.send(DeadLetter(record["eventID"], method, EXPIRED, "", record["eventName"], **keys))
+        except Unavailable:
+            return False
+        return True
 
     def _invoke(self, batch: list[dict[str, Any]]) -> set[str] | None:
         """Invoke the function. Return the failed records' sequence numbers, or None if it crashed or timed out."""

@@ -42,8 +42,6 @@ class StreamTrigger:
     function: str
     batch_size: int
     filters: list[dict[str, Any]]
-    retries: float = math.inf
-    """The number of retries of a failed record."""
     record_age: float = math.inf
     """The age in seconds after which records are dropped."""
     bisects: bool = False
@@ -191,8 +189,7 @@ class _TemplateReader:
                             function=name,
                             batch_size=details["BatchSize"],
                             filters=[json.loads(each["Pattern"]) for each in filters],
-                            retries=_limit(details.get("MaximumRetryAttempts", -1)),
-                            record_age=_limit(details.get("MaximumRecordAgeInSeconds", -1)),
+                            record_age=details["MaximumRecordAgeInSeconds"],
                             bisects=details.get("BisectBatchOnFunctionError", False),
                             parallelization=details.get("ParallelizationFactor", 1),
                         )
@@ -236,11 +233,6 @@ class _TemplateReader:
             case dict():
                 raise ValueError(f"one machine does not know what {value} stands for")
         return value
-
-
-def _limit(number: int) -> float:
-    """Return an event source's limit; -1 means unlimited."""
-    return math.inf if number == -1 else number
 
 
 def _interval(schedule: str) -> float:

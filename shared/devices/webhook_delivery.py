@@ -15,12 +15,16 @@ from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from shared import dead_letters
 from shared.clock import iso_time, lasts, latest
+from shared.dead_letters import DeadLetter
+from shared.delivery_attempts import MAX_ATTEMPTS, DeliveryAttempts
 from shared.devices import keys
 from shared.devices.webhooks import RETRY_SECONDS, OutboxEvent, Webhooks, send_event, webhook_client
 from shared.dynamodb import ConditionFailed, Keys, Write
 from shared.public_address import AddressFailed, AddressRefused
-from shared.telemetry import count, logger
+from shared.rpc.errors import Internal, KhoError
+from shared.telemetry import count, current_correlation_id, logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
     from shared.dynamodb import Item, Table
     from shared.public_address import PublicClient
 
+METHOD: Final = "workers/deliver_webhooks"
 _SETTLE_MS: Final = 1_000
 """Functions store the events of a device concurrently: a younger event may be stored first."""
 _LANES: Final = 8
@@ -204,25 +209,15 @@ class WebhookDelivery:
         device_id = waiting["sk"].removeprefix(keys.WAITING)
         events = self._events(device_id)
         for event in events:
-            now = self._clock()
-            is_own = event.webhook_id in ("", webhook.id)
-            if not is_own or event.at_ms < (now - RETRY_SECONDS) * 1000:
-                self._table.write(Write("Delete", {"pk": event.pk, "sk": event.sk}))
-                tally.drop(int(is_own))
-                continue
-            settled_at = (event.at_ms + _SETTLE_MS) / 1000
-            is_settled = not lasts(settled_at, now, _SETTLE_MS / 1000)
-            if not is_settled or tally.is_dead or now >= tally.ends_at or _stopping.is_set():
-                tally.come_back(settled_at)
+            try:
+                goes_on = self._deliver(webhook, waiting, event, tally)
+            except KhoError:
+                raise
+            except Exception:
+                logger.exception("crashed")
+                goes_on = self._fail(waiting, event, tally)
+            if not goes_on:
                 return
-            problem, refused = self._send(webhook, event)
-            if problem:
-                tally.fail(problem, refused=refused)
-                self._postpone(waiting, tally, refused=refused)
-                return
-            self._table.write(Write("Delete", {"pk": event.pk, "sk": event.sk}))
-            tally.succeed()
-            waiting["attempts"] = 0
         if len(events) == _PAGE:
             tally.come_back(self._clock())
             return
@@ -230,6 +225,45 @@ class WebhookDelivery:
         values = {":latest": waiting["latest"]}
         if not self._write(Write("Delete", self._waiting_key(device_id), "", condition, values)):
             tally.come_back(self._clock())  # a new event has come meanwhile
+
+    def _deliver(self, webhook: Webhook, waiting: Item, item: Item, tally: _Round) -> bool:
+        """Send an event, or drop it if it is too old. Return False if the device's events have to wait."""
+        event = OutboxEvent(item["pk"], item["sk"], item["body"], item.get("webhook_id", ""))
+        now = self._clock()
+        is_own = event.webhook_id in ("", webhook.id)
+        if not is_own or event.at_ms < (now - RETRY_SECONDS) * 1000:
+            self._delete(item)
+            tally.drop(int(is_own))
+            return True
+        settled_at = (event.at_ms + _SETTLE_MS) / 1000
+        is_settled = not lasts(settled_at, now, _SETTLE_MS / 1000)
+        if not is_settled or tally.is_dead or now >= tally.ends_at or _stopping.is_set():
+            tally.come_back(settled_at)
+            return False
+        problem, refused = self._send(webhook, event)
+        if problem:
+            tally.fail(problem, refused=refused)
+            self._postpone(waiting, tally, refused=refused)
+            return False
+        self._delete(item)
+        tally.succeed()
+        waiting["attempts"] = 0
+        return True
+
+    def _fail(self, waiting: Item, item: Item, tally: _Round) -> bool:
+        """Count a failure of an event itself. After three of them, give it up and return True."""
+        name = f"{METHOD}#{item['pk']}#{item['sk']}"
+        if DeliveryAttempts(name).fail() < MAX_ATTEMPTS:
+            self._postpone(waiting, tally, refused=True)
+            return False
+        code, keys_ = Internal.code, {"pk": item["pk"], "sk": item["sk"]}
+        dead_letters.send(DeadLetter(item["sk"], METHOD, code, current_correlation_id(), "INSERT", **keys_))
+        self._delete(item)
+        tally.drop(1)
+        return True
+
+    def _delete(self, item: Item) -> None:
+        self._table.write(Write("Delete", {"pk": item["pk"], "sk": item["sk"]}))
 
     def _send(self, webhook: Webhook, event: OutboxEvent) -> tuple[str, bool]:
         """Send an event. Return the problem, if any, and whether the receiver itself refused this event."""
@@ -282,12 +316,10 @@ class WebhookDelivery:
         for page in self._table.query(self._partition, Keys.beginning(keys.WAITING)):
             yield from page
 
-    def _events(self, device_id: str) -> list[OutboxEvent]:
+    def _events(self, device_id: str) -> list[Item]:
         """Return the oldest events of a device."""
         partition = keys.outbox(self._tenant_id, device_id)
-        pages = self._table.query(partition, Keys.beginning(keys.EVENT), limit=_PAGE)
-        items = [item for page in pages for item in page]
-        return [OutboxEvent(item["pk"], item["sk"], item["body"], item.get("webhook_id", "")) for item in items]
+        return [item for page in self._table.query(partition, Keys.beginning(keys.EVENT), limit=_PAGE) for item in page]
 
     def _write(self, write: Write) -> bool:
         """Write, and return False if the condition does not hold."""

@@ -11,10 +11,11 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Final
 
-from shared.config import config
+from shared.config import ConfigurationError, config
 from shared.knowledge.folder_sync import InvalidFile
 from shared.knowledge.models import DocumentFailure, IngestionTally
 from shared.rpc.errors import KhoError, OutOfTime, Unavailable
+from shared.telemetry import current_correlation_id, logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -99,12 +100,15 @@ class DocumentIngestion:
     def _put(self, new: NewKnowledgeDocument) -> PutResult | DocumentFailure:
         try:
             return self._documents.put(new)
-        except (Unavailable, OutOfTime):
+        except (Unavailable, OutOfTime, ConfigurationError):
             raise  # the other documents would fail as well
         except KhoError as error:
             # The file has changed, so the document of its former content goes, although the new content is refused.
             failure = InvalidFile if new.origin == "file" else DocumentFailure
             return failure(new.path, error.message.removeprefix(new.path).strip())
+        except Exception:
+            logger.exception("crashed")
+            return DocumentFailure(new.path, f"failed by an internal error: {current_correlation_id()}")
 
     def _collect(self) -> None:
         """Count the oldest document in progress. Before an error is raised, the others end."""

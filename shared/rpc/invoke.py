@@ -100,12 +100,15 @@ def send(call: FunctionCall, function: str) -> bytes:
 def call_internal(function: str, event: Any) -> Any:
     """Send an event to a function (`name` or `name:alias`) that has no route.
 
-    Return its response, or raise `Unavailable`.
+    Return its response, or raise `Unavailable`, of which a crash of the function is the cause.
     """
     transport = _transport[0] if _transport else _lambda()
     try:
         return json.loads(transport(function, json.dumps(event).encode()))
-    except (TimeoutError, FunctionCrashed, TooManyRequests) as error:
+    except FunctionCrashed as error:
+        _warn(function, type(error).__name__)
+        raise Unavailable from error
+    except (TimeoutError, TooManyRequests) as error:
         _warn(function, type(error).__name__)
         raise Unavailable from None
 

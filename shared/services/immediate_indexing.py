@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from shared.background import result, submit
 from shared.config import config
-from shared.rpc.errors import KhoError
+from shared.rpc.errors import KhoError, OutOfTime, Unavailable
 from shared.services.document_index import refresh_document
 from shared.telemetry import current_correlation_id, internal_errors, logger, seconds_left
 
@@ -76,7 +76,9 @@ def _index_all(tenant_id: str, document_ids: Sequence[str], deadline: float, res
                 if time.monotonic() > deadline:
                     return
                 refresh_document(tenant_id, document_id, max_characters=_MAX_CHARACTERS, on_response=responded)
-    except KhoError as error:
+    except (Unavailable, OutOfTime) as error:
         _index.failed(error.code)
+    except KhoError as error:  # of one document: other writes wait for the index as before
+        logger.warning("not indexed yet", extra={"failure": error.code})
     finally:
         responded()

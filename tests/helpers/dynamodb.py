@@ -21,7 +21,7 @@ from infra.local.dynamodb import Engine, create_tables
 from infra.local.environment import point_at_store, prepare
 from infra.local.functions import Functions
 from infra.local.template import load
-from shared import dynamodb
+from shared import dead_letters, dynamodb
 from shared.aws import passed_socket
 from shared.config import config
 from shared.rpc import invoke
@@ -41,7 +41,12 @@ def running_store() -> Iterator[str]:
     functions = {name: replace(each, timeout=LONG_SECONDS) for name, each in template.functions.items()}
     invoke.use_transport(Functions(functions))
     with tempfile.TemporaryDirectory(prefix="kho-test-") as folder:
-        prepare(template, auth="open", passages=Path(folder) / "passages")
+        prepare(
+            template,
+            auth="open",
+            passages=Path(folder) / "passages",
+            dead_letters=Path(folder) / dead_letters.FILE_NAME,
+        )
         engine = Engine(Path(folder) / "dynamodb.sqlite", Path(folder) / "store.log", private=False)
         try:
             point_at_store(engine.url)

@@ -67,7 +67,8 @@ def actions(statement: dict[str, Any]) -> list[str]:
 
 
 METERING = ("dynamodb:UpdateItem", "LimitsTable")
-"""The action of every method on the buckets of rate limits, which only callers with credentials required have."""
+"""The action of every method on the buckets of rate limits, which only callers with credentials required have, and of
+every worker of a stream on the attempts at a record."""
 
 
 def table_actions(function: str) -> set[tuple[str, str]]:

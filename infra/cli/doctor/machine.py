@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import socket
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -11,10 +12,13 @@ from infra.cli.doctor import checks
 from infra.cli.target import open_stores
 from infra.local.data_folder import DataFolderError, read_server_info
 from infra.local.dynamodb import DURABLE
+from shared import dead_letters
 from shared.config import config
 from shared.services import diagnostics
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from infra.cli.target import DataTarget
     from shared.services.diagnostics import CheckReport
 
@@ -47,6 +51,7 @@ def check(target: DataTarget, report: CheckReport) -> None:
             report.good("Devices", f"{running['mqtt_url']} accepts connections.")
     else:
         report.note("Server", "None is running here.", "Start it: kho serve")
+    _check_dead_letters(data / dead_letters.FILE_NAME, report)
     with open_stores(target):
         checks.check_tables(report)
         diagnostics.check_keys(report, "kho keys create --tenant <name> --role writer")
@@ -55,6 +60,18 @@ def check(target: DataTarget, report: CheckReport) -> None:
         else:
             diagnostics.check_index(report)
         diagnostics.check_model(report)
+
+
+def _check_dead_letters(file: Path, report: CheckReport) -> None:
+    """Report what workers gave up, by worker and reason."""
+    with report.guard("Dead letters", f"Make {file} readable."):
+        letters = Counter((each.method.rpartition("/")[2], each.code) for each in dead_letters.read(file))
+        if letters:
+            given_up = ", ".join(f"{number} of {worker} ({code})" for (worker, code), number in letters.most_common())
+            advice = f"See dead-letters in docs/operating.md. When they are repaired, delete {file}."
+            report.wrong("Dead letters", f"Workers gave up: {given_up}.", advice)
+        else:
+            report.good("Dead letters", "There are none.")
 
 
 def _check_platform(report: CheckReport) -> None:

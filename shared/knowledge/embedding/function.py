@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final, TypedDict
 from shared.config import config
 from shared.knowledge.embedding import Embedding
 from shared.knowledge.embedding.models import E5_SMALL
-from shared.rpc.invoke import call_internal
+from shared.rpc.errors import Unavailable
+from shared.rpc.invoke import FunctionCrashed, call_internal
 from shared.telemetry import current_correlation_id
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ MAX_TEXTS: Final = 32
 """The texts of one call: with the token vectors of 510 tokens each, the response takes 5.7 MB of Lambda's 6."""
 _MAX_CHARACTERS: Final = 16_384
 """Many more than the model reads. The longest request takes half of Lambda's limit."""
+
+
+_HARMLESS_TEXT: Final = "kho"
 
 
 class EmbeddingRequest(TypedDict):
@@ -54,7 +58,10 @@ class FunctionEmbedder:
     space = E5_SMALL
 
     def passages(self, texts: Sequence[str]) -> list[Embedding]:
-        """Embed passages, or raise `Unavailable`. In all threads together, `KHO_EMBEDDING_CALLS` calls run at once."""
+        """Embed passages, or raise `Unavailable`, with the function's crash as its cause if only these crash it.
+
+        In all threads together, `KHO_EMBEDDING_CALLS` calls run at once.
+        """
         embeddings: list[Embedding] = []
         for start in range(0, len(texts), MAX_TEXTS):
             with _passage_calls():
@@ -81,8 +88,23 @@ def _call(kind: Literal["passages", "question"], texts: Sequence[str]) -> list[E
     )
     # Provisioned instances belong to the alias.
     function = f"{FUNCTION}:live" if config().embedding_instances else FUNCTION
-    response: EmbeddingResponse = call_internal(function, request)
+    try:
+        response: EmbeddingResponse = call_internal(function, request)
+    except Unavailable as error:
+        crashed = isinstance(error.__cause__, FunctionCrashed)
+        if crashed and kind == "passages" and _embeds_others(function, request):
+            raise
+        raise Unavailable from None
     return [_decode(each) for each in response["embeddings"]]
+
+
+def _embeds_others(function: str, request: EmbeddingRequest) -> bool:
+    """Return False if the function crashes on any text, so that the texts of the request are not to blame."""
+    try:
+        call_internal(function, request | {"texts": [_HARMLESS_TEXT]})
+    except Unavailable:
+        return False
+    return True
 
 
 def _decode(encoded: EncodedEmbedding) -> Embedding:

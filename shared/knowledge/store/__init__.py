@@ -75,7 +75,7 @@ DOCUMENT_FIELDS: Final = ("tenant", "collection", "document")
 """The payload fields that identify a point's document."""
 
 
-class FolderLocked(Exception):
+class FolderLocked(ConfigurationError):
     """Another process has the index of this folder open."""
 
 

@@ -84,8 +84,6 @@ class QdrantCollection:
         try:
             result = self._request("GET", "")
         except QdrantError as error:
-            if error.status in _UNAUTHORIZED:
-                raise ConfigurationError("Qdrant rejects the key in KHO_QDRANT_KEY, or requires one") from None
             if error.status == HTTPStatus.NOT_FOUND:
                 return None
             raise
@@ -150,6 +148,8 @@ class QdrantCollection:
         if status in _UNAUTHORIZED:
             forget_secrets()
             status, answer = self._exchange(method, target, content)  # with the key that is current now
+        if status in _UNAUTHORIZED:
+            raise ConfigurationError("Qdrant rejects the key in KHO_QDRANT_KEY, or requires one")
         if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             raise _unavailable(f"status {status}")
         if status >= HTTPStatus.BAD_REQUEST:

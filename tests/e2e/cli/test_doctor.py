@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import socket
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from infra.local.data_folder import read_server_info
+from shared.dead_letters import CRASHED, FILE_NAME, DeadLetter
 from tests.helpers.api_client import run_kho
 from tests.helpers.aws_stack import ENVIRONMENT, running_aws_stack
 from tests.helpers.kho_server import KhoServer
@@ -37,7 +39,7 @@ def test_new_machine_is_healthy_and_gets_first_steps(tmp_path: Path) -> None:
     assert code == 0
     assert findings["Server"]["advice"] == "Start it: kho serve"
     assert findings["Keys"]["state"] == "note"
-    assert {findings[name]["state"] for name in ("Embedding", "Qdrant", "kho-MemoryTable")} == {"good"}
+    assert {findings[name]["state"] for name in ("Embedding", "Qdrant", "kho-MemoryTable", "Dead letters")} == {"good"}
 
 
 def test_running_server_is_queried_without_taking_its_lock(tmp_path: Path) -> None:
@@ -63,6 +65,19 @@ def test_problems_are_reported_with_advice(tmp_path: Path) -> None:
     assert code == 1
     assert findings["Qdrant"]["state"] == findings["Model"]["state"] == "wrong"
     assert "KHO_QDRANT_URL" in findings["Qdrant"]["advice"]
+
+
+def test_what_workers_gave_up_is_reported(tmp_path: Path) -> None:
+    """An operator of one machine sees dead letters, with the worker and the reason."""
+    letters = [DeadLetter(str(number), "workers/index_documents", "INTERNAL_ERROR", "") for number in (1, 2)]
+    letters.append(DeadLetter("1", "workers/ingest", CRASHED, ""))
+    (tmp_path / FILE_NAME).write_text("".join(f"{json.dumps(asdict(each))}\n" for each in letters))
+    code, findings = run_doctor("--data", str(tmp_path))
+    assert (code, findings["Dead letters"]["state"]) == (1, "wrong")
+    assert findings["Dead letters"]["said"] == (
+        "Workers gave up: 2 of index_documents (INTERNAL_ERROR), 1 of ingest (CRASHED)."
+    )
+    assert FILE_NAME in findings["Dead letters"]["advice"]
 
 
 def test_text_output_has_one_line_per_check(tmp_path: Path) -> None:

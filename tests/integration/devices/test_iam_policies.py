@@ -284,7 +284,8 @@ def test_policies_of_webhooks(tmp_path: Path, store_actions: StoreActions, monke
         write, *_ = webhooks("local").event_writes("presence", f"lamp-{number}", at_ms, {})
         registry()._table.write(write)
         found = {name: {"S": write.target[name]} for name in ("pk", "sk")}
-        return {"eventID": "0" * 32, "dynamodb": {"Keys": found, "SequenceNumber": "1"}}
+        change = {"Keys": found, "SequenceNumber": "1"}
+        return {"eventID": "0" * 32, "eventName": "INSERT", "dynamodb": change}
 
     with webhook_receiver(tmp_path) as receiver:
         monkeypatch.setattr("shared.devices.webhooks._clients", [receiver.client])

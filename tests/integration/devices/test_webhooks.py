@@ -23,6 +23,7 @@ from shared.rpc.errors import InvalidParams, NotFound
 from tests.helpers.board_requests import BOARD_SETTINGS
 from tests.helpers.clock import Clock
 from tests.helpers.log_records import log_records
+from tests.helpers.stream_deliveries import letters_of
 from tests.helpers.wait import CEILING_SECONDS
 from tests.helpers.webhook_receiver import PUBLIC, URL, WebhookReceiver, webhook_receiver
 from tests.integration.devices.test_firmware import offered, set_firmware
@@ -184,6 +185,28 @@ def test_refused_event_holds_back_its_device_alone(outbox: Outbox, receiver: Web
     clock.advance(5 * MINUTE)
     outbox.deliver()
     assert outbox.numbers("lamp") == [13, 14]
+
+
+def test_event_that_cannot_be_sent_is_given_up_after_three_attempts(
+    outbox: Outbox, receiver: WebhookReceiver, clock: Clock
+) -> None:
+    """A damaged event is a dead letter and told as dropped, and the device's next ones are sent."""
+    for number in range(3):
+        outbox.add("a", number)
+        clock.advance(0.01)
+    pk, sk = outbox.stored[1]
+    devices_table().write(Write("Update", {"pk": pk, "sk": sk}, "REMOVE body"))
+    clock.advance(5)
+    for _ in range(2):
+        outbox.deliver()
+        assert letters_of(outbox.tenant) == []
+        clock.advance(MINUTE)
+    outbox.deliver()
+    assert [each["data"]["number"] for each in receiver.events("a")] == [0, 2]
+    assert [(each.method, each.code, each.sk) for each in letters_of(outbox.tenant)] == [
+        ("workers/deliver_webhooks", "INTERNAL_ERROR", sk)
+    ]
+    assert outbox.webhooks.status().dropped == 1
 
 
 def test_event_is_retried_for_a_day_and_then_dropped_and_told(

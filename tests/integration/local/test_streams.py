@@ -15,8 +15,10 @@ from infra.local import streams
 from infra.local.streams import StreamReader
 from infra.local.template import StreamTrigger
 from shared.config import config
+from shared.dead_letters import EXPIRED
 from shared.dynamodb import Table, Write
 from shared.rpc.invoke import FunctionCrashed
+from tests.helpers.stream_deliveries import letters_of
 from tests.helpers.wait import CEILING_SECONDS, until
 
 if TYPE_CHECKING:
@@ -113,15 +115,23 @@ def test_failures_are_retried_until_success(tenant: str, store: str, tmp_path: P
 
 
 @pytest.mark.usefixtures("hasty")
-@pytest.mark.parametrize("limits", [{"retries": 2}, {"record_age": 0.0}])
-def test_record_is_dropped_after_max_retries_or_age(
-    tenant: str, store: str, tmp_path: Path, limits: dict[str, float]
-) -> None:
+def test_record_that_is_too_old_is_a_dead_letter(tenant: str, store: str, tmp_path: Path) -> None:
+    """A record that was retried for its whole age is given up, with its keys and the reason."""
     put(tenant, "a")
-    tries = int(limits.get("retries", 0)) + 1
-    assert read(tenant, store, tmp_path, Receiver(*["a"] * tries), answers=tries, **limits) == [["a"]] * tries
+    assert read(tenant, store, tmp_path, Receiver("a"), answers=1, record_age=0.0) == [["a"]]
+    [letter] = letters_of(tenant)
+    assert (letter.method, letter.code, letter.event, letter.sk) == ("receiver", EXPIRED, "INSERT", "a")
     put(tenant, "b")
-    assert read(tenant, store, tmp_path, Receiver(), answers=1, **limits) == [["b"]]
+    assert read(tenant, store, tmp_path, Receiver(), answers=1, record_age=0.0) == [["b"]]
+
+
+@pytest.mark.usefixtures("hasty")
+def test_record_that_is_too_old_waits_until_its_letter_is_stored(
+    tenant: str, store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(config(), "dead_letters", str(tmp_path / "missing" / "letters"))
+    put(tenant, "a")
+    assert read(tenant, store, tmp_path, Receiver("a", "a"), answers=3, record_age=0.0) == [["a"]] * 3
 
 
 @pytest.mark.usefixtures("hasty")

@@ -12,6 +12,7 @@ import pytest
 from research_agent import get_ingestion
 from shared import telemetry
 from shared.config import config
+from shared.dead_letters import CRASHED
 from shared.dynamodb import Keys, Table, Write
 from shared.knowledge import documents as kept
 from shared.knowledge.collections import CollectionStore
@@ -20,6 +21,7 @@ from shared.knowledge.index import knowledge_index
 from shared.knowledge.ingestion_jobs import STALLED_SECONDS, IngestionJob, IngestionJobs
 from shared.knowledge.models import MAX_PATH_BYTES, Collection, NewKnowledgeDocument
 from shared.rpc.caller import ROLES, Caller
+from tests.helpers.stream_deliveries import LATE_SECONDS, deliver, letters_of, stream_record
 from tests.helpers.wait import CEILING_SECONDS
 from workers import ingest
 
@@ -76,16 +78,93 @@ def test_a_thousand_long_paths_are_removed(carried_out: Callable[..., IngestionJ
     assert carried_out([], [*paths, "é" * MAX_PATH_BYTES]).tally.removed == 1
 
 
-def test_crashed_job_is_reported_as_failed(
+def test_document_that_crashes_is_a_failure_and_the_others_are_ingested(
     carried_out: Callable[..., IngestionJob], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def crashes(*_: Any) -> None:
+    split = kept.CollectionDocuments._split
+
+    def crash(self: kept.CollectionDocuments, new: NewKnowledgeDocument) -> Any:
+        if new.path == "b.md":
+            raise ArithmeticError(new.text)
+        return split(self, new)
+
+    monkeypatch.setattr(kept.CollectionDocuments, "_split", crash)
+    job = carried_out([NewKnowledgeDocument(f"{name}.md", f"Ferns of {name}.", hash="h") for name in "abc"])
+    assert (job.status, job.tally.added, [each.path for each in job.tally.failed]) == ("done", 2, ["b.md"])
+    assert job.tally.failed[0].reason.startswith("failed by an internal error: ")
+    assert "Ferns" not in job.tally.failed[0].reason
+
+
+def job_record(tenant: str, job_id: str, **details: Any) -> dict[str, Any]:
+    return stream_record(f"{tenant}#work", f"ingest#{job_id}#1", **details)
+
+
+def test_job_that_crashes_is_given_up_after_three_attempts(
+    table: Table, tenant: str, collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = IngestionJobs(table, tenant)
+    job_id = jobs.start(collection, [NewKnowledgeDocument("a.md", "Ferns.", hash="h")], [])
+
+    def crash(*_: Any) -> None:
         raise ArithmeticError
 
-    monkeypatch.setattr(kept.CollectionDocuments, "put", crashes)
-    job = carried_out([NewKnowledgeDocument("a.md", "Ferns.", hash="h")])
-    assert job.status == "failed"
-    assert "Arithmetic" not in job.message
+    monkeypatch.setattr(IngestionJobs, "documents", crash)
+    record = job_record(tenant, job_id)
+    assert [deliver(ingest.handler, record) for _ in range(2)] == [["1"], ["1"]]
+    assert jobs.require(job_id).status == "queued"
+    assert deliver(ingest.handler, record) == []
+    job = jobs.require(job_id)
+    assert (job.status, job.message) == ("failed", "The ingestion was ended by an internal error three times.")
+    assert [(each.method, each.code, each.sk) for each in letters_of(tenant)] == [
+        ("workers/ingest", "INTERNAL_ERROR", f"ingest#{job_id}#1")
+    ]
+
+
+class Killed(BaseException):
+    """The end of the server's process."""
+
+
+def test_job_that_goes_on_is_not_given_up_however_often_its_server_is_killed(
+    table: Table, tenant: str, collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job survives the end of its server, as long as it gets further between two of them."""
+    jobs = IngestionJobs(table, tenant)
+    names = [f"{number}.md" for number in range(8)]
+    job_id = jobs.start(collection, [NewKnowledgeDocument(each, f"Ferns of {each}.", hash="h") for each in names], [])
+    report = IngestionJobs.report
+
+    def report_and_die(self: IngestionJobs, id_: str, status: Any, tally: Any, **details: Any) -> None:
+        report(self, id_, status, tally, **details)
+        if status == "running":
+            raise Killed
+
+    monkeypatch.setattr("shared.knowledge.ingestion._REPORT_INTERVAL_SECONDS", -1.0)
+    with monkeypatch.context() as killed:
+        killed.setattr(IngestionJobs, "report", report_and_die)
+        for _ in range(len(names)):
+            with pytest.raises(Killed):
+                deliver(ingest.handler, job_record(tenant, job_id, age=LATE_SECONDS))
+    assert deliver(ingest.handler, job_record(tenant, job_id, age=LATE_SECONDS)) == []
+    job = jobs.require(job_id)
+    assert (job.status, job.tally.documents, letters_of(tenant)) == ("done", len(names), [])
+
+
+def test_job_whose_server_is_killed_three_times_at_one_place_is_given_up(
+    table: Table, tenant: str, collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = IngestionJobs(table, tenant)
+    job_id = jobs.start(collection, [NewKnowledgeDocument("a.md", "Ferns.", hash="h")], [])
+
+    def die(*_: Any) -> None:
+        raise Killed
+
+    monkeypatch.setattr(IngestionJobs, "documents", die)
+    for _ in range(3):
+        with pytest.raises(Killed):
+            deliver(ingest.handler, job_record(tenant, job_id, age=LATE_SECONDS))
+    assert deliver(ingest.handler, job_record(tenant, job_id, age=LATE_SECONDS)) == []
+    assert jobs.require(job_id).status == "failed"
+    assert [each.code for each in letters_of(tenant)] == [CRASHED]
 
 
 def test_worker_may_exceed_the_request_deadline(

@@ -11,13 +11,15 @@ from uuid import uuid4
 import pytest
 
 from shared.config import config
-from shared.dynamodb import Table
+from shared.dynamodb import Table, Write
 from shared.experiences import keys, query_counts
 from shared.experiences.query_counts import QueryCounts
 from shared.experiences.repository import experiences_table
 from shared.rpc.errors import Unavailable
 from tests.helpers.size import sized
 from tests.helpers.store_faults import conflicting_transactions, failing_transactions_from
+from tests.helpers.stream_deliveries import deliver, letters_of, stream_record
+from workers import count_queries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,6 +67,18 @@ def test_repeated_delivery_counts_once(ids: list[str]) -> None:
     count(noted * 2)
     count(noted)
     assert counted(ids) == Counter(dict.fromkeys(ids[:3], 20))
+
+
+def test_result_that_cannot_be_counted_keeps_no_other_from_it(ids: list[str]) -> None:
+    """One damaged record of a batch is given up; the others are counted once."""
+    noted = served(ids[:3], ids[:3])
+    damaged = keys.query_result(str(uuid4()))
+    experiences_table().write(Write("Put", {"pk": damaged[0], "sk": damaged[1]}))
+    records = [stream_record(*each, number=number) for number, each in enumerate([noted[0], damaged, noted[1]])]
+    assert [deliver(count_queries.handler, *records) for _ in range(3)] == [["1"], ["1"], []]
+    assert counted(ids) == Counter(dict.fromkeys(ids[:3], 2))
+    assert [(each.method, each.pk) for each in letters_of(damaged[0])] == [("workers/count_queries", damaged[0])]
+    experiences_table().delete_all([damaged])
 
 
 @pytest.mark.stress

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 
 from infra.local.template import load
-from tests.helpers.template import BY_NAME, LAMBDAS, RESOURCES, actions, function_name, managed_policies, statements
+from tests.helpers.template import (
+    BY_NAME,
+    LAMBDAS,
+    METERING,
+    RESOURCES,
+    actions,
+    all_table_actions,
+    function_name,
+    managed_policies,
+    statements,
+)
 
 
 def test_rules_have_dead_letter_queues() -> None:
@@ -39,6 +48,17 @@ def test_workers_have_dead_letter_queues() -> None:
         assert stream["DestinationConfig"]["OnFailure"] == destination
         assert stream["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
         assert stream["BisectBatchOnFunctionError"] is True
+        # The function counts attempts: Lambda would count those that a service did not answer too.
+        assert stream["MaximumRetryAttempts"] == -1
+        assert 3600 <= stream["MaximumRecordAgeInSeconds"] <= 86_400
+
+
+def test_stream_workers_count_attempts_and_send_letters() -> None:
+    for worker in {each.function for each in load().streams}:
+        _, properties = BY_NAME[worker]
+        assert properties["Environment"]["Variables"]["KHO_DEAD_LETTERS"] == {"Ref": "DeadLetters"}
+        assert METERING in all_table_actions(worker)
+        assert "sqs:SendMessage" in {action for each in statements(properties) for action in actions(each)}
 
 
 def test_asynchronous_functions_are_not_retried() -> None:
@@ -84,7 +104,6 @@ def test_index_workers_retry_for_the_recovery_time() -> None:
     waiting = [each for each in load().streams if each.function.startswith("workers-index_")]
     assert {each.function for each in waiting} >= {"workers-index_documents", "workers-index_knowledge"}
     for each in waiting:
-        assert each.retries == math.inf
         assert 3600 <= each.record_age < 86_400, "what a stream has lost by then is a dead letter before"
 
 

@@ -114,6 +114,21 @@ def test_function_that_fails_is_unavailable(monkeypatch: pytest.MonkeyPatch, fai
         FunctionEmbedder().question("why")
 
 
+@pytest.mark.parametrize("crashes_on_any", [False, True])
+def test_crash_is_the_cause_if_only_these_texts_crash_the_function(
+    monkeypatch: pytest.MonkeyPatch, recorder: Recorder, crashes_on_any: bool
+) -> None:
+    def call(name: str, payload: bytes) -> bytes:
+        if crashes_on_any or "strange" in json.loads(payload)["texts"]:
+            raise invoke.FunctionCrashed(name)
+        return recorder(name, payload)
+
+    monkeypatch.setattr(invoke, "_transport", [call])
+    with pytest.raises(Unavailable) as raised:
+        FunctionEmbedder().passages(["plain", "strange"])
+    assert isinstance(raised.value.__cause__, invoke.FunctionCrashed) is not crashes_on_any
+
+
 def test_batches_of_a_document_are_embedded_at_once(
     store: EmbeddedVectorStore, tenant: str, recorder: Recorder
 ) -> None:
