@@ -6,7 +6,6 @@ the id of its deletion, so that a restoration brings back exactly what that dele
 interrupted walk.
 """
 
-import math
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -24,8 +23,10 @@ _BATCH: Final = 14
 """Each document takes up to six of the 100 writes of a transaction, and its parent may take one."""
 _CONCURRENT_QUERIES: Final = 16
 _SECOND: Final = 1_000_000
-_EXPIRY_DELAY_SECONDS: Final = 60
-"""Clocks differ: without it, the record could expire before the deletion is due."""
+PURGE_DELAY_SECONDS: Final = 7 * 86_400
+"""From a scheduled deletion until the index forgets the document, so that a clock that is ahead destroys nothing."""
+_EXPIRY_DELAY_SECONDS: Final = PURGE_DELAY_SECONDS + 60
+"""Clocks differ: without the minute, the record could expire before the purge is due."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ def delete(work: UnitOfWork, request: WriteRequest, document_id: str, deletion: 
             return WritePlan([], node.head.write_result(deleted=False))
         # A rescheduled deletion keeps its id, which the descendants that it has marked carry too.
         deletion_id = secrets.token_hex(8) if node.head.delete_at is None else node.position.deletion
-        marked = _mark(node, delete_at, deletion_id, now)
+        marked = _mark(node, delete_at, deletion_id, now, gone=delete_at <= now)
         writes = [*_mark_writes(work, request, node, marked, now, **details), *parent_writes]
         return WritePlan(writes, marked.head.write_result(deleted=delete_at <= now))
 
@@ -64,7 +65,8 @@ def delete(work: UnitOfWork, request: WriteRequest, document_id: str, deletion: 
 
 def restore(work: UnitOfWork, request: WriteRequest, document_id: str, *, recursive: bool = False) -> WriteResult:
     """Restore a deleted document to its position, or cancel its scheduled deletion with everything it would take."""
-    began = timestamps.now()
+    # A deletion that has taken effect is restored below the document only if that is requested.
+    pending_at = None if recursive else timestamps.now()
 
     def plan(now: int) -> WritePlan:
         node = work.require(document_id)
@@ -79,15 +81,13 @@ def restore(work: UnitOfWork, request: WriteRequest, document_id: str, *, recurs
         writes += work.tree.attachment_writes(ancestors, node.position.height)
         return WritePlan(writes, marked.head.write_result(deleted=False))
 
-    # A deletion that has taken effect is restored below the document only if that is requested.
-    deleted_after = -math.inf if recursive else began
     return work.execute(
-        request, document_id, plan, partial(_restore_descendants, work, request, document_id, deleted_after)
+        request, document_id, plan, partial(_restore_descendants, work, request, document_id, pending_at)
     )
 
 
 def schedule_deletion_event(table: Table, tenant_id: str, document_id: str) -> None:
-    """Make the table's stream deliver a record when the scheduled deletion of a document is due, if it has one."""
+    """Make the table's stream deliver a record when the index may forget a document, if its deletion is scheduled."""
     item = table.get(keys.document(tenant_id, document_id), keys.DOCUMENT)
     delete_at = item.get("delete_at") if item else None
     if delete_at is not None and delete_at > timestamps.now():
@@ -110,9 +110,11 @@ def _latest_with_parent(work: UnitOfWork, node: DocumentNode, delete_at: int, no
     return delete_at, work.tree.attachment_writes([parent], node.position.height)
 
 
-def _mark(node: DocumentNode, delete_at: int | None, deletion_id: str | None, now: int) -> DocumentNode:
-    position = replace(node.position, delete_at=delete_at, deletion=deletion_id)
-    return DocumentNode(node.head.revised(now, delete_at=delete_at), position)
+def _mark(
+    node: DocumentNode, delete_at: int | None, deletion_id: str | None, now: int, *, gone: bool | None = False
+) -> DocumentNode:
+    position = replace(node.position, delete_at=delete_at, deletion=deletion_id, gone=gone or None)
+    return DocumentNode(node.head.revised(now, delete_at=delete_at, gone=gone or None), position)
 
 
 def _mark_writes(
@@ -126,11 +128,15 @@ def _mark_writes(
         ":deletion": new.position.deletion,
     }
     expression = "SET version = version + :one, deletion = :deletion"
-    if new.position.delete_at is None:
-        expression += " REMOVE delete_at"
-    else:
+    if new.position.delete_at is not None:
         expression += ", delete_at = :delete_at"
         values[":delete_at"] = new.position.delete_at
+    if new.position.gone:
+        expression += ", gone = :gone"
+        values[":gone"] = True
+    removed = [name for name in ("delete_at", "gone") if getattr(new.position, name) is None]
+    if removed:
+        expression += f" REMOVE {', '.join(removed)}"
     position = Write(
         "Update",
         work.tree.key(old.position.document_id),
@@ -158,22 +164,24 @@ def _delete_descendants(work: UnitOfWork, request: WriteRequest, document_id: st
         writes = []
         for node in nodes:
             if node.position.outlives(delete_at):
-                marked = _mark(node, delete_at, top.deletion, now)
+                marked = _mark(node, delete_at, top.deletion, now, gone=top.gone or delete_at <= now)
                 writes += _mark_writes(work, request, node, marked, now, **details, together_with=document_id)
         return writes
 
     _update_descendants(work, document_id, plan, lambda _: True)
 
 
-def _restore_descendants(work: UnitOfWork, request: WriteRequest, document_id: str, deleted_after: float) -> None:
-    """Restore the descendants that a document's deletion took, or will take, after a time."""
+def _restore_descendants(work: UnitOfWork, request: WriteRequest, document_id: str, pending_at: int | None) -> None:
+    """Restore the descendants that a document's deletion took, or only those that it had still to take at a time."""
     deletion_id = work.require(document_id).position.deletion
     if deletion_id is None:
         return
 
     def returns(node: DocumentNode) -> bool:
-        delete_at = node.position.delete_at
-        return delete_at is None or (node.position.deletion == deletion_id and delete_at > deleted_after)
+        position = node.position
+        if position.delete_at is None:
+            return True
+        return position.deletion == deletion_id and (pending_at is None or not position.deleted(pending_at))
 
     def plan(nodes: list[DocumentNode], now: int) -> list[Write]:
         deleted = [node for node in nodes if node.position.delete_at is not None and returns(node)]

@@ -94,7 +94,7 @@ class DocumentQueries:
     def deleted_documents(self, limit: int, cursor: str | None) -> DeletedDocumentPage:
         """Return a page of the deleted documents whose parent is not deleted, last deleted first."""
         now = timestamps.now()
-        before = _sort_key(cursor) if cursor else keys.deleted_document(now + 1, "")
+        before = _sort_key(cursor) if cursor else _AFTER_ALL
         return DeletedDocumentPage(*_page(self._deleted(before, now), limit))
 
     def ancestors(self, document_id: str) -> list[Ancestor]:
@@ -209,7 +209,7 @@ class DocumentQueries:
                 parent = parents.get(head.parent_id)
                 # It may have been restored, or deleted again, since the entries were read.
                 current = entry["sk"] == keys.deleted_document(head.delete_at or 0, head.document_id)
-                if current and not (parent and parent.deleted(now)):
+                if current and head.deleted(now) and not (parent and parent.deleted(now)):
                     title = json.loads(parent.metadata).get("title") if parent else None
                     described = _description(head, head.metadata, is_human_readable=head.is_human_readable)
                     yield entry["sk"], DeletedDocument(mime_type=head.mime_type, parent_title=title, **described)

@@ -148,7 +148,8 @@ def relocation_writes(tree: Tree, old: TreePosition, new: TreePosition) -> list[
 def listing_write(tree: Tree, position: TreePosition) -> Write:
     """Build the write that lists a document among the children of its parent."""
     item = tree.child_key(position) | {"document_id": position.document_id}
-    return Write("Put", item if position.delete_at is None else item | {"delete_at": position.delete_at})
+    deletion = {} if position.delete_at is None else {"delete_at": 0 if position.gone else position.delete_at}
+    return Write("Put", item | deletion)
 
 
 def _between(left: _Sibling | None, right: _Sibling | None) -> str | None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from shared.dynamodb import Item, Table
 
 MAX_DEPTH: Final = 64
-ALIVE: Final = "(attribute_not_exists(delete_at) OR delete_at > :now)"
+ALIVE: Final = "attribute_not_exists(gone) AND (attribute_not_exists(delete_at) OR delete_at > :now)"
 _PARENT_HINT_SECONDS: Final = 3600
 
 _parent_hints: Final[TtlCache[tuple[str, str], str]] = TtlCache(_PARENT_HINT_SECONDS)
@@ -44,6 +44,8 @@ class TreePosition:
     height: int = 0
     measuring: bool | None = None
     delete_at: int | None = None
+    gone: bool | None = None
+    """True once its deletion has taken effect in a write. A scheduled one takes effect by the clock alone."""
     deletion: str | None = None
     """The id of the deletion that it belongs to, or last belonged to."""
 
@@ -58,7 +60,7 @@ class TreePosition:
 
     def outlives(self, timestamp: int) -> bool:
         """Return True if the document exists after `timestamp`."""
-        return self.delete_at is None or self.delete_at > timestamp
+        return not self.gone and (self.delete_at is None or self.delete_at > timestamp)
 
 
 class Tree:

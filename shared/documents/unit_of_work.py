@@ -37,6 +37,8 @@ class DocumentHead:
     created_at: int
     updated_at: int
     delete_at: int | None = None
+    gone: bool | None = None
+    """True if the deletion had taken effect when it was written: no clock brings the document back."""
     searchable_since: int | None = None
     """The revision that last changed its text, title or tags. None if that is `content_revision`."""
 
@@ -47,7 +49,7 @@ class DocumentHead:
 
     def deleted(self, now: int) -> bool:
         """Return True if the document is deleted at `now`."""
-        return self.delete_at is not None and self.delete_at <= now
+        return bool(self.gone) or (self.delete_at is not None and self.delete_at <= now)
 
     def revised(self, now: int, **changes: Any) -> DocumentHead:
         """Return the next revision, written at `now`."""

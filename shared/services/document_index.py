@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shared.config import config
 from shared.documents import timestamps
+from shared.documents.deletion import PURGE_DELAY_SECONDS
 from shared.documents.queries import DocumentQueries
 from shared.dynamodb import Table
 
@@ -50,8 +51,10 @@ def refresh_document(
         index = knowledge_index()
         if head is None:
             index.forget(document)
-        elif head.deleted(timestamps.now()):
-            index.delete(document, head.revision)
+        elif head.deleted(now := timestamps.now()):
+            # Until then, `drop_stale_hits` hides it.
+            if head.deleted(now - PURGE_DELAY_SECONDS * 1_000_000):
+                index.delete(document, head.revision)
         elif force or not index.holds(document, head.searchable_revision):
             on_response()
             body = queries.body(head)

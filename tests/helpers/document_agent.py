@@ -98,7 +98,7 @@ def assert_consistent_tree(tenant: str, *, unfinished: bool = False) -> dict[str
             continue
         head, position = from_item(DocumentHead, items["document"]), from_item(TreePosition, items["position"])
         positions[head.document_id] = position
-        assert (head.parent_id, head.delete_at) == (position.parent_id, position.delete_at)
+        assert (head.parent_id, head.delete_at, head.gone) == (position.parent_id, position.delete_at, position.gone)
         history = [item for sk, item in sorted(items.items()) if sk.startswith("history#")]
         assert [int(entry["revision"]) for entry in history] == list(range(1, head.revision + 1)), head
         assert [int(entry["from_revision"]) for entry in history] == list(range(head.revision))
@@ -113,7 +113,12 @@ def assert_consistent_tree(tenant: str, *, unfinished: bool = False) -> dict[str
         for sk, item in items.items()
     }
     assert listed == {
-        (each.parent_id, f"{each.order_key}#{each.document_id}", each.document_id, each.delete_at)
+        (
+            each.parent_id,
+            f"{each.order_key}#{each.document_id}",
+            each.document_id,
+            0 if each.gone else each.delete_at,
+        )
         for each in positions.values()
     }
     assert sorted(partitions["bin"]) == sorted(

@@ -189,3 +189,48 @@ def test_deleted_documents_of_the_whole_tree_are_listed(agent: DocumentAgent, cl
     for cursor in ("nonsense", "WyJhIl0x", "Wy0xXQ"):
         with pytest.raises(InvalidParams):
             agent("list_deleted", cursor=cursor)
+
+
+@pytest.mark.parametrize("days", [2, -2])
+def test_document_that_was_deleted_by_a_wrong_clock_stays_deleted(
+    agent: DocumentAgent, clock: Callable[..., None], days: int
+) -> None:
+    """Otherwise it came back when the clock is set right, and its parent could not be deleted."""
+    agent.create("top")
+    agent.create("a", "top")
+    agent.create("below", "a")
+    agent.create("sibling", "top")
+    clock(days=days)
+    agent("delete_document", document_id="a", recursive=True)
+    clock(days=-days)
+    for each in ("a", "below"):
+        expect_error(NotFound, "NOT_FOUND", agent.get, each)
+    expect_error(NotFound, "NOT_FOUND", agent, "update_document", document_id="a", patch={"metadata": {}})
+    expect_error(NotFound, "NOT_FOUND", agent.move, "below", "top")
+    expect_error(Conflict, "PARENT_DELETED", agent.create, "new", "a")
+    assert agent.children("top") == ["sibling"]
+    assert agent.children("top", deleted=True) == ["a"]
+    assert [each["document_id"] for each in agent("list_deleted")["documents"]] == ["a"]
+    assert agent.move("sibling", "top", ordering=0)
+    agent("delete_document", document_id="sibling")
+    agent("delete_document", document_id="top")
+    agent("restore_document", document_id="top")
+    agent("restore_document", document_id="a")
+    expect_error(NotFound, "NOT_FOUND", agent.get, "below")
+    agent("delete_document", document_id="a")
+    agent("restore_document", document_id="a")
+    agent("restore_document", document_id="below")
+    assert agent.children("a") == ["below"]
+    clock(days=3)
+    assert agent.children("a") == ["below"]
+    assert_consistent_tree(agent.tenant)
+
+
+def test_scheduled_deletion_is_not_listed_as_deleted(agent: DocumentAgent, clock: Callable[..., None]) -> None:
+    agent.create("a")
+    agent.create("b")
+    agent("delete_document", document_id="a", delete_at=in_future(hours=1))
+    agent("delete_document", document_id="b")
+    assert [each["document_id"] for each in agent("list_deleted")["documents"]] == ["b"]
+    clock(hours=2)
+    assert [each["document_id"] for each in agent("list_deleted")["documents"]] == ["a", "b"]

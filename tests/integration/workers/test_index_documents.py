@@ -8,13 +8,13 @@ import pytest
 
 from infra.local.streams import matches_filter
 from infra.local.template import load
-from shared.documents import keys
+from shared.documents import keys, timestamps
 from shared.knowledge.index import knowledge_index
 from shared.knowledge.passages import SearchQuestion
-from shared.rpc.errors import Unavailable
+from shared.rpc.errors import NotFound, Unavailable
 from shared.services import document_index
 from shared.services.document_index import COLLECTION, drop_stale_hits
-from tests.helpers.document_agent import stored_items
+from tests.helpers.document_agent import expect_error, stored_items
 from workers import index_documents
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def test_only_failed_records_are_retried(agent: DocumentAgent, monkeypatch: pyte
     assert indexed_ids(agent.tenant) == {"a", "b", "c"}
 
 
-def test_document_is_removed_from_the_index_at_its_deletion_time(
+def test_document_is_removed_from_the_index_a_week_after_its_deletion_time(
     agent: DocumentAgent, clock: Callable[..., None]
 ) -> None:
     agent.create("a", body=FERNS)
@@ -92,12 +92,30 @@ def test_document_is_removed_from_the_index_at_its_deletion_time(
     assert run_worker(record(agent.tenant, "a"), record(agent.tenant, "b")) == []
     assert knowledge_index().count(agent.tenant) == 2
     reminder = stored_items(agent.tenant)["document#a"]["deletion"]
-    assert reminder["expires_at"] == 32_472_144_060, "a minute after, in seconds since 1970"
+    assert reminder["expires_at"] == 32_472_144_000 + 7 * 86_400 + 60, "and a minute, in seconds since 1970"
     assert "deletion" not in stored_items(agent.tenant)["document#b"]
     clock(days=366 * 1000)
     assert indexed_ids(agent.tenant) == {"b"}
     assert run_worker(record(agent.tenant, "a", sk="deletion", event="REMOVE")) == []
     assert knowledge_index().count(agent.tenant) == 1
+
+
+def test_scheduled_deletion_in_a_clock_that_was_ahead_destroys_nothing(
+    agent: DocumentAgent, clock: Callable[..., None]
+) -> None:
+    """The document is hidden while its time has come, and found again when the clock is right."""
+    agent.create("a", body=FERNS)
+    agent("delete_document", document_id="a", delete_at=timestamps.to_iso(timestamps.now() + 86_400_000_000))
+    assert run_worker(record(agent.tenant, "a")) == []
+    clock(days=2)
+    assert run_worker(record(agent.tenant, "a", sk="deletion", event="REMOVE", number=2)) == []
+    assert indexed_ids(agent.tenant) == set()
+    expect_error(NotFound, "NOT_FOUND", agent.get, "a")
+    clock(days=-2)
+    assert indexed_ids(agent.tenant) == {"a"}
+    assert agent.get("a")["delete_at"]
+    clock(days=1)
+    expect_error(NotFound, "NOT_FOUND", agent.get, "a")
 
 
 def test_cancelled_deletion_keeps_the_document_indexed(agent: DocumentAgent, clock: Callable[..., None]) -> None:
