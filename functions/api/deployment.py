@@ -21,7 +21,7 @@ Action = Literal[
     "UpdateItem",
 ]
 EventName = Literal["INSERT", "MODIFY", "REMOVE"]
-Concurrency = Literal["AnonymousConcurrency", "AuthorizerConcurrency"]
+Concurrency = Literal["AnonymousConcurrency", "AuthorizerConcurrency", "BulkEmbeddingConcurrency"]
 """The parameter that reserves concurrency for a function."""
 Provisioned = Literal["EmbeddingInstances"]
 """The parameter that provisions concurrency for a function, which is then called by its alias."""
@@ -120,6 +120,10 @@ EMBEDDING_INDEX: Final = SEARCH_INDEX._replace(
     policies=(*SEARCH_INDEX.policies, "EmbeddingFunctionAccess", "EmbeddingModelAccess")
 )
 """The search index, and the function or model that embeds texts and queries for it."""
+BULK_EMBEDDING_INDEX: Final = SEARCH_INDEX._replace(
+    policies=(*SEARCH_INDEX.policies, "BulkEmbeddingFunctionAccess", "EmbeddingModelAccess")
+)
+"""The same for bulk work, which has an embedding function of its own."""
 SPLITTING: Final = Dependency(layers=("KnowledgeLayer",))
 """Splitting of documents into passages."""
 EMBEDDING_MODEL: Final = Dependency(layers=("EmbeddingLayer",), memory=INDEX_MEMORY)

@@ -16,6 +16,7 @@ from shared import dead_letters
 from shared.config import ConfigurationError
 from shared.dead_letters import CRASHED, DeadLetter
 from shared.delivery_attempts import MAX_ATTEMPTS, DeliveryAttempts
+from shared.lanes import bulk_lane
 from shared.rpc.errors import KhoError, OutOfTime, TooManyRequests, Unavailable
 from shared.rpc.invoke import FunctionCrashed
 from shared.telemetry import internal_errors, observe
@@ -121,7 +122,7 @@ class StreamWorker:
         return True
 
     def _run(self, records: Sequence[StreamRecord]) -> None:
-        with observe(self._method, records[0].correlation_id, budget=math.inf):
+        with bulk_lane(), observe(self._method, records[0].correlation_id, budget=math.inf):
             self._process(records)
 
     def _attempts(self, record: StreamRecord) -> DeliveryAttempts:

@@ -1,7 +1,7 @@
 """Index changed documents of agent-data that were not indexed with their write, and remove deleted ones."""
 
 from api.deployment import (
-    EMBEDDING_INDEX,
+    BULK_EMBEDDING_INDEX,
     INDEX_RECOVERY_SECONDS,
     SPLITTING,
     TableStream,
@@ -19,7 +19,7 @@ from shared.services.document_index import refresh_document
 
 @lambda_function(
     table("Documents", "GetItem", "PutItem", "Query"),
-    EMBEDDING_INDEX,
+    BULK_EMBEDDING_INDEX,
     SPLITTING,
     timeout=900,
     stream=TableStream(

@@ -1,6 +1,6 @@
 """Index changed experiences that were not indexed with their write."""
 
-from api.deployment import EMBEDDING_INDEX, INDEX_RECOVERY_SECONDS, TableStream, change, lambda_function, table
+from api.deployment import BULK_EMBEDDING_INDEX, INDEX_RECOVERY_SECONDS, TableStream, change, lambda_function, table
 from api.stream_records import StreamRecord, stream_worker
 from shared.experiences import keys
 from shared.services.experience_index import index_experience
@@ -8,7 +8,7 @@ from shared.services.experience_index import index_experience
 
 @lambda_function(
     table("Experiences", "BatchGetItem", "UpdateItem"),
-    EMBEDDING_INDEX,
+    BULK_EMBEDDING_INDEX,
     timeout=300,
     stream=TableStream(
         table="Experiences",

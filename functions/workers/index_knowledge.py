@@ -7,7 +7,7 @@ TTL deletes what a late writer has added since.
 from contextlib import suppress
 
 from api.deployment import (
-    EMBEDDING_INDEX,
+    BULK_EMBEDDING_INDEX,
     INDEX_RECOVERY_SECONDS,
     SPLITTING,
     TableStream,
@@ -26,7 +26,7 @@ from shared.knowledge.index import knowledge_index
 
 @lambda_function(
     table("Knowledge", "BatchWriteItem", "DeleteItem", "GetItem", "Query", "UpdateItem"),
-    EMBEDDING_INDEX,
+    BULK_EMBEDDING_INDEX,
     SPLITTING,
     timeout=900,
     stream=TableStream(

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from api.deployment import EMBEDDING_INDEX, SPLITTING, STREAM_SECONDS, TableStream, change, lambda_function, table
+from api.deployment import BULK_EMBEDDING_INDEX, SPLITTING, STREAM_SECONDS, TableStream, change, lambda_function, table
 from api.stream_records import StreamRecord, stream_worker
 from shared.config import config
 from shared.dynamodb import Table
@@ -42,7 +42,7 @@ def _abandon(record: StreamRecord) -> None:
 
 @lambda_function(
     table("Knowledge", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
-    EMBEDDING_INDEX,
+    BULK_EMBEDDING_INDEX,
     SPLITTING,
     timeout=900,
     stream=TableStream(

@@ -30,6 +30,7 @@ from shared.knowledge.embedding.models import current_space, recorded_space
 from shared.knowledge.index import knowledge_index, scope_of
 from shared.knowledge.passages import DocumentRef
 from shared.knowledge.store.index_process import is_readable
+from shared.lanes import bulk_lane
 from shared.services import document_index, experience_index
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ def reindex(
         except ConfigurationError as error:
             exit_with_error(f"{error}.")
         try:
-            done = _Reindexer(index, tenant, collection, force=force).run()
+            with bulk_lane():
+                done = _Reindexer(index, tenant, collection, force=force).run()
         finally:
             index.close()
     if as_json:

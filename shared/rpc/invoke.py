@@ -27,6 +27,8 @@ _CONNECT_SECONDS: Final = 2.0
 _MAX_IDLE_SECONDS: Final = 4.0
 """A connection that was frozen with its function may be dead, and a call on it cannot be retried."""
 _THROTTLED_ATTEMPTS: Final = 3
+_FIRST_PAUSE_SECONDS: Final = 0.5
+_MAX_PAUSE_SECONDS: Final = 5.0
 
 
 class FunctionCall(TypedDict):
@@ -97,20 +99,30 @@ def send(call: FunctionCall, function: str) -> bytes:
         raise Internal(call["correlation_id"]) from None
 
 
-def call_internal(function: str, event: Any) -> Any:
+def call_internal(function: str, event: Any, *, throttled_seconds: float = 0.0) -> Any:
     """Send an event to a function (`name` or `name:alias`) that has no route.
 
-    Return its response, or raise `Unavailable`, of which a crash of the function is the cause.
+    Return its response, or raise `Unavailable`, of which a crash of the function is the cause. A call that is throttled
+    is repeated for `throttled_seconds`.
     """
     transport = _transport[0] if _transport else _lambda()
-    try:
-        return json.loads(transport(function, json.dumps(event).encode()))
-    except FunctionCrashed as error:
-        _warn(function, type(error).__name__)
-        raise Unavailable from error
-    except (TimeoutError, TooManyRequests) as error:
-        _warn(function, type(error).__name__)
-        raise Unavailable from None
+    payload = json.dumps(event).encode()
+    deadline, pause = time.monotonic() + throttled_seconds, _FIRST_PAUSE_SECONDS
+    while True:
+        try:
+            return json.loads(transport(function, payload))
+        except FunctionCrashed as error:
+            _warn(function, type(error).__name__)
+            raise Unavailable from error
+        except TimeoutError as error:
+            _warn(function, type(error).__name__)
+            raise Unavailable from None
+        except TooManyRequests as error:
+            if time.monotonic() + pause > deadline:
+                _warn(function, type(error).__name__)
+                raise Unavailable from None
+        time.sleep(random.uniform(0, pause))  # noqa: S311 - jitter, no secret
+        pause = min(2 * pause, _MAX_PAUSE_SECONDS)
 
 
 def start(function: str, event: Any) -> None:

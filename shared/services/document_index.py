@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakValueDictionary
 
 from shared.config import config
 from shared.documents import timestamps
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
     from shared.knowledge.passages import DocumentRef, Passage, SearchHit
 
 COLLECTION: Final = "agent-data"
-_locks: Final = [Lock() for _ in range(64)]
-"""One lock per document hash: a second thread of this process finds the work done."""
+_locks: Final[WeakValueDictionary[DocumentRef, Lock]] = WeakValueDictionary()
+"""The locks of the documents that are being indexed: a second thread of this process finds the work done."""
+_locking: Final = Lock()
 _READ_AS: Final[dict[str, Any]] = {"text/markdown": "markdown", "text/plain": "text", "application/json": "code"}
 
 
@@ -45,7 +47,7 @@ def refresh_document(
     from shared.knowledge.passages import DocumentRef
 
     document = DocumentRef(tenant_id, COLLECTION, document_id)
-    with _locks[hash(document) % len(_locks)]:
+    with _lock_of(document):
         queries = _document_queries(tenant_id)
         head = queries.head(document_id)
         index = knowledge_index()
@@ -59,7 +61,7 @@ def refresh_document(
             on_response()
             body = queries.body(head)
             if max_characters is None or len(body) <= max_characters:
-                return index.replace(document, head.revision, _passages(document, head, body))
+                return index.replace(document, head.revision, _passages(document, head, body), resume=not force)
     on_response()
     return False
 
@@ -77,6 +79,11 @@ def drop_stale_hits(tenant_id: str, hits: Sequence[SearchHit]) -> list[SearchHit
         and head.searchable_revision == hit.passage.revision
         and not head.deleted(now)
     ]
+
+
+def _lock_of(document: DocumentRef) -> Lock:
+    with _locking:
+        return _locks.setdefault(document, Lock())
 
 
 def _document_queries(tenant_id: str) -> DocumentQueries:

@@ -50,9 +50,17 @@ class Timing:
         return statistics.median(self.samples)
 
     @property
+    def p95(self) -> float:
+        """The 95th percentile."""
+        return self._quantile(0.95)
+
+    @property
     def p99(self) -> float:
         """The 99th percentile."""
-        return sorted(self.samples)[min(len(self.samples) - 1, int(len(self.samples) * 0.99))]
+        return self._quantile(0.99)
+
+    def _quantile(self, share: float) -> float:
+        return sorted(self.samples)[min(len(self.samples) - 1, int(len(self.samples) * share))]
 
 
 def interleaved(contenders: Mapping[str, Callable[[], object]], repetitions: int) -> dict[str, Timing]:

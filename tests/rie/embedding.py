@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from shared.knowledge.embedding.function import FUNCTION, MAX_TEXTS, EmbeddingRequest
+from shared.knowledge.embedding.function import MAX_TEXTS, URGENT_FUNCTION, EmbeddingRequest
 from tests.rie.emulator import Instance, crashed
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def measure_embedding(
     fetched: Installed, functions: Sequence[DeployedFunction], environment: Mapping[str, str]
 ) -> EmbeddingTimes:
     """Start an instance of the embedding function. Measure its start, a warm query, passages, and its memory."""
-    function = next(each for each in functions if each.name == FUNCTION)
+    function = next(each for each in functions if each.name == URGENT_FUNCTION)
     question = EmbeddingRequest(kind="question", texts=[QUESTION], correlation_id="measuring")
     passages = EmbeddingRequest(kind="passages", texts=[PASSAGE] * MAX_TEXTS, correlation_id="measuring")
     instance = Instance(fetched, function, environment)

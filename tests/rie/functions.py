@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from infra.local.template import FILE, TemplateLoader, load
-from shared.knowledge.embedding.function import FUNCTION
+from shared.knowledge.embedding.function import BULK_FUNCTION, URGENT_FUNCTION
 from workers.wake_webhooks import FUNCTION as DELIVERY
 
 
@@ -34,7 +34,8 @@ def deployed_functions() -> list[DeployedFunction]:
     triggers = {route.function: "HTTP" for route in template.routes}
     triggers |= {stream.function: "stream" for stream in template.streams}
     triggers |= {rule.function: "rule" for rule in template.rules}
-    triggers |= {template.authorizer: "authorizer", FUNCTION: "functions", DELIVERY: "asynchronous"}
+    triggers |= dict.fromkeys((URGENT_FUNCTION, BULK_FUNCTION), "functions")
+    triggers |= {template.authorizer: "authorizer", DELIVERY: "asynchronous"}
     functions = []
     for logical, resource in document["Resources"].items():
         if resource["Type"] != "AWS::Serverless::Function":

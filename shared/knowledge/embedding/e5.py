@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,11 +16,14 @@ import numpy as np
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 import onnxruntime  # type: ignore[import-untyped]
 
+from shared.background import map_concurrently
 from shared.config import ConfigurationError
 from shared.knowledge.cpu_count import cpu_count
 from shared.knowledge.embedding import Embedding
 from shared.knowledge.embedding.models import E5_SMALL
 from shared.knowledge.embedding.sentencepiece import SentencePiece
+from shared.knowledge.embedding.slots import EmbeddingSlots
+from shared.lanes import current_lane
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,18 +60,22 @@ class E5:
 
 
 def embed_passages(texts: Sequence[str]) -> list[TextVectors]:
-    """Embed passages, as many at once as there are cores."""
-    return list(_threads().map(_passage, texts)) if len(texts) > 1 else [_passage(text) for text in texts]
+    """Embed passages in the current lane, as many at once as there are cores."""
+    if len(texts) == 1:
+        return [_passage(texts[0])]
+    return list(map_concurrently(_passage, texts, cpu_count()))
 
 
 def embed_question(text: str) -> TextVectors:
-    """Embed a question. It uses none of the threads of passages."""
-    vectors, own = _engine().run(E5_SMALL.question_prefix, text)
+    """Embed a question, which waits for no passage."""
+    with _slots().question():
+        vectors, own = _engine().run(E5_SMALL.question_prefix, text)
     return TextVectors(_unit(vectors.mean(axis=0)), _unit(own))
 
 
 def _passage(text: str) -> TextVectors:
-    vectors, own = _engine().run(E5_SMALL.passage_prefix, text)
+    with _slots().slot(current_lane()):
+        vectors, own = _engine().run(E5_SMALL.passage_prefix, text)
     pooled = np.add.reduceat(own, range(0, len(own), _POOLED), axis=0)
     return TextVectors(_unit(vectors.mean(axis=0)), _unit(pooled))
 
@@ -132,5 +138,5 @@ def _engine() -> _Engine:
 
 
 @cache
-def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(cpu_count(), thread_name_prefix="embedding")
+def _slots() -> EmbeddingSlots:
+    return EmbeddingSlots(cpu_count())

@@ -1,9 +1,14 @@
-"""Embedding by a function, which alone has the model in its layer. On one machine it runs in the same process."""
+"""Embedding by two functions, which alone have the model in their layer: one for each lane.
+
+Bulk work has a function of its own, so that reserved concurrency bounds it, however many instances index at once. On
+one machine both run in the same process.
+"""
 
 from __future__ import annotations
 
 import struct
 from base64 import b64decode
+from contextlib import nullcontext
 from functools import cache, partial
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Final, TypedDict
@@ -11,6 +16,7 @@ from typing import TYPE_CHECKING, Final, TypedDict
 from shared.config import config
 from shared.knowledge.embedding import Embedding
 from shared.knowledge.embedding.models import E5_SMALL
+from shared.lanes import current_lane
 from shared.rpc.errors import Unavailable
 from shared.rpc.invoke import FunctionCrashed, call_internal
 from shared.telemetry import current_correlation_id
@@ -21,11 +27,14 @@ if TYPE_CHECKING:
 
     from shared.knowledge.embedding import Vector
 
-FUNCTION: Final = "workers-embed_texts"
+URGENT_FUNCTION: Final = "workers-embed_texts"
+BULK_FUNCTION: Final = "workers-embed_bulk_texts"
 MAX_TEXTS: Final = 32
 """The texts of one call: with the token vectors of 510 tokens each, the response takes 5.7 MB of Lambda's 6."""
 _MAX_CHARACTERS: Final = 16_384
 """Many more than the model reads. The longest request takes half of Lambda's limit."""
+_THROTTLED_SECONDS: Final = 60.0
+"""The time for which bulk work waits for an instance. Then the stream delivers its record again."""
 
 
 _HARMLESS_TEXT: Final = "kho"
@@ -60,11 +69,11 @@ class FunctionEmbedder:
     def passages(self, texts: Sequence[str]) -> list[Embedding]:
         """Embed passages, or raise `Unavailable`, with the function's crash as its cause if only these crash it.
 
-        In all threads together, `KHO_EMBEDDING_CALLS` calls run at once.
+        In all threads together, `KHO_EMBEDDING_CALLS` calls of bulk work run at once.
         """
         embeddings: list[Embedding] = []
         for start in range(0, len(texts), MAX_TEXTS):
-            with _passage_calls():
+            with _bulk_calls() if current_lane() == "bulk" else nullcontext():
                 embeddings += _call("passages", texts[start : start + MAX_TEXTS])
         return embeddings
 
@@ -78,7 +87,7 @@ class FunctionEmbedder:
 
 
 @cache
-def _passage_calls() -> BoundedSemaphore:
+def _bulk_calls() -> BoundedSemaphore:
     return BoundedSemaphore(config().embedding_calls)
 
 
@@ -86,22 +95,32 @@ def _call(kind: Literal["passages", "question"], texts: Sequence[str]) -> list[E
     request = EmbeddingRequest(
         kind=kind, texts=[text[:_MAX_CHARACTERS] for text in texts], correlation_id=current_correlation_id()
     )
-    # Provisioned instances belong to the alias.
-    function = f"{FUNCTION}:live" if config().embedding_instances else FUNCTION
     try:
-        response: EmbeddingResponse = call_internal(function, request)
+        response = _invoke(request)
     except Unavailable as error:
         crashed = isinstance(error.__cause__, FunctionCrashed)
-        if crashed and kind == "passages" and _embeds_others(function, request):
+        if crashed and kind == "passages" and _embeds_others(request):
             raise
         raise Unavailable from None
     return [_decode(each) for each in response["embeddings"]]
 
 
-def _embeds_others(function: str, request: EmbeddingRequest) -> bool:
+def _invoke(request: EmbeddingRequest) -> EmbeddingResponse:
+    """Invoke the function of the current lane."""
+    response: EmbeddingResponse
+    if current_lane() == "bulk":
+        response = call_internal(BULK_FUNCTION, request, throttled_seconds=_THROTTLED_SECONDS)
+    else:
+        # Provisioned instances belong to the alias.
+        function = f"{URGENT_FUNCTION}:live" if config().embedding_instances else URGENT_FUNCTION
+        response = call_internal(function, request)
+    return response
+
+
+def _embeds_others(request: EmbeddingRequest) -> bool:
     """Return False if the function crashes on any text, so that the texts of the request are not to blame."""
     try:
-        call_internal(function, request | {"texts": [_HARMLESS_TEXT]})
+        _invoke(EmbeddingRequest(kind="passages", texts=[_HARMLESS_TEXT], correlation_id=request["correlation_id"]))
     except Unavailable:
         return False
     return True

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import threading
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import pytest
 
+from shared.background import submit
 from shared.config import config
 from shared.documents import keys
 from shared.documents.queries import DocumentQueries
@@ -16,7 +18,7 @@ from shared.knowledge.index import knowledge_index
 from shared.knowledge.passages import DocumentRef, SearchQuestion
 from shared.services import document_index, immediate_indexing
 from shared.services.document_index import COLLECTION, drop_stale_hits, refresh_document
-from tests.helpers.wait import until
+from tests.helpers.wait import CEILING_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,9 +55,9 @@ def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     real = knowledge_index().replace
 
-    def replace(document: DocumentRef, *given: Any) -> bool:
+    def replace(document: DocumentRef, *given: Any, **named: Any) -> bool:
         seen.append(document.document_id)
-        return real(document, *given)
+        return real(document, *given, **named)
 
     monkeypatch.setattr(knowledge_index(), "replace", replace)
     return seen
@@ -190,7 +192,7 @@ def patch(body: str) -> dict[str, Any]:
 def refresh_late(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], Any]) -> None:
     """Index the state from before `meanwhile` after it has run, as a worker in another process would."""
     with monkeypatch.context() as patched:
-        patched.setattr(document_index, "_locks", [threading.Lock() for _ in range(64)])
+        patched.setattr(document_index, "_locks", WeakValueDictionary())
         real = DocumentQueries.head
         read = []
 
@@ -198,12 +200,35 @@ def refresh_late(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch, meanwhil
             read.append(real(reading, document_id))
             if len(read) == 1:
                 patched.setattr(DocumentQueries, "head", real)
-                patched.setattr(document_index, "_locks", [threading.Lock() for _ in range(64)])
+                patched.setattr(document_index, "_locks", WeakValueDictionary())
                 meanwhile()
             return read[0]
 
         patched.setattr(DocumentQueries, "head", head)
         refresh_document(agent.tenant, "a", force=True)
+
+
+def test_a_document_being_indexed_holds_up_no_other_document(
+    agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even documents whose hashes are alike are indexed while the first one waits for the model."""
+    indexing, may_end = threading.Event(), threading.Event()
+    real = knowledge_index().replace
+
+    def replace(document: DocumentRef, *given: Any, **named: Any) -> bool:
+        if document.document_id == "large":
+            indexing.set()
+            assert may_end.wait(CEILING_SECONDS)
+        return real(document, *given, **named)
+
+    monkeypatch.setattr(knowledge_index(), "replace", replace)
+    monkeypatch.setattr(DocumentRef, "__hash__", lambda _: 7)
+    large = submit(lambda: agent.create("large", body=ROCKETS))
+    assert indexing.wait(CEILING_SECONDS)
+    agent.create("small", body=FERNS)
+    assert found_ids(agent.tenant) == {"small"}
+    may_end.set()
+    large.result(CEILING_SECONDS)
 
 
 def test_last_of_concurrent_writes_is_found(agent: DocumentAgent) -> None:

@@ -13,10 +13,11 @@ from shared.config import config
 from shared.dynamodb import Table
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.documents import CollectionDocuments
-from shared.knowledge.embedding.function import FUNCTION, FunctionEmbedder
+from shared.knowledge.embedding.function import BULK_FUNCTION, URGENT_FUNCTION, FunctionEmbedder
 from shared.knowledge.ingestion_jobs import IngestionJobs
 from shared.knowledge.keys import awaiting_index
 from shared.knowledge.models import NewKnowledgeDocument
+from shared.lanes import bulk_lane
 from shared.memory.conversations import Conversations
 from shared.rpc import invoke
 from shared.rpc.caller import ROLES, Caller
@@ -126,7 +127,7 @@ WITH_A_MODEL = {
 }
 
 # Reached only if the index is behind.
-WITH_A_STALE_INDEX = {"agent_data-delete_document": {FUNCTION}}
+WITH_A_STALE_INDEX = {"agent_data-delete_document": {URGENT_FUNCTION}}
 
 
 def run(function: str, calls: list[dict[str, Any]], tenant: str) -> None:
@@ -210,10 +211,12 @@ def test_policy_of_purge_worker(tenant: str, store_actions: set[tuple[str, str]]
     assert store_actions == table_actions("workers-purge_messages")
 
 
-def test_embedding_function_needs_no_table(store_actions: set[tuple[str, str]]) -> None:
+def test_embedding_functions_need_no_table(store_actions: set[tuple[str, str]]) -> None:
     store_actions.clear()
     assert FunctionEmbedder().question("How are plants watered?").tokens
-    assert store_actions == table_actions("workers-embed_texts") == set()
+    with bulk_lane():
+        assert FunctionEmbedder().passages(["Plants are watered in the morning."])
+    assert store_actions == table_actions(URGENT_FUNCTION) == table_actions(BULK_FUNCTION) == set()
 
 
 def work(tenant: str, sk: str) -> dict[str, Any]:
@@ -223,7 +226,7 @@ def work(tenant: str, sk: str) -> dict[str, Any]:
 
 
 @measures("workers-ingest")
-def test_policy_of_ingestion_worker(tenant: str, store_actions: set[tuple[str, str]]) -> None:
+def test_policy_of_ingestion_worker(tenant: str, store_actions: set[tuple[str, str]], invoked: set[str]) -> None:
     from workers import ingest
 
     prepare_knowledge(tenant)
@@ -236,28 +239,32 @@ def test_policy_of_ingestion_worker(tenant: str, store_actions: set[tuple[str, s
         ["b.md"],
     )
     store_actions.clear()
+    invoked.clear()
     assert ingest.handler(work(tenant, "ingest#long#1"), None) == {"batchItemFailures": []}
     assert jobs.require("long").status == "done"
     assert store_actions == table_actions("workers-ingest")
+    assert invoked == invocable_functions("workers-ingest")
 
 
 @measures("workers-index_documents")
-def test_policy_of_document_index_worker(tenant: str, store_actions: set[tuple[str, str]]) -> None:
+def test_policy_of_document_index_worker(tenant: str, store_actions: set[tuple[str, str]], invoked: set[str]) -> None:
     from workers import index_documents
 
     documents = ({"document_id": name, "parent_id": "root", "content": BLANK} for name in ("large", "ending"))
     run("agent_data-create_document", list(documents), tenant)
     run("agent_data-delete_document", [{"document_id": "ending", "delete_at": "2999-01-01T00:00:00Z"}], tenant)
     store_actions.clear()
+    invoked.clear()
     for name in ("large", "ending"):
         keys = {"pk": {"S": f"{tenant}#document#{name}"}, "sk": {"S": "document"}}
         record = {"eventID": "1", "eventName": "MODIFY", "dynamodb": {"Keys": keys, "SequenceNumber": "1"}}
         assert index_documents.handler({"Records": [record]}, None) == {"batchItemFailures": []}
     assert store_actions == table_actions("workers-index_documents")
+    assert invoked == invocable_functions("workers-index_documents")
 
 
 @measures("workers-index_knowledge")
-def test_policy_of_collection_index_worker(tenant: str, store_actions: set[tuple[str, str]]) -> None:
+def test_policy_of_collection_index_worker(tenant: str, store_actions: set[tuple[str, str]], invoked: set[str]) -> None:
     from workers import index_knowledge
 
     prepare_knowledge(tenant)
@@ -267,11 +274,13 @@ def test_policy_of_collection_index_worker(tenant: str, store_actions: set[tuple
     contents = CollectionDocuments(Table(config().knowledge_table), tenant, collections.require("notes"), down)
     assert contents.put(NewKnowledgeDocument("new.md", "How herbs are dried")).pending
     store_actions.clear()
+    invoked.clear()
     event = work(tenant, awaiting_index(collections.require("notes").id, "new.md"))
     assert index_knowledge.handler(event, None) == {"batchItemFailures": []}
     stored = contents.find("new.md")
     assert stored is not None
     assert stored.indexed
+    assert invoked == invocable_functions("workers-index_knowledge")
     needed = set(store_actions)
     deletion = collections.delete("notes")
     store_actions.clear()

@@ -13,7 +13,7 @@ import pytest
 from api.deployment import INDEX_MEMORY
 from endpoints import device_mcp
 from infra.local.template import FILE
-from shared.knowledge.embedding.function import FUNCTION
+from shared.knowledge.embedding.function import BULK_FUNCTION, URGENT_FUNCTION
 from shared.rpc.catalogue import catalogue
 from shared.rpc.mcp_catalog import mcp_catalog
 from tests.helpers.template import (
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 WAKING = "workers-wake_webhooks"
+EMBEDDING = {URGENT_FUNCTION: "EmbeddingFunctionAccess", BULK_FUNCTION: "BulkEmbeddingFunctionAccess"}
+"""The embedding functions, and the policies that allow to invoke them."""
 
 # The template cannot name devices' topics and clients, only their prefixes and suffixes.
 OF_DEVICES = {
@@ -155,7 +157,8 @@ def granted(logical: str, action: str) -> set[str]:
 @pytest.mark.parametrize("logical", sorted(LAMBDAS))
 def test_only_index_and_model_users_may_read_their_secrets(logical: str) -> None:
     keys, models = granted(logical, "secretsmanager:GetSecretValue"), granted(logical, "bedrock:InvokeModel")
-    indexes = LAMBDAS[logical].get("MemorySize") == INDEX_MEMORY and logical != "WorkersEmbedTexts"
+    embeds = function_name(LAMBDAS[logical]) in EMBEDDING
+    indexes = LAMBDAS[logical].get("MemorySize") == INDEX_MEMORY and not embeds
     assert ("QdrantKeySecret" in keys) is indexes
     assert not models & {"EmbeddingModel", "RerankModel"} or indexes
     assert ("ModelKeySecret" in keys) is ("Model" in models) is ("ModelArns" in models)
@@ -191,15 +194,30 @@ def functions_of(methods: Iterable[str]) -> set[str]:
 
 @pytest.mark.parametrize("function", sorted(BY_NAME))
 def test_invocable_functions_are_listed_one_by_one(function: str) -> None:
-    """Endpoints invoke methods, functions with the index the embedding function, and one worker the delivery."""
+    """Endpoints invoke methods, functions with the index an embedding function, and one worker the delivery."""
     invoking = [each for each in statements(BY_NAME[function][1]) if "lambda:InvokeFunction" in actions(each)]
     assert all(set(arn) <= {"Fn::GetAtt", "Fn::Sub"} for statement in invoking for arn in statement["Resource"])
     invocable = invocable_functions(function)
-    workers = {DELIVERY} if function == WAKING else {FUNCTION}
+    workers = {DELIVERY} if function == WAKING else set(EMBEDDING)
     assert invocable <= (functions_of(METHODS) if function.startswith("endpoints-") else workers)
     assert (DELIVERY in invocable) is (function == WAKING)
-    embeds = {"EmbeddingFunctionAccess", "QdrantKeyAccess"} <= set(managed_policies(BY_NAME[function][1]))
-    assert (FUNCTION in invocable) is embeds
+    policies = set(managed_policies(BY_NAME[function][1]))
+    for embedding, policy in EMBEDDING.items():
+        assert (embedding in invocable) is ({policy, "QdrantKeyAccess"} <= policies)
+
+
+def test_bulk_work_may_invoke_only_its_own_embedding_function() -> None:
+    """Urgent and bulk work never share an instance, nor the concurrency that is reserved."""
+    embedding = {name: invocable_functions(name) & EMBEDDING.keys() for name in BY_NAME}
+    assert {name for name, invocable in embedding.items() if BULK_FUNCTION in invocable} == {
+        "workers-index_documents",
+        "workers-index_experiences",
+        "workers-index_knowledge",
+        "workers-ingest",
+    }
+    urgent = {name for name, invocable in embedding.items() if URGENT_FUNCTION in invocable}
+    assert urgent
+    assert urgent <= functions_of(METHODS)
 
 
 @pytest.mark.parametrize("function", sorted(BY_NAME))

@@ -6,8 +6,9 @@ import json
 
 from endpoints.resource_metadata import WELL_KNOWN
 from infra.local.template import load
+from shared.knowledge.embedding.function import BULK_FUNCTION, URGENT_FUNCTION
 from shared.rpc.catalogue import catalogue
-from tests.helpers.template import LAMBDAS, PARAMETERS, RESOURCES, function_name
+from tests.helpers.template import BY_NAME, LAMBDAS, PARAMETERS, RESOURCES, function_name
 
 RESOURCES_OF_OAUTH = ("", "/mcp", "/mcp/{toolset}", "/mcp/devices/{device_id}")
 BOARDS = {"device_access-ota", "device_access-vision"}
@@ -93,6 +94,19 @@ def test_concurrency_is_reserved_on_demand_for_anonymous_callers_and_authorizers
     assert anonymous
     assert by_parameter["AnonymousConcurrency"] == anonymous | {"endpoints-recall_kit_mcp", *BOARDS} | OAUTH
     assert by_parameter["AuthorizerConcurrency"] == {"endpoints-authorizer", "device_access-authorizer"}
+
+
+def test_bulk_embedding_has_a_bound_of_its_own() -> None:
+    """However many instances index at once, the account's other concurrency is left to waiting callers."""
+    reserved = {
+        function_name(each)
+        for each in LAMBDAS.values()
+        if "BulkEmbeddingConcurrency" in json.dumps(each.get("ReservedConcurrentExecutions"))
+    }
+    assert reserved == {BULK_FUNCTION}
+    assert PARAMETERS["BulkEmbeddingConcurrency"]["Default"] == 16
+    assert "ReservedConcurrentExecutions" not in BY_NAME[URGENT_FUNCTION][1]
+    assert "ProvisionedConcurrencyConfig" not in BY_NAME[BULK_FUNCTION][1]
 
 
 def test_access_log_names_time_source_caller_and_authorizer_error() -> None:

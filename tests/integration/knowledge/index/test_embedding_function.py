@@ -11,11 +11,13 @@ import pytest
 
 from infra.local.functions import Functions
 from infra.local.template import load
+from shared.background import submit
 from shared.config import config
 from shared.knowledge.embedding import embedder, function
-from shared.knowledge.embedding.function import FUNCTION, MAX_TEXTS, FunctionEmbedder
+from shared.knowledge.embedding.function import BULK_FUNCTION, MAX_TEXTS, URGENT_FUNCTION, FunctionEmbedder
 from shared.knowledge.index import PassageIndex
 from shared.knowledge.passages import DocumentRef, Passage, SearchQuestion
+from shared.lanes import bulk_lane
 from shared.rpc import invoke
 from shared.rpc.errors import TooManyRequests, Unavailable
 from tests.helpers.passages import TEXTS
@@ -35,19 +37,22 @@ class Recorder:
 
     def __init__(self) -> None:
         self.calls: list[list[str]] = []
+        self.names: set[str] = set()
         self.failing_text: str | None = None
+        self.throttled = 0
         self.together: threading.Barrier | None = None
         self.most_at_once = self._at_once = 0
         self._functions = Functions(load().functions)
         self._changing = threading.Lock()
 
     def __call__(self, name: str, payload: bytes) -> bytes:
-        assert name == FUNCTION
         with self._changing:
+            self.names.add(name)
             self.calls.append(json.loads(payload)["texts"])
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
-            fails = self.failing_text in self.calls[-1]
+            fails = self.failing_text in self.calls[-1] or self.throttled > 0
+            self.throttled -= 1
         try:
             if fails:
                 raise TooManyRequests
@@ -65,11 +70,11 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorder]:
     monkeypatch.setattr(invoke, "_transport", [recorder])
     monkeypatch.setenv("KHO_EMBEDDING_CALLS", str(CALLS))
     config.cache_clear()
-    function._passage_calls.cache_clear()
+    function._bulk_calls.cache_clear()
     yield recorder
     monkeypatch.undo()
     config.cache_clear()
-    function._passage_calls.cache_clear()
+    function._bulk_calls.cache_clear()
 
 
 def passages(tenant: str) -> list[Passage]:
@@ -101,7 +106,7 @@ def test_a_call_has_at_most_as_many_texts_as_a_response_can_hold(recorder: Recor
     assert [len(texts) for texts in recorder.calls] == [MAX_TEXTS, 1]
     assert len(embeddings) == MAX_TEXTS + 1
     request = {"kind": "passages", "texts": [longest], "correlation_id": ""}
-    assert MAX_TEXTS * len(recorder(FUNCTION, json.dumps(request).encode())) < invoke.MAX_EVENT_BYTES
+    assert MAX_TEXTS * len(recorder(URGENT_FUNCTION, json.dumps(request).encode())) < invoke.MAX_EVENT_BYTES
 
 
 @pytest.mark.parametrize("failure", [TimeoutError(), invoke.FunctionCrashed(), TooManyRequests()])
@@ -138,20 +143,56 @@ def test_batches_of_a_document_are_embedded_at_once(
     index = PassageIndex(FunctionEmbedder(), store)
     assert index.replace(document, 1, passages(tenant)[: 16 * CALLS])
     assert recorder.most_at_once == CALLS
+    assert recorder.names == {URGENT_FUNCTION}
     assert index.count(tenant) == 16 * CALLS
 
 
-def test_all_documents_together_make_bounded_calls(store: EmbeddedVectorStore, tenant: str, recorder: Recorder) -> None:
+def test_bulk_work_of_all_documents_makes_bounded_calls_of_its_own_function(
+    store: EmbeddedVectorStore, tenant: str, recorder: Recorder
+) -> None:
     index = PassageIndex(FunctionEmbedder(), store)
 
     def replace(name: str) -> None:
         document = DocumentRef(tenant, "c", name)
-        index.replace(document, 1, [Passage(document, number, f"{name} {number}", 1) for number in range(40)])
+        with bulk_lane():
+            index.replace(document, 1, [Passage(document, number, f"{name} {number}", 1) for number in range(40)])
 
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(replace, "abcd"))
     assert recorder.most_at_once <= CALLS
+    assert recorder.names == {BULK_FUNCTION}
     assert index.count(tenant) == 160
+
+
+def test_urgent_passages_wait_for_no_call_of_bulk_work(recorder: Recorder) -> None:
+    """As many bulk calls as allowed are in progress, and end only together with an urgent one."""
+    recorder.together = threading.Barrier(CALLS + 1)
+    with bulk_lane():
+        bulk = [submit(lambda: FunctionEmbedder().passages(["bulk"])) for _ in range(CALLS)]
+    assert FunctionEmbedder().passages(["urgent"])
+    for each in bulk:
+        assert each.result(CEILING_SECONDS)
+    assert recorder.names == {BULK_FUNCTION, URGENT_FUNCTION}
+
+
+def test_bulk_work_waits_for_an_instance_that_is_throttled(monkeypatch: pytest.MonkeyPatch, recorder: Recorder) -> None:
+    """Hundreds of workers share a few instances: each repeats its call. A waiting caller gets the error at once."""
+    recorder.throttled = 3
+    monkeypatch.setattr(invoke, "_FIRST_PAUSE_SECONDS", 0.0)
+    with bulk_lane():
+        assert FunctionEmbedder().passages(["bulk"])
+    assert recorder.calls == [["bulk"]] * 4
+    recorder.throttled = 1
+    with pytest.raises(Unavailable):
+        FunctionEmbedder().passages(["urgent"])
+
+
+def test_bulk_work_gives_up_an_instance_after_its_time(monkeypatch: pytest.MonkeyPatch, recorder: Recorder) -> None:
+    monkeypatch.setattr(function, "_THROTTLED_SECONDS", 0.0)
+    recorder.throttled = 2
+    with bulk_lane(), pytest.raises(Unavailable):
+        FunctionEmbedder().passages(["bulk"])
+    assert recorder.calls == [["bulk"]]
 
 
 def test_interrupted_document_is_resumed(store: EmbeddedVectorStore, tenant: str, recorder: Recorder) -> None:

@@ -1,0 +1,105 @@
+"""Two lanes of embedding on one machine: functions, index and store are real, and the model waits for the test."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from infra.local.functions import Functions
+from infra.local.template import load
+from shared.background import submit
+from shared.config import config
+from shared.knowledge.embedding import e5, function
+from shared.knowledge.embedding.function import FunctionEmbedder
+from shared.knowledge.embedding.slots import EmbeddingSlots
+from shared.knowledge.index import PassageIndex
+from shared.knowledge.passages import DocumentRef, Passage
+from shared.lanes import bulk_lane, current_lane
+from shared.rpc import invoke
+from tests.helpers.limits import LONG_SECONDS
+from tests.helpers.wait import CEILING_SECONDS, until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from shared.knowledge.store.embedded import EmbeddedVectorStore
+
+PASSAGES = 40
+
+
+class Model:
+    """The model's session. A text that begins with "bulk" waits until the test lets it end."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.may_end = threading.Semaphore(0)
+
+    def run(self, _prefix: str, text: str) -> tuple[Any, Any]:
+        """Return vectors of one token."""
+        self.begun.append(text)
+        if text.startswith("bulk"):
+            assert self.may_end.acquire(timeout=CEILING_SECONDS)
+        return np.ones((1, 384), np.float32), np.ones((1, 384), np.float32)
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
+    """Embed on a machine of one core, with bulk work that never runs during urgent work."""
+    model, slots = Model(), EmbeddingSlots(1, LONG_SECONDS)
+    monkeypatch.setattr(e5, "_engine", lambda: model)
+    monkeypatch.setattr(e5, "_slots", lambda: slots)
+    monkeypatch.setattr(invoke, "_transport", [Functions(load().functions)])
+    monkeypatch.setenv("KHO_EMBEDDING_CALLS", "2")
+    config.cache_clear()
+    function._bulk_calls.cache_clear()
+    yield model
+    model.may_end.release(PASSAGES)
+    monkeypatch.undo()
+    config.cache_clear()
+    function._bulk_calls.cache_clear()
+
+
+def index_large_document(store: EmbeddedVectorStore, document: DocumentRef) -> bool:
+    """Index a document as a stream's worker does."""
+    passages = [Passage(document, number, f"bulk {number}", 1) for number in range(PASSAGES)]
+    with bulk_lane():
+        return PassageIndex(FunctionEmbedder(), store).replace(document, 1, passages)
+
+
+def test_what_a_caller_waits_for_goes_before_bulk_work(store: EmbeddedVectorStore, tenant: str, model: Model) -> None:
+    """A small document that is written while bulk texts run and wait is embedded next, and waits for none of them."""
+    large, small = DocumentRef(tenant, "c", "large"), DocumentRef(tenant, "c", "small")
+    indexing = submit(lambda: index_large_document(store, large))
+    until(lambda: model.begun)
+    written = [Passage(small, number, f"urgent {number}", 1) for number in range(3)]
+    index = PassageIndex(FunctionEmbedder(), store)
+    assert submit(lambda: index.replace(small, 1, written)).result(CEILING_SECONDS)
+    submit(lambda: FunctionEmbedder().question("urgent question")).result(CEILING_SECONDS)
+    assert [text.partition(" ")[0] for text in model.begun] == ["bulk", *["urgent"] * 4]
+    model.may_end.release(PASSAGES)
+    assert indexing.result(CEILING_SECONDS)
+    assert index.count(tenant, "c") == PASSAGES + 3
+
+
+def test_bulk_work_yields_after_each_text(store: EmbeddedVectorStore, tenant: str, model: Model) -> None:
+    """Urgent texts that come one after the other run between bulk texts, not between calls of sixteen."""
+    document = DocumentRef(tenant, "c", "large")
+    indexing = submit(lambda: index_large_document(store, document))
+    for number in range(PASSAGES):
+        until(lambda: sum(text.startswith("bulk") for text in model.begun) == number + 1)  # noqa: B023 - called here
+        submit(lambda: FunctionEmbedder().passages(["urgent"])).result(CEILING_SECONDS)
+        model.may_end.release()
+    assert indexing.result(CEILING_SECONDS)
+    assert [text.partition(" ")[0] for text in model.begun] == ["bulk", "urgent"] * PASSAGES
+
+
+def test_the_lane_reaches_every_thread_of_the_work() -> None:
+    assert current_lane() == "urgent"
+    with bulk_lane():
+        assert submit(current_lane).result(CEILING_SECONDS) == "bulk"
+    with ThreadPoolExecutor(1) as others:
+        assert others.submit(current_lane).result(CEILING_SECONDS) == "urgent"
