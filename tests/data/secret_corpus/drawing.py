@@ -40,6 +40,10 @@ def uuid() -> str:
     return str(UUID(int=_DRAW.getrandbits(128), version=4))
 
 
+def drawn(least: int, most: int) -> int:
+    return _DRAW.randint(least, most)
+
+
 def digits(length: int) -> str:
     return random_text(length, string.digits)
 
@@ -70,6 +74,24 @@ def pem(name: str, joint: str = "\n", size: int = 300) -> str:
     body = base64_of(size)
     lines = [body[at : at + 64] for at in range(0, len(body), 64)]
     return joint.join([f"{_PEM}BEGIN {name}{_PEM}", *lines, f"{_PEM}END {name}{_PEM}"])
+
+
+def key_lines(start: str = "MIIEpAIBAAKCAQEA", size: int = 900) -> list[str]:
+    """Return the lines of a private key's body, beginning as its encoding does."""
+    body = start + base64_of(size)
+    return [body[at : at + 64] for at in range(0, len(body), 64)]
+
+
+def framed(name: str, lines: list[str]) -> list[str]:
+    return [f"{_PEM}BEGIN {name}{_PEM}", *lines, f"{_PEM}END {name}{_PEM}"]
+
+
+def key_bytes(count: int) -> str:
+    return ", ".join(f"0x{hexadecimal(2).upper()}" for _ in range(count))
+
+
+def url_base64(size: int) -> str:
+    return base64.urlsafe_b64encode(_DRAW.randbytes(size)).decode().rstrip("=")
 
 
 def jwt() -> str:
