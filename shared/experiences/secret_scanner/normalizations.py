@@ -30,7 +30,7 @@ _WIDE: Final = (
     | dict.fromkeys(map(ord, "‐‑‒–"), "-")
 )
 _JOINTS: Final = re.compile(
-    r"\\\r?\n[ \t]*|([\"'`])[ \t]*(?:\\?\r?\n[ \t]*)?(?:[+.]|\.\.|\|\||&)?[ \t]*(?:\\?\r?\n[ \t]*)?\1"
+    r"\\\r?\n[ \t]*|([\"'`])[ \t]*+(?:\\?\r?\n[ \t]*+)?(?:[+.]|\.\.|\|\||&)?[ \t]*+(?:\\?\r?\n[ \t]*+)?\1"
 )
 _ESCAPES: Final = re.compile(r"(?:%[0-9A-Fa-f]{2})+|\\u00[0-7][0-9A-Fa-f]|\\x[0-7][0-9A-Fa-f]|\\[nrt]|&#?\w{2,8};")
 _SURROUNDINGS: Final = 250

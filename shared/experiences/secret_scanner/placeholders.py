@@ -28,9 +28,18 @@ _COMMON_VALUES: Final = re.compile(
     r"incorrect|wrong|correct|the|and|not|abc|bearer|basic|digest|oauth|oauth2|jwt|saml|ldap|never|always|"
     r"current|session|cookie|email|username|user|hash|bcrypt|argon2|argon2id|scrypt|file|env|environment|vault|"
     r"keychain|keyring|manual|auto|automatic|random|generated|header|body|query|form|disabled|enabled|forgot|"
-    r"reset|change|confirm|repeat|login|signin|signup|self|config|settings|process",
+    r"reset|change|confirm|repeat|login|signin|signup|self|config|settings|process|"
+    r"(?:[a-z]+[-_])+(?:password|passwd|passphrase|pass|pwd|secret|token|api[-_]?key)",
     re.IGNORECASE,
 )
+PUBLISHED_DEFAULTS: Final = frozenset(
+    re.findall(
+        r"\w+",
+        "admin airflow changeit changeme docker elastic grafana guest keycloak mariadb minioadmin mongo mongodb mysql "
+        "neo4j postgres rabbitmq redis root secret sonar test user",
+    )
+)
+"""Passwords that the makers of databases and images publish: they guard nothing but a machine of one's own."""
 _EXPRESSION: Final = re.compile(
     r"^(?:[A-Za-z_$][\w$]*(?:(?:\??\.|::|->)[A-Za-z_$][\w$]*)+|(?:process\.|os\.|env\.|ENV\b|secrets?\.|vars\.|var\.|"
     r"local\.|data\.|self\.|this\.|config\.|settings\.|getenv|import\.meta).*)$"

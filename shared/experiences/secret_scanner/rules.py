@@ -27,7 +27,11 @@ class Candidate:
 
     def before(self, length: int) -> str:
         """Return up to `length` bytes before the match on its line."""
-        return self.data[max(0, self.begin - length) : self.begin].decode("utf-8", "ignore").rpartition("\n")[2]
+        return self.preceding(length).rpartition("\n")[2]
+
+    def preceding(self, length: int) -> str:
+        """Return up to `length` bytes before the match, earlier lines included."""
+        return self.data[max(0, self.begin - length) : self.begin].decode("utf-8", "ignore")
 
     def after(self, length: int) -> str:
         """Return up to `length` bytes after the value."""

@@ -42,7 +42,7 @@ def _prefixed(prefix: str, lines: list[str]) -> str:
 _EC_KEY: Final = {"kty": "EC", "crv": "P-256", "x": url_base64(32), "y": url_base64(32)}
 _RSA_KEY: Final = {"kty": "RSA", "use": "sig", "alg": "RS256", "kid": uuid(), "n": url_base64(256), "e": "AQAB"}
 
-UNSAFE: Final = [
+MIXED_UNSAFE: Final = [
     ("key", "Hà wrote:\n" + _prefixed(">> ", _EC)),
     ("key", _prefixed("worker-2  | ", _RSA)),
     ("key", _prefixed("Jan 03 10:11:12 build01 deploy[2121]: ", _PKCS8)),
@@ -104,7 +104,7 @@ UNSAFE: Final = [
     ("national", f"เลขประจำตัวประชาชน {thai()}"),
 ]
 
-SAFE: Final = [
+MIXED_SAFE: Final = [
     ("address", "the gateway 10.20.0.1 answers, 192.168.50.14 does not"),
     ("address", "pod IP 172.20.3.18 and node 100.72.14.9 (Tailscale)"),
     ("address", "mDNS to 239.192.0.7 and broadcast to 255.255.255.255"),

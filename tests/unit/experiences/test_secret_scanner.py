@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import string
+import time
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import example, given, settings
@@ -13,12 +15,28 @@ from shared.experiences.secret_scanner import find_secrets
 from tests.data.secret_corpus.code import CODE
 from tests.data.secret_corpus.credentials import CREDENTIALS
 from tests.data.secret_corpus.drawing import card, citizen_number, jwt, pem, random_text
+from tests.data.secret_corpus.firmware import FIRMWARE, FIRMWARE_SAFE
 from tests.data.secret_corpus.keys import KEYS
+from tests.data.secret_corpus.mixed import MIXED_SAFE, MIXED_UNSAFE
 from tests.data.secret_corpus.personal import DISGUISED, PERSONAL
-from tests.data.secret_corpus.safe import PLACEHOLDERS, PROSE, TECHNICAL
+from tests.data.secret_corpus.safe import ANONYMOUS, KEPT_ELSEWHERE, PLACEHOLDERS, PROSE, TECHNICAL
+from tests.helpers.size import sized
 
-SECRETS = [*KEYS, *CREDENTIALS, *PERSONAL, *DISGUISED]
-SAFE = [*PLACEHOLDERS, *TECHNICAL, *CODE, *PROSE]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SIZE = sized(4_096, full=65_536)
+SECRETS = [*KEYS, *CREDENTIALS, *FIRMWARE, *PERSONAL, *DISGUISED, *(text for _, text in MIXED_UNSAFE)]
+SAFE = [
+    *PLACEHOLDERS,
+    *TECHNICAL,
+    *CODE,
+    *PROSE,
+    *ANONYMOUS,
+    *KEPT_ELSEWHERE,
+    *FIRMWARE_SAFE,
+    *(text for _, text in MIXED_SAFE),
+]
 
 KNOWN = {
     "AWS access key": "AKIA" + random_text(16, string.ascii_uppercase),
@@ -67,6 +85,10 @@ def test_safe_text_is_accepted() -> None:
         "fe80::1%lo0",
         "febf::a00:27ff:fe4e:66a1",
         "169.254.10.3",
+        "10.1.2.3 and 100.64.0.9",
+        "1.1.1.1",
+        "no-reply@acme.io",
+        "PublicKeyToken=b03f5f7f11d50a3a",
         "checksum DE89370400440532013001",
         "SSN: 000-12-3456",
         "mnemonic: abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about",
@@ -112,23 +134,65 @@ def test_scanner_survives_any_text(text: str) -> None:
         "password's ",
         "sk-a-",
         "a@a.",
+        "lan.b@acme.io ",
         "mnemonic ",
         "seed phrase is ",
         "4111 1111 ",
+        "4539 1488 0343 6467 ",
         "CCCD ",
         "079 ",
+        "national id ",
+        "123.456.789-",
+        "DNI X1234567",
         "11010519491231",
         "admin / a@",
         "admin ",
+        "credentials a:",
+        "用户名密码 ",
+        "with the password a1 ",
         "升级到 1.2.3.4 ",
+        "numpy 1.2.3.4 ",
         "token ",
+        "secret=AgA",
+        "arn:aws:secret:",
         "http://a:",
+        "BEGIN RSA PRIVATE KEY-----\nMIIabcdefgh1234",
+        "END PRIVATE KEY ",
+        "kty:oct k:aaaaaaaaaaaaaaaaaaaaaaaa ",
+        "MIIabcIBAAKC",
+        'WiFi.begin("a",',
+        "username_pw_set(a,a,",
+        '#define WIFI_PASS "',
+        "key[16]={0x01,",
+        "\\x2b",
+        "nmcli ",
+        "encryption:\n key: ",
+        "https://a.b/hooks/",
         "1.",
         "%41",
+        "\u200b",
         "''",
+        '"   ',
         "A",
     ],
 )
 def test_scanner_takes_linear_time_on_repetitions(unit: str) -> None:
-    """A pattern that rescans a stretch from each of its starts would take minutes here, not moments."""
-    find_secrets(unit * (50_000 // len(unit)))
+    """A pattern that rescans a stretch from each of its starts takes 16 times as long for four times the text."""
+    assert takes_linear_time(lambda size: find_secrets((unit * (size // len(unit) + 1))[:size]))
+
+
+@pytest.mark.parametrize("quote", ['"', "'", "`"])
+def test_scanner_takes_linear_time_on_spaces_after_a_quote(quote: str) -> None:
+    assert takes_linear_time(lambda size: find_secrets(quote + " " * size))
+
+
+def takes_linear_time(scan: Callable[[int], object]) -> bool:
+    """Return True if four times the size takes less than eight times as long, in one of several tries."""
+    scan(SIZE)
+    return any(_seconds(scan, 4 * SIZE) < 8 * _seconds(scan, SIZE) for _ in range(5))
+
+
+def _seconds(scan: Callable[[int], object], size: int) -> float:
+    begin = time.thread_time()
+    scan(size)
+    return time.thread_time() - begin

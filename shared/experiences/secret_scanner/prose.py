@@ -1,0 +1,70 @@
+"""Passwords and tokens in sentences, in English, Vietnamese and Chinese."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from shared.experiences.secret_scanner.names import ACCOUNT, BARE, BASE64, PASSWORD, SECRET, WITHOUT_QUOTES
+from shared.experiences.secret_scanner.placeholders import changes
+from shared.experiences.secret_scanner.rules import Candidate, SecretRule
+from shared.experiences.secret_scanner.values import is_bare_password, is_mixed, is_passphrase, is_password, is_token
+
+
+def _is_token_in_prose(candidate: Candidate) -> bool:
+    """Accept a random token in a sentence, unless the sentence calls it a hash or an id."""
+    named = re.search(
+        r"commit|hash|sha|md5|checksum|digest|etag|revision|uuid|trace|span|request", candidate.lead, re.IGNORECASE
+    )
+    return not named and len(candidate.value) >= 12 and is_token(candidate)
+
+
+_VERB: Final = re.compile(
+    r"(?:to|will|must|not|can|should|could|would|you|we|they|tests?|checks?)[ \t]+$", re.IGNORECASE
+)
+
+
+def _is_password_in_prose(candidate: Candidate) -> bool:
+    """Accept a value next to the word "password" without an assignment, if it cannot be a word."""
+    value = candidate.value.rstrip(".:!?*。,")
+    known = re.search(r"sha\d|base64|pbkdf2|md5|bcrypt|argon2|oauth2|utf-?8|v\d|https?:|[/\\]", value, re.IGNORECASE)
+    is_verb = re.match(r"pass[ \t]", candidate.lead, re.IGNORECASE) and _VERB.search(candidate.before(20))
+    if known or is_verb or not is_password(candidate) or len(value) < 6:
+        return False
+    follows_word = re.search(r"\w[ \t]+$", candidate.before(40)) is not None
+    return changes(value) >= 2 or is_mixed(value) or (follows_word and is_passphrase(value))
+
+
+def _is_login(candidate: Candidate) -> bool:
+    """Accept the value after an account's name, if it is a passphrase or mixes words, numbers and punctuation."""
+    value = candidate.value.rstrip(".:!?*。,")
+    return is_password(candidate) and (is_passphrase(value) or is_mixed(value))
+
+
+_PAIR: Final = (
+    r"(?:credentials?|creds|log[- ]?ins?|tài khoản|tai khoan|账号|帐号|账户|登录信息|帐密|账密|帳密|"
+    r"(?:账号|帐号|帳號|用户名|用户)(?:和|与|及|/|、)?密码|(?:tk|tài khoản)[ \t]?/[ \t]?(?:mk|mật khẩu)|"
+    r"(?:user(?:name)?|login|id)[ \t]?[/|&+][ \t]?(?:password|passwd|pass|pwd|pw))"
+)
+"""A name for an account and its password together."""
+_PAIR_COPULA: Final = r"(?:[ \t](?:for|of|to)[ \t][\w -]{1,30}?)?(?:[ \t]{0,3}(?:[:=]|[ \t](?:are|is|was|were|là|của tôi là)\b:?|是|为))?[ \t]{0,3}[\"'`(]?"
+
+
+_KNOWN_NAME: Final = re.compile(r"sha-?\d|base\d|md[45]|utf-?(?:8|16)|argon2|pbkdf2|blake\d|oauth2|v\d", re.IGNORECASE)
+
+
+def _is_possessive_password(candidate: Candidate) -> bool:
+    """Accept a value after "password's", unless it names an algorithm such as SHA-256."""
+    return is_bare_password(candidate) and not _KNOWN_NAME.match(candidate.value)
+
+
+PROSE: Final = (
+    SecretRule("password", rf"(?i)(?:{PASSWORD})'s[ \t]{{1,3}}[\"'`]?{BARE}", _is_possessive_password, WITHOUT_QUOTES),
+    SecretRule("secret", rf"(?i)(?:{SECRET})(?:[ \t:\"'`(]{{1,3}}[^\s\"'`:]{{1,12}}){{0,3}}?[ \t:\"'`(=]{{1,3}}([A-Za-z0-9_+/=.-]{{16}})", _is_token_in_prose, BASE64),
+    SecretRule("password", rf"(?i)(?:(?:{PASSWORD})[\"']?[ \t]{{1,3}}|密码|口令)[\"'`]?{BARE}", _is_password_in_prose, WITHOUT_QUOTES),
+    SecretRule("password", rf"(?i)(?:{ACCOUNT})(?:[^\n]{{0,40}}?[\w.-]{{2,40}})?[\"'`]?[ \t]?[/|:][ \t]?[\"'`]?([A-Za-z0-9]{{1,30}}[@#!$%^&*+~][^\s\"'`<>,;])", lambda c: is_mixed(c.value), r"[^\s\"'`<>,;]"),
+    SecretRule("password", rf"(?i)\b(?:{_PAIR}){_PAIR_COPULA}[\w.@-]{{2,40}}(?::[ \t]?|[ \t][/|,][ \t])[\"'`]?{BARE}", _is_login, WITHOUT_QUOTES),
+    SecretRule("password", rf"(?i)(?:{_PAIR}){_PAIR_COPULA}[a-z][\w.-]{{1,30}}(?:[ \t]{{1,3}}|[/,，、:])[\"'`]?{BARE}", lambda c: not c.lead.isascii() and _is_login(c), WITHOUT_QUOTES),
+    SecretRule("password", rf"(?i)(?:{ACCOUNT})(?:[^\n]{{0,40}}?[\w.-]{{2,40}})?[\"'`]?[ \t][/|][ \t][\"'`]?{BARE}", _is_login, WITHOUT_QUOTES),
+    SecretRule("password", rf"(?i)(?:{PASSWORD})[ \t]?[(\[{{「『【《][ \t]?[\"'`]?{BARE}", _is_login, WITHOUT_QUOTES),
+)  # fmt: skip
