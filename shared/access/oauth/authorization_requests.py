@@ -66,6 +66,8 @@ def read_request(
     """Read a request whose client and redirect URI are known to be right. Raise OAuthError if the rest is not."""
     if query.get("response_type") != "code":
         raise OAuthError("unsupported_response_type", "response_type must be 'code'.")
+    if query.get("response_mode", "query") != "query":
+        raise OAuthError("invalid_request", "response_mode must be 'query', or omitted.")
     # RFC 7636 reads a missing method as 'plain', which is not served: the challenge would be the verifier.
     if query.get("code_challenge_method") != "S256" or not _CHALLENGE.fullmatch(query.get("code_challenge", "")):
         raise OAuthError("invalid_request", "PKCE is required: code_challenge, and code_challenge_method 'S256'.")

@@ -60,7 +60,7 @@ class OAuthClient:
     def require_redirect_uri(self, presented: str | None) -> str:
         """Return the redirect URI of a request. Raise OAuthError if it is not the client's."""
         if presented is None and len(self.redirect_uris) == 1:
-            return self.redirect_uris[0]
+            presented = self.redirect_uris[0]
         if presented is None or not any(matches(registered, presented) for registered in self.redirect_uris):
             raise OAuthError("invalid_request", "redirect_uri is not one that the client has registered.")
         return presented
@@ -205,7 +205,8 @@ def _described(metadata: Any) -> OAuthClient:
         if not is_redirect_uri(uri):
             raise OAuthError(
                 "invalid_redirect_uri",
-                "A redirect URI is https, http on a loopback address, or an application's scheme, without fragment.",
+                "A redirect URI is https, http on a loopback address, or a scheme of an application that is a reverse "
+                "domain name, such as com.example.app:/callback; without fragment.",
             )
     auth_method = _text(metadata, "token_endpoint_auth_method") or "client_secret_basic"
     if auth_method not in AUTH_METHODS:

@@ -8,10 +8,27 @@ _CHARACTERS: Final = re.compile(r"[a-z][a-z0-9+.-]*:[A-Za-z0-9._~:/?\[\]@!$&()*+
 _HOST: Final = re.compile(r"[a-z0-9.-]+|\[[0-9a-f:.]+\]", re.ASCII)
 _MAX_LENGTH: Final = 1000
 _LOOPBACK: Final = ("127.0.0.1", "[::1]", "localhost")
-_FORBIDDEN_SCHEMES: Final = re.compile(
-    "about|blob|chrome|data|file|filesystem|ftp|intent|javascript|mailto|vbscript|view-source|ws|wss"
+_REVERSE_DOMAIN: Final = re.compile(r"(?!microsoft\.)[a-z]{2,}(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+", re.ASCII)
+"""An application's own scheme, such as com.example.app (RFC 8252, section 7.1). Windows has microsoft.* for itself."""
+KNOWN_SCHEMES: Final = frozenset(
+    (
+        "antigravity",
+        "claude",
+        "code-oss",
+        "codex",
+        "cursor",
+        "kiro",
+        "raycast",
+        "trae",
+        "vscode",
+        "vscode-insiders",
+        "vscodium",
+        "warp",
+        "windsurf",
+        "zed",
+    )
 )
-"""Schemes that a browser runs or opens itself."""
+"""The schemes without a dot that MCP clients use. Others open a telephone, a shell or a program of the system."""
 
 
 def is_redirect_uri(uri: str) -> bool:
@@ -23,15 +40,22 @@ def is_redirect_uri(uri: str) -> bool:
         return bool(_HOST.fullmatch(_host(parts)))
     if parts.scheme == "http":
         return _host(parts) in _LOOPBACK
-    return not _FORBIDDEN_SCHEMES.fullmatch(parts.scheme)
+    if parts.scheme in KNOWN_SCHEMES:
+        return bool(parts.netloc)  # without a host, an editor takes it for a command, such as vscode:mcp/install
+    return bool(_REVERSE_DOMAIN.fullmatch(parts.scheme))
 
 
 def matches(registered: str, presented: str) -> bool:
-    """Compare exactly, a loopback address's port excepted (RFC 8252, section 7.3)."""
+    """Compare exactly, a loopback address's port excepted (RFC 8252, section 7.3).
+
+    An address that may not be registered any more matches nothing, not even itself.
+    """
+    if not is_redirect_uri(presented):
+        return False
     if registered == presented:
         return True
     first, second = _split(registered), _split(presented)
-    if first is None or second is None or not is_redirect_uri(presented):
+    if first is None or second is None:
         return False
     is_loopback = first.scheme == "http" and _host(first) in _LOOPBACK
     return is_loopback and first._replace(netloc=_host(first)) == second._replace(netloc=_host(second))

@@ -135,6 +135,8 @@ def test_only_the_port_of_a_loopback_redirect_uri_is_free(client: OAuthTestClien
         "javascript:alert(1)",
         "data:text/html,x",
         "file:///etc/passwd",
+        "ms-msdt:/id",
+        "vscode:mcp/install?name=x",
         "/callback",
         "https://app.example/call back",
         'https://app.example/"onclick',
@@ -144,6 +146,54 @@ def test_only_the_port_of_a_loopback_redirect_uri_is_free(client: OAuthTestClien
 )
 def test_unsafe_redirect_uris_cannot_be_registered(client: OAuthTestClient, uri: str) -> None:
     assert is_error(client.register(redirect_uris=[uri]), "invalid_redirect_uri")
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "cursor://anysphere.cursor-mcp/oauth/callback",
+        "vscode://saoudrizwan.claude-dev/callback",
+        "vscode-insiders://publisher.extension/callback",
+        "claude://claude.ai/mcp-auth-callback/sdk",
+        "codex://connector/oauth_callback",
+        "warp://mcp/oauth2callback",
+        "windsurf://codeium.windsurf/callback",
+        "zed://oauth/callback",
+        "raycast://oauth?package_name=Extension",
+        "com.raycast:/oauth?package_name=Extension",
+        "com.example.app:/callback",
+        "com.example.app://callback",
+        "vn.com.example-1.app2:/cb",
+    ],
+)
+def test_redirect_uris_of_applications_work(client: OAuthTestClient, key: str, uri: str) -> None:
+    """Reverse domain names (RFC 8252, section 7.1), and the schemes that known clients have instead."""
+    assert client.register(redirect_uris=[uri]).status == 201
+    answer = client.decide(client.open_page(redirect_uri=uri), key=key)
+    assert answer.headers["location"].startswith(f"{uri}{'&' if '?' in uri else '?'}code=")
+    assert client.redeem(answer.redirect["code"], redirect_uri=uri).status == 200
+
+
+@pytest.mark.parametrize("sent", [True, False])
+def test_registered_uri_of_a_refused_scheme_leads_nowhere(client: OAuthTestClient, sent: bool) -> None:
+    """A registration of before the scheme was refused."""
+    uri = "ms-msdt:/id"
+    pk, sk = keys.oauth_client(client.client_id)
+    change = Write("Update", {"pk": pk, "sk": sk}, "SET redirect_uris = :uris", values={":uris": [uri]})
+    Table(config().access_table).write(change)
+    page = client.open_page(redirect_uri=uri if sent else None)
+    assert page.status == 400
+    assert "location" not in page.headers
+    assert "ms-msdt" not in page.body
+
+
+@pytest.mark.parametrize("mode", ["fragment", "form_post", "query.jwt", "QUERY"])
+def test_response_modes_other_than_query_are_refused(client: OAuthTestClient, mode: str) -> None:
+    """A client that expects the code elsewhere must not get it where servers and logs see it."""
+    page = client.open_page(response_mode=mode)
+    assert is_refused_page(page)
+    assert "error=invalid_request" in page.body
+    assert client.open_page(response_mode="query").status == 200
 
 
 def test_every_authorization_response_names_the_issuer(client: OAuthTestClient, key: str) -> None:

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from shared.access.oauth.redirect_uris import host_of, is_redirect_uri, matches, source_of
+from infra.prepare import ROOT
+from shared.access.oauth.redirect_uris import KNOWN_SCHEMES, host_of, is_redirect_uri, matches, source_of
 
+# Their programs were harmed by links before, or act without asking.
+SYSTEM_SCHEMES = (
+    *("ms-msdt", "ms-officecmd", "ms-settings", "ms-appinstaller", "ms-excel", "search-ms", "search", "shell", "ssh"),
+    *("telnet", "ldap", "smb", "nfs", "dav", "vnc", "rdp", "tel", "sms", "facetime", "mailto", "jar", "feed", "git"),
+    *("itms-services", "itms-apps", "x-apple.systempreferences", "microsoft.windows.camera", "chrome", "about", "blob"),
+    *("intent", "market", "steam", "magnet", "view-source", "ws", "wss", "ftp", "filesystem", "vbscript", "data"),
+    *("help", "res", "mk", "ms-its", "android-app", "web+app", "urn", "x", "com"),
+    *("dataviewer", "my-file", "com.", ".com.example", "com..example", "com.example.", "com.-example", "com.example-"),
+)
 LONGEST = "https://app.example/" + "a" * 980
 
 
@@ -79,9 +91,27 @@ def test_addresses_that_may_not_be_registered(uri: str) -> None:
     assert not is_redirect_uri(uri)
 
 
-def test_scheme_that_only_begins_like_a_forbidden_one_is_an_application() -> None:
-    assert is_redirect_uri("dataviewer:/callback")
-    assert is_redirect_uri("my-file:/callback")
+@pytest.mark.parametrize("scheme", SYSTEM_SCHEMES)
+def test_schemes_of_the_system_are_refused(scheme: str) -> None:
+    """RFC 8252, section 7.1: a private scheme is a reverse domain name. Any other may be a program of the system."""
+    for rest in ("/callback", "//host/callback", "x", "javascript:alert(1)"):
+        assert not is_redirect_uri(f"{scheme}:{rest}")
+        assert not matches(f"{scheme}:{rest}", f"{scheme}:{rest}")
+
+
+@pytest.mark.parametrize("scheme", sorted(KNOWN_SCHEMES))
+def test_schemes_of_known_clients_need_a_host(scheme: str) -> None:
+    """Without one, an editor takes the rest for a command, such as vscode:mcp/install."""
+    assert is_redirect_uri(f"{scheme}://host/callback?a=b")
+    for rest in ("callback", "/callback", "///callback", "mcp/install?name=x", "//user@host/callback", "//host#x"):
+        assert not is_redirect_uri(f"{scheme}:{rest}")
+
+
+def test_documentation_lists_the_known_schemes() -> None:
+    page = (ROOT / "docs" / "oauth.md").read_text(encoding="utf-8")
+    listed = re.search(r"without a dot that known clients use: (.+?)\. ", page, re.DOTALL)
+    assert listed
+    assert set(re.findall(r"`([a-z-]+)`", listed[1])) == KNOWN_SCHEMES
 
 
 @pytest.mark.parametrize(
