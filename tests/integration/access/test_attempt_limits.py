@@ -13,6 +13,7 @@ from shared.config import config
 from shared.dynamodb import Table
 from shared.rpc.errors import Conflict, NotFound, TooManyRequests
 from tests.helpers.clock import Clock
+from tests.helpers.interference import another_caller
 from tests.helpers.wait import CEILING_SECONDS
 
 
@@ -59,6 +60,23 @@ def test_attempts_that_succeed_or_fail_otherwise_do_not_count(tenant: str) -> No
         with pytest.raises(Conflict), attempts.attempt(tenant):
             raise Conflict
     assert failures(attempts, tenant, 20) == 10
+
+
+@pytest.mark.parametrize("before", [0, 3])
+def test_attempt_that_another_caller_just_made_counts(tenant: str, before: int) -> None:
+    """Neither replaces the other, whether one has failed before or not."""
+    attempts = limit(Clock())
+    assert failures(attempts, tenant, before) == before
+    with another_caller(lambda: failures(attempts, tenant, 1), before="UpdateItem", at=1):
+        assert failures(attempts, tenant, 1) == 1
+    assert failures(attempts, tenant, 20) == 10 - before - 2
+
+
+def test_failures_just_before_a_success_count(tenant: str) -> None:
+    attempts = limit(Clock())
+    with another_caller(lambda: failures(attempts, tenant, 4), before="UpdateItem", at=2), attempts.attempt(tenant):
+        pass
+    assert failures(attempts, tenant, 20) == 6
 
 
 def test_attempts_at_the_same_time_do_not_exceed_the_limit() -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from api.jsonrpc_errors import MAX_BATCH
 from endpoints import actions, jsonrpc, mcp, recall_kit_mcp
 from shared.config import config
 from shared.rpc import invoke
@@ -63,14 +62,14 @@ def test_mixed_batches_invoke_anonymous_methods_only(invoked: list[str]) -> None
 
 def test_anonymous_batch_of_fifty_is_one_error(invoked: list[str]) -> None:
     """A batch of 50 mixed calls without credentials invokes nothing; of 6 as well; 5 are answered."""
-    fifty = [call(method) for method in [*ANONYMOUS, *CLOSED, *METHODS][:MAX_BATCH]]
-    assert len(fifty) == MAX_BATCH
-    for batch in (fifty, [call(ANONYMOUS[0])] * (jsonrpc.MAX_ANONYMOUS_BATCH + 1)):
+    fifty = [call(method) for method in [*ANONYMOUS, *CLOSED, *METHODS][:50]]
+    assert len(fifty) == 50
+    for batch in (fifty, [call(ANONYMOUS[0])] * 6):
         status, answer = ask_jsonrpc(batch)
         assert (status, answer["id"], answer["error"]["code"]) == (200, None, -32600)
         assert "without credentials holds 1 to 5 requests" in answer["error"]["data"]["details"]["reason"]
     assert not invoked
-    assert len(ask_jsonrpc([call(ANONYMOUS[0])] * jsonrpc.MAX_ANONYMOUS_BATCH)[1]) == 5
+    assert len(ask_jsonrpc([call(ANONYMOUS[0])] * 5)[1]) == 5
     assert len(invoked) == 5
 
 

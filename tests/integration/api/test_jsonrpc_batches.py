@@ -6,7 +6,6 @@ import json
 import threading
 from typing import TYPE_CHECKING, Any
 
-from api.jsonrpc_errors import MAX_BATCH
 from endpoints import jsonrpc
 from shared.rpc import invoke
 from tests.helpers.mcp_events import event
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 def test_batch_calls_run_concurrently(monkeypatch: pytest.MonkeyPatch) -> None:
     """Check concurrency with calls that answer only when all have started: with fewer in parallel, none answers."""
-    all_there = threading.Barrier(MAX_BATCH, timeout=CEILING_SECONDS)
+    all_there = threading.Barrier(50, timeout=CEILING_SECONDS)
 
     def together(_function: str, payload: bytes) -> bytes:
         all_there.wait()
@@ -27,10 +26,8 @@ def test_batch_calls_run_concurrently(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(invoke, "_transport", [together])
     calls: list[Any] = [
         {"jsonrpc": "2.0", "method": "tool-server/tools/list", "params": {"number": number}, "id": number}
-        for number in range(MAX_BATCH)
+        for number in range(50)
     ]
     answer = jsonrpc.handler(event(calls, path="/jsonrpc"), None)
     responses = json.loads(answer["body"])
-    assert (
-        [each["result"]["number"] for each in responses] == [each["id"] for each in responses] == list(range(MAX_BATCH))
-    )
+    assert [each["result"]["number"] for each in responses] == [each["id"] for each in responses] == list(range(50))

@@ -15,7 +15,6 @@ from memory_server import get_or_create_summary
 from recall_kit import query_experiences
 from shared.config import config
 from shared.rpc import invoke
-from shared.rpc.unknown_fields import MAX_NAMED
 from tests.helpers.mcp_events import MODERN, REVISIONS, event, request_event, response_message
 from tests.helpers.size import FULL_SIZE, sized
 
@@ -94,8 +93,8 @@ def test_many_unknown_fields_are_refused_by_name_at_a_bounded_cost(invoked: list
     answer, cost = answer_and_cost(handler, ask())
     assert cost < MAX_COST
     assert f"has {FIELDS} unknown fields; the first: u0, u1, u2," in answer["body"]
-    assert f"u{MAX_NAMED - 1}" in answer["body"]
-    assert f"u{MAX_NAMED}" not in answer["body"]
+    assert "u19" in answer["body"]
+    assert "u20" not in answer["body"]
     assert len(answer["body"]) < 8192
     assert not invoked
 

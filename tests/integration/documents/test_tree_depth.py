@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from shared.config import config
-from shared.documents.tree import MAX_DEPTH, Tree
+from shared.documents.tree import Tree
 from shared.documents.tree import _parent_hints as hints
 from shared.dynamodb import Table
 from shared.rpc.errors import Conflict
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def test_tree_depth_limit_is_64(agent: DocumentAgent) -> None:
-    names = create_chain(agent, MAX_DEPTH)
+    names = create_chain(agent, 64)
     expect_error(Conflict, "TOO_DEEP", agent.create, "too-deep", names[-1])
     agent.create("deepest", names[-2])
     pair = create_chain(agent, 2, "pair")

@@ -12,7 +12,6 @@ import pytest
 
 from infra.local.gateway import CORS, CORS_MAX_AGE, Gateway, with_cors
 from infra.local.template import FILE, document, load
-from shared.rpc.invoke import MAX_EVENT_BYTES
 
 if TYPE_CHECKING:
     from infra.local.functions import Functions
@@ -74,7 +73,7 @@ def of_size(size: int) -> bytes:
     return empty[:-2] + b"x" * (size - len(empty)) + empty[-2:]
 
 
-@pytest.mark.parametrize(("size", "status"), [(MAX_EVENT_BYTES, 200), (MAX_EVENT_BYTES + 1, 500)])
+@pytest.mark.parametrize(("size", "status"), [(6_291_456, 200), (6_291_457, 500)])
 def test_response_limit_is_6_mb(size: int, status: int) -> None:
     answer = of_size(size)
     assert len(answer) == size
@@ -82,7 +81,7 @@ def test_response_limit_is_6_mb(size: int, status: int) -> None:
 
 
 def test_request_event_limit_is_6_mb() -> None:
-    assert answered(of_size(100), b"\\" * (MAX_EVENT_BYTES // 2)) == 413
+    assert answered(of_size(100), b"\\" * 3_145_728) == 413
     assert answered(of_size(100), b"\\" * 1000) == 200
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from memory_server import add_message, clear, get_all_messages, get_old_messages, get_or_create_summary, get_summary
 from shared.config import ConfigurationError, config
-from shared.dynamodb import Table
+from shared.dynamodb import ConditionFailed, Table
 from shared.language_model.bedrock import BedrockModel
 from shared.language_model.openai import OpenAICompatible
 from shared.memory.conversations import Conversations
@@ -31,6 +31,20 @@ def summarizing(request: pytest.FixtureRequest, settings: Callable[..., None]) -
     """Enable a model and return its provider."""
     settings(AUTO_SUMMARY="true", KHO_MODEL_PROVIDER=request.param)
     return str(request.param)
+
+
+def test_summary_that_another_caller_just_stored_stays(tenant: str) -> None:
+    """An empty one counts as none."""
+    conversations = Conversations(Table(config().memory_table), tenant)
+    conversations.get_or_create("chat")
+    history = MessageHistory(conversations, "chat")
+    history.set_summary("", 0)
+    history.set_summary("Mine.", 3, replace=False)
+    with pytest.raises(ConditionFailed):
+        history.set_summary("Late.", 4, replace=False)
+    stored = history.summary()
+    assert stored
+    assert (stored.text, stored.covers) == ("Mine.", 3)
 
 
 class Chat:

@@ -17,15 +17,7 @@ from shared.access.credentials import CachingVerifier, CredentialVerifier
 from shared.access.oauth.authorization_requests import AuthorizationRequest, AuthorizationRequests, Signer
 from shared.access.oauth.clients import OAuthClient
 from shared.access.oauth.errors import OAuthError
-from shared.access.oauth.grants import (
-    ACCESS_SECONDS,
-    CODE_SECONDS,
-    GRANT_SECONDS,
-    IDLE_SECONDS,
-    REPEAT_SECONDS,
-    Grants,
-    IssuedTokens,
-)
+from shared.access.oauth.grants import Grants, IssuedTokens
 from shared.access.oauth.token_text import read_token
 from shared.clock import SKEW_SECONDS
 from shared.config import config
@@ -46,6 +38,9 @@ if TYPE_CHECKING:
 
 CLIENT = OAuthClient("client-a", "A", (CALLBACK,))
 RESOURCE = f"{PUBLIC_URL}/mcp"
+CODE_SECONDS, ACCESS_SECONDS = 60, 3600
+IDLE_SECONDS, GRANT_SECONDS = 30 * 86_400, 90 * 86_400
+REPEAT_SECONDS = 30
 
 
 class Granting:
