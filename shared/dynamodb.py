@@ -18,7 +18,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from shared.aws.attribute_values import marshal, unmarshal
 from shared.aws.dynamodb import DynamoDBHttpClient
-from shared.rpc.errors import Unavailable
+from shared.rpc.errors import Unavailable, disk_full
 from shared.telemetry import logger, store_call
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ Record = TypeVar("Record", bound="DataclassInstance")
 _CONFLICT_ATTEMPTS: Final = 10
 _RETRYABLE_REASONS: Final = {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
 """Reasons for which DynamoDB cancels a transaction that may succeed a moment later."""
+_DISK_IS_FULL: Final = "disk is full"
+"""In the message of the local engine, whose database is SQLite's."""
 _WRITE_BATCH: Final = 25
 _READ_BATCH: Final = 100
 
@@ -326,6 +328,8 @@ def _translate_errors(error: ClientError, operation: str, table: str) -> Excepti
         return error  # a defect of Kho: crash, with a trace in the log
     failure = f"{code}: {details.get('Message', '')}"
     logger.warning("store", extra={"operation": operation, "table": table, "failure": failure})
+    if _DISK_IS_FULL in failure:
+        return disk_full()
     return Unavailable("The store is not answering.")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from shared.config import config
-from shared.rpc.errors import Unavailable
+from shared.rpc.errors import Unavailable, disk_full
 from shared.telemetry import logger
 
 if TYPE_CHECKING:
@@ -61,8 +61,3 @@ def lost_if_disk_full(record: str) -> Iterator[None]:
         if not (folder and is_full(Path(folder).parent)):
             raise
         logger.warning("lost", extra={"record": record, "failure": error.message})
-
-
-def disk_full() -> Unavailable:
-    """Build the error of a write to a full disk."""
-    return Unavailable("The disk is full.", guidance="Free disk space on the server, then call again. Searches work.")

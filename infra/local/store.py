@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -10,6 +11,7 @@ from infra.local.device_secret import configure_device_secret
 from infra.local.dynamodb import DURABLE, Engine, EngineFailed, create_tables
 from infra.local.environment import FIRMWARE_FOLDER, point_at_store, prepare
 from infra.local.functions import Functions
+from infra.local.index_check import mark_lost_indexes
 from infra.local.template import load
 from shared import dead_letters
 from shared.free_space import reserve_released
@@ -67,6 +69,8 @@ def start_engine(stack: ExitStack, data: Path, *, private: bool = True) -> str:
             f"The database {data / 'dynamodb.sqlite'} is missing or empty, but there is an index of its documents. "
             f"Restore the database from a backup, or delete {data / 'passages'} to start without data."
         )
+    if not os.environ.get("KHO_QDRANT_URL"):
+        mark_lost_indexes(data)
     log = data / "store.log"
     try:
         with reserve_released(data):

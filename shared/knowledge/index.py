@@ -115,6 +115,10 @@ class PassageIndex:
         collections = None if collection is None else (collection,)
         return self._store.count(Scope(tenant_id, collections, kind="passage"))
 
+    def count_documents(self) -> int:
+        """Return the number of documents that the index knows, of all tenants, deleted ones included."""
+        return self._store.count_documents()
+
     def documents(self, tenant_id: str = "") -> set[Scope]:
         """Return the indexed documents of one tenant, or of all."""
         return self._store.documents(tenant_id)

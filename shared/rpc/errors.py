@@ -163,6 +163,11 @@ class Unavailable(KhoError):
     retryable = True
 
 
+def disk_full() -> Unavailable:
+    """Build the error of a write to the full disk of one machine."""
+    return Unavailable("The disk is full.", guidance="Free disk space on the server, then call again. Reads work.")
+
+
 class OutOfTime(KhoError):
     """The work took longer than a request may."""
 

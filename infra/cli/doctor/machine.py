@@ -12,6 +12,7 @@ from infra.cli.doctor import checks
 from infra.cli.target import open_stores
 from infra.local.data_folder import DataFolderError, read_server_info
 from infra.local.dynamodb import DURABLE
+from infra.local.integrity import find_problems, reported_problems
 from shared import dead_letters
 from shared.config import config
 from shared.services import diagnostics
@@ -49,6 +50,8 @@ def check(target: DataTarget, report: CheckReport) -> None:
         with report.guard("Devices", "Restart 'kho serve'."):
             socket.create_connection((address.hostname or "", address.port or 0), timeout=5).close()
             report.good("Devices", f"{running['mqtt_url']} accepts connections.")
+        for problem in reported_problems(data):
+            report.wrong("Data", problem, "Do what it says.")
     else:
         report.note("Server", "None is running here.", "Start it: kho serve")
     _check_dead_letters(data / dead_letters.FILE_NAME, report)
@@ -59,6 +62,9 @@ def check(target: DataTarget, report: CheckReport) -> None:
             report.good("Qdrant", "The engine is embedded in the running server.")
         else:
             diagnostics.check_index(report)
+        if not running:
+            for problem in find_problems(data, embedded=DURABLE and not target.aws_endpoint):
+                report.wrong("Data", problem, "Do what it says.")
         diagnostics.check_model(report)
 
 

@@ -106,6 +106,9 @@ class VectorStore(Protocol):
     ) -> dict[str, tuple[dict[str, Any], dict[int, float]]]:
         """Return the payloads of the stored `ids`, and their weights of the terms `numbers`."""
 
+    def count_documents(self) -> int:
+        """Return the number of documents that the index knows, of all tenants, deleted ones included."""
+
     def documents(self, tenant_id: str = "") -> set[Scope]:
         """Return the documents that have points, of one tenant or of all."""
 
@@ -169,6 +172,11 @@ def _term_weights(record: Any, numbers: Sequence[int] | None) -> dict[int, float
         return {}
     weights = dict(zip(vectors[TERMS].indices, vectors[TERMS].values, strict=True))
     return weights if numbers is None else {number: weights[number] for number in numbers if number in weights}
+
+
+def is_whole(shard: Path) -> bool:
+    """Return False if the folder of an embedded index has lost its files. The engine takes it for an empty index."""
+    return (shard / "edge_config.json").exists() and any(shard.glob("segments/*/segment.json"))
 
 
 def vector_store(space: Space, suffix: str = "") -> VectorStore:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import qdrant_edge as edge
 
-from shared.free_space import disk_full, require_free_space, reserve_released
+from shared.free_space import require_free_space, reserve_released
 from shared.knowledge.bm25 import SparseTerms
 from shared.knowledge.cpu_count import cpu_count
 from shared.knowledge.embedding import RemoteText
@@ -28,8 +28,9 @@ from shared.knowledge.store import (
     IndexDamaged,
     RecordStore,
     Scope,
+    is_whole,
 )
-from shared.rpc.errors import Unavailable
+from shared.rpc.errors import Unavailable, disk_full
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -83,6 +84,11 @@ class EmbeddedVectorStore(RecordStore):
     def count(self, scope: Scope) -> int:
         """Return the number of points in `scope`."""
         return self._shard.count(edge.CountRequest(filter=_filter(scope), exact=True))
+
+    def count_documents(self) -> int:
+        """Return the number of documents that the index knows, of all tenants, deleted ones included."""
+        kind = edge.FieldCondition("kind", match=edge.MatchValue("document"))
+        return self._shard.count(edge.CountRequest(filter=edge.Filter(must=[kind]), exact=True))
 
     def _retrieve(
         self, ids: Sequence[str], *, payload: Sequence[str] | bool, vectors: Sequence[str] = ()
@@ -183,6 +189,8 @@ def _check_space(space: Space, file: Path) -> None:
 
 def _open_shard(space: Space, folder: Path) -> edge.EdgeShard:
     if folder.exists():
+        if not is_whole(folder):
+            raise IndexDamaged(f"the index in {folder.parent} has lost its files")
         try:
             return edge.EdgeShard.load(str(folder), _config(space))
         except BaseException as error:  # the engine's panics are no Exception

@@ -15,11 +15,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from shared.config import ConfigurationError
-from shared.free_space import disk_full
 from shared.knowledge.store import FolderLocked, IndexDamaged
 from shared.knowledge.store.embedded import EmbeddedVectorStore
 from shared.knowledge.store.index_process import EngineError
-from shared.rpc.errors import Unavailable
+from shared.rpc.errors import Unavailable, disk_full
 
 if TYPE_CHECKING:
     from shared.knowledge.store.index_process import Connection

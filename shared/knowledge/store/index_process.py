@@ -18,10 +18,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from shared.free_space import disk_full, is_full
+from shared.free_space import is_full
 from shared.knowledge.store import FolderLocked, IndexDamaged
 from shared.python_process import module_command
-from shared.rpc.errors import Unavailable
+from shared.rpc.errors import Unavailable, disk_full
 from shared.telemetry import logger
 
 if TYPE_CHECKING:
@@ -100,6 +100,11 @@ class IndexProcess:
     def count(self, scope: Scope) -> int:
         """Return the number of points in `scope`."""
         count: int = self._call("count", scope)
+        return count
+
+    def count_documents(self) -> int:
+        """Return the number of documents that the index knows, of all tenants, deleted ones included."""
+        count: int = self._call("count_documents")
         return count
 
     def documents(self, tenant_id: str = "") -> set[Scope]:
@@ -182,7 +187,7 @@ class _MissingIndex:
         match operation:
             case "write":
                 raise disk_full()
-            case "count":
+            case "count" | "count_documents":
                 return 0
             case "documents":
                 return set()

@@ -67,6 +67,10 @@ class QdrantServerStore(RecordStore):
         """Return the number of points in `scope`."""
         return self._collection.count(_filter(scope))
 
+    def count_documents(self) -> int:
+        """Return the number of documents that the index knows, of all tenants, deleted ones included."""
+        return self._collection.count({"must": [{"key": "kind", "match": {"value": "document"}}]})
+
     def _retrieve(
         self, ids: Sequence[str], *, payload: Sequence[str] | bool, vectors: Sequence[str] = ()
     ) -> Sequence[Any]:

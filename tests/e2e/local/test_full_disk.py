@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from tests.helpers.environment import ORIGINAL_ENVIRONMENT
 from tests.helpers.kho_server import KhoServer
+from tests.helpers.program import RESEARCH_AGENT, run
 from tests.helpers.size import FULL_SIZE, sized
 from tests.helpers.small_disk import fill, make_room, mountable, mounted
 from tests.helpers.wait import until
@@ -16,6 +18,8 @@ from tests.helpers.wait import until
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from tests.helpers.small_disk import FileSystem
 
 ROUNDS: Final = sized(3, full=200)
 KILLS: Final = sized(2, full=20)
@@ -104,6 +108,7 @@ class Writer:
         self.refused += 1
         # A document whose deletion took effect before a refusal cannot be moved, and so on.
         assert status in (404, 409, 503), (method, answer)
+        assert status != 503 or answer["error"]["message"] == "The disk is full.", (method, answer)
         return None
 
 
@@ -149,6 +154,41 @@ def test_full_disk_refuses_writes_and_answers_reads(
     disks = " and a full ".join(kinds) or "disk: no file system can be mounted"
     record_property("load", f"{ROUNDS} writes of each of 10 kinds, Ctrl-C, and {KILLS} x kill -9 on a full {disks}")
     record_property("outcome", f"{refused} writes refused, every read answered, nothing acknowledged lost")
+
+
+@pytest.mark.parametrize("kind", mountable()[:1])
+def test_full_disk_is_told_at_every_endpoint(tmp_path: Path, kind: FileSystem) -> None:
+    with mounted(kind, tmp_path) as disk, KhoServer(_linked(disk)) as server:
+        server.call("agent-data/query_knowledge", query="x")
+        fill(disk)
+        document = {"document_id": "d", "parent_id": "root", "content": FERNS}
+        message = {"conversation_id": "c", "role": "user", "content": "x" * 100_000}
+        experience = {"title": "Ferns", "problem_description": "x", "solution": "y"}
+        project = {"action": "create", "project_name": "p"}
+        calls: dict[str, Any] = {
+            "/agent-data/create_document": document,
+            "/memory-server/memory/add_message": message,
+            "/recall-kit/submit_experience": experience,
+            "/research-agent/manage_projects": project,
+            "/actions": {"action": "create_document", "request_id": "r", "payload": document},
+            "/jsonrpc": {"jsonrpc": "2.0", "id": 1, "method": "agent-data/create_document", "params": document},
+            "/mcp": tool_call("memory_add_message", message),
+            "/mcp/recall-kit": tool_call("submit_experience", experience),
+        }
+        accept = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-06-18"}
+        for path, body in calls.items():
+            response = server.post(path, json.dumps(body).encode(), **accept)
+            assert b"The disk is full." in response.data, (path, response.data)
+            assert b"Free disk space" in response.data, (path, response.data)
+            assert (response.status == 503) == (not path.startswith(("/mcp", "/jsonrpc"))), (path, response.status)
+        arguments = ["projects", "create", "p", "--data", str(server.data)]
+        told = run(RESEARCH_AGENT, *arguments, env=ORIGINAL_ENVIRONMENT)
+        assert (told.returncode, "The disk is full.\n" in told.stderr) == (1, True), told.stderr
+
+
+def tool_call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the request that calls a tool."""
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
 
 
 def _linked(disk: Path) -> Path:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 Answer = tuple[int, Any]
 
+FULL = "commit failed (backend: database or disk is full) and rollback also failed"
 NUMBERS = st.integers(-(10**30), 10**30) | st.decimals(-1000, 1000, places=3)
 VALUES = st.recursive(
     st.text() | st.booleans() | st.none() | NUMBERS | st.binary(),
@@ -186,7 +187,7 @@ def test_checksum_mismatch_is_rejected(scripted: Callable[..., Scripted]) -> Non
 
 def test_persistent_errors_are_unavailable(scripted: Callable[..., Scripted]) -> None:
     store = scripted(None, None, None)
-    with pytest.raises(Unavailable):
+    with pytest.raises(Unavailable, match=r"^The store is not answering\.$"):
         Table("t").get("x", "y")
     assert len(store.asked) == 3
 
@@ -195,12 +196,13 @@ def test_log_names_the_table(
     scripted: Callable[..., Scripted], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KHO_LOG_FILE", str(tmp_path / "kho.log"))
-    full = (500, {"__type": "com.amazonaws.dynamodb.v20120810#InternalServerError", "message": "disk is full"})
+    full = (500, {"__type": "com.amazonaws.dynamodb.v20120810#InternalServerError", "message": FULL})
     scripted(full, full, full)
-    with pytest.raises(Unavailable):
+    with pytest.raises(Unavailable, match=r"^The disk is full\.$") as refused:
         Table("kho-MemoryTable").get("x", "y")
+    assert "Free disk space" in refused.value.guidance
     record = json.loads((tmp_path / "kho.log").read_text())
-    assert (record["table"], record["failure"]) == ("kho-MemoryTable", "InternalServerError: disk is full")
+    assert (record["table"], record["failure"]) == ("kho-MemoryTable", f"InternalServerError: {FULL}")
 
 
 def test_retried_transaction_keeps_its_client_token(scripted: Callable[..., Scripted]) -> None:
