@@ -18,7 +18,7 @@ COMMANDS: Final = (
     SecretRule("password", r"\b(?:htpasswd|mosquitto_passwd)(?:[ \t]+-\w+)*?[ \t]+-\w*b\w*(?:[ \t]+-\w+)*[ \t]+[^\s-]\S*[ \t]+\S+[ \t]+['\"]?([^\s'\"]{3})", is_literal, ARGUMENT),
     SecretRule("password", r"\b(?:smbclient|rpcclient|smbmap|net)\b[^\n]*? -U[ \t]?['\"]?[^\s%]+%([^\s'\"]{3})", is_literal, ARGUMENT),
     SecretRule("password", r"\bsshpass[ \t]+-p[ \t]?['\"]?([^\s'\"]{3})", is_literal, ARGUMENT),
-    SecretRule("password", r"\b(?:docker|podman|az|oc|helm|mongo\w*|psql|sqlcmd|bcp|mosquitto_\w+|ldap\w+|rabbitmqadmin)\b[^\n]*? (?:-p|-P|-w|--pw)[ \t=]{1,2}['\"]?([^\s'\"-][^\s'\"]{2})", lambda c: is_literal(c) and not re.fullmatch(r"[\d.:/a-z]{1,12}(?::\d+)*(?:/tcp)?|\d+|[\w./-]*/[\w./-]*", c.value), ARGUMENT),
+    SecretRule("password", r"\b(?:docker|podman|az|oc|helm|mongo\w*|psql|sqlcmd|bcp|ldap\w+|rabbitmqadmin)\b[^\n]*? (?:-p|-P|-w|--pw)[ \t=]{1,2}['\"]?([^\s'\"-][^\s'\"]{2})", lambda c: is_literal(c) and not re.fullmatch(r"[\d.:/a-z]{1,12}(?::\d+)*(?:/tcp)?|\d+|[\w./-]*/[\w./-]*", c.value), ARGUMENT),
     SecretRule("password", r"\bredis-cli\b[^\n]*? (?:-a|--pass)[ \t]+['\"]?([^\s'\"]{3})", is_literal, ARGUMENT),
     SecretRule("password", r"\bcurl\b[^\n]*? (?:-u|--user|--proxy-user)[ \t=]?['\"]?[^\s:'\"]+:([^\s'\"]{1,3})", is_literal, ARGUMENT),
     SecretRule("password", r"(?i)(?:^|[\s\"'`])--?(?:\w{1,20}-)?(?:password|passwd|passphrase|pass|pwd)(?:=|[ \t]+)['\"]?([^\s'\"<>\[\]()-][^\s'\"<>\[\]()]{3})", lambda c: is_password(c) and bool(re.search(r"[^a-z-]", c.value)) and not re.match(r"\W+$", c.value), ARGUMENT),

@@ -34,7 +34,7 @@ from shared.experiences.secret_scanner.values import (
 )
 
 _OWN_MACHINE: Final = re.compile(
-    r"@?(?:localhost|host\.docker\.internal|[a-z][\w-]*|127\.[\d.]+|0\.0\.0\.0|10\.[\d.]+|192\.168\.[\d.]+|172\.(?:1[6-9]|2\d|3[01])\.[\d.]+|\[::1\])"
+    r"@?(?:localhost|host\.docker\.internal|[a-z][\w-]*|127\.[\d.]+|0\.0\.0\.0|10\.[\d.]+|192\.168\.[\d.]+|172\.(?:1[6-9]|2\d|3[01])\.[\d.]+|\[::1\]|[$<{%].*)"
     r"(?![\w.-])",
     re.IGNORECASE,
 )

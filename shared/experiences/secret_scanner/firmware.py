@@ -18,7 +18,7 @@ _STATION: Final = (
     r"(?:begin|begin_?ap|soft_?ap|add_?ap|connect|connect_?ap|start_?ap|auto_?connect|start_?config_?portal)|"
     r"\b\w*(?:connect|setup|begin|join|start|init)\w*(?:wi-?fi|wlan)\w*|\b\w*(?:wifi|wlan)_?(?:connect|setup|begin|join|start|init)\w*|\bdo_?connect)"
 )
-_LOGIN: Final = r"(?:username_pw_set|set_?credentials|set_?authorization|set_?auth|elegantota\.begin|httpupdat\w+\.setup|set_?user_?pass\w*)"
+_LOGIN: Final = r"(?:username_pw_set|set_?credentials|set_?authorization|set_?auth|elegantota\.begin|httpupdat\w+\.setup|set_?user\w{0,8}pass\w*)"
 
 _KEY_NAME: Final = r"\b\w*(?:key|psk|secret)\w{0,16}"
 _OTHER_KEY: Final = re.compile(
@@ -64,7 +64,12 @@ FIRMWARE: Final = (
     SecretRule("secret", rf"(?i)#[ \t]*define[ \t]+\w*?(?:{SECRET}|key){SUFFIX}[ \t]+\(?{QUOTED}", is_quoted_secret, IN_QUOTES),
     SecretRule("password", r"\bAT\+CW(?:JAP|SAP)(?:_CUR|_DEF)?=\"[^\"\n]{1,64}\",\"([^\"\n]{3})", is_literal, IN_QUOTES),
     SecretRule("password", r"\bWIFI:(?:[STH]:[^;\n]{0,64};){0,3}P:\"?([^;\"\n]{3})", is_literal, r"[^;\"\n]"),
-    SecretRule("password", r"\bnmcli\b[^\n]*? (?:password|(?:[\w-]+\.)?psk|802-1x\.password)[ \t]+['\"]?([^\s'\"]{3})", is_literal, ARGUMENT),
+    SecretRule("password", r"\b(?:nmcli|wpa_cli)\b[^\n]*? (?:password|(?:[\w-]+\.)?psk|802-1x\.password)[ \t]+[\\'\"]{0,3}([^\s'\"\\]{3})", is_literal, ARGUMENT),
+    SecretRule("password", r"\biwconfig\b[^\n]*? key[ \t]+(?:s:)?([^\s]{5})", _is_argument, ARGUMENT),
+    SecretRule("password", r"\b(?:espota|upload_flags)[^\n]*?[ =](?:--auth|-a)[ =]['\"]?([^\s'\"]{3})", is_literal, ARGUMENT),
+    SecretRule("password", r"\bmosquitto_(?:pub|sub|rr)\b[^\n]*? (?:-P|--pw)[ \t=]['\"]?([^\s'\"-][^\s'\"]{2})", is_literal, ARGUMENT),
+    SecretRule("password", r"(?i)\bset_?(?:\w{1,16}_?)?(?:password|passwd|passphrase|psk)\([ \t]?[\"']([^\"'\n]{3})", is_password, IN_QUOTES),
+    SecretRule("encryption key", r"(?i)\b(?:provision|personalize|join\w*|set_?(?:app|nwk)s?_?key)[ \t]?\([^()\n]{0,160}?[\"']([0-9a-f]{32})[\"']", _is_hexadecimal_key),
     SecretRule("password", r"\b(?:wpa_passphrase|do_wifi_ssid_passphrase|setairportnetwork[ \t]+\w+)[ \t]+(?:\"[^\"\n]{1,64}\"|'[^'\n]{1,64}'|[^\s\"']+)[ \t]+['\"]?([^\s'\"]{4})", _is_argument, ARGUMENT),
     SecretRule("password", r"\b(?:Password[12]?|MqttPassword|WebPassword)[ \t]+([^\s;]{4})", lambda c: _is_argument(c) and re.match(r"[ \t]*(?:;|\n|$)", c.after(20)) is not None, r"[^\s;]"),
     SecretRule("password", r"(?i)\boption[ \t]+(?:key|password)[ \t]+['\"]([^'\"\n]{3})", is_literal, IN_QUOTES),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 PASSWORD: Final = (
-    r"pass[-_ ]?(?:word|wd|phrase|code)s?|passwort|\bpass|[_-]pass|\bpwd|[_a-z]pwd|\bpw|_pw|_psw|\bpsk|[-_]psk|\b(?:sta|ap|wpa|wi-?fi)psk|key_?material|\bmk|mật khẩu(?:[ \t][a-zà-ỹ]{1,12}){0,2}?|mat[-_ ]?khau|"
+    r"pass[-_ ]?(?:word|wd|phrase|code)s?|passwort|\bpass|[_-]pass|\bpwd|[_a-z]pwd|\bpw|_pw|_psw|\bpsk|[-_]psk|\b(?:sta|ap|wpa|wi-?fi)psk|\b(?:pass|mk|pw)[ \t](?:wi-?fi|server|root|admin|vps|db|mail)|(?:wi-?fi|wlan|mqtt|ota|sta|ssid|ap|user|admin|root|db|database|login|mail|smtp|ftp|proxy|router|client|server|my)pass|key_?material|\bmk|mật khẩu(?:[ \t][a-zà-ỹ-]{1,12}){0,4}?|mat[-_ ]?khau|"
     r"密码|口令|暗号"
 )
 SECRET: Final = (

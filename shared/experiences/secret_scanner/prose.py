@@ -31,8 +31,18 @@ def _is_password_in_prose(candidate: Candidate) -> bool:
     is_verb = re.match(r"pass[ \t]", candidate.lead, re.IGNORECASE) and _VERB.search(candidate.before(20))
     if known or is_verb or not is_password(candidate) or len(value) < 6:
         return False
-    follows_word = re.search(r"\w[ \t]+$", candidate.before(40)) is not None
-    return changes(value) >= 2 or is_mixed(value) or (follows_word and is_passphrase(value))
+    return changes(value) >= 2 or is_mixed(value) or is_passphrase(value)
+
+
+def _is_quoted_phrase(candidate: Candidate) -> bool:
+    """Accept quoted words after the name of a passphrase, if a number is among them."""
+    return re.search(r"\d\d", candidate.value) is not None and is_password(candidate) and is_passphrase(candidate.value)
+
+
+def _is_named_login(candidate: Candidate) -> bool:
+    """Accept a login only if an account has a name: "root / …", not "account / …"."""
+    unnamed = re.fullmatch(_GROUP, candidate.lead.strip("\"'` \t/|"), re.IGNORECASE)
+    return unnamed is None and _is_login(candidate)
 
 
 def _is_login(candidate: Candidate) -> bool:
@@ -41,13 +51,14 @@ def _is_login(candidate: Candidate) -> bool:
     return is_password(candidate) and (is_passphrase(value) or is_mixed(value))
 
 
+_GROUP: Final = r"accounts?|users?|username|log[- ]?in|credentials?|tài khoản|tai khoan|tk|đăng nhập|dang nhap|账号|帐号|账户|用户名?|登录"
 _PAIR: Final = (
     r"(?:credentials?|creds|log[- ]?ins?|tài khoản|tai khoan|账号|帐号|账户|登录信息|帐密|账密|帳密|"
     r"(?:账号|帐号|帳號|用户名|用户)(?:和|与|及|/|、)?密码|(?:tk|tài khoản)[ \t]?/[ \t]?(?:mk|mật khẩu)|"
     r"(?:user(?:name)?|login|id)[ \t]?[/|&+][ \t]?(?:password|passwd|pass|pwd|pw))"
 )
 """A name for an account and its password together."""
-_PAIR_COPULA: Final = r"(?:[ \t](?:for|of|to)[ \t][\w -]{1,30}?)?(?:[ \t]{0,3}(?:[:=]|[ \t](?:are|is|was|were|là|của tôi là)\b:?|是|为))?[ \t]{0,3}[\"'`(]?"
+_PAIR_COPULA: Final = r"(?:[ \t](?:for|of|to)[ \t][\w -]{1,30}?)?(?:[ \t]{0,3}(?:[:=]|[ \t](?:(?:are|is|was|were)\b|(?:của tôi )?là):?|是|为))?[ \t]{0,3}[\"'`(]?"
 
 
 _KNOWN_NAME: Final = re.compile(r"sha-?\d|base\d|md[45]|utf-?(?:8|16)|argon2|pbkdf2|blake\d|oauth2|v\d", re.IGNORECASE)
@@ -65,6 +76,10 @@ PROSE: Final = (
     SecretRule("password", rf"(?i)(?:{ACCOUNT})(?:[^\n]{{0,40}}?[\w.-]{{2,40}})?[\"'`]?[ \t]?[/|:][ \t]?[\"'`]?([A-Za-z0-9]{{1,30}}[@#!$%^&*+~][^\s\"'`<>,;])", lambda c: is_mixed(c.value), r"[^\s\"'`<>,;]"),
     SecretRule("password", rf"(?i)\b(?:{_PAIR}){_PAIR_COPULA}[\w.@-]{{2,40}}(?::[ \t]?|[ \t][/|,][ \t])[\"'`]?{BARE}", _is_login, WITHOUT_QUOTES),
     SecretRule("password", rf"(?i)(?:{_PAIR}){_PAIR_COPULA}[a-z][\w.-]{{1,30}}(?:[ \t]{{1,3}}|[/,，、:])[\"'`]?{BARE}", lambda c: not c.lead.isascii() and _is_login(c), WITHOUT_QUOTES),
-    SecretRule("password", rf"(?i)(?:{ACCOUNT})(?:[^\n]{{0,40}}?[\w.-]{{2,40}})?[\"'`]?[ \t][/|][ \t][\"'`]?{BARE}", _is_login, WITHOUT_QUOTES),
-    SecretRule("password", rf"(?i)(?:{PASSWORD})[ \t]?[(\[{{「『【《][ \t]?[\"'`]?{BARE}", _is_login, WITHOUT_QUOTES),
+    SecretRule("password", rf"(?i)(?:{ACCOUNT})(?:[^\n]{{0,40}}?[\w.-]{{2,40}})?[\"'`]?[ \t][/|][ \t][\"'`]?{BARE}", _is_named_login, WITHOUT_QUOTES),
+    SecretRule("password", rf"(?i)(?:\bcreds|\bcredentials(?:[ \t](?:are|is|were))?|\b(?:log(?:ged)?|sign(?:ed)?)[ -]?in[ \t](?:as|with|using)|đăng nhập (?:bằng|với))[ \t:]{{1,3}}(?:(?:are|is)[ \t])?[\w.-]{{2,30}}/{BARE}", _is_login, WITHOUT_QUOTES),
+    SecretRule("password", rf"(?i)(?:(?:密码|口令|暗号)[ \t]?\(|(?:{PASSWORD})(?:[ \t][(\[]|[ \t]?[「『【《]))[ \t]?[\"'`]?{BARE}", _is_login, WITHOUT_QUOTES),
+    SecretRule("password", r"(?i)\b(?:pass[- ]?(?:phrase|word|code)|mật khẩu)[ \t]{1,3}[\"'`]([^\"'`\n]{6,60})[\"'`]", _is_quoted_phrase),
+    SecretRule("password", r"(?i)(?:^|[\s\"'`])([^\s\"'`,;:()/=]{6,40})[\"'`]?[ \t](?:as|is|was)[ \t](?:the|my|our|his|her|its|their)[ \t](?:[\w-]{2,12}[ \t])?(?:password|passphrase|passcode)\b", _is_login),
+    SecretRule("password", r"(?:^|[\s\"'`])([^\s\"'`,;:()/=]{6,40})[\"'`]?[ \t]?(?:là mật khẩu|是(?:我的|默认|登录)?密码)", _is_login),
 )  # fmt: skip

@@ -32,7 +32,7 @@ _MOST_OF_ONE_DIGIT: Final = 7
 _FEWEST_DIGITS: Final = 4
 
 _NOT_IN_USE: Final = re.compile(
-    r"(?:(?:00)?1)?(?:\d{3}55501\d\d|555\d{7}|5005550\d{3})|"  # North America: fiction, no such area, Twilio's tests
+    r"(?:(?:00)?1)?(?:\d{3}555\d{4}|555\d{7}|5005550\d{3})|"  # North America: no such area or exchange, Twilio's tests
     r"(?:0|(?:00)?440?)(?:1632960|2079460|7700900|1[1-6]\d4960|1914980|2896496|2920180|3069990|8081570)\d{3}|"  # Ofcom
     r"(?:0|(?:00)?610?)(?:[2378](?:5550|7010)\d{4}|491570\d{3})|"  # ACMA
     r"(?:0|(?:00)?330?)(?:19900|26191|35301|46571|53649|63998)\d{4}|"  # ARCEP

@@ -122,7 +122,7 @@ def is_literal(candidate: Candidate) -> bool:
 
 
 _PACKAGE_OR_ADDRESS: Final = re.compile(
-    r"[a-z][\w.-]*@v?\d{1,2}(?:\.\d+)*(?![\d\w])|[\w.-]+@(?:[\w-]+\.[a-z]{2,}|\d{1,3}(?:\.\d{1,3}){3})"
+    r"[a-z][\w.-]*@v?\d{1,2}(?:\.\d+)*(?![\d\w])|[\w.-]+@(?:[$<{%]|[\w-]+\.[a-z]{2,}|\d{1,3}(?:\.\d{1,3}){3})"
 )
 
 
@@ -136,7 +136,7 @@ def is_mixed(value: str) -> bool:
 
 _TECHNICAL: Final = re.compile(
     r"(?:sha|md|base|pbkdf|bcrypt|argon|blake|aes|des|rsa|utf|oauth|x\.?|pkcs|rfc|iso|nist|cve|ipv|http|tls|ssl|win(?:dows)?|es|h|"
-    r"i|k|log4j|ubuntu|debian|python|java|node|mysql|postgres\w*|oracle|api|web|phase|step|page|part|level|type|field|test|user|v|no)"
+    r"i|k|log4j|ubuntu|debian|python|java|node|mysql|postgres\w*|oracle|api|web|phase|step|page|part|level|type|field|test|user|(?:n?var)?char|v|no)"
     r"[-_.]?\d+\w{0,4}|\d+[-_ ]?[a-z]{1,12}|[\d.,:%/-]+|.*://.*|.*\.(?:html?|txt|json|ya?ml|php|py|js|ts|css|env|md)",
     re.IGNORECASE,
 )
@@ -147,6 +147,8 @@ def is_passphrase(value: str) -> bool:
     digits = sum(map(str.isdigit, value))
     return (
         len(value) >= 6
+        and value.isascii()
+        and "=" not in value
         and sum(map(str.isalpha, value)) >= 3
         and (digits >= 2 or (digits == 1 and re.search("[A-Z@#!$%&*]", value[1:]) is not None))
         and not is_placeholder(value)

@@ -45,7 +45,7 @@ _LIBRARY: Final = re.compile(
     r"onnx\w*|opencv|protobuf|grpc(?:io)?|boost|qt\d?|llvm|clang|gcc|glibc|openssl|ffmpeg|gstreamer|log4j|jackson|gradle|maven|kotlin|"
     r"rails|django|flask|fastapi|sqlalchemy|celery|pillow|lxml|setuptools|webpack|vite|babel|eslint|typescript|react|angular|electron|"
     r"flutter|dart|esp-idf|arduino\w*|platformio|zephyr|freertos|lvgl|esphome|tasmota|micropython|circuitpython|"
-    r"[a-z][\w.-]*-(?:python|py|js|sdk|cli|core|runtime|common|utils|lib|headless|binary|dev))(?:\[[\w,]+\])?[ \t=]{1,3}$",
+    r"[a-z][\w.-]*-(?:python|py|js|sdk|cli|core|runtime|common|utils|lib|headless|binary|dev)|(?-i:[A-Z][A-Za-z0-9]+(?:\.[A-Z][A-Za-z0-9]+)+))(?:\[[\w,]+\])?[ \t=]{1,3}$",
     re.IGNORECASE,
 )
 

@@ -18,6 +18,7 @@ from tests.data.secret_corpus.drawing import card, citizen_number, jwt, pem, ran
 from tests.data.secret_corpus.firmware import FIRMWARE, FIRMWARE_SAFE
 from tests.data.secret_corpus.keys import KEYS
 from tests.data.secret_corpus.mixed import MIXED_SAFE, MIXED_UNSAFE
+from tests.data.secret_corpus.neighbours import NEIGHBOURS_SAFE, NEIGHBOURS_UNSAFE
 from tests.data.secret_corpus.personal import DISGUISED, PERSONAL
 from tests.data.secret_corpus.safe import ANONYMOUS, KEPT_ELSEWHERE, PLACEHOLDERS, PROSE, TECHNICAL
 from tests.helpers.size import sized
@@ -26,7 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SIZE = sized(4_096, full=65_536)
-SECRETS = [*KEYS, *CREDENTIALS, *FIRMWARE, *PERSONAL, *DISGUISED, *(text for _, text in MIXED_UNSAFE)]
+SECRETS = [
+    *KEYS,
+    *CREDENTIALS,
+    *FIRMWARE,
+    *PERSONAL,
+    *DISGUISED,
+    *(text for _, text in [*MIXED_UNSAFE, *NEIGHBOURS_UNSAFE]),
+]
 SAFE = [
     *PLACEHOLDERS,
     *TECHNICAL,
@@ -35,7 +43,7 @@ SAFE = [
     *ANONYMOUS,
     *KEPT_ELSEWHERE,
     *FIRMWARE_SAFE,
-    *(text for _, text in MIXED_SAFE),
+    *(text for _, text in [*MIXED_SAFE, *NEIGHBOURS_SAFE]),
 ]
 
 KNOWN = {
