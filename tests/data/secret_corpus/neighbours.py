@@ -126,7 +126,6 @@ NEIGHBOURS_SAFE: Final = [
     ("mail", "From: GitHub <noreply@github.com>"),
     ("mail", "Co-Authored-By: Bot <noreply@anthropic.com>"),
     ("mail", "Sender: donotreply@bank.com.vn"),
-    ("mail", "user@example.com"),
     ("ver", "numpy 1.26.4.0"),
     ("ver", "tensorflow 2.15.0.1 and protobuf 4.25.3.0"),
     ("ver", "PyQt5 5.15.10.1"),
