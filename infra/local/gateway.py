@@ -7,6 +7,7 @@ import base64
 import contextlib
 import gzip
 import json
+import os
 import queue
 import re
 import secrets
@@ -20,11 +21,11 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.middleware.cors import CORSMiddleware
-from starlette.responses import FileResponse
+from starlette.responses import StreamingResponse
 
 from api.error_formats import AGENT_DATA
 from api.http_events import HttpRequest, accepts_gzip, error_response
-from shared.devices.firmware_releases import LOCAL_PREFIX, find_file
+from shared.devices.firmware_releases import LOCAL_PREFIX, open_file
 from shared.rpc.errors import (
     Internal,
     KhoError,
@@ -41,7 +42,8 @@ from shared.rpc.web_origin import refuse_foreign_pages
 from shared.telemetry import correlation_id_from
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from io import FileIO
     from pathlib import Path
 
     from starlette.datastructures import Headers
@@ -57,6 +59,7 @@ MAX_BODY_BYTES: Final = 10 * 1024 * 1024
 _MAX_WAITING_LINES: Final = 1000
 _MAX_SHOWN_PATH: Final = 200
 _MIN_COMPRESSED_BYTES: Final = 1024
+_FILE_PART: Final = 65_536
 _TEXT: Final = re.compile(r"text/|application/(json|javascript|xml)|application/[^;]+\+(json|xml)")
 
 
@@ -153,27 +156,28 @@ class Gateway:
         await response(scope, receive, send)
         self._access_log(scope["method"], scope["path"], response.status_code, time.perf_counter() - started)
 
-    async def _response(self, scope: Scope, receive: Receive) -> _GatewayResponse | FileResponse:
+    async def _response(self, scope: Scope, receive: Receive) -> _GatewayResponse | StreamingResponse:
         body = await _read(receive)
         # uvicorn sends no body in response to HEAD.
         request = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._pool, lambda: _compressed(scope, self._respond(request, body)))
 
-    def _respond(self, scope: Scope, body: bytes | None) -> _GatewayResponse | FileResponse:
+    def _respond(self, scope: Scope, body: bytes | None) -> _GatewayResponse | StreamingResponse:
         event = _event(scope, body or b"")
         try:
             return self._invoke(event, too_large=body is None)
         except KhoError as error:
             return _error(event, error)
 
-    def _invoke(self, event: dict[str, Any], *, too_large: bool) -> _GatewayResponse | FileResponse:
+    def _invoke(self, event: dict[str, Any], *, too_large: bool) -> _GatewayResponse | StreamingResponse:
         """Invoke the route's function, unless the gateway refuses the request."""
         headers = event["headers"]
         refuse_foreign_pages(headers, is_open=not self._authorizing, origins=self._origins)
         verb, path = event["requestContext"]["http"]["method"], event["rawPath"]
-        if self._firmware and path.startswith(LOCAL_PREFIX) and (file := find_file(self._firmware, path)):
-            return _firmware_response(file, verb, HttpRequest.from_event(event).correlation_id)
+        if self._firmware and path.startswith(LOCAL_PREFIX) and (file := open_file(self._firmware, path)):
+            name = path.removeprefix(LOCAL_PREFIX)
+            return _firmware_response(file, name, verb, HttpRequest.from_event(event).correlation_id)
         route, parameters = self._route(verb, path)
         if too_large:
             raise TooLarge("The request exceeds 10 MB.")
@@ -296,17 +300,33 @@ async def _read(receive: Receive) -> bytes | None:
             return b"".join(parts) if size <= MAX_BODY_BYTES else None
 
 
-def _firmware_response(file: Path, verb: str, correlation_id: str) -> FileResponse:
+def _firmware_response(file: FileIO, name: str, verb: str, correlation_id: str) -> StreamingResponse:
     """Return the response with a file. Firmware takes only status 200 with a Content-Length."""
+    size = os.fstat(file.fileno()).st_size
     if verb != "GET":
+        file.close()
         raise MethodNotAllowed("GET")
-    headers = {"x-correlation-id": correlation_id, "x-content-type-options": "nosniff", "cache-control": "no-store"}
-    return FileResponse(file, headers=headers, media_type="application/octet-stream", filename=file.name)
+    headers = {
+        "content-length": str(size),
+        "content-disposition": f'attachment; filename="{name}"',
+        "x-correlation-id": correlation_id,
+        "x-content-type-options": "nosniff",
+        "cache-control": "no-store",
+    }
+    return StreamingResponse(_parts(file, size), headers=headers, media_type="application/octet-stream")
 
 
-def _compressed(scope: Scope, response: _GatewayResponse | FileResponse) -> _GatewayResponse | FileResponse:
+def _parts(file: FileIO, size: int) -> Iterator[bytes]:
+    """Yield the first `size` bytes of a file, which may grow meanwhile."""
+    with file:
+        while size and (part := file.read(min(size, _FILE_PART))):
+            size -= len(part)
+            yield part
+
+
+def _compressed(scope: Scope, response: _GatewayResponse | StreamingResponse) -> _GatewayResponse | StreamingResponse:
     """Compress a large text if the client accepts gzip, and no function has compressed it."""
-    if isinstance(response, FileResponse):
+    if isinstance(response, StreamingResponse):
         return response
     is_text = _TEXT.match(response.headers.get("content-type", "")) and "content-encoding" not in response.headers
     accepted = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}

@@ -17,10 +17,12 @@ from shared.config import config
 from shared.devices import keys
 from shared.devices.registry import devices_table
 from shared.dynamodb import ConditionFailed, Keys, Write, from_item, to_item
+from shared.regular_file import open_regular_file
 from shared.rpc.errors import NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from io import FileIO
     from pathlib import Path
 
     from shared.dynamodb import Table
@@ -184,8 +186,10 @@ def url_problem(url: str, folder: Path | None) -> str | None:
     if url.startswith(LOCAL_PREFIX):
         if folder is None:
             return "must begin with https://, since this installation has no files of its own"
-        if find_file(folder, url) is None:
-            return "names no file in the data folder's `firmware`"
+        file = open_file(folder, url)
+        if file is None:
+            return "names no file in the data folder's `firmware`, where links do not count"
+        file.close()
         return None
     try:
         parts = urlsplit(url)
@@ -198,11 +202,13 @@ def url_problem(url: str, folder: Path | None) -> str | None:
     return None
 
 
-def find_file(folder: Path, path: str) -> Path | None:
-    """Return the file of a path such as /firmware/xiaozhi.bin, if there is one."""
+def open_file(folder: Path, path: str) -> FileIO | None:
+    """Open the file of a path such as /firmware/xiaozhi.bin. Return None if there is none, or a link."""
     name = path.removeprefix(LOCAL_PREFIX)
-    file = folder / name
-    return file if FILE_NAME.fullmatch(name) and file.is_file() else None
+    try:
+        return open_regular_file(folder / name) if FILE_NAME.fullmatch(name) else None
+    except OSError:
+        return None
 
 
 def board_url(url: str, host_header: str) -> str:

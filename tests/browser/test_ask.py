@@ -12,6 +12,8 @@ from tests.helpers.api_client import ApiClient
 from tests.helpers.wait import CEILING_SECONDS, until
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
     from tests.browser.console_page import ConsolePage
     from tests.helpers.kho_server import KhoServer
 
@@ -80,14 +82,42 @@ def test_main_task_by_keyboard(console: ConsolePage, tag: str) -> None:
     expect(page.get_by_role("listitem", name="Passage 1")).to_be_focused()
 
 
+def asked(console: ConsolePage, address: str) -> Page:
+    """Open the page with a question, and press Ask."""
+    page = console.open(address)
+    page.get_by_role("button", name="Ask", exact=True).click()
+    return page
+
+
+@pytest.mark.parametrize("web", ["", "&web=1"])
+def test_link_alone_asks_nothing(console: ConsolePage, web: str) -> None:
+    """Anybody can make a link with a question: it fills the form in, and costs and sends nothing before a click."""
+    calls: list[str] = []
+    console.page.on("request", lambda request: calls.append(request.url) if "query_knowledge" in request.url else None)
+    page = console.open(f"ask?q=ferns&tags=garden{web}")
+    expect(page.get_by_label("Question")).to_have_value("ferns")
+    expect(page.get_by_text("Nothing has been sent yet")).to_be_visible()
+    assert page.get_by_label("Search the web too").is_checked() == bool(web)
+    page.evaluate("address => { location.hash = address }", f"#/ask?q=moss{web}")
+    expect(page.get_by_label("Question")).to_have_value("moss")
+    page.reload()
+    expect(page.get_by_label("Question")).to_have_value("moss")
+    console.settle()
+    assert calls == []
+    page.get_by_role("button", name="Ask", exact=True).click()
+    expect(page.locator(".answer, .empty").first).to_be_visible()
+    expect(page.get_by_text("Nothing has been sent yet")).to_have_count(0)
+    assert len(calls) == 1
+
+
 def test_a_question_without_an_answer(console: ConsolePage) -> None:
     """A question that no document answers gets advice instead of an empty page."""
-    page = console.open(f"ask?q=ferns&tags=none-{uuid4().hex}")
+    page = asked(console, f"ask?q=ferns&tags=none-{uuid4().hex}")
     expect(page.get_by_text("No document is relevant to this question.")).to_be_visible()
 
 
 def test_the_same_question_is_asked_again(console: ConsolePage) -> None:
-    page = console.open("ask?q=ferns")
+    page = asked(console, "ask?q=ferns")
     console.settle()
     with page.expect_response("**/query_knowledge"):
         page.get_by_role("button", name="Ask", exact=True).click()
@@ -95,13 +125,13 @@ def test_the_same_question_is_asked_again(console: ConsolePage) -> None:
 
 def test_a_refused_question_names_the_field(console: ConsolePage) -> None:
     """A question that the server refuses says which field is wrong."""
-    page = console.open(f"ask?q=ferns&tags={'x' * 300}")
+    page = asked(console, f"ask?q=ferns&tags={'x' * 300}")
     expect(page.get_by_role("alert")).to_contain_text("filters.tags")
 
 
 def test_in_vietnamese(console: ConsolePage) -> None:
     """The page speaks the chosen language, and so do the reasons why an answer is not complete."""
-    page = console.open(f"ask?q=ferns&tags=none-{uuid4().hex}")
+    page = asked(console, f"ask?q=ferns&tags=none-{uuid4().hex}")
     page.get_by_label("Language").select_option("vi")
     expect(page.get_by_role("heading", name="Hỏi")).to_be_visible()
     expect(page.get_by_text("Không có tài liệu nào liên quan")).to_be_visible()

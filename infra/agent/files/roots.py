@@ -1,8 +1,8 @@
 """The allowed root folders, and safe opening of files under them."""
 
 import errno
+import io
 import os
-import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
@@ -10,12 +10,9 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from infra.agent.files.errors import FileInaccessible, FileMissing, OutsideRoots, UnreadableFile
+from shared.regular_file import NotRegularFileError, open_regular_file
 from shared.rpc.strict_json import is_encodable
 
-# O_NONBLOCK: opening a FIFO would wait for its writer. O_NOFOLLOW: a link created meanwhile must not be followed.
-_OPEN_FLAGS: Final = (
-    os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-)
 _HAS_DIR_FD: Final = os.open in os.supports_dir_fd
 _CHUNK: Final = 1 << 20
 
@@ -96,14 +93,13 @@ def _labels(roots: Sequence[Path]) -> list[str]:
 def read_bytes(location: RootedPath, limit: int) -> bytes:
     """Read a regular file of at most `limit` bytes."""
     try:
-        descriptor = _open(location)
+        file = _open(location)
+    except NotRegularFileError:
+        raise UnreadableFile("is not a regular file") from None
     except OSError as error:
         raise _inaccessible(error) from None
-    with os.fdopen(descriptor, "rb", buffering=0) as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise UnreadableFile("is not a regular file")
-        if status.st_size > limit:
+    with file:
+        if os.fstat(file.fileno()).st_size > limit:
             raise UnreadableFile(f"is larger than {limit >> 20} MiB")
         content = bytearray()
         try:
@@ -116,10 +112,10 @@ def read_bytes(location: RootedPath, limit: int) -> bytes:
     return bytes(content)
 
 
-def _open(location: RootedPath) -> int:
+def _open(location: RootedPath) -> io.FileIO:
     """Open the file folder by folder from its root, so that a link created meanwhile cannot lead out of the root."""
     if not _HAS_DIR_FD:
-        return os.open(location.path, _OPEN_FLAGS)
+        return open_regular_file(location.path)
     *folders, name = location.path.relative_to(location.root).parts or (".",)
     parent = os.open(location.root, os.O_RDONLY | os.O_DIRECTORY)
     for folder in folders:
@@ -129,7 +125,7 @@ def _open(location: RootedPath) -> int:
             os.close(parent)
         parent = child
     try:
-        return os.open(name, _OPEN_FLAGS, dir_fd=parent)
+        return open_regular_file(name, dir_fd=parent)
     finally:
         os.close(parent)
 

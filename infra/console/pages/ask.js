@@ -12,14 +12,21 @@ import { go, link } from "../router.js";
 const BUDGETS = [500, 1000, 2000, 4000, 10_000, 20_000]; // milliseconds
 const MOST_PASSAGES = 20;
 const LONGEST_QUESTION = 2048;
+// The addresses of questions that a person has sent here. Anybody can make a link with another one: it fills the form in
+// and waits for a click, because an answer costs the model and the web search, and sends the question to them.
+const sent = new Set();
+
+const NO_ANSWER = { answer: null, error: null, busy: false, seconds: 0 };
 
 export default function Ask({ query }) {
   const [fields, setFields] = useState(() => fieldsOf(query));
-  const [state, setState] = useState({ answer: null, error: null, busy: false, seconds: 0 });
+  const [state, setState] = useState(NO_ANSWER);
   const running = useRef(null);
   useEffect(() => {
-    setFields(fieldsOf(query));
-    if (query.q) ask(fieldsOf(query));
+    const wanted = fieldsOf(query);
+    setFields(wanted);
+    setState(NO_ANSWER);
+    if (sent.has(addressOf(wanted))) ask(wanted);
     return () => running.current?.abort();
   }, [query]);
 
@@ -27,18 +34,19 @@ export default function Ask({ query }) {
     running.current?.abort();
     const controller = new AbortController();
     running.current = controller;
-    setState({ answer: null, error: null, busy: true, seconds: 0 });
+    setState({ ...NO_ANSWER, busy: true });
     const started = performance.now();
     try {
       const answer = await call("agent-data/query_knowledge", paramsOf(wanted), { signal: controller.signal });
       setState({ answer, error: null, busy: false, seconds: (performance.now() - started) / 1000 });
     } catch (error) {
-      if (error.name !== "AbortError") setState({ answer: null, error, busy: false, seconds: 0 });
+      if (error.name !== "AbortError") setState({ ...NO_ANSWER, error });
     }
   };
   const submit = (event) => {
     event.preventDefault();
-    go(link("ask", [], queryOf(fields)));
+    sent.add(addressOf(fields));
+    go(addressOf(fields));
   };
   // In a narrow window the answer comes first, unless an option is chosen.
   const isOpen = Object.keys(query).some((name) => name !== "q" && query[name]) || matchMedia("(min-width: 60rem)").matches;
@@ -54,7 +62,8 @@ export default function Ask({ query }) {
       <label>${t("ask.question")}
         <textarea required maxlength=${LONGEST_QUESTION} rows="2" placeholder=${t("ask.example")} value=${fields.question} onInput=${change("question")} onKeyDown=${keys}></textarea></label>
       <div class="actions"><button type="submit" class="primary" aria-disabled=${state.busy}>${t("ask.submit")}</button>
-        ${state.busy && html`<span role="status" aria-busy="true">${t("ask.busy")}</span>`}</div>
+        ${state.busy && html`<span role="status" aria-busy="true">${t("ask.busy")}</span>`}
+        ${query.q && !sent.has(addressOf(fieldsOf(query))) && html`<span role="status">${t("ask.unsent")}</span>`}</div>
       <details open=${isOpen}><summary>${t("ask.options")}</summary><div class="ask-options">
         <label>${t("ask.tags")} <input value=${fields.tags} placeholder=${t("ask.tags_example")} onInput=${change("tags")} /></label>
         <label>${t("ask.budget")} <select value=${fields.budget} onChange=${change("budget")}>
@@ -146,6 +155,10 @@ function citation(number) {
 
 function fieldsOf({ q = "", tags = "", budget = "", top = "5", web = "" }) {
   return { question: q, tags, budget, passages: top, web: web === "1" };
+}
+
+function addressOf(fields) {
+  return link("ask", [], queryOf(fields));
 }
 
 function queryOf({ question, tags, budget, passages, web }) {

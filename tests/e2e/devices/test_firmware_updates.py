@@ -78,6 +78,8 @@ def test_file_is_served_without_a_key_as_an_attachment_with_its_length(guarded: 
     assert response.headers["x-content-type-options"] == "nosniff"
     assert response.headers["x-correlation-id"]
     assert "transfer-encoding" not in response.headers
+    described = guarded.http.request("HEAD", f"{guarded.address}{image}")
+    assert (described.status, described.headers["content-length"], described.data) == (200, str(len(IMAGE)), b"")
 
 
 @pytest.mark.parametrize("name", ["", "other.bin", "..%2fkho.log", "%2e%2e/kho.log", "../kho.log", ".hidden", "x/y"])
@@ -107,3 +109,22 @@ def test_commands_set_list_and_delete(guarded: KhoServer) -> None:
     assert json.loads(run("list", "--json"))["firmware"][0]["version"] == "2.4.3"
     assert "no longer offered" in run("delete", "bread-compact-wifi")
     assert json.loads(run("list", "--json")) == {"firmware": []}
+
+
+def test_links_and_what_is_no_file_are_not_served(guarded: KhoServer, image: str) -> None:
+    """A link in the folder gives away nothing, neither a file elsewhere nor one of the data folder."""
+    folder = guarded.data / "firmware"
+    (folder / "folder.bin").mkdir()
+    (folder / "link.bin").symlink_to("/etc/passwd")
+    (folder / "own.bin").symlink_to(folder / "xiaozhi-2.5.0.bin")
+    (folder / "secret.bin").symlink_to(guarded.data / "device-secret")
+    (folder / "device.bin").symlink_to("/dev/zero")
+    (folder / "broken.bin").symlink_to(folder / "missing")
+    os.mkfifo(folder / "pipe.bin")
+    client = operator(guarded, f"home-{uuid4().hex}")
+    assert (guarded.data / "device-secret").is_file()
+    for name in ("folder", "link", "own", "secret", "device", "broken", "pipe", "missing"):
+        assert guarded.get(f"/firmware/{name}.bin").status == 404, name
+        url = f"/firmware/{name}.bin"
+        assert client.direct("device-server/firmware/set", board="kind", version="2.5.0", url=url)[0] == 400, name
+    assert guarded.get(image).status == 200

@@ -11,6 +11,7 @@ export default {
   web: "Search the web too",
   submit: "Ask",
   busy: "Looking for an answer …",
+  unsent: "Nothing has been sent yet: press Ask to send this question.",
   nothing: "No document is relevant to this question. Ask in other words, remove tags, or allow the web.",
   answer: "Answer",
   copy: "Copy the answer",
