@@ -73,8 +73,14 @@ generate: setup
 	$(BIN)/kho generate
 
 # Measures Kho against its peers and writes the tables of tests/bench/README.md.
+# `make bench bodies` measures one of them.
+BENCHMARKS := $(if $(filter bench,$(firstword $(MAKECMDGOALS))),$(wordlist 2,99,$(MAKECMDGOALS)))
 bench: setup
-	@$(BIN)/python -m tests.bench
+	@$(BIN)/python -m tests.bench $(BENCHMARKS)
+ifneq ($(BENCHMARKS),)
+.PHONY: $(BENCHMARKS)
+$(BENCHMARKS): ; @:
+endif
 
 # Runs every benchmark at its smallest size, so that its code keeps working.
 bench-smoke: setup

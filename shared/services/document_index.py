@@ -47,8 +47,11 @@ def refresh_document(
     from shared.knowledge.passages import DocumentRef
 
     document = DocumentRef(tenant_id, COLLECTION, document_id)
-    with _lock_of(document):
-        queries = _document_queries(tenant_id)
+    queries, lock = _document_queries(tenant_id), _lock_of(document)
+    if max_characters is not None and lock.locked() and _is_longer(queries, document_id, max_characters):
+        on_response()
+        return False  # a writer does not wait for a worker to end with an earlier revision
+    with lock:
         head = queries.head(document_id)
         index = knowledge_index()
         if head is None:
@@ -84,6 +87,11 @@ def drop_stale_hits(tenant_id: str, hits: Sequence[SearchHit]) -> list[SearchHit
 def _lock_of(document: DocumentRef) -> Lock:
     with _locking:
         return _locks.setdefault(document, Lock())
+
+
+def _is_longer(queries: DocumentQueries, document_id: str, characters: int) -> bool:
+    head = queries.head(document_id)
+    return head is not None and len(queries.body(head)) > characters
 
 
 def _document_queries(tenant_id: str) -> DocumentQueries:

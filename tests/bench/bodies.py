@@ -18,7 +18,7 @@ from tests.helpers.kho_server import KhoServer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-BODIES: Final = sized({"20 KB": 20_000}, full={"2 MiB": 2 * 1024 * 1024})
+BODIES: Final = sized({"20 KB": 20_000}, full={"300 KB": 300_000, "2 MiB": 2 * 1024 * 1024})
 ROUNDS: Final = sized(2, full=50)
 PAUSE_SECONDS: Final = 0.05
 LOOK_SECONDS: Final = 0.5
