@@ -37,7 +37,7 @@ class Root:
     def __init__(self, folder: Path, image: Image) -> None:
         self._folder = folder
         self._image = image
-        suite = image.base.removeprefix("debian:").removesuffix("-slim")
+        suite = image.base.partition("@")[0].removeprefix("debian:").removesuffix("-slim")
         command = ["debootstrap", "--variant=minbase", suite, str(folder), _MIRROR]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 

@@ -64,6 +64,16 @@ def test_image_copies_what_exists() -> None:
         assert stage or all((ROOT / source).is_file() for source in sources)
 
 
+def test_actions_and_base_images_are_pinned_by_digest() -> None:
+    """A tag can be moved to other code. The comment names the version, which Dependabot keeps true."""
+    uses = re.findall(r"uses: (.+)", (ROOT / ".github" / "workflows" / "ci.yml").read_text())
+    assert uses
+    assert [each for each in uses if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", each)] == []
+    bases = re.findall(r"^FROM (\S+)", (FOLDER / "Dockerfile").read_text(), re.MULTILINE)
+    assert len(set(bases)) == 1
+    assert re.fullmatch(r"debian:trixie-slim@sha256:[0-9a-f]{64}", bases[0])
+
+
 def test_workflow_and_dockerfile_run_what_exists() -> None:
     steps = [step for job in WORKFLOW["jobs"].values() for step in job["steps"]]
     text = "\n".join(step.get("run", "") for step in steps) + (FOLDER / "Dockerfile").read_text()
