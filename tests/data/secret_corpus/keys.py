@@ -149,4 +149,8 @@ KEYS: Final = [
     f"https://acme.tines.com/webhook/{hexadecimal(32)}/{hexadecimal(32)}",
     f"https://chat.acme.dev/hooks/{random_text(26, _LOWER)}",
     f"http://hass.local:8123/api/webhook/-{url_safe(24)}",
+    f"{hexadecimal(32)}.{random_text(16)} for GLM",
+    f"pat_{random_text(64)} of Coze",
+    f"app-{random_text(24)} of Dify",
+    f"mlsn.{hexadecimal(64)}",
 ]
