@@ -22,14 +22,14 @@ _LOGIN: Final = r"(?:username_pw_set|set_?credentials|set_?authorization|set_?au
 
 _KEY_NAME: Final = r"\b\w*(?:key|psk|secret)\w{0,16}"
 _OTHER_KEY: Final = re.compile(
-    r"pub|map|code|board|matrix|pad|frame|press|hid|scan|event|hash|keyword|keys_?count|monkey|hotkey|donkey|label|name",
+    r"pub|map|code|board|matrix|pad|frame|press|hid|scan|event|hash|keyword|keys_?count|monkey|hotkey|donkey|keys\b|label|name",
     re.IGNORECASE,
 )
 _BYTE: Final = r"(?:0x[0-9A-Fa-f]{1,2}|[0-9]{1,3})"
 _BYTES: Final = re.compile(rf"(?:{_BYTE}[uU]?[,\s]{{1,12}}){{15}}{_BYTE}\b|(?:\\x[0-9A-Fa-f]{{2}}){{16}}")
 _LONGEST_LIST: Final = 400
-_PUBLISHED_KEYS: Final = ("2b7e151628aed2a6", "603deb1015ca71be", "8e73b0f7da0e6452")
-"""The keys of the AES standard's test vectors."""
+_PUBLISHED_KEYS: Final = ("0123456789abcdef", "2b7e151628aed2a6", "603deb1015ca71be", "8e73b0f7da0e6452")
+"""The keys of the AES standard's test vectors, and digits that are counted out."""
 
 
 def _is_key(candidate: Candidate) -> bool:
@@ -67,9 +67,8 @@ FIRMWARE: Final = (
     SecretRule("password", r"\b(?:nmcli|wpa_cli)\b[^\n]*? (?:password|(?:[\w-]+\.)?psk|802-1x\.password)[ \t]+[\\'\"]{0,3}([^\s'\"\\]{3})", is_literal, ARGUMENT),
     SecretRule("password", r"\biwconfig\b[^\n]*? key[ \t]+(?:s:)?([^\s]{5})", _is_argument, ARGUMENT),
     SecretRule("password", r"\b(?:espota|upload_flags)[^\n]*?[ =](?:--auth|-a)[ =]['\"]?([^\s'\"]{3})", is_literal, ARGUMENT),
-    SecretRule("password", r"\bmosquitto_(?:pub|sub|rr)\b[^\n]*? (?:-P|--pw)[ \t=]['\"]?([^\s'\"-][^\s'\"]{2})", is_literal, ARGUMENT),
     SecretRule("password", r"(?i)\bset_?(?:\w{1,16}_?)?(?:password|passwd|passphrase|psk)\([ \t]?[\"']([^\"'\n]{3})", is_password, IN_QUOTES),
-    SecretRule("encryption key", r"(?i)\b(?:provision|personalize|join\w*|set_?(?:app|nwk)s?_?key)[ \t]?\([^()\n]{0,160}?[\"']([0-9a-f]{32})[\"']", _is_hexadecimal_key),
+    SecretRule("encryption key", r"(?i)\b(?:provision|personalize|join(?:_?otaa)?|set_?(?:app|nwk)s?_?key)[ \t]?\([^()\n]{0,160}?[\"']([0-9a-f]{32})[\"']", _is_hexadecimal_key),
     SecretRule("password", r"\b(?:wpa_passphrase|do_wifi_ssid_passphrase|setairportnetwork[ \t]+\w+)[ \t]+(?:\"[^\"\n]{1,64}\"|'[^'\n]{1,64}'|[^\s\"']+)[ \t]+['\"]?([^\s'\"]{4})", _is_argument, ARGUMENT),
     SecretRule("password", r"\b(?:Password[12]?|MqttPassword|WebPassword)[ \t]+([^\s;]{4})", lambda c: _is_argument(c) and re.match(r"[ \t]*(?:;|\n|$)", c.after(20)) is not None, r"[^\s;]"),
     SecretRule("password", r"(?i)\boption[ \t]+(?:key|password)[ \t]+['\"]([^'\"\n]{3})", is_literal, IN_QUOTES),

@@ -19,6 +19,11 @@ def _is_token_in_prose(candidate: Candidate) -> bool:
     return not named and len(candidate.value) >= 12 and is_token(candidate)
 
 
+def _before_other_script(value: str) -> str:
+    """Return the value up to letters of another script, which continue the sentence, without its punctuation."""
+    return re.split(r"[\u0e00-\u0e7f\u3000-\u9fff\uac00-\ud7a3\uff00-\uffef]", value)[0].rstrip(".:!?*,")
+
+
 _VERB: Final = re.compile(
     r"(?:to|will|must|not|can|should|could|would|you|we|they|tests?|checks?)[ \t]+$", re.IGNORECASE
 )
@@ -26,7 +31,7 @@ _VERB: Final = re.compile(
 
 def _is_password_in_prose(candidate: Candidate) -> bool:
     """Accept a value next to the word "password" without an assignment, if it cannot be a word."""
-    value = candidate.value.rstrip(".:!?*。,")
+    value = _before_other_script(candidate.value)
     known = re.search(r"sha\d|base64|pbkdf2|md5|bcrypt|argon2|oauth2|utf-?8|v\d|https?:|[/\\]", value, re.IGNORECASE)
     is_verb = re.match(r"pass[ \t]", candidate.lead, re.IGNORECASE) and _VERB.search(candidate.before(20))
     if known or is_verb or not is_password(candidate) or len(value) < 6:
@@ -47,7 +52,7 @@ def _is_named_login(candidate: Candidate) -> bool:
 
 def _is_login(candidate: Candidate) -> bool:
     """Accept the value after an account's name, if it is a passphrase or mixes words, numbers and punctuation."""
-    value = candidate.value.rstrip(".:!?*。,")
+    value = _before_other_script(candidate.value)
     return is_password(candidate) and (is_passphrase(value) or is_mixed(value))
 
 

@@ -155,7 +155,7 @@ _FORMATS: Final = (
     ("1Password secret key", r"A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}\b"),
     ("Feishu webhook", rf"open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/(?:v2/)?hook/({_W}{{20}})"),
     ("DingTalk signing key", rf"SEC{_HEX}{{64}}\b"),
-    ("ServerChan key", rf"SCT\d{{1,8}}T{_A}{{20}}|ft07\.com/send/({_A}{{16}})|sctp\d{{1,8}}t{_A}{{16}}"),
+    ("ServerChan key", rf"SC[TU]\d{{1,8}}T{_A}{{20}}|ft07\.com/send/({_A}{{16}})|sctp\d{{1,8}}t{_A}{{16}}"),
     ("Bark key", rf"api\.day\.app/({_A}{{20}})"),
     ("IFTTT key", rf"maker\.ifttt\.com/trigger/[^/\s]{{1,80}}/(?:json/)?with/key/({_W}{{16}})"),
     ("Zapier webhook", rf"hooks\.zapier\.com/hooks/catch/(\d{{4,12}}/{_A}{{5}})"),

@@ -43,7 +43,7 @@ _PRODUCT: Final = re.compile(
 _LIBRARY: Final = re.compile(
     r"(?<![\w.@/-])(?:lib[a-z]\w*|py[a-z]\w*|numpy|scipy|pandas|polars|matplotlib|scikit-\w+|sklearn|(?:py)?torch\w*|tensorflow|keras|jax|"
     r"onnx\w*|opencv|protobuf|grpc(?:io)?|boost|qt\d?|llvm|clang|gcc|glibc|openssl|ffmpeg|gstreamer|log4j|jackson|gradle|maven|kotlin|"
-    r"rails|django|flask|fastapi|sqlalchemy|celery|pillow|lxml|setuptools|webpack|vite|babel|eslint|typescript|react|angular|electron|"
+    r"npm|pnpm|yarn|pip|conda|poetry|rails|django|flask|fastapi|sqlalchemy|celery|pillow|lxml|setuptools|webpack|vite|babel|eslint|typescript|react|angular|electron|"
     r"flutter|dart|esp-idf|arduino\w*|platformio|zephyr|freertos|lvgl|esphome|tasmota|micropython|circuitpython|"
     r"[a-z][\w.-]*-(?:python|py|js|sdk|cli|core|runtime|common|utils|lib|headless|binary|dev)|(?-i:[A-Z][A-Za-z0-9]+(?:\.[A-Z][A-Za-z0-9]+)+))(?:\[[\w,]+\])?[ \t=]{1,3}$",
     re.IGNORECASE,

@@ -429,4 +429,13 @@ CREDENTIALS: Final = [
     "密码（lanhua-1982）已失效",
     "密码改成了 lanhua1982",
     "mật khẩu (hoalan-1982) không vào được",
+    "keytool -genkey -storepass tulip77 -keypass tulip77",
+    "ldapsearch -D cn=admin -w tulip77 -b dc=acme",
+    "net use z: \\\\nas\\share /user:editor tulip77",
+    "7z x backup.7z -ptulip77",
+    "unzip -P tulip77 backup.zip",
+    "snmpwalk -v3 -u editor -A tulip77xx -X tulip88xx host",
+    "beeline -u jdbc:hive2://hive -n editor -p tulip77",
+    "plink -ssh editor@nas -pw tulip77",
+    "xfreerdp /v:nas /u:editor /p:tulip77",
 ]

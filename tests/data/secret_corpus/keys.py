@@ -153,4 +153,5 @@ KEYS: Final = [
     f"pat_{random_text(64)} of Coze",
     f"app-{random_text(24)} of Dify",
     f"mlsn.{hexadecimal(64)}",
+    f"https://sc.ftqq.com/SCU{digits(5)}T{hexadecimal(40)}.send",
 ]

@@ -278,6 +278,13 @@ PROSE: Final = [
     "Login: page 12 / step 3 of the wizard",
     "user / group ids 1000 / 1000 are wrong in the container",
     "密码（8-20位）必须包含字母和数字",
+    "登录密码错误3次锁定30分钟",
+    "unzip -p backup.zip | tar -x; ldapsearch -p 389; 7z a -p backup.7z",
+    "zip -P $ZIP_PASSWORD a.zip b; keytool -storepass:env STOREPASS",
+    "sort_keys = [0, 5, 2, 9, 1, 14, 3, 7, 11, 10, 8, 6, 4, 12, 13, 15]",
+    'join_room("0123456789abcdef0123456789abcdef")',
+    "npm 10.2.4, pnpm 8.15.1.2",
+    "Microsoft.Data.SqlClient 5.1.4.1",
     "帐密登录已被停用，请使用扫码",
     "mật khẩu (tối thiểu 8 ký tự) và tài khoản / nhóm quyền",
 ]
