@@ -170,6 +170,14 @@ def test_board_that_another_tenant_just_claimed_stays_theirs(boards: Boards, ten
     assert registry().find(tenant, board.device_id) is None
 
 
+def test_claimed_board_is_not_registered_as_a_device(boards: Boards, tenant: str) -> None:
+    """Its password would not be valid any more, also if the same tenant does it."""
+    device_id = boards.claim(tenant, boards.waiting(boards.code_of(boards.board())))
+    with pytest.raises(Conflict):
+        registry().register(tenant, device_id)
+    assert registry().rotate(device_id).id == device_id
+
+
 def test_board_whose_code_just_ended_is_not_claimed(boards: Boards, tenant: str) -> None:
     board = boards.board()
     waiting = boards.waiting(boards.code_of(board))
@@ -418,6 +426,31 @@ def test_check_ins_at_once_count_as_one_offer(updates: Updates) -> None:
         assert twice_at_once(lambda: updates.check_in("1.0.0")) == [(True, None), (True, None)]
     assert twice_at_once(lambda: updates.check_in("1.0.0")) == [(False, "failed"), (False, None)]
     assert updates.check_in("1.0.0") == (False, None)
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_offers_that_were_just_made_are_not_forgotten(updates: Updates, before: int) -> None:
+    """Three offers are made, however check-ins overlap."""
+    for _ in range(before):
+        updates.check_in("1.0.0")
+
+    def check_in_twice() -> None:
+        updates.check_in("1.0.0")
+        updates.check_in("1.0.0")
+
+    with another_caller(check_in_twice, before="TransactWriteItems"):
+        updates.check_in("1.0.0")
+    assert [updates.check_in("1.0.0") for _ in range(2)] == [
+        (before == 0, None if before == 0 else "failed"),
+        (False, "failed" if before == 0 else None),
+    ]
+
+
+def test_offer_of_a_former_release_does_not_hide_those_of_the_new_one(updates: Updates) -> None:
+    set_again = lambda: updates.releases.set("bread", "3.0.0", "https://example.com/b.bin")  # noqa: E731
+    with another_caller(set_again, before="TransactWriteItems"):
+        updates.check_in("1.0.0")
+    assert [updates.check_in("1.0.0") for _ in range(4)] == [(True, None)] * 3 + [(False, "failed")]
 
 
 def test_installed_update_is_told_once(updates: Updates) -> None:

@@ -22,6 +22,7 @@ from shared.public_address import PublicClient
 from shared.rpc.errors import InvalidParams, NotFound
 from tests.helpers.board_requests import BOARD_SETTINGS
 from tests.helpers.clock import Clock
+from tests.helpers.interference import another_caller
 from tests.helpers.log_records import log_records
 from tests.helpers.stream_deliveries import letters_of
 from tests.helpers.wait import CEILING_SECONDS
@@ -131,6 +132,89 @@ def test_receiver_that_is_down_for_ten_minutes_gets_everything_in_order(
     assert outbox.items() == []
     state = call("webhooks_get", outbox.tenant)
     assert (state["waiting_devices"], state["dropped"], state.get("problem")) == (0, 0, None)
+
+
+def run_of(outbox: Outbox) -> str:
+    """Let another run take over, long after the lease of the first has ended. Return its id."""
+    outbox.clock.advance(3600)
+    other = WebhookDelivery(devices_table(), outbox.tenant, outbox.receiver.client, clock=outbox.clock)
+    state = other._lease()
+    assert state
+    assert state["run_id"] == other._run_id
+    return other._run_id
+
+
+@pytest.mark.parametrize("is_down", [False, True])
+def test_run_whose_lease_another_run_just_took_leaves_it_alone(
+    outbox: Outbox, receiver: WebhookReceiver, is_down: bool
+) -> None:
+    """It neither ends the delivery nor gives up a lease that is no longer its own."""
+    receiver.is_down = is_down
+    outbox.add("lamp", 1)
+    outbox.clock.advance(5)
+    others: list[str] = []
+    # A receiver that is down is left alone after two updates to wake the run, its lease, and the note of the failure.
+    last: Any = {"before": "UpdateItem", "at": 5} if is_down else {"before": "DeleteItem"}
+    with another_caller(lambda: others.append(run_of(outbox)), **last):
+        outbox.deliver()
+    state = devices_table().get(keys.WEBHOOKS, outbox.tenant)
+    assert state
+    assert state["run_id"] == others[0]
+
+
+def test_event_that_comes_with_the_last_one_is_delivered_too(outbox: Outbox, receiver: WebhookReceiver) -> None:
+    """The device is not taken for done by a run that has not read its newest event."""
+
+    def come(event: dict[str, Any]) -> None:
+        if event["data"]["number"] == 1:
+            outbox.clock.advance(0.01)
+            outbox.add("lamp", 2)
+            wake(devices_table(), outbox.stored, outbox.clock.milliseconds())
+
+    receiver.on_event = come
+    outbox.add("lamp", 1)
+    outbox.clock.advance(5)
+    outbox.deliver()
+    assert outbox.numbers("lamp") == [1, 2]
+    assert outbox.items() == []
+
+
+def test_device_whose_events_were_just_deleted_does_not_wait(outbox: Outbox, receiver: WebhookReceiver) -> None:
+    """A delay of its next attempt brings nothing back as a part of an item."""
+
+    def delete(_event: dict[str, Any]) -> None:
+        pages = devices_table().query(keys.webhook(outbox.tenant), Keys.beginning(keys.WAITING))
+        devices_table().delete_all([(item["pk"], item["sk"]) for page in pages for item in page])
+
+    receiver.on_event = delete
+    receiver.status = lambda _event: 500
+    outbox.add("lamp", 1)
+    outbox.clock.advance(5)
+    outbox.deliver()
+    assert outbox.webhooks.waiting_devices() == 0
+
+
+def test_run_without_events_leaves_nothing(outbox: Outbox) -> None:
+    outbox.run()
+    assert devices_table().get(keys.WEBHOOKS, outbox.tenant) is None
+
+
+def test_receiver_that_is_down_is_left_alone_for_a_while(
+    outbox: Outbox, receiver: WebhookReceiver, clock: Clock
+) -> None:
+    receiver.is_down = True
+    outbox.add("lamp", 1)
+    outbox.deliver()
+    attempts = receiver.attempts
+    receiver.is_down = False
+    outbox.add("gate", 1)
+    clock.advance(3)
+    outbox.deliver()
+    outbox.run()
+    assert receiver.attempts == attempts, "nor does it get another device's event"
+    clock.advance(3600)
+    outbox.run()
+    assert outbox.numbers("lamp") == [1]
 
 
 def test_order_is_that_of_the_events_and_not_of_their_storage(outbox: Outbox, clock: Clock) -> None:

@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from shared.config import config
+from shared.documents.idempotency import WriteRequest
+from shared.documents.models import WriteResult
+from shared.documents.sibling_order import SiblingOrder, _Sibling
 from shared.documents.tree import Tree, TreePosition
+from shared.documents.unit_of_work import UnitOfWork
+from shared.dynamodb import ConditionFailed, Table, Write
+from shared.rpc.caller import Caller
 from shared.rpc.errors import KhoError, Unavailable
-from tests.helpers.document_agent import DocumentAgent, assert_consistent_tree
+from tests.helpers.document_agent import DocumentAgent, assert_consistent_tree, create_chain
 from tests.helpers.interference import another_caller
 from tests.helpers.store_faults import failing_transactions_from
 
@@ -189,6 +196,135 @@ def test_interleaved_writes_to_one_document(agent: DocumentAgent) -> None:
     agent("restore_document", document_id="a")
     assert interrupted(lambda: agent.move("a", "p"), lambda: delete(agent, "a")) == "NOT_FOUND"
     assert_consistent_tree(agent.tenant)
+
+
+def work_of(agent: DocumentAgent) -> UnitOfWork:
+    return UnitOfWork(Table(config().documents_table), agent.tenant)
+
+
+def rebalance(agent: DocumentAgent, document_id: str) -> None:
+    """Give a document another order key at its place, as a new sibling does where keys run out."""
+    tree = work_of(agent).tree
+    position = tree.find(document_id)
+    assert position
+    order = SiblingOrder(tree, position.parent_id, "another")
+    order._rekey([(_Sibling(position.order_key, document_id), f"{position.order_key}V")])
+
+
+@pytest.mark.parametrize("change", ["move", "delete", "restore"])
+def test_document_that_was_just_rebalanced_is_listed_once(agent: DocumentAgent, change: str) -> None:
+    """A new order key changes no revision."""
+    agent.create("p")
+    agent.create("a")
+    if change == "restore":
+        delete(agent, "a")
+    calls: dict[str, Callable[[], Any]] = {
+        "move": lambda: agent.move("a", "p"),
+        "delete": lambda: delete(agent, "a"),
+        "restore": lambda: agent("restore_document", document_id="a"),
+    }
+    assert interrupted(calls[change], lambda: rebalance(agent, "a"))["document_id"] == "a"
+    assert_consistent_tree(agent.tenant)
+
+
+def test_sibling_that_just_moved_away_is_not_rebalanced(agent: DocumentAgent) -> None:
+    agent.create("p")
+    agent.create("a")
+    with pytest.raises(ConditionFailed):
+        interrupted(lambda: rebalance(agent, "a"), lambda: agent.move("a", "p"))
+    assert_consistent_tree(agent.tenant)
+
+
+def test_height_that_another_document_just_raised_is_not_lowered(agent: DocumentAgent) -> None:
+    for top in "ab":
+        agent.create(top)
+        for level in range(3):
+            agent.create(f"{top}{level}", f"{top}{level - 1}" if level else top)
+    agent.create("c")
+    assert interrupted(lambda: agent.create("new", "c"), lambda: agent.move("a", "c"))["revision"] == 1
+    assert_consistent_tree(agent.tenant)
+    agent.create("d")
+    assert interrupted(lambda: agent.move("c", "d"), lambda: agent.move("b", "a2"))["parent_id"] == "d"
+    assert_consistent_tree(agent.tenant)
+
+
+def test_height_that_was_just_measured_is_raised_again(agent: DocumentAgent) -> None:
+    """A height that is too high hides a new level only until it is measured."""
+    for name, parent in (("a", "root"), ("a1", "a"), ("a2", "a1")):
+        agent.create(name, parent)
+    agent.move("a1", "root")
+    tree = work_of(agent).tree
+
+    def measure() -> None:
+        position = tree.find("a")
+        assert position
+        measured = tree.measure_height(position, 64)
+        measured_height = {":height": measured.height}
+        tree.table.write(Write("Update", tree.key("a"), "SET height = :height REMOVE measuring", "", measured_height))
+
+    assert interrupted(lambda: agent.create("new", "a"), measure)["revision"] == 1
+    assert_consistent_tree(agent.tenant)
+
+
+def test_height_is_measured_by_one_of_two_callers(agent: DocumentAgent) -> None:
+    """A second measurement would begin at 0 again, without the levels that came during the first."""
+    agent.create("a")
+    tree = work_of(agent).tree
+    position = tree.find("a")
+    assert position
+    tree.measure_height(position, 64)
+    with pytest.raises(ConditionFailed):
+        tree.measure_height(position, 64)
+
+
+def test_measured_height_is_not_stored_over_a_higher_one(agent: DocumentAgent) -> None:
+    """The levels came below after they were counted."""
+    chain = create_chain(agent, 63)
+    for name, parent in (("x", "root"), ("x1", "x"), ("y", "root"), ("y1", "y"), ("y2", "y1")):
+        agent.create(name, parent)
+    with (
+        another_caller(lambda: agent.move("y", "x1"), before="UpdateItem", at=2),
+        pytest.raises(KhoError) as refused,
+    ):
+        agent.move("x", chain[-1])
+    assert refused.value.code == "TOO_DEEP"
+    assert_consistent_tree(agent.tenant)
+
+
+def test_parent_whose_scheduled_deletion_was_just_changed(agent: DocumentAgent) -> None:
+    """No child outlives its parent."""
+    agent.create("p")
+    delete(agent, "p", delete_at="2999-01-01T00:00:00Z")
+    sooner = {"delete_at": "2998-01-01T00:00:00Z"}
+    answer = interrupted(lambda: agent.create("a", "p"), lambda: delete(agent, "p", **sooner))
+    assert answer["delete_at"] == sooner["delete_at"]
+    assert_consistent_tree(agent.tenant)
+
+
+def test_child_that_came_just_before_its_parent_moves_below_a_scheduled_deletion(agent: DocumentAgent) -> None:
+    """The move would give the parent a deletion time that the child lacks."""
+    agent.create("p")
+    agent.create("a")
+    delete(agent, "p", delete_at="2999-01-01T00:00:00Z")
+    assert interrupted(lambda: agent.move("a", "p"), lambda: agent.create("child", "a")) == "PARENT_DELETED"
+    assert_consistent_tree(agent.tenant)
+
+
+def test_result_of_a_repetition_that_took_over_is_not_replaced(agent: DocumentAgent) -> None:
+    """A claim that expired belongs to the request that repeated it."""
+    store = work_of(agent).idempotency
+    caller = Caller("agent", frozenset({"writer"}), agent.tenant)
+    request = WriteRequest("delete_document", caller, "c", "hash", "r")
+    table = work_of(agent).table
+    results = [WriteResult(document_id="a", revision=number, updated_at="", parent_id="root") for number in (1, 2)]
+    for write in store.record(request, None):
+        table.write(write)
+    store.finish(request, results[0])
+    store.finish(request, results[1])
+    store.release(request)
+    stored = store.stored_result(request)
+    assert stored
+    assert stored.revision == 1
 
 
 def test_move_before_a_sibling_that_moves_away(agent: DocumentAgent) -> None:
