@@ -21,7 +21,7 @@ Action = Literal[
     "UpdateItem",
 ]
 EventName = Literal["INSERT", "MODIFY", "REMOVE"]
-Concurrency = Literal["AnonymousConcurrency", "AuthorizerConcurrency", "BulkEmbeddingConcurrency"]
+Concurrency = Literal["AnonymousConcurrency", "AuthorizerConcurrency", "BulkEmbeddingConcurrency", "DeviceConcurrency"]
 """The parameter that reserves concurrency for a function."""
 Provisioned = Literal["EmbeddingInstances"]
 """The parameter that provisions concurrency for a function, which is then called by its alias."""
@@ -79,8 +79,8 @@ class TableStream(NamedTuple):
 class IotRule(NamedTuple):
     """A rule of IoT Core that invokes the function with each message that `sql` selects.
 
-    The function exists only in stacks with devices. IoT Core invokes it asynchronously and without retries: a message
-    that is handled minutes later would disturb the device's next session.
+    The function exists only in stacks with devices. IoT Core invokes it asynchronously: it may be late, and what fails
+    is tried three times in all. So it ignores what has become obsolete meanwhile.
     """
 
     logical_id: str

@@ -24,7 +24,8 @@ from shared.devices.boards import Board
 from shared.devices.firmware_releases import RunningFirmware, UpdateOutcome, board_url, firmware_releases
 from shared.devices.mqtt.board_endpoint import board_endpoint
 from shared.devices.mqtt.broker_endpoint import KEEPALIVE_SECONDS
-from shared.devices.registry import ClaimedBoard, RegisteredDevice, registry
+from shared.devices.registry import ClaimedBoard, RegisteredDevice, devices_table, registry
+from shared.devices.sessions import SessionStore
 from shared.devices.webhooks import webhooks
 from shared.dynamodb import Write
 from shared.rpc.errors import Unavailable, UnknownMethod
@@ -102,9 +103,11 @@ def _settings(owned: ClaimedBoard, request: HttpRequest) -> dict[str, Any]:
 
 def _firmware(device: RegisteredDevice, request: HttpRequest) -> dict[str, Any]:
     """Return the offer of newer firmware. Without `force`, which would install it again at each start."""
-    running = RunningFirmware.identify(request.headers.get("user-agent", ""))
+    user_agent = request.headers.get("user-agent", "")
+    running = RunningFirmware.identify(user_agent)
     if running is None:
         return {}
+    SessionStore(devices_table(), device.tenant_id, device.id).record_firmware(user_agent.rpartition("/")[2])
 
     def event_writes(outcome: UpdateOutcome) -> list[Write]:
         data = {"board": running.board, "version": ".".join(map(str, running.version)), "outcome": outcome}

@@ -23,6 +23,8 @@ from shared.telemetry import correlation_id_from, logger, observe
 
 _HANDSHAKE_SECONDS: Final = 12.0
 _MIN_HELLO_INTERVAL_SECONDS: Final = 0.2
+_HELLO_MS: Final = 10_000
+"""Firmware waits this long for an answer. A later one would disturb the next session."""
 _OWN_ADDRESS: Final = "127.0.0.1"
 _DISCARD_PORT: Final = 9
 _dropped: Final = DroppedMessages()
@@ -40,6 +42,7 @@ _dropped: Final = DroppedMessages()
             "FROM 'devices/+/up' WHERE isUndefined(payload.id)",
         ),
     ),
+    concurrency="DeviceConcurrency",
 )
 def handler(event: dict[str, Any], _context: Any) -> None:
     """Process one message. It is base64-encoded, since it may not be JSON."""
@@ -51,6 +54,8 @@ def handler(event: dict[str, Any], _context: Any) -> None:
         if device is None or device.revoked_at:
             return
         match message:
+            case protocol.Hello() if now_ms() - _received_at(event) > _HELLO_MS:
+                _dropped.record("late", device.id)
             case protocol.Hello():
                 _answer_hello(device, message, _received_at(event))
             case protocol.DeviceNotification():

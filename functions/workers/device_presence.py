@@ -1,6 +1,7 @@
-"""Consumer of IoT Core's lifecycle events: store connection state, and start a session with each connecting device.
+"""Consumer of IoT Core's lifecycle events: store connection state, and start the first session of a device.
 
-Events may be repeated and out of order; outdated ones are ignored.
+Events may be repeated, late and out of order; outdated ones are ignored. A handshake takes seconds, so a device that
+comes back has its next session with its next call or list: ten thousand may come back at once.
 """
 
 import time
@@ -33,6 +34,7 @@ _HANDSHAKE_SECONDS: Final = 12.0
             "SELECT * FROM '$aws/events/presence/disconnected/+' WHERE NOT startswith(clientId, 'kho-backend-')",
         ),
     ),
+    concurrency="DeviceConcurrency",
 )
 def handler(event: dict[str, Any], _context: Any) -> None:
     """Process one event."""
@@ -49,7 +51,7 @@ def handler(event: dict[str, Any], _context: Any) -> None:
         if not presence.connected:
             return
         try:
-            device_client().start_session(device, time.monotonic() + _HANDSHAKE_SECONDS)
+            device_client().start_first_session(device, time.monotonic() + _HANDSHAKE_SECONDS)
         except KhoError as error:  # the next call retries
             logger.warning("session not started", extra={"device_id": device.id, "outcome": error.code})
 

@@ -63,11 +63,14 @@ def _arn(logical: str) -> dict[str, Any]:
 
 _TO_DEAD_LETTERS: Final = {"OnFailure": {"Type": "SQS", "Destination": _arn("DeadLetters")}}
 _ASYNCHRONOUS: Final = {
-    "MaximumRetryAttempts": 0,
-    "MaximumEventAgeInSeconds": 60,
+    "MaximumRetryAttempts": 2,
+    "MaximumEventAgeInSeconds": 21_600,
     "DestinationConfig": _TO_DEAD_LETTERS,
 }
-"""Invocations that IoT Core's rules make. Lambda would retry them twice, and throttled ones for six hours."""
+"""Invocations that IoT Core's rules make: three attempts, and six hours for those that are throttled.
+
+With few instances, the events of a fleet that comes back wait for minutes.
+"""
 _LAMBDA_TRUST: Final = {
     "Version": "2012-10-17",
     "Statement": [{"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}],

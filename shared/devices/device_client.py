@@ -1,9 +1,9 @@
 """The client of devices: handshakes, tool catalogues and tool calls.
 
-A session starts when a device connects, when it says hello, or with the first call: `initialize`, then every page of
-`tools/list`. One function at a time performs the handshake. A catalogue belongs to the session in which it was read:
-firmware can be rebuilt under the same version. A call validates its arguments, sends one request, and waits for its own
-reply.
+A session starts when a device connects for the first time, when it says hello, or with the first call or list on a
+connection: `initialize`, then every page of `tools/list`. One function at a time performs the handshake. A catalogue
+belongs to the session in which it was read: firmware can be rebuilt under the same version. A call validates its
+arguments, sends one request, and waits for its own reply.
 """
 
 from __future__ import annotations
@@ -124,6 +124,7 @@ class DeviceClient:
                 return self._restart_result(device, called, ready.session, deadline)
             raise ended.error from None
         except ToolFailed as failure:
+            self._forget_device(device)  # it may have restarted without its session, which the next call starts then
             self._record_answer(device)
             if tool and _is_unknown_tool(failure):
                 with suppress(KhoError):  # the device's own error is the answer, even if the refresh fails
@@ -137,6 +138,15 @@ class DeviceClient:
         if is_failed_upgrade(called, answer.content):
             raise errors.update_failed(device.id)
         return answer
+
+    def start_first_session(self, device: RegisteredDevice, deadline: float) -> None:
+        """Start a session with a device that has connected, unless its tools are known: its next call starts one then.
+
+        A list after the connection starts one too, so none is answered from the tools of before.
+        """
+        session = self._session_store(device).read().session
+        if session is None or session.is_obsolete or not self._catalogue_store(device).exists(session):
+            self.start_session(device, deadline)
 
     def start_session(self, device: RegisteredDevice, deadline: float, hello: DeviceHello | None = None) -> None:
         """Start a session, unless one exists on the device's current connection and is not older than the hello.
@@ -247,16 +257,20 @@ class DeviceClient:
         return DeviceToolResult([{"type": "text", "text": text}])
 
     def _next_session(self, device: RegisteredDevice, before: DeviceSession, deadline: float) -> DeviceSession | None:
-        """Wait for the session after `before`. Return None if the time is over."""
+        """Wait for the device, and start the session after `before`. Return None if the time is over."""
         sessions = self._session_store(device)
         while True:
-            session = sessions.read().session
-            if session and session.handshake != before.handshake:
-                return session
+            state = sessions.read()
+            if state.session and state.session.handshake != before.handshake:
+                return state.session
             left = min(deadline - self.rpc.clock(), seconds_left()) - _MAX_POLL_SECONDS
             if left <= 0:
                 return None
-            time.sleep(_MAX_POLL_SECONDS)
+            if state.presence and state.presence.connected and not state.ready:
+                with suppress(KhoError):  # it may have gone again
+                    self.start_session(device, self.rpc.clock() + left)
+            else:
+                time.sleep(_MAX_POLL_SECONDS)
 
     def _record_answer(self, device: RegisteredDevice) -> None:
         """Record that the device answered, at any time of a request. A store that is slow delays no reply."""

@@ -48,6 +48,8 @@ class DeviceSession:
     """The unique id of the handshake that started it. A hello may change the session's id, but not this."""
     vision_hash: str = ""
     """The hash of the device's token for photos, if Kho explains them."""
+    is_obsolete: bool = False
+    """True if the device has checked in with other firmware since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ class SessionStore:
         return self._update(
             "SET session_id = :id, #name = :name, #version = :version, started_at = :at, #connection = :connection, "
             "handshake = :claimant, answered_at = :at, vision_hash = :vision_hash "
-            "REMOVE handshake_by, handshake_until",
+            "REMOVE handshake_by, handshake_until, is_obsolete",
             "handshake_by = :claimant",
             {
                 ":claimant": claimant,
@@ -158,6 +160,15 @@ class SessionStore:
     def rename(self, before: str, session_id: str) -> bool:
         """Change the session's id. Return False if its id is no longer `before`."""
         return self._update("SET session_id = :id", "session_id = :before", {":id": session_id, ":before": before})
+
+    def record_firmware(self, version: str) -> None:
+        """Record that the device has checked in with this firmware. A session of other firmware is obsolete."""
+        self._update(
+            "SET is_obsolete = :true",
+            "attribute_exists(session_id) AND #version <> :version",
+            {":true": True, ":version": version},
+            {"#version": "version"},
+        )
 
     def record_answer(self, at: int) -> None:
         """Record the time of a reply."""
@@ -222,4 +233,5 @@ def _session(item: Item | None) -> DeviceSession | None:
         item["connection"],
         item.get("handshake", ""),
         item.get("vision_hash", ""),
+        item.get("is_obsolete", False),
     )

@@ -116,6 +116,11 @@ class CatalogueStore:
         self._table = table
         self._partition = keys.device(tenant_id, device_id)
 
+    def exists(self, session: DeviceSession) -> bool:
+        """Return True if a catalogue of the session's firmware is stored, of this session or of an older one."""
+        prefix = keys.catalogue(session.name, session.version)
+        return any(self._table.query(self._partition, Keys.beginning(prefix), fields=("sk",), limit=1))
+
     def find(self, session: DeviceSession) -> ToolCatalogue | None:
         """Return the catalogue that was read in this session. An older one may be of other firmware."""
         prefix = keys.catalogue(session.name, session.version)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import secrets
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from infra.local.rules.iot_sql import IncomingMessage, ParsedRule, parse_rule
+from shared import dead_letters
 from shared.clock import lasts, now_ms
+from shared.dead_letters import CRASHED, DeadLetter
+from shared.rpc.errors import Unavailable
 from shared.rpc.invoke import FunctionCrashed
 from shared.telemetry import logger
 
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
     from infra.local.template import RuleTrigger
 
 _MAX_QUEUED: Final = 10_000
+"""The events of one rule that wait. Messages of devices never take the places of connections."""
 _WORKERS: Final = 64
 """The number of concurrent invocations; devices that delay their replies for seconds must not block others."""
 _ATTEMPTS: Final = 3
@@ -36,7 +42,6 @@ class RuleDispatcher:
     ) -> None:
         self.dropped = 0
         self._functions = functions
-        self._slots = threading.BoundedSemaphore(_MAX_QUEUED)
         self._pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="rules")
         self._stopping = threading.Event()
         self._unlisten: list[Callable[[], None]] = []
@@ -53,6 +58,7 @@ class RuleDispatcher:
 
     def _handler(self, rule: ParsedRule, function: str) -> Callable[[BrokerMessage], None]:
         last_at, sequence = 0, 0
+        slots = threading.BoundedSemaphore(_MAX_QUEUED)
 
         def enqueue(published: BrokerMessage) -> None:
             nonlocal last_at, sequence
@@ -64,11 +70,13 @@ class RuleDispatcher:
             message = IncomingMessage(published.topic, published.payload, at, sequence)
             if self._stopping.is_set():
                 return
-            if self._slots.acquire(blocking=False):
+            if slots.acquire(blocking=False):
                 invocation = self._pool.submit(self._invoke, rule, function, message)
-                invocation.add_done_callback(lambda _: self._slots.release())
+                invocation.add_done_callback(lambda _: slots.release())
             else:
                 self.dropped += 1
+                if self.dropped & (self.dropped - 1) == 0:  # 1, 2, 4, 8 …
+                    logger.warning("rule events dropped", extra={"function": function, "events": self.dropped})
 
         return enqueue
 
@@ -84,4 +92,9 @@ class RuleDispatcher:
                 self._stopping.wait(_RETRY_SECONDS)
             else:
                 return
-        logger.error("rule failed", extra={"function": function, "topic": message.topic})
+        if self._stopping.is_set():
+            return
+        # Like Lambda's own message, the letter has neither a table's keys nor the payload.
+        method = function.replace("-", "/", 1)
+        with suppress(Unavailable):
+            dead_letters.send(DeadLetter(secrets.token_hex(16), method, CRASHED, "", message.topic))

@@ -11,6 +11,8 @@ from infra.local.simulator.flash import FirmwareAbort
 from infra.local.simulator.stock_board import parse_version as parse_as_firmware
 from shared.config import config
 from shared.devices.firmware_releases import RunningFirmware, parse_version
+from shared.devices.registry import devices_table
+from shared.devices.sessions import DeviceSession, SessionStore
 from shared.rpc.errors import InvalidParams, NotFound
 from tests.helpers.board_requests import BOARD_SETTINGS, BoardCaller
 from tests.helpers.log_records import log_records
@@ -205,3 +207,35 @@ def test_own_file_is_offered_at_the_address_that_the_board_called(
     monkeypatch.setenv("KHO_PUBLIC_URL", "https://kho.example.com")
     config.cache_clear()
     assert offered(board) == {"version": "2.4.3", "url": "https://kho.example.com/firmware/x.bin"}
+
+
+def session_of(board: BoardCaller, tenant: str, version: str) -> SessionStore:
+    """Store a session in which the board has reported a version."""
+    store = SessionStore(devices_table(), tenant, board.board.device_id)
+    assert store.claim("handshake", 60)
+    assert store.start("handshake", DeviceSession("session", "board", version, 0, "", "handshake"))
+    return store
+
+
+@pytest.mark.parametrize(("version", "is_obsolete"), [("2.4.2", False), ("2.4.3", True), ("2.4.2-rc1", True)])
+def test_session_of_other_firmware_than_the_board_checks_in_with_is_obsolete(
+    tenant: str, version: str, is_obsolete: bool
+) -> None:
+    """A board with new firmware has its session when it connects: nothing else tells its version and tools."""
+    board = claimed_board(tenant)
+    store = session_of(board, tenant, "2.4.2")
+    offered(board, version)
+    session = store.read().session
+    assert session
+    assert session.is_obsolete is is_obsolete
+    assert store.claim("next", 60)
+    assert store.start("next", DeviceSession("next", "board", version, 0, "", "next"))
+    renewed = store.read().session
+    assert renewed
+    assert not renewed.is_obsolete
+
+
+def test_check_in_of_a_board_without_a_session_stores_none(tenant: str) -> None:
+    board = claimed_board(tenant)
+    offered(board)
+    assert SessionStore(devices_table(), tenant, board.board.device_id).read().session is None

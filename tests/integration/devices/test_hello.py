@@ -42,11 +42,12 @@ def connected(home: DeviceBackend) -> Iterator[queue.SimpleQueue[dict[str, Any]]
     stop()
 
 
-def deliver_first_message(one: DeviceUnderTest) -> None:
+def deliver_first_message(one: DeviceUnderTest, *, age: float = 0.0) -> None:
     """Pass the device's first message to its function."""
     until(lambda: one.up)
     payload = base64.b64encode(one.up[0]).decode("ascii")
-    device_inbox.handler({"payload": payload, "device_id": one.id, "timestamp": int(time.time() * 1000)}, None)
+    timestamp = int((time.time() - age) * 1000)
+    device_inbox.handler({"payload": payload, "device_id": one.id, "timestamp": timestamp}, None)
 
 
 def answered_session(one: DeviceUnderTest) -> str:
@@ -83,6 +84,16 @@ def test_hello_event_during_connect_processing(
         assert one.down[-1]["session_id"] == answered_session(one)
 
 
+def test_hello_that_waited_longer_than_the_device_is_not_answered(home: DeviceBackend) -> None:
+    """A message that waited for an instance of its function disturbs no session."""
+    with home.device(Quirk.HELLO) as one:
+        deliver_first_message(one, age=11)
+        assert (one.sent("initialize"), session_of(one)) == ([], "")
+        assert [each for each in one.down if each["type"] == "hello"] == []
+        deliver_first_message(one)
+        assert session_of(one) == answered_session(one)
+
+
 def test_later_hello_starts_a_new_session(home: DeviceBackend, connected: queue.SimpleQueue[dict[str, Any]]) -> None:
     with home.device() as one:
         device_presence.handler(connected.get(timeout=CEILING_SECONDS), None)
@@ -105,6 +116,8 @@ def test_reconnected_device_is_initialized_again(
         before = session_of(one)
         one.drop()
         device_presence.handler(connected.get(timeout=CEILING_SECONDS), None)
+        assert session_of(one) == before, "the next call starts a session"
+        assert one.text("self.test.echo", text="x") == "x"
         assert session_of(one) != before
 
 

@@ -140,7 +140,10 @@ class SessionModel:
             return
         before = self.store.read().session
         try:
-            self.function.start_session(self.device, self.clock() + 12, hello)
+            if hello:
+                self.function.start_session(self.device, self.clock() + 12, hello)
+            else:
+                self.function.start_first_session(self.device, self.clock() + 12)
         except KhoError:  # as for the functions, the next call starts the session
             return
         session = self.store.read().session

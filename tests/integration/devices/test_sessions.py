@@ -46,15 +46,22 @@ def session_id(one: DeviceUnderTest) -> str:
     return session.id if session else ""
 
 
+def connection_of(one: DeviceUnderTest) -> str:
+    """Return the id of the device's connection, or an empty string while there is none."""
+    presence = one.sessions.read().presence
+    return presence.connection if presence and presence.connected else ""
+
+
 def test_rebuilt_firmware_of_the_same_version_has_its_own_tools(home: DeviceBackend) -> None:
     with home.device(tools=[led(100), named("self.led.fade")]) as one:
         until(lambda: session_id(one))
         assert one.call_error("self.led.set", level=200).code == "INVALID_PARAMS"
-        before = session_id(one)
+        before, connection = session_id(one), connection_of(one)
         version = one.simulated.firmware.version
         one.fleet.do(partial(one.simulated.install, version, [led(255), named("self.led.blink")]))
         one.fleet.do(one.simulated.restart)
-        until(lambda: session_id(one) != before)
+        until(lambda: connection_of(one) not in ("", connection))
+        assert session_id(one) == before
         assert one.text("self.led.set", level=200) == "200"
         assert one.call_error("self.led.set", level=300).code == "INVALID_PARAMS"
         assert [tool.name for tool in one.tools()] == ["self.led.set", "self.led.blink"]

@@ -207,10 +207,13 @@ def test_notifications_are_listed_in_the_order_of_their_receipt(
 def test_reconnected_device_is_listed_in_its_new_session(home: DeviceBackend) -> None:
     with home.device() as one:
         ready(one)
-        first = one.sessions.read().session
+        first = one.sessions.read()
         one.drop()
         until(lambda: one.simulated.counters.connections == 2)
-        until(lambda: one.sessions.read().session != first)
+        until(lambda: not one.sessions.read().ready)
+        assert one.sessions.read().session == first.session
+        assert len(one.tools()) == 51
+        assert one.sessions.read().session != first.session
         assert len(one.sent("initialize")) == 2
         assert len(one.sent("tools/list")) == 10
         assert one.text("self.test.echo", text="again") == "again"
@@ -223,14 +226,11 @@ def test_new_firmware_invalidates_cached_tools(home: DeviceBackend) -> None:
         firmware.version = "2.5.0"
         firmware.tools = firmware.tools[:5]
         one.drop()
-
-        def upgraded() -> bool:
-            session = one.sessions.read().session
-            return session is not None and session.version == "2.5.0"
-
-        until(upgraded)
-        home.talks._devices.clear()
+        until(lambda: not one.sessions.read().ready)
         assert len(one.tools()) == 5
+        session = one.sessions.read().session
+        assert session
+        assert session.version == "2.5.0"
 
 
 def test_tools_are_listed_from_cache(home: DeviceBackend) -> None:

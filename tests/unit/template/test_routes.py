@@ -75,25 +75,27 @@ def test_every_route_is_throttled_by_cost() -> None:
     assert rates["POST /tool-server/tools/call"] < rates[""]
 
 
-def test_concurrency_is_reserved_on_demand_for_anonymous_callers_and_authorizers() -> None:
+def test_concurrency_is_reserved_on_demand_for_anonymous_callers_authorizers_and_devices() -> None:
     reserved = {
         function_name(each): each["ReservedConcurrentExecutions"]
         for each in LAMBDAS.values()
         if "ReservedConcurrentExecutions" in each
     }
-    for name in ("AnonymousConcurrency", "AuthorizerConcurrency"):
+    names = ("AnonymousConcurrency", "AuthorizerConcurrency", "DeviceConcurrency")
+    for name in names:
         assert (PARAMETERS[name]["Default"], PARAMETERS[name]["MinValue"]) == (0, 0)
     no_value = {"Ref": "AWS::NoValue"}
     by_parameter = {
         name: {
             each for each, value in reserved.items() if value == {"Fn::If": [f"With{name}", {"Ref": name}, no_value]}
         }
-        for name in ("AnonymousConcurrency", "AuthorizerConcurrency")
+        for name in names
     }
     anonymous = {entry.function for entry in catalogue().methods.values() if entry.anonymous}
     assert anonymous
     assert by_parameter["AnonymousConcurrency"] == anonymous | {"endpoints-recall_kit_mcp", *BOARDS} | OAUTH
     assert by_parameter["AuthorizerConcurrency"] == {"endpoints-authorizer", "device_access-authorizer"}
+    assert by_parameter["DeviceConcurrency"] == {each.function for each in load().rules}
 
 
 def test_bulk_embedding_has_a_bound_of_its_own() -> None:

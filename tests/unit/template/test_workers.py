@@ -61,7 +61,8 @@ def test_stream_workers_count_attempts_and_send_letters() -> None:
         assert "sqs:SendMessage" in {action for each in statements(properties) for action in actions(each)}
 
 
-def test_asynchronous_functions_are_not_retried() -> None:
+def test_events_of_devices_wait_for_hours_and_are_tried_three_times() -> None:
+    """A fleet that comes back exceeds the instances of its functions for minutes; no connection is lost by that."""
     invoked = {rule.function for rule in load().rules}
     configured = {
         function_name(each): each["EventInvokeConfig"] for each in LAMBDAS.values() if "EventInvokeConfig" in each
@@ -69,8 +70,8 @@ def test_asynchronous_functions_are_not_retried() -> None:
     assert set(configured) == invoked
     destination = {"Type": "SQS", "Destination": {"Fn::GetAtt": ["DeadLetters", "Arn"]}}
     for name, each in configured.items():
-        assert each["MaximumRetryAttempts"] == 0
-        assert each["MaximumEventAgeInSeconds"] == 60
+        assert each["MaximumRetryAttempts"] == 2
+        assert each["MaximumEventAgeInSeconds"] == 21_600
         assert each["DestinationConfig"]["OnFailure"] == destination
         _, properties = BY_NAME[name]
         sending = [each for each in statements(properties) if "sqs:SendMessage" in actions(each)]
