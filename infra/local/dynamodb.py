@@ -20,6 +20,7 @@ from urllib.parse import quote, urlsplit
 from botocore.exceptions import BotoCoreError, ClientError
 
 from infra.local import components, store_namespace
+from infra.local.streams import finished_positions
 from infra.prepare import SUPPORTS_STORE
 from shared.aws.dynamodb import DynamoDBHttpClient
 from shared.aws.passed_socket import SCHEME
@@ -42,11 +43,13 @@ _RETENTION_SECONDS: Final = 7 * 24 * 3600
 _INDEX: Final = (
     "CREATE INDEX IF NOT EXISTS kho_changes ON _stream_records (table_name, CAST(sequence_number AS INTEGER))"
 )
-# The last record of each table stays: the engine continues its sequence numbers from it.
+# The last record of each table stays: the engine continues its sequence numbers from it. So does what a reader has
+# yet to finish, because the clock may be wrong, or may have been.
 _TRIM: Final = (
-    "DELETE FROM _stream_records WHERE created_at < ?"
+    "DELETE FROM _stream_records WHERE shard_id = ? AND created_at < ? AND CAST(sequence_number AS INTEGER) <= ?"
     " AND id NOT IN (SELECT MAX(id) FROM _stream_records GROUP BY table_name)"
 )
+_LAST_NUMBER: Final = 2**63 - 1
 
 
 class EngineFailed(Exception):
@@ -175,11 +178,13 @@ def create_tables(url: str, tables: Iterable[TableDefinition]) -> None:
 
 
 def index_and_trim(file: Path) -> None:
-    """Index the stream records in the engine's `file`, and delete those older than a week."""
+    """Index the stream records in the engine's `file`, and delete those older than a week that were processed."""
     try:
         with closing(sqlite3.connect(file, timeout=5)) as database, database:
             database.execute(_INDEX)
-            database.execute(_TRIM, [int(time.time()) - _RETENTION_SECONDS])
+            before, finished = int(time.time()) - _RETENTION_SECONDS, finished_positions(file.parent)
+            for (shard,) in database.execute("SELECT DISTINCT shard_id FROM _stream_records").fetchall():
+                database.execute(_TRIM, [shard, before, finished.get(shard, _LAST_NUMBER)])
     except sqlite3.Error as error:
         # The engine works without the index, but slower. Another version of it may have another schema.
         logger.warning("store", extra={"failure": str(error)})

@@ -25,7 +25,7 @@ from infra.local.schedules import ScheduledInvocations
 from infra.local.shutdown import STOP_SECONDS, join_all
 from infra.local.simulator.sample_devices import sample_devices
 from infra.local.sockets import address_of
-from infra.local.streams import StreamReader
+from infra.local.streams import StreamReader, forget_former_readers
 from infra.local.ttl import TtlSweeper
 from shared.config import config
 from shared.delivery_attempts import end_attempts
@@ -93,6 +93,7 @@ def run(  # noqa: PLR0913 - each is a part of the machine
             firmware=Path(config().firmware_folder) if config().firmware_folder else None,
         )
         stack.callback(gateway.close)
+        forget_former_readers(data, [trigger.function for trigger in template.streams])
         readers = [StreamReader(trigger, store_url, functions, data) for trigger in template.streams]
         schedules = [ScheduledInvocations(trigger, functions) for trigger in template.schedules]
         sweeper = TtlSweeper(store_url, template.tables)

@@ -21,7 +21,7 @@ from shared.rpc.invoke import FunctionCrashed
 from shared.telemetry import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
 
     from infra.local.functions import Functions
@@ -37,24 +37,13 @@ _MAX_RETRY_SECONDS: Final = 5.0
 class _Positions:
     """The position in each shard up to which records are read, and on disk, up to which all are finished."""
 
-    def __init__(self, file: Path, function: str) -> None:
-        self._file = file
-        self._stored = self._load(function)
+    def __init__(self, folder: Path, function: str) -> None:
+        self._file = _positions_file(folder, function)
+        self._stored = _load_positions(self._file)
         self._read = dict(self._stored)
         self._is_finished: defaultdict[str, dict[str, bool]] = defaultdict(dict)
         """By shard, the sequence numbers after the stored position, in order."""
         self._lock = threading.Lock()
-
-    def _load(self, function: str) -> dict[str, str]:
-        """Return the stored positions. If they cannot be read, start over: workers are idempotent."""
-        try:
-            positions: dict[str, str] = json.loads(self._file.read_text())
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError) as error:
-            logger.warning("stream", extra={"function": function, "failure": type(error).__name__})
-            return {}
-        return positions
 
     def last_read(self, shard: str) -> str | None:
         """Return the number of the last record that was read, if any."""
@@ -90,6 +79,40 @@ class _Positions:
         new = self._file.with_suffix(".new")
         new.write_text(json.dumps(self._stored))
         new.replace(self._file)
+
+
+def _positions_file(folder: Path, function: str) -> Path:
+    return folder / f"stream-{function}.json"
+
+
+def _load_positions(file: Path) -> dict[str, str]:
+    """Return the stored positions. If they cannot be read, start over: workers are idempotent."""
+    try:
+        positions: dict[str, str] = json.loads(file.read_text())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        logger.warning("stream", extra={"file": file.name, "failure": type(error).__name__})
+        return {}
+    return positions
+
+
+def finished_positions(folder: Path) -> dict[str, int]:
+    """Return the number of each shard up to which all readers of this data folder have finished its records."""
+    positions: dict[str, int] = {}
+    for file in folder.glob(_positions_file(folder, "*").name):
+        for shard, number in _load_positions(file).items():
+            shard_id = shard.rpartition("/")[2]
+            positions[shard_id] = min(int(number), positions.get(shard_id, int(number)))
+    return positions
+
+
+def forget_former_readers(folder: Path, functions: Collection[str]) -> None:
+    """Delete the positions of functions that no longer exist, which would keep records for ever."""
+    current = {_positions_file(folder, function) for function in functions}
+    for file in folder.glob(_positions_file(folder, "*").name):
+        if file not in current:
+            file.unlink()
 
 
 class _Lanes:
@@ -150,7 +173,7 @@ class StreamReader(threading.Thread):
         super().__init__(name=f"stream-{trigger.function}", daemon=True)
         self._trigger = trigger
         self._functions = functions
-        self._positions = _Positions(folder / f"stream-{trigger.function}.json", trigger.function)
+        self._positions = _Positions(folder, trigger.function)
         # A batch may hold records of several keys, so only functions that take single records have lanes.
         has_lanes = trigger.parallelization > 1 and trigger.batch_size == 1
         self._lanes = _Lanes(self._deliver_one, trigger.parallelization) if has_lanes else None

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from shared.clock import iso_time
+from shared.clock import iso_time, latest
 from shared.devices import keys
 from shared.dynamodb import Keys, Write
 from shared.rpc import cursor as cursors
@@ -88,10 +88,12 @@ class Notifications:
         return notifications, None
 
     def trim(self) -> None:
-        """Delete all but the newest thousand."""
+        """Delete all but the newest thousand. Those of a clock that was ahead go first."""
         pages = self._table.query(self._partition, Keys.beginning(keys.NOTIFICATION), descending=True)
-        old = [item["sk"] for page in pages for item in page][MAX_NOTIFICATIONS:]
-        self._table.delete_all((self._partition, sk) for sk in old)
+        newest_first = [item["sk"] for page in pages for item in page]
+        bound = latest(time.time(), 0)
+        newest_first.sort(key=lambda sk: _at_ms(sk) / 1000 > bound)
+        self._table.delete_all((self._partition, sk) for sk in newest_first[MAX_NOTIFICATIONS:])
 
     def _newest(self, before: str | None, limit: int) -> Iterator[Item]:
         last = before if before is not None else keys.NOTIFICATION + "~"
@@ -108,6 +110,8 @@ class Notifications:
 
 
 def _notification(item: Item) -> StoredNotification:
-    at_ms = int(item["sk"].removeprefix(keys.NOTIFICATION).partition("#")[0])
-    at = iso_time(at_ms / 1000)
-    return StoredNotification(item["method"], json.loads(item["params"]), at)
+    return StoredNotification(item["method"], json.loads(item["params"]), iso_time(_at_ms(item["sk"]) / 1000))
+
+
+def _at_ms(sk: str) -> int:
+    return int(sk.removeprefix(keys.NOTIFICATION).partition("#")[0])

@@ -92,3 +92,16 @@ def test_notification_values_round_trip(stored: Notifications) -> None:
 def test_invalid_cursors(stored: Notifications, cursor: str) -> None:
     with pytest.raises(InvalidParams):
         stored.page(1, cursor)
+
+
+def test_notifications_of_a_clock_that_was_ahead_displace_no_others(
+    stored: Notifications, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notifications, "MAX_NOTIFICATIONS", 5)
+    now = int(time.time() * 1000)
+    for number in range(5):
+        store_notification(stored, number, now + 2 * DAY_MS + number)
+    for number in range(10, 13):
+        store_notification(stored, number, now + number)
+    stored.trim()
+    assert listed_numbers(stored) == [4, 3, 12, 11, 10]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from contextlib import ExitStack, closing, contextmanager
@@ -12,6 +13,7 @@ import pytest
 from botocore.config import Config
 
 from infra.local.dynamodb import Engine, create_tables, index_and_trim
+from infra.local.streams import forget_former_readers
 from infra.local.template import load
 from tests.helpers.dynamodb import boto3_client, tcp_url
 
@@ -117,3 +119,24 @@ def test_unknown_schema_is_left_unchanged(tmp_path: Path) -> None:
     file.write_bytes(b"no database, " * 100)
     index_and_trim(file)
     assert file.read_bytes() == b"no database, " * 100
+
+
+def test_changes_that_a_reader_has_yet_to_process_stay_whatever_their_age(
+    tmp_path: Path, tables: list[TableDefinition]
+) -> None:
+    """A machine that starts in 1970 dates them so, and its server may be killed before they are read."""
+    one, other = (each.name for each in tables)
+    with running(tmp_path, tables) as store:
+        store.put(one, "a", "b", "c", "d")
+        store.put(other, "x", "y")
+        numbers = list(store.changes(one))
+    aged(tmp_path, 20_000)
+    shard = f"arn:aws:dynamodb:dynoxide:000000000000:table/{one}/stream/1/shardId-00000001-{one}"
+    (tmp_path / "stream-workers-quick.json").write_text(json.dumps({shard: numbers[2]}))
+    (tmp_path / "stream-workers-slow.json").write_text(json.dumps({shard: numbers[0]}))
+    with running(tmp_path, tables) as store:
+        assert list(store.changes(one).values()) == ["b", "c", "d"]
+        assert list(store.changes(other).values()) == ["y"]
+    forget_former_readers(tmp_path, ["workers-quick"])
+    with running(tmp_path, tables) as store:
+        assert list(store.changes(one).values()) == ["d"]
