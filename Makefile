@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Without bytecode, each of the many processes would compile the packages again: half a second for boto3 alone.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check conformance mosquitto browser screenshots rie sam package container wheel stress deploy-local bench bench-smoke setup generate clean
+.PHONY: run test check conformance mosquitto clocks browser screenshots rie sam package container wheel stress deploy-local bench bench-smoke setup generate clean
 
 setup:
 	@$(PYTHON) infra/prepare.py
@@ -39,6 +39,10 @@ sam: setup
 # Compares Debian's mosquitto with the embedded broker; if it is not installed, it is fetched into .venv.
 mosquitto: setup
 	@$(BIN)/python -m tests.mosquitto
+
+# Servers whose clock is days wrong, by Debian's libfaketime, fetched into .venv; writes the table of docs/reliability.md.
+clocks: setup
+	@$(BIN)/python -m tests.clocks
 
 # The console in Debian's Chromium, with Playwright and axe-core; what is missing is fetched into .venv.
 browser: setup

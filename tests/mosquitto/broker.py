@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from tests.helpers.debian import unpack
 from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
@@ -36,18 +37,8 @@ def find() -> Path | None:
 
 
 def fetch() -> None:
-    """Unpack Debian's packages into `.venv`: nothing is installed on the machine, and root is not needed."""
-    if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
-        raise SystemExit("mosquitto is not installed, and there is no apt-get to fetch it with.")
-    FETCHED.mkdir(parents=True, exist_ok=True)
-    lists = FETCHED / "lists"
-    (lists / "partial").mkdir(parents=True, exist_ok=True)
-    own = ["-o", f"Dir::State::lists={lists}", "-o", f"Dir::Cache={FETCHED}", "-o", "APT::Sandbox::User=root"]
-    variables = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    for command in (["update"], ["download", *_PACKAGES]):
-        subprocess.run(["apt-get", "-qq", *own, *command], check=True, cwd=FETCHED, env=variables)
-    for package in FETCHED.glob("*.deb"):
-        subprocess.run(["dpkg-deb", "-x", str(package), str(FETCHED)], check=True)
+    """Fetch mosquitto from Debian."""
+    unpack(FETCHED, *_PACKAGES)
 
 
 def environment() -> dict[str, str]:

@@ -1,0 +1,1 @@
+"""Servers whose clock is wrong for a while; run by `make clocks`."""
