@@ -11,6 +11,7 @@ import yaml
 
 from infra.deploy.function_resources import DumperWithoutAliases
 from infra.local.template import logical_id
+from shared.knowledge.embedding.function import BULK_FUNCTION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -140,7 +141,7 @@ def _alarms(template: Template) -> dict[str, Any]:
             "gateway-throttles", _share((_NAMESPACE, _THROTTLED, {})), _MAX_THROTTLED, periods=3
         ),
         "Crashes": _alarm("crashes", _metric("AWS/Lambda", "Errors", "Sum"), _MAX_FAULTS),
-        "Throttles": _alarm("throttles", _metric("AWS/Lambda", "Throttles", "Sum"), 1),
+        "Throttles": _alarm("throttles", _expression("m0 - FILL(m1, 0)", [_throttles(), _throttles(BULK_FUNCTION)]), 1),
         "DeadLettersThere": _alarm(
             "dead-letters", _metric("AWS/SQS", "ApproximateNumberOfMessagesVisible", "Maximum", queue), 1
         ),
@@ -185,10 +186,11 @@ def _alarms(template: Template) -> dict[str, Any]:
             f"{server}-slow", duration, max_duration, periods=3, condition=condition
         )
         for kind, name in (("Errors", "crashes"), ("Throttles", "throttles")):
-            for number, start in enumerate(range(0, len(functions), _METRICS_PER_ALARM), start=1):
+            counted = [each for each in functions if (kind, each) != ("Throttles", BULK_FUNCTION)]
+            for number, start in enumerate(range(0, len(counted), _METRICS_PER_ALARM), start=1):
                 summed = [
                     ("AWS/Lambda", kind, {"FunctionName": _deployed(function)})
-                    for function in functions[start : start + _METRICS_PER_ALARM]
+                    for function in counted[start : start + _METRICS_PER_ALARM]
                 ]
                 alarms[f"{logical_id(server)}{name.title()}{number}"] = _alarm(
                     f"{server}-{name}-{number}", _total(summed), 1, condition=condition.replace("With", "WithAll")
@@ -232,6 +234,11 @@ def _metric(namespace: Any, name: str, statistic: str, dimensions: dict[str, Any
 
 def _gateway(name: str) -> _Metric:
     return "AWS/ApiGateway", name, {"ApiId": {"Ref": "Api"}}
+
+
+def _throttles(function: str = "") -> _Metric:
+    """Return the throttles of a function, or of all of the account. Those of bulk work are its bound, no problem."""
+    return "AWS/Lambda", "Throttles", {"FunctionName": _deployed(function)} if function else {}
 
 
 def _rule_metrics(rules: int) -> list[_Metric]:

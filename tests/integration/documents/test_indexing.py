@@ -18,6 +18,7 @@ from shared.knowledge.index import knowledge_index
 from shared.knowledge.passages import DocumentRef, SearchQuestion
 from shared.services import document_index, immediate_indexing
 from shared.services.document_index import COLLECTION, drop_stale_hits, refresh_document
+from tests.helpers.limits import LONG_SECONDS
 from tests.helpers.wait import CEILING_SECONDS, until
 
 if TYPE_CHECKING:
@@ -218,19 +219,21 @@ def test_a_document_being_indexed_holds_up_no_other_document(
     def replace(document: DocumentRef, *given: Any, **named: Any) -> bool:
         if document.document_id == "large":
             indexing.set()
-            assert may_end.wait(CEILING_SECONDS)
+            assert may_end.wait(LONG_SECONDS)
         return real(document, *given, **named)
 
     monkeypatch.setattr(knowledge_index(), "replace", replace)
     monkeypatch.setattr(DocumentRef, "__hash__", lambda _: 7)
     large = submit(lambda: agent.create("large", body=ROCKETS))
     assert indexing.wait(CEILING_SECONDS)
-    agent.create("small", body=FERNS)
-    assert found_ids(agent.tenant) == {"small"}
-    # Its own writers wait for it only if their text is short enough to be indexed by the write.
-    rewritten = submit(lambda: agent("update_document", document_id="large", patch=patch("x " * 40_000)))
-    assert rewritten.result(CEILING_SECONDS)["revision"] == 2
-    may_end.set()
+    try:
+        submit(lambda: agent.create("small", body=FERNS)).result(CEILING_SECONDS)
+        assert found_ids(agent.tenant) == {"small"}
+        # Its own writers wait for it only if their text is short enough to be indexed by the write.
+        rewritten = submit(lambda: agent("update_document", document_id="large", patch=patch("x " * 40_000)))
+        assert rewritten.result(CEILING_SECONDS)["revision"] == 2
+    finally:
+        may_end.set()
     large.result(CEILING_SECONDS)
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from infra.deploy.observability import FILE
 from infra.local.template import document, load
+from shared.knowledge.embedding.function import BULK_FUNCTION
 from shared.rpc.errors import NotFound, Unavailable
 from shared.telemetry import count, observe
 from tests.helpers.template import RESOURCES
@@ -38,13 +39,22 @@ def functions_summed(metric: str) -> Counter[str]:
     return Counter(
         stat["Dimensions"][0]["Value"]["Fn::Sub"].removeprefix("${Stack}-")
         for stat in stats
-        if stat["MetricName"] == metric
+        if stat["MetricName"] == metric and stat["Dimensions"]
     )
 
 
 @pytest.mark.parametrize("metric", ["Errors", "Throttles"])
 def test_each_function_has_one_error_and_throttle_alarm(metric: str) -> None:
     assert functions_summed(metric) == Counter(list(load().functions))
+
+
+def test_bulk_embedding_at_its_bound_sounds_no_alarm() -> None:
+    """Its throttles are subtracted from the account's, and are in no server's sum."""
+    expression, account, bulk = ALARMS["Throttles"]["Metrics"]
+    assert expression["Expression"] == "m0 - FILL(m1, 0)"
+    assert account["MetricStat"]["Metric"]["Dimensions"] == []
+    assert bulk["MetricStat"]["Metric"]["Dimensions"][0]["Value"] == {"Fn::Sub": f"${{Stack}}-{BULK_FUNCTION}"}
+    assert BULK_FUNCTION not in json.dumps([ALARMS[name] for name in ALARMS if name.startswith("WorkersThrottles")])
 
 
 def test_alarm_expressions_stay_within_the_metric_limit() -> None:

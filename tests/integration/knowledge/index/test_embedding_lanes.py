@@ -32,17 +32,19 @@ PASSAGES = 40
 
 
 class Model:
-    """The model's session. A text that begins with "bulk" waits until the test lets it end."""
+    """The model's session. Texts that begin with "bulk" or "slow" wait until the test lets them end."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []
-        self.may_end = threading.Semaphore(0)
+        """The first words of the texts."""
+        self.may_end = {"bulk": threading.Semaphore(0), "slow": threading.Semaphore(0)}
 
     def run(self, _prefix: str, text: str) -> tuple[Any, Any]:
         """Return vectors of one token."""
-        self.begun.append(text)
-        if text.startswith("bulk"):
-            assert self.may_end.acquire(timeout=CEILING_SECONDS)
+        kind = text.partition(" ")[0]
+        self.begun.append(kind)
+        if kind in self.may_end:
+            assert self.may_end[kind].acquire(timeout=LONG_SECONDS)
         return np.ones((1, 384), np.float32), np.ones((1, 384), np.float32)
 
 
@@ -57,7 +59,8 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
     config.cache_clear()
     function._bulk_calls.cache_clear()
     yield model
-    model.may_end.release(PASSAGES)
+    for each in model.may_end.values():
+        each.release(PASSAGES)
     monkeypatch.undo()
     config.cache_clear()
     function._bulk_calls.cache_clear()
@@ -79,22 +82,27 @@ def test_what_a_caller_waits_for_goes_before_bulk_work(store: EmbeddedVectorStor
     index = PassageIndex(FunctionEmbedder(), store)
     assert submit(lambda: index.replace(small, 1, written)).result(CEILING_SECONDS)
     submit(lambda: FunctionEmbedder().question("urgent question")).result(CEILING_SECONDS)
-    assert [text.partition(" ")[0] for text in model.begun] == ["bulk", *["urgent"] * 4]
-    model.may_end.release(PASSAGES)
+    assert model.begun == ["bulk", *["urgent"] * 4]
+    model.may_end["bulk"].release(PASSAGES)
     assert indexing.result(CEILING_SECONDS)
     assert index.count(tenant, "c") == PASSAGES + 3
 
 
 def test_bulk_work_yields_after_each_text(store: EmbeddedVectorStore, tenant: str, model: Model) -> None:
-    """Urgent texts that come one after the other run between bulk texts, not between calls of sixteen."""
+    """While an urgent text is embedded, no second text of a bulk call begins."""
     document = DocumentRef(tenant, "c", "large")
     indexing = submit(lambda: index_large_document(store, document))
-    for number in range(PASSAGES):
-        until(lambda: sum(text.startswith("bulk") for text in model.begun) == number + 1)  # noqa: B023 - called here
-        submit(lambda: FunctionEmbedder().passages(["urgent"])).result(CEILING_SECONDS)
-        model.may_end.release()
+    for number in range(3):
+        until(lambda: model.begun.count("bulk") == number + 1)  # noqa: B023 - called here
+        urgent = submit(lambda: FunctionEmbedder().passages(["slow"]))
+        until(lambda: model.begun.count("slow") == number + 1)  # noqa: B023 - called here
+        model.may_end["bulk"].release()
+        until(lambda: not e5._slots()._running["bulk"])
+        assert model.begun == ["bulk", "slow"] * (number + 1)
+        model.may_end["slow"].release()
+        urgent.result(CEILING_SECONDS)
+    model.may_end["bulk"].release(PASSAGES)
     assert indexing.result(CEILING_SECONDS)
-    assert [text.partition(" ")[0] for text in model.begun] == ["bulk", "urgent"] * PASSAGES
 
 
 def test_the_lane_reaches_every_thread_of_the_work() -> None:
