@@ -119,9 +119,17 @@ def _recurring(chinese_runs: list[tuple[str, int]]) -> list[tuple[str, int]]:
                 weights[run[start : start + length]] += weight
                 occurrences[run[start : start + length]] += 1
     terms: list[tuple[str, int]] = []
+    covered: set[tuple[str, int]] = set()
     for term in sorted(
         (term for term in occurrences if occurrences[term] > 1), key=lambda term: (-weights[term], -len(term))
     ):
-        if not any(term in longer and weight == weights[term] for longer, weight in terms):
+        if (term, weights[term]) not in covered:
             terms.append((term, weights[term]))
+            covered.update((part, weights[term]) for part in _parts(term))
     return terms or [(run, weight) for run, weight in chinese_runs if len(run) <= _MAX_TERM]
+
+
+def _parts(term: str) -> Iterator[str]:
+    """Yield the strings of two characters and more inside of a term."""
+    for start in range(len(term) - 1):
+        yield from (term[start:end] for end in range(start + 2, len(term) + 1))
