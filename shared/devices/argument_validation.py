@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from shared.devices.errors import tool_undescribed
+from shared.devices.schema_size import UnboundedSchemaError, schema_size, value_size
 from shared.rpc.errors import FieldProblem, InvalidParams
 from shared.rpc.strict_json import encodable
 
@@ -15,6 +16,13 @@ if TYPE_CHECKING:
 
 _INT32: Final = (-(2**31), 2**31 - 1)
 _MAX_PROBLEM_CHARACTERS: Final = 300
+_MAX_SCHEMA_SIZE: Final = 5_000
+_MAX_PATTERN_BYTES: Final = 64 * 1024
+"""The limit of a compiled pattern."""
+_MAX_WORK: Final = 1_000_000
+"""The limit of the product of the sizes of schema and arguments. That of a board's tool is a few thousand."""
+_MAX_REPORTED_WORK: Final = 10_000
+"""The product up to which each problem is reported, not the first alone: an error costs 10 µs and 3 KB."""
 
 
 def validate_arguments(tool: DeviceTool, params: dict[str, Any]) -> dict[str, Any]:
@@ -50,13 +58,38 @@ def _errors(tool: DeviceTool, arguments: dict[str, Any]) -> list[ValidationError
     import jsonschema_rs
 
     try:
+        work = _require_small_schema(tool.input_schema) * value_size(arguments)
         # The schema is untrusted: remote references are disabled, and its patterns run in linear time.
         validator = jsonschema_rs.Draft202012Validator(
-            tool.input_schema, offline=True, pattern_options=jsonschema_rs.RegexOptions()
+            tool.input_schema,
+            offline=True,
+            pattern_options=jsonschema_rs.RegexOptions(
+                size_limit=_MAX_PATTERN_BYTES, dfa_size_limit=_MAX_PATTERN_BYTES
+            ),
         )
-    except (ValueError, jsonschema_rs.ReferencingError):
+    except (ValueError, RecursionError, jsonschema_rs.ReferencingError):
         raise tool_undescribed(tool.name) from None
-    return list(validator.iter_errors(arguments))
+    if work > _MAX_WORK:
+        raise InvalidParams(
+            FieldProblem(field="arguments", message="are too long to be compared with the tool's schema")
+        )
+    if validator.is_valid(arguments):
+        return []
+    if work <= _MAX_REPORTED_WORK:
+        return list(validator.iter_errors(arguments))
+    try:
+        validator.validate(arguments)
+    except jsonschema_rs.ValidationError as error:
+        return [error]
+    return []
+
+
+def _require_small_schema(schema: dict[str, Any]) -> int:
+    """Return the schema's size. Raise UnboundedSchemaError if it is larger than that of any board."""
+    size = schema_size(schema)
+    if size > _MAX_SCHEMA_SIZE:
+        raise UnboundedSchemaError
+    return size
 
 
 def _field_problem(error: ValidationError) -> FieldProblem:
