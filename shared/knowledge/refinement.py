@@ -31,6 +31,9 @@ _FEW_WORDS: Final = 2
 _MANY_SECTIONS: Final = 4
 _MAX_SUGGESTIONS: Final = 5
 _SPELLING_RATIO: Final = 0.8
+_CORRECTED_WORDS: Final = 16
+_CORRECTING_HITS: Final = 10
+"""Each word of the query is compared with each word of these."""
 _WORD: Final = re.compile(r"[^\W\d_][\w-]{2,}")
 _UNSPACED: Final = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _RUN: Final = re.compile(rf"[{_UNSPACED}]{{2,6}}")
@@ -119,10 +122,11 @@ def _candidates(text: str) -> set[str]:
 
 def _corrections(query_words: Sequence[str], hits: Sequence[SearchHit]) -> list[str]:
     """Return words of the hits that words of the query may be misspellings of."""
-    spellings = {fold_diacritics(word.lower()): word for hit in hits for word in _candidates(hit.passage.text)}
+    best_hits = hits[:_CORRECTING_HITS]
+    spellings = {fold_diacritics(word.lower()): word for hit in best_hits for word in _candidates(hit.passage.text)}
     stems = {stem(plain) for plain in spellings}
     corrections = []
-    for word in query_words:
+    for word in query_words[:_CORRECTED_WORDS]:
         plain = fold_diacritics(word)
         if stem(plain) not in stems and not any(plain in each for each in stems):
             corrections += [
