@@ -21,6 +21,11 @@ _MEANINGFUL: Final = re.compile(r"[^\W\d_]{3}|[^\W\d_a-zA-Z]")
 _NAMESPACE: Final = UUID("0c8a5c1e-6f0e-4a57-9d0c-5b1d0f7a3f52")
 
 
+def cut_heading(heading: str) -> str:
+    """Return a title or heading, cut if it is very long. Each passage below it has it."""
+    return heading if len(heading) <= _MAX_HEADING else f"{heading[: _MAX_HEADING - 1]}…"
+
+
 @dataclass(frozen=True, slots=True)
 class DocumentRef:
     """The identity of a document: its tenant, its collection and its id."""
@@ -78,8 +83,7 @@ class Passage:
     @property
     def headings(self) -> list[str]:
         """The distinct title and headings. Very long ones are cut, so that they cannot outweigh the text."""
-        headings = dict.fromkeys(filter(None, (self.title, *self.heading_path)))
-        return [each if len(each) <= _MAX_HEADING else f"{each[: _MAX_HEADING - 1]}…" for each in headings]
+        return list(map(cut_heading, dict.fromkeys(filter(None, (self.title, *self.heading_path)))))
 
     @property
     def searchable_text(self) -> str:

@@ -4,9 +4,11 @@ The formats are Markdown, HTML, paged text, source code and plain text.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Final, Literal
 
+from shared.knowledge.passages import cut_heading
 from shared.knowledge.splitting.chunks import Chunk, Split
 from shared.knowledge.splitting.text import split_code, split_pages, split_text
 
@@ -33,8 +35,12 @@ def format_of(path: str) -> Format:
 def split(path: str, text: str, *, read_as: Format | None = None) -> Split:
     """Split the document `path` into chunks. Together they contain every word of `text`."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
-    name = PurePosixPath(path).name or path
-    match read_as or format_of(path):
+    parts = _split(read_as or format_of(path), text, PurePosixPath(path).name or path)
+    return replace(parts, title=cut_heading(parts.title))
+
+
+def _split(form: Format, text: str, name: str) -> Split:
+    match form:
         case "markdown":
             from shared.knowledge.splitting.markdown import split_markdown
 

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from shared.knowledge.passages import Passage
+from shared.knowledge.passages import Passage, cut_heading
 from shared.knowledge.splitting.sizes import LIMIT, TARGET, cut, fit, size
 
 if TYPE_CHECKING:
@@ -96,4 +96,4 @@ def _chunk(group: list[Block]) -> Iterator[Chunk]:
         if not block.is_heading:
             weights[block.content_type] += len(block.text)
     kind = weights.most_common(1)[0][0] if weights else "prose"
-    yield Chunk(text, group[-1].heading_path, kind)
+    yield Chunk(text, tuple(map(cut_heading, group[-1].heading_path)), kind)

@@ -28,8 +28,8 @@ _FRONT_MATTER: Final = re.compile(
     r"---[ \t]*\n(?P<fields>(?:[\w\"'][^\n:]*:(?:[ \t][^\n]*)?\n.*?)?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)",
     re.DOTALL | re.MULTILINE,
 )
-_TITLE_FIELD: Final = re.compile(r"^title:[ \t]*(?P<title>.+?)[ \t]*$", re.MULTILINE)
-_DELIMITER_ROW: Final = re.compile(r"[\s>|:-]*-[\s|:-]*")
+_TITLE_FIELD: Final = re.compile(r"^title:(?P<title>.*\S.*)$", re.MULTILINE)
+_DELIMITER_ROW: Final = re.compile(r"[\s>|:-]*")
 
 
 def split_markdown(text: str, fallback_title: str) -> Split:
@@ -40,7 +40,7 @@ def split_markdown(text: str, fallback_title: str) -> Split:
     blocks = [Block(piece) for piece in fit(front_matter)] if front_matter else []
     blocks += walk.blocks()
     title_field = _TITLE_FIELD.search(front["fields"]) if front else None
-    title = title_field["title"].strip("'\"") if title_field else walk.title
+    title = title_field["title"].strip(" \t").strip("'\"") if title_field else walk.title
     return Split(title or fallback_title, gather(blocks))
 
 
@@ -112,7 +112,8 @@ class _MarkdownWalk:
 
     def _cut(self, node: SyntaxTreeNode | None, region: _Region, text: str) -> list[str]:
         lines = self._lines[region.start : region.end]
-        if node is not None and node.type == "table" and len(lines) > 2 and _DELIMITER_ROW.fullmatch(lines[1]):
+        is_table = node is not None and node.type == "table" and len(lines) > 2
+        if is_table and "-" in lines[1] and _DELIMITER_ROW.fullmatch(lines[1]):
             return framed("".join(lines[:2]), "".join(lines[2:]), "")
         if node is not None and node.type == "fence" and len(lines) > 2:
             closed = lines[-1].strip(" >\t\n").startswith(node.markup) and not lines[-1].strip(

@@ -17,7 +17,7 @@ _LETTERS_PER_TOKEN: Final = 3.0
 _ASCII_LETTERS_PER_TOKEN: Final = 4.5
 _DIGITS_PER_TOKEN: Final = 2.0
 _BOUNDARIES: Final = (
-    re.compile(r"(?<=\n)(?=\s*\n)"),
+    re.compile(r"(?<=\n)(?=[^\S\n]*\n)"),
     re.compile(r"(?<=\n)"),
     re.compile(r"(?<=[.!?;:…]\s)|(?<=[。！？；：])"),
     re.compile(r"(?<=\s)(?=\S)"),

@@ -180,9 +180,79 @@ def test_html_text_equals_the_rendered_text() -> None:
     assert "| k | v |\n|---|---|\n| 1\\|2 | 3 |" in text
 
 
-def test_too_deeply_nested_html_is_rejected() -> None:
-    with pytest.raises(ValueError, match="nested too deeply"):
-        split("x.html", "<div>" * 200_000)
+def html_chunks(page: str) -> list[tuple[tuple[str, ...], str]]:
+    return [(chunk.heading_path, chunk.text) for chunk in split("x.html", page).chunks]
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<p>a<!-- hidden > --><!-->b<!x>c<?y?>d</ z>e<![CDATA[hidden]]>f", "abcdef"),
+        ("1 < 2 && a<b>c</b> &lt;tag&gt; &eacute; &#x41; &#xffffffffff;!", "1 < 2 && ac <tag> é A \ufffd!"),
+        ("a&#" + "9" * 5000 + ";b", "a\ufffdb"),
+        ("<p don't title='a>b' x=\"c>d\" y=e'f>one<p>two", "one\n\ntwo"),
+        ("<SCRIPT>if (a < b) '</p>'</script >one<style>x{}</style\n>two", "onetwo"),
+        ("one<script>never ends", "one"),
+        ("one<p two", "one"),
+        ("a<svg><title>no</title><svg/><svg></svg><path/></svg>b<object>no<object></object>no</object>c", "abc"),
+        ("<noscript>no</noscript><template><p>no</template><iframe>no</iframe>yes", "yes"),
+        ("<img src=a.png alt='a cat'><img data-alt=no alt=dog><img>", "a cat dog"),
+        ("<textarea>a <b> &amp;</textarea><xmp>a <b> &amp;</xmp>", "a <b> &\n\na <b> &amp;"),
+        ("<pre>\n  a <b>b</b><br>  c &lt;</pre>", "```\n  a b\n  c <\n```"),
+        ("<pre>never <b>ends", "```\nnever ends\n```"),
+        ("<ul><li>one<li><p>two</ul>", "- one\n\n- \n\ntwo".replace("- \n\n", "")),
+        (
+            "<table><caption>Plan</caption><td>a<b>b</b><td><h4>c</h4><tr><th>d|</table>",
+            "Plan\n\n| ab | c |\n|---|---|\n| d\\| |",
+        ),
+        ("<table><tr><td>a<td><table><tr><td>b</table></table>", "a\n\n| b |\n|---|"),
+        ("<table><tr><td>a<td>b", "a\n\nb"),
+    ],
+)
+def test_html_is_read_as_browsers_show_it(page: str, text: str) -> None:
+    assert "\n\n".join(text for _, text in html_chunks(page)) == text
+
+
+def test_html_headings_are_the_path() -> None:
+    page = "<title>T<b></title><h1>A<p>b</h1>one<h3><div>C</div></h2>two<h2>D<pre>x</pre><table><tr><td><h3>E</h3>f"
+    assert split("x.html", page).title == "T<b>"
+    assert [path for path, _ in html_chunks(page)] == [("A b",), ("A b", "C"), ("A b", "D"), ("A b", "D", "E")]
+
+
+def test_html_of_any_depth_and_size_is_read() -> None:
+    for page in (
+        "<div>" * 100_000 + "deep",
+        "<div>" * 100_000 + "deep" + "</div>" * 100_000,
+        "<p>" + "".join(f"<b id={number}>" for number in range(10_000)) + "</p>" + "<p>x" * 10_000,
+        "<p " + " ".join(f"a{number}" for number in range(100_000)) + ">deep",
+    ):
+        assert sum(len(text) for _, text in html_chunks(page)) < len(page)
+
+
+@pytest.mark.parametrize("name", ["x.md", "x.html", "x.py"])
+def test_very_long_headings_are_not_repeated_whole(name: str) -> None:
+    """A heading of a million characters is in the text, and cut in the title and in the path of each passage."""
+    long = "long " * 200_000
+    page = {"x.md": f"# {long}\n", "x.html": f"<h1>{long}</h1>", "x.py": f"def {long}\n"}[name] + "word " * 20_000
+    parts = split(name, page)
+    assert len(parts.title) <= 300
+    assert parts.chunks
+    assert all(len(each) <= 300 for chunk in parts.chunks for each in chunk.heading_path)
+    assert any(chunk.heading_path for chunk in parts.chunks)
+
+
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [
+        ("title: Plan", "Plan"),
+        ('title:   "Plan A"  ', "Plan A"),
+        ("a: b\ntitle:Plan", "Plan"),
+        ("title:\ntitle: second", "second"),
+        ("title: a: b  c\t", "a: b  c"),
+    ],
+)
+def test_title_of_front_matter(line: str, title: str) -> None:
+    assert split("x.md", f"---\n{line}\ntags: x\n---\ntext").title == title
 
 
 def test_pages_and_definitions_are_headings() -> None:
