@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from shared.rpc.unicode_forms import normalize
+
 # Scripts without spaces between words: Thai to Myanmar, Khmer, kana, Han, and Hangul (whose words take endings).
 _UNSPACED: Final = (
     r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
@@ -49,7 +51,7 @@ def has_word(text: str) -> bool:
 
 def tokenize(text: str) -> Iterator[Token]:
     """Yield the words of `text` in order. Scripts without spaces yield characters and pairs of characters."""
-    for unspaced, word in _PIECES.findall(unicodedata.normalize("NFKC", text)):
+    for unspaced, word in _PIECES.findall(normalize("NFKC", text)):
         if word:
             yield from _word(word[:_MAX_WORD])
         for at in range(len(unspaced)):

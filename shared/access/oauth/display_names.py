@@ -3,14 +3,18 @@
 import unicodedata
 from typing import Final
 
+from shared.rpc.unicode_forms import normalize
+
 MAX_NAME: Final = 80
+_MAX_GIVEN: Final = 10_000
+"""The characters of a given name that are read."""
 _LOOK_ALIKE: Final = ("ARMENIAN", "CHEROKEE", "COPTIC", "CYRILLIC", "DESERET", "GREEK", "LISU", "MATHEMATICAL")
 """Scripts with letters that look like Latin ones."""
 
 
 def display_name(name: str) -> str:
     """Return the name without control, format and unassigned characters, compatibility forms replaced."""
-    normal = unicodedata.normalize("NFKC", name.encode("utf-8", "replace").decode())
+    normal = normalize("NFKC", name[:_MAX_GIVEN].encode("utf-8", "replace").decode())
     visible = "".join(each if each.isprintable() else " " for each in normal)
     return " ".join(visible.split())[:MAX_NAME]
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from functools import lru_cache
 from typing import Final, TypedDict
+
+from shared.rpc.unicode_forms import normalize
 
 _SPACE: Final = "▁"
 _RUNS: Final = re.compile(" {2,}")
@@ -42,7 +43,7 @@ class SentencePiece:
 
     def __call__(self, text: str, limit: int) -> list[int]:
         """Return the numbers of the first `limit` tokens of `text`."""
-        start = unicodedata.normalize("NFC", text[: limit * self._longest]).translate(self._replacements)
+        start = normalize("NFC", text[: limit * self._longest]).translate(self._replacements)
         numbers: list[int] = []
         for word in _RUNS.sub(" ", start).removeprefix(" ").split(" "):
             numbers += self._word(_SPACE + word)
