@@ -30,7 +30,7 @@ _FENCED: Final = re.compile(r"(?ms)^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1[^\n]*$|\Z
 _TABLE_LINE: Final = re.compile(r"[ \t]*\|")
 _HEADING: Final = re.compile(r"[ \t]{0,3}#{1,6}([ \t]|$)|[ \t]*(=+|-+|\*+|_+)[ \t]*$")
 _ITEM: Final = re.compile(r"[ \t]*(?:>[ \t]?)*(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
-_QUOTE: Final = re.compile(r"[ \t]*>[ \t]?")
+_QUOTE: Final = re.compile(r"\A[ \t]*>[ \t]?")
 _END: Final = re.compile(r"(?<=[.!?…])[\"'”’)]{0,2}\s+(?=[^\sa-zà-öø-ÿ])|(?<=[。！？；])")
 _NO_GAP: Final = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]")
 
@@ -126,7 +126,7 @@ def _paragraphs(text: str) -> Iterator[tuple[str, bool]]:
             paragraph, is_item = line[item.end() :].strip(), True
         elif not ends:
             is_item = is_item and bool(paragraph)
-            paragraph = _join(paragraph, _QUOTE.sub("", line, count=1).strip())
+            paragraph = _join(paragraph, _QUOTE.sub("", line).strip())
     if paragraph:
         yield paragraph, is_item
 

@@ -56,6 +56,10 @@ def quoted(question: str, *texts: str, language: str = "") -> list[str]:
     return [each.text for each in best_sentences(question, sources, language)]
 
 
+def test_only_the_mark_of_a_quotation_is_removed() -> None:
+    assert quoted("restart", "> Restart it if a > b,\n> and if b > c.") == ["Restart it if a > b, and if b > c."]
+
+
 def test_quoted_list_introduction_includes_its_items() -> None:
     quotations = quoted("Các bước khởi tạo hạ tầng PF?", STEPS)
     assert quotations[:2] == ["Active PF envelope bằng `pf init`.", "Tạo VPC và khoá KMS."]
