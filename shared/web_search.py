@@ -11,6 +11,9 @@ from shared.telemetry import logger
 
 BUDGET_SECONDS: Final = 8
 """Limit of a whole search, from the connection to the last byte of the page."""
+_MAX_RESULTS: Final = 50
+"""Results of a page that are read. A real page has thirty."""
+_MAX_PAGE_BYTES: Final = 2 * 1024 * 1024
 _REFUSALS: Final = (202, 403, 429)
 """DuckDuckGo sends 202 with a challenge to clients that it takes for robots."""
 
@@ -46,7 +49,6 @@ class DuckDuckGo:
         """Fetch the page of results as an element tree."""
         from ddgs.engines.duckduckgo import Duckduckgo
         from ddgs.exceptions import DDGSException, TimeoutException
-        from lxml import etree, html  # type: ignore[import-untyped]
         from primp import PrimpError
 
         try:
@@ -64,10 +66,19 @@ class DuckDuckGo:
         if response.status_code != 200:
             problem = "refuses to search for us now" if response.status_code in _REFUSALS else "is failing"
             raise _failed(f"DuckDuckGo {problem} (HTTP {response.status_code}).")
-        try:
-            return html.document_fromstring(response.content, parser=html.HTMLParser(encoding="utf-8"))
-        except etree.LxmlError:
-            raise _failed("DuckDuckGo returned an empty page.") from None
+        return parse_page(response.content)
+
+
+def parse_page(content: bytes) -> Any:
+    """Return a page of results as an element tree. Raise ToolFailed if it is empty or too large."""
+    from lxml import etree, html  # type: ignore[import-untyped]
+
+    if len(content) > _MAX_PAGE_BYTES:
+        raise _failed("DuckDuckGo returned a page that is too large.")
+    try:
+        return html.document_fromstring(content, parser=html.HTMLParser(encoding="utf-8"))
+    except etree.LxmlError:
+        raise _failed("DuckDuckGo returned an empty page.") from None
 
 
 def web_search() -> DuckDuckGo:
@@ -92,7 +103,7 @@ def _is_challenge(page: Any) -> bool:
 def _results(page: Any) -> list[WebResult]:
     """Return the results on the page, without advertisements."""
     results = []
-    for result in page.find_class("result"):
+    for result in page.find_class("result")[:_MAX_RESULTS]:
         titles, contents = result.find_class("result__a"), result.find_class("result__snippet")
         link = _target(titles[0].get("href", "")) if titles else ""
         if link:

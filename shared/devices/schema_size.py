@@ -11,7 +11,7 @@ _MAX_REFERENCES: Final = 32
 """References that lead one to the next."""
 _REEVALUATING: Final = ("unevaluatedProperties", "unevaluatedItems")
 _REEVALUATIONS: Final = 4
-"""The times that the parts beside these keywords count: validators evaluate them again, at each level of nesting."""
+"""The times that parts next to these keywords count: validators evaluate them again, at each level of nesting."""
 _DYNAMIC: Final = ("$dynamicRef", "$recursiveRef")
 
 

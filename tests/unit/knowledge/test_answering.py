@@ -57,7 +57,7 @@ def quoted(question: str, *texts: str, language: str = "") -> list[str]:
 
 
 def test_only_the_mark_of_a_quotation_is_removed() -> None:
-    assert quoted("restart", "> Restart it if a > b,\n> and if b > c.") == ["Restart it if a > b, and if b > c."]
+    assert quoted("restart", "> Restart it if a > b,\nand if b > c.") == ["Restart it if a > b, and if b > c."]
 
 
 def test_quoted_list_introduction_includes_its_items() -> None:
