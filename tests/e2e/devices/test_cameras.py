@@ -16,6 +16,7 @@ from infra.local.simulator.camera import TOOL_NAME, Camera
 from infra.local.simulator.device import DeviceAlert, DeviceModel
 from infra.local.simulator.fleet import Fleet
 from tests.e2e.devices.test_stock_boards import claim, new_board, operator, shown_code, simulated
+from tests.e2e.documents.test_index_unavailable import processor_seconds
 from tests.helpers.api_client import run_kho
 from tests.helpers.kho_server import KhoServer
 from tests.helpers.mcp_events import MODERN, request_event
@@ -108,6 +109,31 @@ def test_caller_gets_the_answer_to_a_photo(server: KhoServer, model: ModelServer
     assert "device_access/vision" in logged
     for secret in (offered["token"], "quả bóng", "Trên bàn"):
         assert secret not in logged
+
+
+def test_form_whose_name_never_ends_costs_no_more_than_any_other(
+    server: KhoServer, model: ModelServer, tmp_path: Path
+) -> None:
+    """A form with the worst head is refused at once, in the time of one with a photo of the same size."""
+    model.behave = reply_with(ANSWER)
+    size = 256 * 1024
+
+    def send(head: str, content: bytes) -> tuple[Any, float]:
+        form = f"--b\r\nContent-Disposition: form-data; {head}\r\n\r\n".encode() + content + b"\r\n--b--\r\n"
+        before = processor_seconds(server)
+        response = server.post(path, form, "multipart/form-data; boundary=b", authorization=f"Bearer {token}")
+        assert response.status == 200
+        return response.json(), processor_seconds(server) - before
+
+    with home(server, tmp_path) as it:
+        path, token = "/vision/explain", it.board.firmware.vision["token"]
+        answer, usual = send('name="file"', SMALL.ljust(size))
+        assert answer == {"success": True, "response": ANSWER}
+        for head in ('name="a' + ";" * size, 'name="a' + '\\"' * (size // 2), ";x=y" * (size // 4)):
+            answer, seconds = send(head, SMALL)
+            assert answer["success"] is False
+            assert "head of more than 2048 bytes" in answer["message"]
+            assert seconds < 20 * (usual + 0.05)
 
 
 def test_caller_waits_while_the_model_works(server: KhoServer, model: ModelServer, tmp_path: Path) -> None:
