@@ -343,8 +343,9 @@ def test_refresh_that_another_overtakes_gives_nothing(granting: Granting) -> Non
             others.append(IssuedTokens("", "", "reader", 0))
             others[0] = granting.refresh(first)
 
-    with intercept_requests(overtake):
-        assert granting.refusal(lambda: granting.refresh(first)) == "invalid_grant"
+    with intercept_requests(overtake), pytest.raises(OAuthError, match="Another request has just used") as refused:
+        granting.refresh(first)
+    assert refused.value.code == "invalid_grant"
     assert granting.is_valid(granting.refresh(others[0]))
 
 
@@ -357,8 +358,9 @@ def test_refresh_that_a_revocation_overtakes_gives_nothing(granting: Granting) -
             granting.grants.revoke_token(first.access_token, CLIENT)
             stored.extend(item["sk"] for page in granting.table.scan(f"{granting.key.tenant_id}#") for item in page)
 
-    with intercept_requests(revoke):
-        assert granting.refusal(lambda: granting.refresh(first)) == "invalid_grant"
+    with intercept_requests(revoke), pytest.raises(OAuthError, match="expired or revoked") as refused:
+        granting.refresh(first)
+    assert refused.value.code == "invalid_grant"
     assert [item["sk"] for page in granting.table.scan(f"{granting.key.tenant_id}#") for item in page] == stored
 
 

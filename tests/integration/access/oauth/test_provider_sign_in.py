@@ -11,6 +11,7 @@ from api.oauth_page import DECIDED
 from shared.access.api_keys import ApiKeys
 from shared.config import config
 from shared.dynamodb import Table
+from tests.helpers.dynamodb_requests import intercept_requests
 from tests.helpers.identity_provider import IdentityProvider, identity_provider
 from tests.helpers.oauth_client import Answer, OAuthTestClient, hidden_fields
 from tests.integration.access.oauth.functions import send
@@ -102,6 +103,23 @@ def test_each_visit_works_once(provider: IdentityProvider, client: OAuthTestClie
     assert come_back(failing).status == 503
     again = come_back(failing)
     assert (again.status, DECIDED in again.body) == (400, True)
+
+
+def test_visit_that_ends_twice_at_once_calls_the_provider_once(
+    provider: IdentityProvider, client: OAuthTestClient, tenant: str
+) -> None:
+    """Another request with the same address ends the visit just before this one does."""
+    query = provider.sign_in(visit(client.open_page()), tenant_id=tenant)
+    others: list[Answer] = []
+
+    def overtake(operation: str, _params: object) -> None:
+        if operation == "DeleteItem" and not others:
+            others.append(Answer(0, {}, ""))
+            others[0] = come_back(query)
+
+    with intercept_requests(overtake):
+        late = come_back(query)
+    assert (others[0].status, late.status, DECIDED in late.body) == (200, 400, True)
 
 
 def test_answer_of_another_visit_is_refused(provider: IdentityProvider, client: OAuthTestClient, tenant: str) -> None:
