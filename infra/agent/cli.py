@@ -7,6 +7,8 @@ Exit codes: 0 success; 1 system error; 2 usage; 3 configuration; 4 collection; 5
 documents failed; 130 interrupted.
 """
 
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -121,7 +123,7 @@ def mcp(*, root: _Roots = (), debug: bool = False, target: BackendTarget = DEFAU
     roots = roots_or_exit(root, target)
     backend = ManagedServerBackend(target, roots.folders)
     tools = AgentTools(backend, FileReader(roots), target.timeout)
-    stdio_server.run(stdio_server.research_server(backend, tools), debug=debug)
+    stdio_server.run(stdio_server.research_server(backend, tools), backend, debug=debug)
 
 
 _CollectionType = Annotated[Literal["fundamental", "project-specific"] | None, Parameter(name="--type")]
@@ -336,8 +338,16 @@ def _confirmed(question: str) -> bool:
         return False
 
 
+def _interrupt(_number: int, _frame: object) -> None:
+    """End the command in order. A second Ctrl-C ends the process at once."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    raise KeyboardInterrupt
+
+
 def main() -> None:
     """Run the command line."""
+    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:  # a background command ignores Ctrl-C
+        signal.signal(signal.SIGINT, _interrupt)
     console.escape_unencodable()
     as_json = "--json" in sys.argv
     try:
@@ -346,4 +356,5 @@ def main() -> None:
         exit_with_error(usage_error(error), as_json=True)
     except KeyboardInterrupt:
         sys.stderr.write("research-agent: interrupted; repeat the command to continue, added documents are kept.\n")
-        sys.exit(_INTERRUPTED)
+        sys.stdout.flush()
+        os._exit(_INTERRUPTED)  # the results of its threads are not needed

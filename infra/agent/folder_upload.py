@@ -48,9 +48,16 @@ class FolderUpload:
             listing = reader.find(path, recursive=recursive)
         except KhoError as error:
             raise BackendError.from_kho_error(error) from None
-        with ThreadPoolExecutor(_CONCURRENT_BATCHES) as pool:
+        pool = ThreadPoolExecutor(_CONCURRENT_BATCHES)
+        waits = True
+        try:
             target = _RemoteCollection(self._backend, self._collection, listing.tree, pool)
             missing = sync_folder(target, listing, self._progress)
+        except KeyboardInterrupt:  # the process ends: it waits for no batch
+            waits = False
+            raise
+        finally:
+            pool.shutdown(wait=waits, cancel_futures=not waits)
         if listing.absent and not missing:
             raise BackendError.from_kho_error(listing.absent)
         if not listing.is_folder and target.tally.failed:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import sys
+import threading
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +22,7 @@ from api.mcp_resources import no_resource, prompt_arguments
 from infra.agent.backend import SERVER
 from infra.agent.stdio_transport import StdioServer
 from infra.agent.tools import CodedError
+from infra.local.shutdown import GRACE_SECONDS, Shutdown
 from research_agent import COLLECTIONS_URI, MCP_PROMPTS, MCP_RESOURCES
 from shared.rpc.errors import InvalidParams
 from shared.version import VERSION
@@ -86,9 +89,19 @@ def _revision(context: MiddlewareContext[Any]) -> str:
     return context.fastmcp_context.request_context.protocol_version
 
 
-def run(server: StdioServer, *, debug: bool) -> None:
-    """Serve a client until it closes the pipe. Logs go to the standard error."""
+def run(server: StdioServer, backend: ManagedServerBackend, *, debug: bool) -> None:
+    """Serve a client until it closes the pipe, or a signal ends the process. Logs go to the standard error."""
     logging.basicConfig(level=logging.DEBUG if debug else logging.WARNING)
+    # A first start goes on in a child process when this one ends.
+    shutdown = Shutdown(GRACE_SECONDS, sys.stderr, kills_children=False)
+
+    def close() -> None:
+        backend.close()
+        shutdown.finish()
+
+    # The thread that reads the pipe cannot be ended: the process ends without it.
+    shutdown.end_gracefully(lambda: threading.Thread(target=close, daemon=True).start(), list)
+    shutdown.watch_signals()
     anyio.run(server.serve)
 
 

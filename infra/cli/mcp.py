@@ -41,4 +41,4 @@ def mcp(
     roots = roots_or_exit(root, target)
     backend = ManagedServerBackend(target, roots.folders)
     tools = AgentTools(backend, FileReader(roots), target.timeout)
-    stdio_server.run(proxy_server(backend, tools, toolset or ""), debug=debug)
+    stdio_server.run(proxy_server(backend, tools, toolset or ""), backend, debug=debug)

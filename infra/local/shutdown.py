@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn, TextIO
 
 from shared.telemetry import logger
 
@@ -42,8 +42,10 @@ class Shutdown:
     Before `end_gracefully`, a signal ends the process at once. After it, the first signal asks for a graceful end.
     """
 
-    def __init__(self, grace_seconds: float) -> None:
+    def __init__(self, grace_seconds: float, output: TextIO | None = None, *, kills_children: bool = True) -> None:
         self._grace_seconds = grace_seconds
+        self._output = output
+        self._kills_children = kills_children
         self._end: Callable[[], None] | None = None
         self._unfinished: Callable[[], Iterable[str]] = list
         self._receiver, self._sender = socket.socketpair()
@@ -72,8 +74,8 @@ class Shutdown:
 
     def finish(self) -> NoReturn:
         """End the process after a graceful end. What still runs was given up by its callers."""
-        _tell("Ended.")
-        _exit(0)
+        self._tell("Ended.")
+        self._exit(0)
 
     def _forward(self, number: int, _frame: object) -> None:
         """Take a signal. Elsewhere than on Windows, the interpreter has already written it to the socket."""
@@ -83,29 +85,46 @@ class Shutdown:
     def _watch(self) -> None:
         first = self._receive()
         if self._end is None:
-            _exit(128 + first)
+            self._exit(128 + first)
         deadline = time.monotonic() + self._grace_seconds * _FORCE_SHARE
         # Needs no interpreter: a thread may keep it to itself.
         faulthandler.dump_traceback_later(self._grace_seconds, exit=True, file=self._nowhere)
         self._end()
         if names := _summary(self._unfinished()):
-            _tell(f"Ending within {self._grace_seconds:g} s. Waiting for {names}. Ctrl-C ends at once.")
+            self._tell(f"Ending within {self._grace_seconds:g} s. Waiting for {names}. Ctrl-C ends at once.")
         else:
-            _tell("Ending.")
+            self._tell("Ending.")
         while (seconds := deadline - time.monotonic()) > 0:
             self._receiver.settimeout(seconds)
             with suppress(TimeoutError):
                 # Programs that end others repeat SIGTERM. A person who presses Ctrl-C again waits no longer.
                 if self._receive() == signal.SIGINT:
-                    _tell("Ended at once.")
-                    _exit(128 + signal.SIGINT)
+                    self._tell("Ended at once.")
+                    self._exit(128 + signal.SIGINT)
         names = _summary(self._unfinished()) or "background work"
-        _tell(f"Ended by force after {self._grace_seconds:g} s: {names} did not end.")
+        self._tell(f"Ended by force after {self._grace_seconds:g} s: {names} did not end.")
         _within_seconds(lambda: logger.error("ended by force", extra={"unfinished": names}))
-        _exit(128 + first)
+        self._exit(128 + first)
 
     def _receive(self) -> int:
         return self._receiver.recv(1)[0]
+
+    def _tell(self, text: str) -> None:
+        def write() -> None:
+            with suppress(OSError, ValueError):  # its output may be closed, or a file on a full disk
+                print(text, file=self._output, flush=True)
+
+        _within_seconds(write)
+
+    def _exit(self, code: int) -> NoReturn:
+        """End the process and its child processes without waiting for its threads."""
+        # Elsewhere than on Linux, they end when their connections to this process do.
+        if self._kills_children and sys.platform == "linux":
+            for children in Path("/proc/self/task").glob("*/children"):
+                with suppress(OSError):
+                    for pid in children.read_text().split():
+                        os.kill(int(pid), signal.SIGKILL)
+        os._exit(code)
 
 
 def join_all(threads: Sequence[threading.Thread], seconds: float) -> None:
@@ -122,26 +141,8 @@ def _summary(names: Iterable[str]) -> str:
     return ", ".join([*shown, f"{rest} more"] if rest else shown)
 
 
-def _tell(text: str) -> None:
-    def write() -> None:
-        with suppress(OSError, ValueError):  # its output may be closed, or a file on a full disk
-            print(text, flush=True)
-
-    _within_seconds(write)
-
-
 def _within_seconds(work: Callable[[], object]) -> None:
     """Run `work`, but wait only briefly: its output may be a pipe without a reader."""
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     thread.join(_OUTPUT_SECONDS)
-
-
-def _exit(code: int) -> NoReturn:
-    """End the process and its child processes without waiting for its threads."""
-    if sys.platform == "linux":  # elsewhere, they end when their connections to this process do
-        for children in Path("/proc/self/task").glob("*/children"):
-            with suppress(OSError):
-                for pid in children.read_text().split():
-                    os.kill(int(pid), signal.SIGKILL)
-    os._exit(code)

@@ -39,8 +39,8 @@ def main() -> None:
         return
     for each in connections:
         threading.Thread(target=_serve, args=[store, each], daemon=True).start()
-    _respond(control)
     try:
+        _respond(control)
         pickle.load(control)  # noqa: S301 - written by the parent process
     except (EOFError, OSError):
         os._exit(0)  # the parent was killed; what was acknowledged is in the engine's log

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.helpers.editor_folder import write_files
+from tests.helpers.kho_server import KhoServer
 from tests.helpers.mcp_editor import run_research_agent
 from tests.helpers.program import RESEARCH_AGENT, Program, command, run
 from tests.helpers.wait import CEILING_SECONDS, until
@@ -114,6 +116,22 @@ def test_ctrl_c_reports_what_was_stored(tmp_path: Path, site: Site) -> None:
         running.send_signal(signal.SIGINT)
         assert "added documents are kept" in running.communicate(timeout=CEILING_SECONDS)[1]
     assert running.returncode == 130
+
+
+def test_ctrl_c_waits_for_no_answer(tmp_path: Path) -> None:
+    """The server's store stands still while documents are being sent."""
+    folder = tmp_path / "ships"
+    write_files(folder, {f"{number}.md": "Ships of many kinds lie here. " * 1000 for number in range(40)})
+    with KhoServer(tmp_path / "data") as server:
+        server.call("research-agent/manage_collections", action="create", collection_name="ships")
+        options = ["--collection", "ships", "--data", str(server.data), "--timeout", "3600"]
+        info = {"action": "info", "collection_name": "ships"}
+        with Program(RESEARCH_AGENT, "kb", "add-folder", ".", *options, cwd=folder, stderr=subprocess.PIPE) as running:
+            until(lambda: server.call("research-agent/manage_collections", **info)["collection"]["documents"])
+            with server.stalled_store():
+                running.send_signal(signal.SIGINT)
+                assert "added documents are kept" in running.communicate(timeout=CEILING_SECONDS)[1]
+        assert running.returncode == 130
 
 
 def test_concurrent_commands_wait_for_the_folder_lock(tmp_path: Path) -> None:

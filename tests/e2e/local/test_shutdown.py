@@ -66,8 +66,8 @@ class Work:
         body = SENTENCE * (DOCUMENT_BYTES // len(SENTENCE))
         document = {"document_id": "large", "parent_id": "root", "content": {"body": body}}
         self.server.call("agent-data/create_document", **document)
-        index = self.folder / "data" / "passages" / "shard"
-        until(index.exists)
+        question = {"query": "Which ships lie in the harbour?"}
+        until(lambda: self.server.call("agent-data/query_knowledge", **question)["context"])
         return lambda: self.server.call("agent-data/get_document", document_id="large")["content"]["body"] == body
 
     def device(self) -> Callable[[], bool]:
@@ -142,7 +142,9 @@ def test_sigterm_ends_long_work_in_the_grace_period(
     with ExitStack() as stack:
         model = stack.enter_context(model_server())
         model.behave = SLOW["silence"]
-        environment = {"KHO_GRACE_SECONDS": str(GRACE_SECONDS), "AUTO_SUMMARY": "true"} | model.settings("")
+        environment = {"KHO_GRACE_SECONDS": str(GRACE_SECONDS)}
+        if kind == "model":
+            environment |= model.settings("") | {"AUTO_SUMMARY": "true"}
         (tmp_path / "root").mkdir()
         options = ["--root", str(tmp_path / "root")]
         server = stack.enter_context(
