@@ -44,6 +44,13 @@ def _is_quoted_phrase(candidate: Candidate) -> bool:
     return re.search(r"\d\d", candidate.value) is not None and is_password(candidate) and is_passphrase(candidate.value)
 
 
+def _is_mixed_login(candidate: Candidate) -> bool:
+    """Accept a mixed value after an account's name, unless both are in a line of base64."""
+    unspaced = re.search(r"\s", candidate.lead) is None
+    in_base64 = unspaced and (candidate.before(1) in ("+", "/") or re.fullmatch(r"[\w+/=]{24,}", candidate.value))
+    return not in_base64 and is_mixed(candidate.value)
+
+
 def _is_named_login(candidate: Candidate) -> bool:
     """Accept a login only if an account has a name: "root / …", not "account / …"."""
     unnamed = re.fullmatch(_GROUP, candidate.lead.strip("\"'` \t/|"), re.IGNORECASE)
@@ -78,7 +85,7 @@ PROSE: Final = (
     SecretRule("password", rf"(?i)(?:{PASSWORD})'s[ \t]{{1,3}}[\"'`]?{BARE}", _is_possessive_password, WITHOUT_QUOTES),
     SecretRule("secret", rf"(?i)(?:{SECRET})(?:[ \t:\"'`(]{{1,3}}[^\s\"'`:]{{1,12}}){{0,3}}?[ \t:\"'`(=]{{1,3}}([A-Za-z0-9_+/=.-]{{16}})", _is_token_in_prose, BASE64),
     SecretRule("password", rf"(?i)(?:(?:{PASSWORD})[\"']?[ \t]{{1,3}}|密码|口令)[\"'`]?{BARE}", _is_password_in_prose, WITHOUT_QUOTES),
-    SecretRule("password", rf"(?i)(?:{ACCOUNT})(?:[^\n]{{0,40}}?[\w.-]{{2,40}})?[\"'`]?[ \t]?[/|:][ \t]?[\"'`]?([A-Za-z0-9]{{1,30}}[@#!$%^&*+~][^\s\"'`<>,;])", lambda c: is_mixed(c.value), r"[^\s\"'`<>,;]"),
+    SecretRule("password", rf"(?i)(?:{ACCOUNT})(?:[^\n]{{0,40}}?[\w.-]{{2,40}})?[\"'`]?[ \t]?[/|:][ \t]?[\"'`]?([A-Za-z0-9]{{1,30}}[@#!$%^&*+~][^\s\"'`<>,;])", _is_mixed_login, r"[^\s\"'`<>,;]"),
     SecretRule("password", rf"(?i)\b(?:{_PAIR}){_PAIR_COPULA}[\w.@-]{{2,40}}(?::[ \t]?|[ \t][/|,][ \t])[\"'`]?{BARE}", _is_login, WITHOUT_QUOTES),
     SecretRule("password", rf"(?i)(?:{_PAIR}){_PAIR_COPULA}[a-z][\w.-]{{1,30}}(?:[ \t]{{1,3}}|[/,，、:])[\"'`]?{BARE}", lambda c: not c.lead.isascii() and _is_login(c), WITHOUT_QUOTES),
     SecretRule("password", rf"(?i)(?:{ACCOUNT})(?:[^\n]{{0,40}}?[\w.-]{{2,40}})?[\"'`]?[ \t][/|][ \t][\"'`]?{BARE}", _is_named_login, WITHOUT_QUOTES),

@@ -284,7 +284,6 @@ PROSE: Final = [
     "sort_keys = [0, 5, 2, 9, 1, 14, 3, 7, 11, 10, 8, 6, 4, 12, 13, 15]",
     'join_room("0123456789abcdef0123456789abcdef")',
     "npm 10.2.4, pnpm 8.15.1.2",
-    "Microsoft.Data.SqlClient 5.1.4.1",
     "帐密登录已被停用，请使用扫码",
     "mật khẩu (tối thiểu 8 ký tự) và tài khoản / nhóm quyền",
 ]
