@@ -83,6 +83,7 @@ CREDENTIALS: Final = (
     SecretRule("basic credentials", r"(?i)\bbasic[ \t]+([A-Za-z0-9+/]{6})", _is_basic, "[A-Za-z0-9+/=]"),
     SecretRule("authorization header", r"(?i)\bauthorization[\"']?[ \t]{0,3}[:=,][ \t]{0,3}[\"']?(?:[a-z0-9-]{1,20}[ \t]+)?([A-Za-z0-9_.~+/=:-]{16})", _is_bearer, BASE64),
     SecretRule("session cookie", r"(?i)\b(?:set-)?cookie[\"']?[ \t]{0,3}[:=,][ \t]{0,3}[\"']?(?:[\w.%-]+=[^;\s\"']*;[ \t]?)*?[\w.%-]+=([^;\s\"'<>]{16})", is_token, r"[^;\s\"'<>]"),
+    SecretRule("session id", r"(?i)\b(?:phpsessid|jsessionid|asp\.net_sessionid)=([a-z0-9]{20})", lambda c: is_literal(c) and len(set(c.value)) > 7, "[A-Za-z0-9]"),
     SecretRule("session id", rf"(?i)(?:{SESSION})[\"'`\]]{{0,2}}{GAP}[:=]{GAP}[\"'`]?([A-Za-z0-9%._~+/=-]{{12}})", is_token, "[A-Za-z0-9%._~+/=-]"),
     SecretRule("password", rf"(?i)(?:{PASSWORD}){SUFFIX}(?:{EQUALS}|{COPULA}){GAP}{QUOTED}", is_password, IN_QUOTES),
     SecretRule("password", rf"(?i)(?:{PASSWORD}){SUFFIX}(?:{EQUALS}|{COPULA}){GAP}{BARE}", is_bare_password, WITHOUT_QUOTES),

@@ -26,7 +26,7 @@ _CITIZEN_NAME: Final = (
 )
 _FORMER_NAME: Final = r"cmnd|cmt(?:nd)?\b|ch[uứ]ng minh (?:nh[aâ]n d[aâ]n|th[uư])"
 _LAST_PROVINCE: Final = 96
-_SAME: Final = 3
+_SAME: Final = 2
 """At most so many different digits are a made-up number's."""
 
 

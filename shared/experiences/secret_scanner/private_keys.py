@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from shared.experiences.secret_scanner.placeholders import changes, is_placeholder
+from shared.experiences.secret_scanner.placeholders import changes, is_sample
 from shared.experiences.secret_scanner.rules import Candidate, SecretRule
 
 _NAME: Final = r"(?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?"
@@ -66,7 +66,7 @@ def _is_private_jwk(candidate: Candidate) -> bool:
     after = candidate.after(_LARGEST_JWK).partition("}")[0]
     types = set(_KEY_TYPE.findall(before)) | set(_KEY_TYPE.findall(after))
     symmetric = re.search(r"\bk\W", candidate.lead) is not None
-    return ("oct" in types if symmetric else bool(types - {"oct"})) and not is_placeholder(candidate.value)
+    return ("oct" in types if symmetric else bool(types - {"oct"})) and not is_sample(candidate.value)
 
 
 PRIVATE_KEYS: Final = (

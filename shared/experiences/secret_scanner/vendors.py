@@ -175,7 +175,6 @@ _AMBIGUOUS: Final = frozenset(
         "Fireworks AI API key",
         "Home Assistant webhook",
         "Mattermost webhook",
-        "Octopus Deploy key",
         "Telegram bot token",
         "Twitter token",
         "Zhipu API key",
@@ -189,8 +188,10 @@ def _is_not_sample(candidate: Candidate) -> bool:
 
 
 def _is_random_key(candidate: Candidate) -> bool:
+    before = candidate.before(1)
+    inside_base64 = before in ("+", "/") or (before.isalnum() and candidate.value.startswith(("+", "/")))
     named_hash = candidate.before(8).endswith(("sha512-", "sha384-", "sha256-"))
-    return _is_not_sample(candidate) and not named_hash and is_random(candidate.value)
+    return _is_not_sample(candidate) and not named_hash and not inside_base64 and is_random(candidate.value)
 
 
 _HASH_NAME: Final = re.compile(

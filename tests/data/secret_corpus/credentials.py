@@ -333,7 +333,7 @@ CREDENTIALS: Final = [
     f"HF_TOKEN=hf_{random_text(34)}",
     f"dop_v1_{hexadecimal(64)}",
     f"bot token: {digits(10)}:AAH{url_safe(32)}",
-    f"client.login('{random_text(24)}.{random_text(6)}.{url_safe(27)}')",
+    f"client.login('M{random_text(23)}.{random_text(6)}.{url_safe(27)}')",
     f"discord token MTE{random_text(21)}.{random_text(6)}.{url_safe(38)}",
     f"CF_API_KEY={hexadecimal(37)}",
     f"X-Auth-Key: {hexadecimal(37)}",
