@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -19,11 +23,13 @@ from shared.dead_letters import CRASHED
 from shared.documents import keys
 from shared.dynamodb import Table, Write
 from shared.knowledge.index import knowledge_index
+from shared.memory.conversations import Conversations
 from shared.rpc.errors import OutOfTime, TooManyRequests, Unavailable
 from shared.rpc.invoke import FunctionCrashed
 from tests.helpers.aws_stack import ENVIRONMENT, running_aws_stack
-from tests.helpers.dynamodb_requests import intercept_requests
+from tests.helpers.dynamodb_requests import answer_operation, intercept_requests
 from tests.helpers.log_records import log_records
+from tests.helpers.store_faults import FAILED
 from tests.helpers.stream_deliveries import LATE_SECONDS, deliver, letters_of, running_worker, stream_record
 from tests.helpers.wait import CEILING_SECONDS, until
 
@@ -31,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tests.helpers.document_agent import DocumentAgent
+    from tests.helpers.dynamodb_requests import Refusal
 
 METHOD = "workers/index_documents"
 
@@ -118,6 +125,93 @@ def test_document_that_was_given_up_is_indexed_at_its_next_change(
         Table(config().documents_table).write(Write("Update", damaged, "SET metadata = :text", values={":text": "{}"}))
         until(lambda: is_indexed(agent.tenant, "poison"))
     assert len(letters_of(agent.tenant)) == 2
+
+
+# The function and the store, over the real stream
+
+_KILLED_AT_ONE_CONVERSATION = """
+import json, os, signal, sys
+from api import stream_records
+from shared.memory.conversations import Conversations
+from workers import purge_messages
+
+stream_records._FRESH_SECONDS = 0.0
+purge = Conversations.purge
+
+def kill(conversations, generation):
+    if generation == sys.argv[1]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    purge(conversations, generation)
+
+Conversations.purge = kill
+print(json.dumps(purge_messages.handler(json.load(sys.stdin), None)))
+"""
+
+
+def functions_in_processes(generation: str) -> Callable[[str, bytes], bytes]:
+    """Return a transport that runs each invocation in a process, which is killed while it purges one generation."""
+
+    def run(function: str, payload: bytes) -> bytes:
+        command = [sys.executable, "-c", _KILLED_AT_ONE_CONVERSATION, generation]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run(command, input=payload, env=environment, capture_output=True, check=False)
+        if done.returncode:
+            assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+            raise FunctionCrashed(function)
+        return done.stdout.splitlines()[-1]  # after the log
+
+    return run
+
+
+@pytest.mark.usefixtures("hasty")
+def test_record_that_kills_the_functions_process_blocks_no_other(tenant: str, store: str, tmp_path: Path) -> None:
+    """A process that is killed at one record, as for a lack of memory, is started again for the others."""
+    generations = cleared_conversations(tenant, "before", "poison", "after")
+    functions = functions_in_processes(generations["poison"])
+    with running_worker("workers-purge_messages", tenant, store, tmp_path, functions):
+        until(lambda: messages_left(tenant) == {generations["poison"]} and letters_of(tenant))
+    assert [(each.method, each.code, each.sk) for each in letters_of(tenant)] == [
+        ("workers/purge_messages", CRASHED, f"purge#{generations['poison']}")
+    ]
+
+
+@pytest.mark.usefixtures("hasty")
+def test_records_wait_in_order_while_the_store_does_not_answer(tenant: str, store: str, tmp_path: Path) -> None:
+    """No record is given up however often the store fails, and each is processed once the store is back."""
+    generations = cleared_conversations(tenant, "a", "b", "c")
+    failures: list[Any] = []
+
+    def fail(params: Any) -> Refusal | None:
+        is_purging = any(each in json.dumps(params) for each in generations.values())
+        if not is_purging or len(failures) == 60:
+            return None
+        failures.append(params)
+        return FAILED
+
+    with (
+        intercept_requests(answer_operation("Query", fail)),
+        running_worker("workers-purge_messages", tenant, store, tmp_path),
+    ):
+        until(lambda: not messages_left(tenant))
+    assert len(failures) == 60
+    assert letters_of(tenant) == []
+
+
+def cleared_conversations(tenant: str, *names: str) -> dict[str, str]:
+    """Write and clear conversations. Return their former generations."""
+    conversations = Conversations(Table(config().memory_table), tenant)
+    generations = {}
+    for name in names:
+        conversations.append(name, "user", "Ferns.")
+        generations[name] = conversations.require(name).generation
+        conversations.clear(name)
+    return generations
+
+
+def messages_left(tenant: str) -> set[str]:
+    """Return the generations of which messages are stored."""
+    pages = Table(config().memory_table).scan(f"{tenant}#messages#")
+    return {item["pk"].rpartition("#")[2] for page in pages for item in page}
 
 
 # Which failures count
