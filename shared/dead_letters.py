@@ -73,6 +73,19 @@ def read(file: Path) -> list[DeadLetter]:
     return list(letters.values())
 
 
+def erase(tenant_id: str) -> None:
+    """Remove a tenant's letters from the file of one machine. A queue keeps them for fourteen days."""
+    file = Path(config().dead_letters)
+    if not file.is_file():
+        return
+    own = f'"pk": "{tenant_id}#'
+    new = file.with_suffix(".new")
+    with _writing:
+        lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+        new.write_text("".join(line for line in lines if own not in line), encoding="utf-8")
+        new.replace(file)
+
+
 def _append(file: Path, text: str) -> None:
     try:
         with _writing, file.open("a", encoding="utf-8") as opened:

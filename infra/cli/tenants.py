@@ -13,6 +13,7 @@ from cyclopts import App, Parameter
 
 from infra.cli.target import DEFAULT_TARGET, DataTarget, exit_with_error, open_stores, require_tenant_id, table_name
 from infra.local.template import load
+from shared import dead_letters
 from shared.access import keys as access_keys
 from shared.access.api_keys import ApiKeys
 from shared.blob_store import BlobStore
@@ -88,6 +89,7 @@ def erase(
             removed += count  # repeat until calls in progress have not added items
         if config().has_index:
             knowledge_index().delete_tenant(tenant_id)
+        dead_letters.erase(tenant_id)
     print(f"Removed {removed} items and {keys} keys of {tenant_id}.")
     if keys:
         print("Removed keys remain valid for up to a minute: repeat this command then.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from infra.local.dynamodb import Engine, connect
 from infra.local.environment import prepare
 from infra.local.template import load
+from shared import dead_letters
 from tests.helpers.api_client import ApiClient, make_key, run_kho
 from tests.helpers.kho_server import KhoServer
 from tests.helpers.oauth_person import Person
@@ -91,6 +93,12 @@ def test_export_contains_all_data_of_one_tenant(data: Path, tmp_path: Path) -> N
 
 
 def test_erase_removes_all_data_of_one_tenant(data: Path, tmp_path: Path) -> None:
+    letters = data / dead_letters.FILE_NAME
+    given_up = [
+        dead_letters.DeadLetter("1", "workers/ingest", "CRASHED", "", pk=f"{tenant}#work")
+        for tenant in ("acme", "acme-2")
+    ]
+    letters.write_text("".join(f"{json.dumps(asdict(each))}\n" for each in given_up))
     refused = run_kho("tenant", "erase", "acme", "--data", str(data))
     assert refused.returncode == 1
     assert "acme" in partitions(data)
@@ -99,6 +107,7 @@ def test_erase_removes_all_data_of_one_tenant(data: Path, tmp_path: Path) -> Non
     assert "and 1 keys of acme" in done.stdout
     assert "acme" not in partitions(data)
     assert "acme-2" in partitions(data)
+    assert dead_letters.read(letters) == given_up[1:]
     remaining = json.loads(run_kho("keys", "list", "--data", str(data), "--json").stdout)["keys"]
     assert [each["tenant_id"] for each in remaining] == ["acme-2"]
     run_kho("tenant", "export", "acme", "--to", str(tmp_path / "again"), "--data", str(data))
