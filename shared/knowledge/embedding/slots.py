@@ -9,13 +9,14 @@ import threading
 import time
 from collections import deque
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from shared.lanes import Lane
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_Kind = Lane | Literal["question"]
 _LANES: Final[tuple[Lane, ...]] = get_args(Lane)
 BULK_PAUSE_SECONDS: Final = 0.25
 """Bulk work that has not run for this long gets one slot, so that constant urgent work never stops it for good."""
@@ -33,7 +34,7 @@ class EmbeddingSlots:
         self._bulk_pause = bulk_pause
         self._changing = threading.Lock()
         self._waiting: dict[Lane, deque[threading.Event]] = {"urgent": deque(), "bulk": deque()}
-        self._running: dict[Lane, int] = {"urgent": 0, "bulk": 0}
+        self._running: dict[_Kind, int] = {"urgent": 0, "bulk": 0, "question": 0}
         self._bulk_paused_at = 0.0
 
     @contextmanager
@@ -53,20 +54,20 @@ class EmbeddingSlots:
 
     @contextmanager
     def question(self) -> Iterator[None]:
-        """Hold a slot for a question, which is short, so it waits for none."""
+        """Run a question, which is short: it waits for no text and takes no slot, but bulk work gives way to it."""
         with self._changing:
-            self._running["urgent"] += 1
-        with self._ending("urgent"):
+            self._running["question"] += 1
+        with self._ending("question"):
             yield
 
     @contextmanager
-    def _ending(self, lane: Lane) -> Iterator[None]:
+    def _ending(self, kind: _Kind) -> Iterator[None]:
         try:
             yield
         finally:
             with self._changing:
-                self._running[lane] -= 1
-                if lane == "bulk":
+                self._running[kind] -= 1
+                if kind == "bulk":
                     self._bulk_paused_at = time.monotonic()
                 self._begin_next()
 
@@ -80,7 +81,7 @@ class EmbeddingSlots:
     def _is_free(self, lane: Lane) -> bool:
         if lane == "urgent":
             return self._running["urgent"] < self._cores
-        urgent = self._running["urgent"] + len(self._waiting["urgent"])
+        urgent = self._running["urgent"] + self._running["question"] + len(self._waiting["urgent"])
         if self._running["bulk"] < (self._cores - urgent - 1 if urgent else self._cores):
             return True
         return not self._running["bulk"] and time.monotonic() - self._bulk_paused_at >= self._bulk_pause

@@ -103,6 +103,14 @@ def test_a_question_waits_for_no_text_and_holds_bulk_work_back(cleanup: ExitStac
     until(lambda: work.begun == ["urgent", "bulk"])
 
 
+def test_questions_never_hold_an_urgent_text_back(cleanup: ExitStack) -> None:
+    """Not even as many as never end: a submission is embedded among any number of queries."""
+    work = texts(cleanup, cores=1)
+    with work.slots.question(), work.slots.question():
+        work.add("urgent", "urgent")
+        assert work.begun == ["urgent"]
+
+
 def test_urgent_texts_share_the_cores_in_order(cleanup: ExitStack) -> None:
     work = texts(cleanup, cores=2)
     for name in ("a", "b", "c", "d"):
