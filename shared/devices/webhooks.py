@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import secrets
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from shared.clock import iso_time, now
@@ -88,11 +88,8 @@ class Webhooks:
     def set(self, url: str, events: list[EventKind], secret: str) -> Webhook:
         """Set the tenant's webhook. Events that wait go to the new address."""
         former = self.find()
-        webhook = (
-            replace(former, url=url, events=events, secret=secret)
-            if former
-            else Webhook(url, events, secret, now(), secrets.token_hex(8))
-        )
+        created_at, id_ = (former.created_at, former.id) if former else (now(), "")
+        webhook = Webhook(url, events, secret, created_at, id_ or secrets.token_hex(8))
         self._table.write(Write("Put", self._key(keys.WEBHOOK) | to_item(webhook)))
         self._table.write(Write("Delete", self._key(keys.WEBHOOK_STATUS)))
         return webhook

@@ -629,3 +629,21 @@ def test_events_of_a_former_webhook_are_not_sent(outbox: Outbox, clock: Clock) -
     outbox.deliver()
     assert outbox.numbers("lamp") == [2]
     assert call("webhooks_get", outbox.tenant)["dropped"] == 0
+
+
+def test_webhook_of_an_earlier_version_gets_the_events_that_wait(outbox: Outbox, clock: Clock) -> None:
+    """Neither it nor they have an id. Set again, it has one, and its events go to no later webhook."""
+    key = {"pk": keys.webhook(outbox.tenant), "sk": keys.WEBHOOK}
+    devices_table().write(Write("Update", key, "REMOVE #id", names={"#id": "id"}))
+    outbox.add("lamp", 1)
+    outbox.webhooks.set(URL, ["notification"], outbox.secret)
+    outbox.add("lamp", 2)
+    clock.advance(2)
+    outbox.deliver()
+    assert sorted(outbox.numbers("lamp")) == [1, 2]
+    outbox.add("lamp", 3)
+    outbox.webhooks.delete()
+    outbox.webhooks.set(URL, ["notification"], outbox.secret)
+    clock.advance(2)
+    outbox.deliver()
+    assert sorted(outbox.numbers("lamp")) == [1, 2]
