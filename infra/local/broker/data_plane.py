@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _MAX_BODY_BYTES: Final = 256 * 1024
 _CONFIRM_SECONDS: Final = (1, 5, 15)
 _PAGE_SIZE: Final = 20
+_MAX_DIGITS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class _Request:
     def number(self, name: str, least: int, default: int, most: int) -> int:
         """Return an integer query parameter."""
         text = self.query.get(name, str(default))
-        if not text.isdecimal() or not least <= int(text) <= most:
+        if not text.isdecimal() or len(text) > _MAX_DIGITS or not least <= int(text) <= most:
             raise DataPlaneError("InvalidRequestException", f"{name} must be between {least} and {most}")
         return int(text)
 
@@ -85,11 +86,12 @@ class DataPlaneApp:
         """Handle one request."""
         if scope["type"] != "http":
             return
-        body, more = b"", True
+        body, more = bytearray(), True
         while more and len(body) <= _MAX_BODY_BYTES:
             message = await receive()
-            body, more = body + message.get("body", b""), message.get("more_body", False)
-        status, kind, response = await self._respond(scope, body)
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+        status, kind, response = await self._respond(scope, bytes(body))
         content = compact(response).encode("utf-8")
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
         if kind:
