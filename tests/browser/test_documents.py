@@ -474,6 +474,20 @@ def test_images_of_a_text_are_shown_if_their_kind_is_allowed(console: ConsolePag
     assert inside.locator("a[href]").count() == 0
 
 
+def test_a_long_paragraph_is_rendered_when_the_reader_wants_it(
+    console: ConsolePage, api: ApiClient, folder: str
+) -> None:
+    """A paragraph whose rendering could take seconds is shown as it is; several shorter ones are rendered."""
+    blanks = "\u2002" * 2_500  # embedding a text takes its time, which is not the subject
+    make(api, f"{folder}-long", folder, "The beginning" + blanks * 20)
+    page = console.open(f"documents/{folder}-long")
+    expect(page.locator("article pre")).to_contain_text("The beginning")
+    expect(page.get_by_role("button", name="Show it formatted")).to_be_visible()
+    make(api, f"{folder}-parts", folder, "# Parts\n\n" + f"x{blanks}\n\n" * 21)
+    page.evaluate("address => { location.hash = address }", f"#/documents/{folder}-parts")
+    expect(page.locator("article h1")).to_have_text("Parts")
+
+
 def test_document_without_its_renderer_is_shown_as_text(console: ConsolePage, api: ApiClient, folder: str) -> None:
     """While the modules that render Markdown cannot be loaded, a document is plain text; later ones are rendered."""
     make(api, f"{folder}-plain", folder, "Some **text**")

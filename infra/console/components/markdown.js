@@ -6,6 +6,7 @@ import { decoded } from "../router.js";
 import { PlainText } from "./plain_text.js";
 
 const LARGE = 200_000; // characters from which rendering takes long enough to be asked for
+const LONG_PARAGRAPH = 50_000; // characters without an empty line; the time for emphasis grows with their square
 const SHOWN_IMAGE = /^data:image\/(?:png|jpeg|gif|webp);/i; // DOMPurify lets every kind of data: pass in an image
 const ALLOWED = {
   ALLOWED_TAGS: [
@@ -81,6 +82,10 @@ function stayOnPage(event) {
   headings.find((each) => slug(each.textContent) === wanted)?.scrollIntoView();
 }
 
+function takesLong(text) {
+  return text.length > LARGE || text.split("\n\n").some((paragraph) => paragraph.length > LONG_PARAGRAPH);
+}
+
 function slug(text) {
   return text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "");
 }
@@ -91,7 +96,7 @@ export function Markdown({ text, onRender }) {
   const box = useRef(null);
   const [wanted, setWanted] = useState(false);
   const [failed, setFailed] = useState(null); // the text that could not be rendered
-  const large = text.length > LARGE && !wanted;
+  const large = !wanted && takesLong(text);
   useEffect(() => {
     if (large) return undefined;
     let current = true;
