@@ -95,7 +95,7 @@ def test_export_contains_all_data_of_one_tenant(data: Path, tmp_path: Path) -> N
 def test_erase_removes_all_data_of_one_tenant(data: Path, tmp_path: Path) -> None:
     letters = data / dead_letters.FILE_NAME
     given_up = [
-        dead_letters.DeadLetter("1", "workers/ingest", "CRASHED", "", pk=f"{tenant}#work")
+        dead_letters.DeadLetter(tenant, "workers/ingest", "CRASHED", "", pk=f"{tenant}#work")
         for tenant in ("acme", "acme-2")
     ]
     letters.write_text("".join(f"{json.dumps(asdict(each))}\n" for each in given_up))
