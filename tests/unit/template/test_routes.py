@@ -106,7 +106,7 @@ def test_bulk_embedding_has_a_bound_of_its_own() -> None:
         if "BulkEmbeddingConcurrency" in json.dumps(each.get("ReservedConcurrentExecutions"))
     }
     assert reserved == {BULK_FUNCTION}
-    assert PARAMETERS["BulkEmbeddingConcurrency"]["Default"] == 16
+    assert PARAMETERS["BulkEmbeddingConcurrency"]["Default"] == 0  # a new account can reserve nothing
     assert "ReservedConcurrentExecutions" not in BY_NAME[URGENT_FUNCTION][1]
     assert "ProvisionedConcurrencyConfig" not in BY_NAME[BULK_FUNCTION][1]
 
