@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from infra.agent.files.roots import RootedPath, Roots
 
 _MAX_IGNORE_BYTES: Final = 1 << 20
+_MAX_LINES: Final = 20_000
 _IGNORE_FILE: Final = ".gitignore"
 _PATTERN_ERRORS: Final = (GitIgnorePatternError, re.error, re2.error)
 _LISTED_LINES: Final = 10
@@ -191,11 +192,16 @@ def _rules(roots: Roots, folder: Path) -> list[_Rules]:
         # Without its rules, files that the user excluded would be ingested.
         raise FileInaccessible(f"is not read, because its {_IGNORE_FILE} {error}") from None
     lines = [line.removesuffix("\r") for line in content.decode("utf-8-sig", "replace").split("\n")]
+    if len(lines) > _MAX_LINES:
+        raise FileInaccessible(f"is not read, because its {_IGNORE_FILE} has more than {_MAX_LINES:,} lines")
     if _are_patterns(lines):
         return [_Rules(folder, GitIgnoreSpec.from_lines(lines))]
     valid = [_are_patterns([line]) for line in lines]
     invalid = tuple(number for number, is_valid in enumerate(valid, start=1) if not is_valid)
-    return [_Rules(folder, GitIgnoreSpec.from_lines(compress(lines, valid)), invalid)]
+    try:
+        return [_Rules(folder, GitIgnoreSpec.from_lines(compress(lines, valid)), invalid)]
+    except _PATTERN_ERRORS:
+        raise FileInaccessible(f"is not read, because its {_IGNORE_FILE} has too many patterns") from None
 
 
 def _are_patterns(lines: list[str]) -> bool:

@@ -79,6 +79,16 @@ def test_folder_without_gitignore_costs_the_same_at_any_depth(root: Path, monkey
     assert len(located) == 2, "the folder that is scanned, and the file"
 
 
+def test_gitignore_of_too_many_lines_is_refused(root: Path) -> None:
+    write_files(root, "a.md", "d/secret.txt")
+    write_files(root, "d/.gitignore", text="secret.txt\n" + "a?b*\n" * 20_000)
+    files = scan(Roots([root]), ".", recursive=True)
+    assert [each.name for each in files.files] == ["a.md"]
+    assert [each.reason for each in files.failures] == [
+        "is not read, because its .gitignore has more than 20,000 lines"
+    ]
+
+
 def test_folder_without_readable_gitignore_is_refused(root: Path) -> None:
     write_files(root, "a.md", "d/secret.txt", "d/deep/b.md")
     (root / "link.md").symlink_to("d/secret.txt")
