@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+import re2  # type: ignore[import-untyped]  # the package has no types
 
 from api.http_events import HttpRequest, accepts_gzip
 from api.mcp_resources import _pattern
@@ -93,6 +94,7 @@ _REFUSALS: Final = (
     InvalidToolResult,
     UnreadableFile,
     ValueError,
+    re2.error,
 )
 
 

@@ -69,12 +69,13 @@ def best_sentences(question: str, sources: Sequence[AnswerSource], language: str
         + (_LANGUAGE_BONUS if language and detect_language(quotation.text) == language else 0.0)
         for (quotation, score), words, introduction in zip(candidates, candidate_words, introduction_words, strict=True)
     ]
+    least = max(values) * _BEST_SHARE
     selected: set[int] = set()
     size = 0
     texts = set()
     for index in sorted(range(len(candidates)), key=lambda index: (-values[index], index)):
         text = candidates[index][0].text
-        if len(selected) == _MAX_SENTENCES or values[index] < max(values) * _BEST_SHARE:
+        if len(selected) == _MAX_SENTENCES or values[index] < least:
             break
         if text in texts or (selected and size + len(text) > _MAX_CHARACTERS):
             continue
