@@ -41,6 +41,7 @@ END: Final = "<!-- /table -->"
 _TRACE_SECONDS: Final = 3600.0
 _TEST_SECONDS: Final = 40.0
 """The most that the tests of one mutant take without it."""
+_IMPORTING_TESTS: Final = 10
 _BY_CHANCE: Final = re.compile("concurrent|threads|at_the_same_time")
 """The names of tests that race threads, and so may or may not meet what a condition prevents."""
 _EXTRA_SECONDS: Final = 90.0
@@ -145,9 +146,14 @@ def _tests_by_line(module: str, records: dict[str, Any]) -> dict[int, set[str]]:
 
 
 def _chosen_tests(mutant: Mutant, tests: dict[int, set[str]], records: dict[str, Any]) -> list[str]:
-    """Return the tests that run the mutated lines, the shortest first, as many as the time allows."""
+    """Return the tests that run the mutated lines, the shortest first, as many as the time allows.
+
+    Lines that no test runs may run when a module is imported: a few tests of the module suffice for them.
+    """
     lines = tests if mutant.at_import else mutant.lines
     found = {test for line in lines for test in tests.get(line, ())}
+    if not found:
+        found = set(sorted(set().union(*tests.values()), key=lambda each: records[each]["seconds"])[:_IMPORTING_TESTS])
     if mutant.kind == "condition":
         found = {test for test in found if not _BY_CHANCE.search(test)}
     chosen, seconds = [], 0.0
