@@ -18,7 +18,7 @@ import tomllib
 from collections import Counter, defaultdict
 from functools import partial
 from itertools import groupby
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from tests.mutation.copies import PREPARED, Copies, MutantFinder, Selection, run_tests
@@ -39,6 +39,9 @@ README: Final = Path(__file__).with_name("README.md")
 BEGIN: Final = "<!-- table: made by `python -m tests.mutation` -->"
 END: Final = "<!-- /table -->"
 _TRACE_SECONDS: Final = 3600.0
+_FILES: Final = 4
+_ALL_FILES: Final = 1000
+"""The most files whose tests run for a mutant, and for one that survived these."""
 _TEST_SECONDS: Final = 40.0
 """The most that the tests of one mutant take without it."""
 _IMPORTING_TESTS: Final = 10
@@ -54,7 +57,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--each", type=int, default=24, help="mutants of a module, besides all of its conditions")
     parser.add_argument("--copies", type=int, default=1, help="processes at the same time")
     parser.add_argument("--trace", nargs="*", help="record again which lines the tests run, or the tests at some paths")
-    parser.add_argument("--survivors", action="store_true", help="run those again that no test noticed")
+    parser.add_argument("--survivors", action="store_true", help="run survivors again, with the tests of all files")
     options = parser.parse_args(arguments)
     os.chdir(ROOT)
     STATE.mkdir(exist_ok=True)
@@ -73,7 +76,7 @@ def main(arguments: list[str]) -> int:
         if (found := known.get(_key(module, mutant))) is None or (options.survivors and found["outcome"] == "survived")
     ]
     with RESULTS.open("a", encoding="utf-8") as results:
-        tasks = _tasks(pending, subjects, records)
+        tasks = _tasks(pending, subjects, records, _ALL_FILES if options.survivors else _FILES)
         for number, (result, code) in enumerate(Copies(options.copies, LOG).run(tasks), 1):
             result["outcome"] = "too slow" if code is None else "noticed" if code in (1, 2, 3) else "survived"
             results.write(json.dumps(result) + "\n")
@@ -108,13 +111,13 @@ def _records() -> dict[str, Any]:
 
 
 def _tasks(
-    pending: Iterable[tuple[str, Mutant]], subjects: dict[str, str], records: dict[str, Any]
+    pending: Iterable[tuple[str, Mutant]], subjects: dict[str, str], records: dict[str, Any], most: int
 ) -> Iterator[tuple[dict[str, Any], float, Any]]:
     """Iterate over the mutants that are not known yet, each with its longest duration and what its copy does."""
     for module, mutants in groupby(pending, key=lambda pair: pair[0]):
         tests = _tests_by_line(module, records)
         for _, mutant in mutants:
-            chosen = _chosen_tests(mutant, tests, records)
+            chosen = _chosen_tests(module, mutant, tests, records, most)
             result = {
                 "key": _key(module, mutant),
                 "module": module,
@@ -145,24 +148,39 @@ def _tests_by_line(module: str, records: dict[str, Any]) -> dict[int, set[str]]:
     return tests
 
 
-def _chosen_tests(mutant: Mutant, tests: dict[int, set[str]], records: dict[str, Any]) -> list[str]:
-    """Return the tests that run the mutated lines, the shortest first, as many as the time allows.
+def _chosen_tests(
+    module: str, mutant: Mutant, tests: dict[int, set[str]], records: dict[str, Any], most: int
+) -> list[str]:
+    """Return the tests that run the mutated lines, of `most` files at most: those that mirror the module, short ones.
 
     Lines that no test runs may run when a module is imported: a few tests of the module suffice for them.
     """
     lines = tests if mutant.at_import else mutant.lines
     found = {test for line in lines for test in tests.get(line, ())}
-    if not found:
-        found = set(sorted(set().union(*tests.values()), key=lambda each: records[each]["seconds"])[:_IMPORTING_TESTS])
     if mutant.kind == "condition":
         found = {test for test in found if not _BY_CHANCE.search(test)}
-    chosen, seconds = [], 0.0
-    for test in sorted(found, key=lambda each: (records[each]["seconds"], each)):
-        seconds += records[test]["seconds"]
-        if seconds > _TEST_SECONDS:
-            break
-        chosen.append(test)
-    return chosen
+    distance = {test: (_distance(module, test), records[test]["seconds"], test) for test in found or _all(tests)}
+    chosen: list[str] = []
+    files: set[str] = set()
+    seconds = 0.0
+    for test in sorted(distance, key=lambda each: distance[each])[: None if found else _IMPORTING_TESTS]:
+        file = test.partition("::")[0]
+        if (file in files or len(files) < most) and seconds + records[test]["seconds"] <= _TEST_SECONDS:
+            seconds += records[test]["seconds"]
+            files.add(file)
+            chosen.append(test)
+    return sorted(chosen, key=lambda each: records[each]["seconds"])
+
+
+def _all(tests: dict[int, set[str]]) -> set[str]:
+    return {test for each in tests.values() for test in each}
+
+
+def _distance(module: str, test: str) -> int:
+    """Return 0 for a test of the module's name, 1 for one of its folder, and 2 for others."""
+    file = PurePosixPath(test.partition("::")[0])
+    subject = PurePosixPath(module)
+    return 0 if subject.stem in file.stem else 1 if subject.parent.name in file.parts else 2
 
 
 def _sample(mutants: list[Mutant], number: int) -> list[Mutant]:

@@ -20,7 +20,18 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import CodeType, ModuleType
 
-PREPARED: Final = ("boto3", "cryptography.x509", "hypothesis", "jwt", "numpy", "pydantic", "selectolax.lexbor")
+PREPARED: Final = (
+    *(
+        "aws_lambda_powertools.logging",
+        "boto3",
+        "cryptography.x509",
+        "cyclopts",
+        "hypothesis.strategies",
+        "joserfc.jwt",
+    ),
+    *("mangum", "mcp", "mcp.server.lowlevel", "mcp.server.mcpserver", "numpy", "onnxruntime", "pydantic"),
+    *("selectolax.lexbor", "starlette.applications", "uvicorn", "yaml"),
+)
 _POLL_SECONDS: Final = 0.02
 
 

@@ -6,12 +6,6 @@ Tests marked `stress` are left out: of many threads, one may meet a race by chan
 from typing import Final
 
 MODULES: Final = (
-    "functions/api/authentication.py",
-    "functions/api/handler.py",
-    "functions/api/http_events.py",
-    "functions/endpoints/actions.py",
-    "functions/endpoints/jsonrpc.py",
-    "functions/endpoints/mcp.py",
     "shared/access/api_keys.py",
     "shared/access/attempt_limits.py",
     "shared/access/credentials.py",
@@ -56,6 +50,12 @@ MODULES: Final = (
     "shared/rpc/strict_json.py",
     "shared/rpc/unknown_fields.py",
     "shared/token_bucket.py",
+    "functions/api/authentication.py",
+    "functions/api/handler.py",
+    "functions/api/http_events.py",
+    "functions/endpoints/actions.py",
+    "functions/endpoints/jsonrpc.py",
+    "functions/endpoints/mcp.py",
 )
 TESTS: Final = (
     "tests/unit/access",

@@ -145,6 +145,17 @@ def test_key_never_replaces_another(keys: ApiKeys, tenant: str, monkeypatch: pyt
     assert keys.verify(text).caller.tenant_id == tenant
 
 
+def test_key_allows_its_tenant_its_role_and_those_below(keys: ApiKeys, clock: HandClock, tenant: str) -> None:
+    key, _ = keys.create(tenant, "writer", expires_in=timedelta(hours=1))
+    assert keys.allows(key.id, tenant, "writer")
+    assert keys.allows(key.id, tenant, "reader")
+    assert not keys.allows(key.id, tenant, "operator")
+    assert not keys.allows(key.id, f"{tenant}-other", "writer")
+    assert not keys.allows("0" * 16, tenant, "reader")
+    clock.now += 3600
+    assert not keys.allows(key.id, tenant, "writer")
+
+
 def test_keys_are_listed_by_tenant_oldest_first(keys: ApiKeys, clock: HandClock, tenant: str) -> None:
     keys_made = []
     for _ in range(5):
