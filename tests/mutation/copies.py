@@ -21,16 +21,9 @@ if TYPE_CHECKING:
     from types import CodeType, ModuleType
 
 PREPARED: Final = (
-    *(
-        "aws_lambda_powertools.logging",
-        "boto3",
-        "cryptography.x509",
-        "cyclopts",
-        "hypothesis.strategies",
-        "joserfc.jwt",
-    ),
-    *("mangum", "mcp", "mcp.server.lowlevel", "mcp.server.mcpserver", "numpy", "onnxruntime", "pydantic"),
-    *("selectolax.lexbor", "starlette.applications", "uvicorn", "yaml"),
+    *("aws_lambda_powertools.logging", "boto3", "cryptography.x509", "cyclopts", "hypothesis.strategies"),
+    *("joserfc.jwt", "mangum", "mcp", "mcp.server.lowlevel", "mcp.server.mcpserver", "numpy", "onnxruntime"),
+    *("pydantic", "selectolax.lexbor", "starlette.applications", "uvicorn", "yaml"),
 )
 _POLL_SECONDS: Final = 0.02
 

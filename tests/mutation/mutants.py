@@ -87,9 +87,9 @@ class _Finder:
 
     def mutants(self) -> Iterator[Mutant]:
         """Iterate over all mutants, valid or not."""
-        yield from self._walk(ast.parse(self._source), "module", None)
+        yield from self._walk(ast.parse(self._source), "module", None, at_import=True)
 
-    def _walk(self, node: ast.AST, scope: str, statement: ast.stmt | None) -> Iterator[Mutant]:
+    def _walk(self, node: ast.AST, scope: str, statement: ast.stmt | None, *, at_import: bool) -> Iterator[Mutant]:
         """Iterate over the mutants of a node and those below, within a statement of a function or class."""
         for child in ast.iter_child_nodes(node):
             inside = statement
@@ -102,10 +102,11 @@ class _Finder:
                 below = child.name if scope == "module" else f"{scope}.{child.name}"
             elif inside is not None:
                 for kind, begin, end, new in self._replacements(child):
-                    yield self._mutant(kind, scope, (begin, end), new, (inside, _is_import_time(node, inside, scope)))
+                    yield self._mutant(kind, scope, (begin, end), new, (inside, at_import))
             if isinstance(node, ast.arguments | ast.AnnAssign) and child is getattr(node, "annotation", None):
                 continue
-            yield from self._walk(child, below, inside)
+            is_function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
+            yield from self._walk(child, below, inside, at_import=at_import and not is_function)
 
     def _mutant(self, kind: str, scope: str, piece: tuple[int, int], new: str, place: tuple[ast.stmt, bool]) -> Mutant:
         begin, end = piece
@@ -138,6 +139,8 @@ class _Finder:
                 yield from self._clauses(node)
             case ast.Return(value=ast.Constant(value=bool() as answer)):
                 yield "return", *self._span(node), f"return {not answer}"
+            case ast.Return(value=ast.Constant(value=None)):
+                pass
             case ast.Return(value=ast.expr()):
                 yield "return", *self._span(node), "return None"
             case ast.ExceptHandler(type=ast.expr() as caught):
@@ -201,13 +204,6 @@ def _is_untested(statement: ast.stmt) -> bool:
         case ast.If(test=ast.Name(id="TYPE_CHECKING")):
             return True
     return False
-
-
-def _is_import_time(node: ast.AST, statement: ast.stmt, scope: str) -> bool:
-    """Return True for what runs when the module is imported: its constants, classes, decorators and defaults."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-    return scope == "module" or isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
 
 
 def _is_arithmetic(node: ast.BinOp) -> bool:

@@ -76,6 +76,12 @@ def test_reason_tells_the_caller_what_is_wrong(text: bytes, reason: str) -> None
     assert refused.value.details == {"reason": reason}
 
 
+def test_lone_surrogate_in_a_name_is_refused_by_its_path() -> None:
+    with pytest.raises(InvalidParams) as refused:
+        require_text({"a": [{"\ud83d": 1}]})
+    assert refused.value.details[0]["field"] == "a.0.\\ud83d"
+
+
 @pytest.mark.parametrize("text", ["[{}]", "[{}", "[{}]" + " " * 100_000, "[{}" + " " * 100_000])
 def test_garbage_collection_goes_on_after_parsing(text: str) -> None:
     assert gc.isenabled()
