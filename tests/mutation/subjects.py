@@ -56,6 +56,7 @@ MODULES: Final = (
     "functions/endpoints/actions.py",
     "functions/endpoints/jsonrpc.py",
     "functions/endpoints/mcp.py",
+    "functions/workers/index_knowledge.py",
 )
 TESTS: Final = (
     "tests/unit/access",
@@ -91,6 +92,7 @@ TESTS: Final = (
     "tests/integration/knowledge/test_passages.py",
     "tests/integration/memory",
     "tests/integration/test_public_address.py",
+    "tests/integration/workers/test_index_knowledge.py",
     "tests/integration/workers/test_ingestion.py",
     "tests/integration/workers/test_query_counts.py",
 )
