@@ -10,7 +10,7 @@ from shared.access.api_keys import ApiKeys
 from shared.access.credentials import CachingVerifier, CredentialVerifier
 from shared.access.models import Identity
 from shared.access.oauth.errors import OAuthError
-from shared.access.oauth.resources import canonical_resource, is_resource, scopes_of
+from shared.access.oauth.resources import canonical_resource, catalog_of, is_resource, scopes_of
 from shared.config import config
 from shared.rpc.caller import Caller
 from shared.rpc.errors import NotSignedIn
@@ -133,6 +133,7 @@ def test_resources_of_this_server(path: str) -> None:
         f"{PUBLIC}/mcp/documents/x",
         f"{PUBLIC}/x/documents",
         f"{PUBLIC}/mcp/devices/a/b",
+        f"{PUBLIC}/mcp/devices/a\n",
         f"{PUBLIC}/mcp/devices/{'x' * 129}",
         f"{PUBLIC}/jsonrpc",
         "http://kho.example/mcp",
@@ -162,3 +163,11 @@ def test_resource_is_that_of_all_tools_by_default() -> None:
 )
 def test_scopes_of_a_resource_hold_no_more_than_its_tools_need(path: str, scopes: tuple[str, ...]) -> None:
     assert scopes_of(path) == scopes
+
+
+def test_catalogue_of_a_resource_has_its_tools_alone() -> None:
+    names = {path: catalog_of(path) for path in ("", "/mcp", "/mcp/recall-kit", "/mcp/documents")}
+    tools = {path: {tool.method for tool in catalog.tools} for path, catalog in names.items() if catalog}
+    assert tools[""] == tools["/mcp"] > tools["/mcp/documents"] > set()
+    assert {method.partition("/")[0] for method in tools["/mcp/recall-kit"]} == {"recall-kit"}
+    assert catalog_of("/mcp/devices/lamp") is None

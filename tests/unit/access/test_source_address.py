@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shared.access.source_address import PROXY_HEADER, source_address
+from shared.access.source_address import PROXY_HEADER, require_proxy, source_address
+from shared.rpc.errors import NotSignedIn
 
 SECRET = "of-the-proxy"
 PROXY = "203.0.113.9"
@@ -62,3 +63,18 @@ def test_without_a_secret_no_proxy_is_believed() -> None:
 )
 def test_proxy_with_the_secret_names_the_client(headers: dict[str, str], address: str) -> None:
     assert source_address(PROXY, headers | {PROXY_HEADER: SECRET}) == address
+
+
+@pytest.mark.parametrize("setting", ["KHO_PROXY_SECRET", "KHO_PROXY_SECRET_SECRET"])
+def test_request_around_the_proxy_is_refused(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    require_proxy({})
+    monkeypatch.setenv(setting, SECRET)
+    with pytest.raises(NotSignedIn, match="its public address alone"):
+        require_proxy({})
+
+
+@pytest.mark.usefixtures("_proxied")
+def test_request_through_the_proxy_is_accepted() -> None:
+    require_proxy({PROXY_HEADER: SECRET})
+    with pytest.raises(NotSignedIn):
+        require_proxy({PROXY_HEADER: f"{SECRET}x"})

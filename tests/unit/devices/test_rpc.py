@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from shared.devices.protocol import request
 from shared.devices.registry import RegisteredDevice
 from shared.devices.rpc import RpcClient
 from shared.rpc.errors import KhoError, TooLarge, Unavailable
@@ -108,14 +110,15 @@ def test_unreadable_reply_ends_the_request() -> None:
     assert not isinstance(outcome, TimeoutError)
 
 
-def test_request_of_more_than_128_kib_is_refused_unsent() -> None:
+def test_request_of_more_than_128_kib_is_refused_unsent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.devices.rpc.secrets", SimpleNamespace(randbelow=lambda _: 0))
     transport = Answering(result)
-    envelope = 200
-    _, outcome, _ = ask(transport, text="x" * (128 * 1024 - envelope))
+    empty = len(request("session", 1, "tools/call", {"text": ""}))
+    _, outcome, _ = ask(transport, text="x" * (128 * 1024 - empty))
     assert outcome == {"of": "this request"}
-    _, outcome, _ = ask(transport, text="x" * 128 * 1024)
+    assert transport.sent == [1], "numbers begin at 1"
+    _, outcome, _ = ask(transport, text="x" * (128 * 1024 - empty + 1))
     assert isinstance(outcome, TooLarge)
-    assert len(transport.sent) == 1
 
 
 def test_watcher_ends_a_request_that_can_have_no_reply(monkeypatch: pytest.MonkeyPatch) -> None:

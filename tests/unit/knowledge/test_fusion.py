@@ -115,3 +115,15 @@ def test_similarity_of_tokens_is_on_the_scale_of_whole_texts() -> None:
     assert similarity_of(0.75, calibration) == pytest.approx(0.5)
     assert similarity_of_tokens(0.55, calibration) == pytest.approx(0.5)
     assert similarity_of_tokens(0.3, calibration) == 0
+
+
+def test_bm25_is_the_sum_over_the_words_of_a_passage() -> None:
+    rarities = rarity(SparseTerms([1, 2], [1.0, 1.0]), {1: (3.0, 1.0), 2: (1.0, 1.0)}, 10)
+    assert rarities.bm25({1: 0.5, 2: 2.0, 9: 7.0}) == pytest.approx(3.5)
+    assert rarities.bm25({}) == 0
+
+
+def test_callers_document_has_a_third_of_the_weight() -> None:
+    parts = {part.name: part.weight for part in PassageMatch(0.5, 0.0, context=0.5).parts(Calibration(), 0.0, 0.0)}
+    assert parts["context"] == pytest.approx(1 / 3)
+    assert parts["meaning"] == pytest.approx(2 / 3)

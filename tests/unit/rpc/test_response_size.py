@@ -15,6 +15,7 @@ MEBIBYTES_5 = 5 * 1024 * 1024
 )
 def test_value_counts_with_its_escapes(value: object, nested: int, size: int) -> None:
     assert answer_bytes(value, nested=nested) == size
+    assert nested or answer_bytes(value) == size
 
 
 def test_budget_is_5_mib_without_what_is_reserved() -> None:

@@ -52,6 +52,7 @@ def test_a_hundred_thousand_values_are_accepted_and_no_more() -> None:
     for value in nested(100_000):
         assert crowded_field({"small": [], "large": value, "after": 1}) == "large"
         assert crowded_field({"large": value}) == "large"
+    assert crowded_field({"large": [[0] * 5, *[0] * 99_998]}) == "large", "what is inside counts too"
     message = "has too many values; parameters hold at most 100,000"
     assert problem({"large": [0] * 100_000}) == {"field": "large", "message": message}
 

@@ -27,6 +27,12 @@ def test_uneven_rates_are_never_exceeded() -> None:
     assert sum(bucket.take(second / 10) for second in range(36_000)) == 3 + 7 * 60 - 1
 
 
+def test_slowest_bucket_gives_a_token_a_minute() -> None:
+    for a_minute in (1, 0):
+        bucket = TokenBucket(BucketSize(1, a_minute))
+        assert [bucket.take(second) for second in (0.0, 59.9, 60.0, 119.9, 120.0)] == [True, False, True, False, True]
+
+
 def test_reservations_wait_for_their_token() -> None:
     bucket = TokenBucket(BucketSize(2, 120))
     assert [bucket.reserve(10.0) for _ in range(4)] == [0, 0, 0.5, 1.0]
