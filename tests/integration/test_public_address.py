@@ -13,7 +13,7 @@ import pytest
 
 from shared.public_address import AddressFailed, AddressRefused, PublicClient, PublicResponse, RequestLimits, is_public
 from tests.helpers.certificates import certify
-from tests.helpers.wait import CEILING_SECONDS
+from tests.helpers.wait import CEILING_SECONDS, until
 
 if TYPE_CHECKING:
     import ssl
@@ -248,6 +248,32 @@ def test_compressed_body_is_expanded_no_further_than_the_limit() -> None:
         finally:
             tracemalloc.stop()
     assert peak < 8 << 20
+
+
+def test_name_without_an_address_is_no_success() -> None:
+    def unknown(_host: str, _port: int) -> list[str]:
+        raise OSError
+
+    with peer(_ok()) as server:
+        for resolver in (unknown, _names(good=[])):
+            with pytest.raises(AddressFailed, match="name cannot be resolved"):
+                _request(server, "http://good.example/", resolve=resolver)
+        assert server.connected == []
+
+
+def test_request_leaves_no_timer() -> None:
+    with peer(_ok()) as server:
+        before = {thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)}
+        _request(server, "http://good.example/")
+        until(lambda: {each for each in threading.enumerate() if isinstance(each, threading.Timer)} <= before)
+
+
+def test_response_without_a_content_type_is_refused_where_one_is_expected() -> None:
+    with (
+        peer(_ok()) as server,
+        pytest.raises(AddressFailed, match="content type that is not accepted: none"),
+    ):
+        _request(server, "http://good.example/", content_types=("text/",))
 
 
 def test_content_type_is_checked() -> None:

@@ -21,6 +21,8 @@ from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
+import pytest
+
 from tests.mutation.copies import PREPARED, Copies, MutantFinder, Selection, run_tests
 from tests.mutation.mutants import Mutant, mutants_of
 from tests.mutation.subjects import MODULES, TESTS
@@ -39,8 +41,8 @@ README: Final = Path(__file__).with_name("README.md")
 BEGIN: Final = "<!-- table: made by `python -m tests.mutation` -->"
 END: Final = "<!-- /table -->"
 _TRACE_SECONDS: Final = 3600.0
-_FILES: Final = 4
-_ALL_FILES: Final = 1000
+_FILES: Final = 3
+_MORE_FILES: Final = 10
 """The most files whose tests run for a mutant, and for one that survived these."""
 _TEST_SECONDS: Final = 40.0
 """The most that the tests of one mutant take without it."""
@@ -57,7 +59,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--each", type=int, default=24, help="mutants of a module, besides all of its conditions")
     parser.add_argument("--copies", type=int, default=1, help="processes at the same time")
     parser.add_argument("--trace", nargs="*", help="record again which lines the tests run, or the tests at some paths")
-    parser.add_argument("--survivors", action="store_true", help="run survivors again, with the tests of all files")
+    parser.add_argument("--survivors", action="store_true", help="run survivors again, with the tests of more files")
     options = parser.parse_args(arguments)
     os.chdir(ROOT)
     STATE.mkdir(exist_ok=True)
@@ -76,13 +78,14 @@ def main(arguments: list[str]) -> int:
         if (found := known.get(_key(module, mutant))) is None or (options.survivors and found["outcome"] == "survived")
     ]
     with RESULTS.open("a", encoding="utf-8") as results:
-        tasks = _tasks(pending, subjects, records, _ALL_FILES if options.survivors else _FILES)
+        tasks = _tasks(pending, subjects, records, _MORE_FILES if options.survivors else _FILES)
         for number, (result, code) in enumerate(Copies(options.copies, LOG).run(tasks), 1):
-            result["outcome"] = "too slow" if code is None else "noticed" if code in (1, 2, 3) else "survived"
+            is_green = code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+            result["outcome"] = "too slow" if code is None else "survived" if is_green else "noticed"
             results.write(json.dumps(result) + "\n")
             results.flush()
             print(f"{number}/{len(pending)} {result['outcome']}: {result['module']}:{result['line']} {result['name']}")
-    table = _table(chosen)
+    table = _table({module: mutants_of(source) for module, source in subjects.items()})
     print(table)
     if set(chosen) == set(MODULES):
         before, rest = README.read_text(encoding="utf-8").split(BEGIN)
@@ -143,8 +146,10 @@ def _tests_by_line(module: str, records: dict[str, Any]) -> dict[int, set[str]]:
     """Return the tests that run each line of a module, apart from those that fail without mutation."""
     tests: dict[int, set[str]] = defaultdict(set)
     for test, record in records.items():
-        for line in record["lines"].get(module, ()) if record["passed"] else ():
-            tests[line].add(test)
+        lines = record["lines"].get(module, ())
+        if lines and record["passed"] and (ROOT / test.partition("::")[0]).exists():
+            for line in lines:
+                tests[line].add(test)
     return tests
 
 
@@ -206,13 +211,13 @@ def _results() -> dict[str, dict[str, Any]]:
     return {line["key"]: line for line in lines}
 
 
-def _table(chosen: dict[str, list[Mutant]]) -> str:
-    """Return the table of modules, and the list of survivors with their reasons."""
+def _table(subjects: dict[str, list[Mutant]]) -> str:
+    """Return the table of the mutants that were run, and the list of survivors with their reasons."""
     reasons = tomllib.loads(REASONS.read_text(encoding="utf-8")) if REASONS.exists() else {}
     known = _results()
     rows, listed = [], []
     totals: Counter[str] = Counter()
-    for module, mutants in chosen.items():
+    for module, mutants in subjects.items():
         counts: Counter[str] = Counter()
         for mutant in mutants:
             result = known.get(_key(module, mutant))

@@ -387,6 +387,7 @@ def test_the_list_is_paged_in_order(conversations: Conversations) -> None:
         if cursor is None:
             break
     assert listed == expected
+    assert conversations.list_ids(25, None) == (expected, None), "no cursor without more"
 
 
 def test_listed_conversations_have_times_and_the_newest_message(conversations: Conversations) -> None:

@@ -113,6 +113,17 @@ def test_grant_that_was_just_deleted_is_not_revoked_as_a_part_of_an_item(grantin
         granting.grants.revoke(tenant, grant_id)
 
 
+def test_code_and_tokens_of_a_deleted_grant_are_refused(granting: Granting) -> None:
+    """Their items may outlive it for a moment."""
+    code, tokens = granting.code(), granting.tokens()
+    for text in (code, tokens.access_token):
+        tenant, grant_id = grant_of(text)
+        granting.table.delete_all([(keys.grants(tenant), grant_id)])
+    assert granting.refusal(lambda: granting.redeem(code)) == "invalid_grant"
+    assert not granting.is_valid(tokens)
+    assert granting.refusal(lambda: granting.refresh(tokens)) == "invalid_grant"
+
+
 def test_grant_never_replaces_another(granting: Granting, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
         patched.setattr("shared.access.oauth.grants.secrets", SimpleNamespace(token_hex=lambda _: "0123456789abcdef"))
