@@ -26,35 +26,35 @@ check: setup
 
 # The public MCP conformance suite and Inspector, from npm, against the MCP endpoint.
 conformance: setup
-	@$(BIN)/python -m tests.conformance
+	@$(BIN)/python -m tests.suites.conformance
 
 # Each function under Lambda's own runtime and its emulator, with its own layers, on the local stores.
 rie: setup
-	@$(BIN)/python -m tests.rie
+	@$(BIN)/python -m tests.suites.rie
 
 # SAM's own transform, validation and build of the template; the command line is fetched into .venv.
 sam: setup
-	@$(BIN)/python -m tests.sam
+	@$(BIN)/python -m tests.suites.sam
 
 # Compares Debian's mosquitto with the embedded broker; if it is not installed, it is fetched into .venv.
 mosquitto: setup
-	@$(BIN)/python -m tests.mosquitto
+	@$(BIN)/python -m tests.suites.mosquitto
 
 # Servers whose clock is days wrong, by Debian's libfaketime, fetched into .venv; writes the table of docs/reliability.md.
 clocks: setup
-	@$(BIN)/python -m tests.clocks
+	@$(BIN)/python -m tests.suites.clocks
 
 # The console in Debian's Chromium, with Playwright and axe-core; what is missing is fetched into .venv.
 browser: setup
-	@$(BIN)/python -m tests.browser
+	@$(BIN)/python -m tests.suites.browser
 
 # Builds the wheel, and uses it in clean environments outside the checkout.
 package: setup
-	@$(BIN)/python -m tests.package
+	@$(BIN)/python -m tests.suites.package
 
 # Runs the Dockerfile's steps in a root of debootstrap; needs root, not Docker.
 container: setup
-	@$(BIN)/python -m tests.container
+	@$(BIN)/python -m tests.suites.container
 
 # Builds the wheel in dist/.
 wheel: setup
@@ -62,25 +62,25 @@ wheel: setup
 
 # Pictures of the console's pages for docs/console/.
 screenshots: setup
-	@$(BIN)/python -m tests.browser.screenshots
+	@$(BIN)/python -m tests.suites.browser.screenshots
 
 # Races, crashes and fuzzing at full size, for up to an hour; writes the table of docs/reliability.md.
 stress: setup
-	@$(BIN)/python -m tests.stress
+	@$(BIN)/python -m tests.suites.stress
 
 # Builds a fresh clone, deploys it by `sam deploy` to an emulator of AWS on this machine, and calls what came up.
 deploy-local: setup
-	@$(BIN)/python -m tests.deployment
+	@$(BIN)/python -m tests.suites.deployment
 
 # Writes what follows from the functions and infra/template/: template.yaml, catalogues, sample events, tables, alarms.
 generate: setup
 	$(BIN)/kho generate
 
-# Measures Kho against its peers and writes the tables of tests/bench/README.md.
+# Measures Kho against its peers and writes the tables of tests/suites/bench/README.md.
 # `make bench bodies` measures one of them.
 BENCHMARKS := $(if $(filter bench,$(firstword $(MAKECMDGOALS))),$(wordlist 2,99,$(MAKECMDGOALS)))
 bench: setup
-	@$(BIN)/python -m tests.bench $(BENCHMARKS)
+	@$(BIN)/python -m tests.suites.bench $(BENCHMARKS)
 ifneq ($(BENCHMARKS),)
 .PHONY: $(BENCHMARKS)
 $(BENCHMARKS): ; @:
@@ -88,7 +88,7 @@ endif
 
 # Runs every benchmark at its smallest size, so that its code keeps working.
 bench-smoke: setup
-	@$(BIN)/python -m tests.bench --smoke
+	@$(BIN)/python -m tests.suites.bench --smoke
 
 clean:
-	rm -rf .venv .kho .aws-sam infra/console/vendor dist
+	rm -rf .venv .kho .aws-sam infra/clients/console/vendor dist

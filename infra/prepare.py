@@ -27,7 +27,7 @@ VENV = ROOT / ".venv"
 LOCK = ROOT / "requirements.lock"
 INSTALLER = ROOT / "infra" / "installer.lock"
 STORE = ROOT / "infra" / "local" / "dynoxide"
-CONSOLE = ROOT / "infra" / "console"
+CONSOLE = ROOT / "infra" / "clients" / "console"
 NODE = CONSOLE / "nodejs.lock"
 MODEL = ROOT / "infra" / "deploy" / "layers" / "model_builder"
 SUPPORTS_STORE = (platform.system(), platform.machine()) == ("Linux", "x86_64")

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qs, urljoin, urlsplit
 
-from shared.config import config
+from shared.platform.config import config
+from shared.platform.telemetry import logger
 from shared.rpc.errors import ToolFailed
-from shared.telemetry import logger
 
 BUDGET_SECONDS: Final = 8
 """Limit of a whole search, from the connection to the last byte of the page."""

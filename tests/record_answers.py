@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import gettempdir
 
 from infra.deploy.reference import ANSWERS
-from shared.config import config
+from shared.platform.config import config
 from shared.rpc.catalogue import catalogue
 from tests.events import TENANT, event
 
@@ -20,7 +20,7 @@ from tests.events import TENANT, event
 def main() -> None:
     """Write one file for each method that answers its event with 200."""
     os.environ.setdefault("KHO_LOG_FILE", str(Path(gettempdir()) / "kho-record-answers.log"))
-    from tests.rie.environment import running_environment  # its imports configure the log
+    from tests.suites.rie.environment import running_environment  # its imports configure the log
 
     ANSWERS.mkdir(exist_ok=True)
     with running_environment():

@@ -21,8 +21,8 @@ SUFFIXES: Final = (".py", ".md", ".yaml")
 EXEMPT: Final = (
     "tests/wording.py",
     "tests/data/",
-    "tests/conformance/2025-11-25.yaml",
-    "shared/knowledge/answering/prompts.py",
+    "tests/suites/conformance/2025-11-25.yaml",
+    "shared/answering/prompts.py",
 )
 
 WORDS: Final = {

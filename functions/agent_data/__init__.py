@@ -4,16 +4,16 @@ import hashlib
 import json
 from typing import Final
 
-from shared.config import config
+from shared.aws.dynamodb import Table
 from shared.documents.idempotency import WriteRequest
 from shared.documents.models import DocumentId
 from shared.documents.queries import DocumentQueries
 from shared.documents.unit_of_work import UnitOfWork
-from shared.dynamodb import Table
+from shared.platform.config import config
+from shared.platform.telemetry import current_correlation_id
 from shared.rpc.caller import Caller
 from shared.rpc.mcp_catalog import McpResource
 from shared.rpc.method import Params, RequestId
-from shared.telemetry import current_correlation_id
 
 MCP_RESOURCES: Final = [
     McpResource(

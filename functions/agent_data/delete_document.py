@@ -8,11 +8,11 @@ from agent_data import DocumentWriteParams, unit_of_work
 from api.deployment import EMBEDDING_INDEX, SPLITTING, lambda_function, table
 from api.handler import Caller, method
 from shared.documents import deletion
+from shared.documents.immediate_indexing import index_immediately
 from shared.documents.models import WriteResult
 from shared.documents.timestamps import Timestamp
 from shared.rpc.errors import Conflict, NotFound
 from shared.rpc.mcp_catalog import McpTool
-from shared.services.immediate_indexing import index_immediately
 
 
 class DeleteDocument(DocumentWriteParams):

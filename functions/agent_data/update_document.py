@@ -8,11 +8,11 @@ from agent_data import DocumentWriteParams, unit_of_work
 from api.deployment import EMBEDDING_INDEX, SPLITTING, lambda_function, table
 from api.handler import Caller, Params, method
 from shared.documents import commands
+from shared.documents.immediate_indexing import index_immediately
 from shared.documents.models import Body, Metadata, MimeType, PatchField, WriteResult
 from shared.rpc.errors import Conflict, NotFound
 from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.method import WHOLE
-from shared.services.immediate_indexing import index_immediately
 
 
 class ContentPatchParams(Params):

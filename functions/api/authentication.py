@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from shared.config import config
+from shared.platform.config import config
 from shared.rpc.caller import ANONYMOUS, LOCAL, Caller
 from shared.rpc.errors import NotSignedIn
 

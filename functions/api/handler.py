@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from api.authentication import caller_from_authorizer, caller_from_headers
 from api.http_events import HttpRequest, HttpResponse, respond
-from shared.config import config
+from shared.platform.config import config
 from shared.rpc.caller import Caller
 from shared.rpc.errors import KhoError, TooLarge
-from shared.rpc.invoke import MAX_EVENT_BYTES, FunctionAnswer, FunctionCall
+from shared.rpc.invocation import MAX_EVENT_BYTES, FunctionAnswer, FunctionCall
 from shared.rpc.method import Method, P, Params
-from shared.telemetry import observe
+from shared.rpc.observation import observe
 
 if TYPE_CHECKING:
     from collections.abc import Callable

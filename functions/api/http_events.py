@@ -13,11 +13,12 @@ from typing import Any, Final, Self
 
 from api.error_formats import AGENT_DATA, JSONRPC, http_body, http_headers, status_of
 from api.jsonrpc_errors import refusal
+from shared.platform.telemetry import correlation_id_from
 from shared.rpc.caller import ANONYMOUS, Caller
 from shared.rpc.errors import InvalidRequest, KhoError, ParseError, TooLarge
-from shared.rpc.invoke import MAX_EVENT_BYTES
+from shared.rpc.invocation import MAX_EVENT_BYTES
+from shared.rpc.observation import observe
 from shared.rpc.strict_json import compact, is_encodable, parse, require_text
-from shared.telemetry import correlation_id_from, observe
 
 MAX_ANSWER_BYTES: Final = MAX_EVENT_BYTES - 4096
 """The limit of a response body; the rest is for status and headers."""
@@ -191,7 +192,7 @@ def endpoint(
 
     def decorate(answer: Callable[[HttpRequest], HttpResponse]) -> Callable[[dict[str, Any], Any], dict[str, Any]]:
         def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
-            return respond(f"endpoints/{name}", event, answer, server)
+            return respond(name, event, answer, server)
 
         return handler
 

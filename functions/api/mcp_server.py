@@ -22,12 +22,12 @@ from api.mcp_errors import REVISIONS, protocol_error
 from api.mcp_resources import McpResources
 from api.mcp_tools import McpTools
 from api.mcp_transport import McpRequestContext
+from shared.platform.version import VERSION
 from shared.rpc.caller import Role
 from shared.rpc.errors import InvalidParams, KhoError
 from shared.rpc.mcp_catalog import McpCatalog
 from shared.rpc.method import field_problems
-from shared.telemetry import internal_errors
-from shared.version import VERSION
+from shared.rpc.observation import internal_errors
 
 Answer = Callable[[Any, McpRequestContext, str], dict[str, Any]]
 RequestHandler = tuple[str, type[BaseModel], Answer]

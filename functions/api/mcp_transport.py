@@ -17,7 +17,7 @@ from api.mcp_handshake import serve_handshake_message, uses_handshake_revision
 from shared.rpc.caller import Caller
 from shared.rpc.catalogue import MethodEntry
 from shared.rpc.errors import KhoError
-from shared.rpc.invoke import FunctionAnswer, call_function
+from shared.rpc.invocation import FunctionAnswer, call_function
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,14 @@ import math
 import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from shared import dead_letters
-from shared.config import ConfigurationError
-from shared.dead_letters import CRASHED, DeadLetter
-from shared.delivery_attempts import MAX_ATTEMPTS, DeliveryAttempts
-from shared.lanes import bulk_lane
+from shared.aws import dead_letters
+from shared.aws.dead_letters import CRASHED, DeadLetter
+from shared.aws.delivery_attempts import MAX_ATTEMPTS, DeliveryAttempts
+from shared.platform.config import ConfigurationError
+from shared.platform.lanes import bulk_lane
 from shared.rpc.errors import KhoError, OutOfTime, TooManyRequests, Unavailable
-from shared.rpc.invoke import FunctionCrashed
-from shared.telemetry import internal_errors, observe
+from shared.rpc.invocation import FunctionCrashed
+from shared.rpc.observation import internal_errors, observe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

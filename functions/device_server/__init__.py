@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 from pydantic import Field
 
 from shared.devices.registry import registry
+from shared.platform.telemetry import logger
+from shared.platform.ttl_cache import TtlCache
 from shared.rpc.errors import Unavailable
 from shared.rpc.field_messages import worded
 from shared.rpc.method import Params
-from shared.telemetry import logger
-from shared.ttl_cache import TtlCache
 
 if TYPE_CHECKING:
     from shared.devices.registry import RegisteredDevice

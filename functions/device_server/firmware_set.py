@@ -10,8 +10,8 @@ from pydantic import Field
 from api.deployment import lambda_function, table
 from api.handler import Caller, Params, method
 from device_server import BoardName, FirmwareView
-from shared.config import config
 from shared.devices.firmware_releases import firmware_releases, url_problem, version_problem
+from shared.platform.config import config
 from shared.rpc.errors import FieldProblem, InvalidParams
 from shared.rpc.field_messages import worded
 

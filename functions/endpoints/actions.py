@@ -10,11 +10,11 @@ from api.authentication import authenticated_caller
 from api.deployment import CREDENTIALS, lambda_function
 from api.error_formats import AGENT_DATA
 from api.http_events import HttpRequest, HttpResponse, endpoint
-from shared.config import config
+from shared.platform.config import config
 from shared.rpc.caller import LOCAL, TENANT_PATTERN, Caller
 from shared.rpc.catalogue import catalogue
 from shared.rpc.errors import FieldProblem, InvalidParams, NotAllowed, UnknownMethod
-from shared.rpc.invoke import invoke
+from shared.rpc.invocation import invoke
 from shared.rpc.method import OpenObject, Params, RequestId, read
 from shared.rpc.strict_json import compact
 from shared.rpc.unknown_fields import refuse_large_params
@@ -40,7 +40,7 @@ class ActionEnvelope(Params):
 @lambda_function(
     CREDENTIALS, memory=1024, timeout=28, invokes=(f"{AGENT_DATA}/*",), routes={"Actions": "POST /actions"}
 )
-@endpoint("actions", server=AGENT_DATA)
+@endpoint("endpoints/actions", server=AGENT_DATA)
 def handler(request: HttpRequest) -> HttpResponse:
     """Answer one action with its result and the request's id."""
     authenticated = authenticated_caller(request)

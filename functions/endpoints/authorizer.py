@@ -11,8 +11,9 @@ from api.authentication import require_resource
 from api.deployment import CREDENTIALS, lambda_function
 from shared.access.credentials import verifier
 from shared.access.source_address import require_proxy
+from shared.platform.telemetry import correlation_id_from
 from shared.rpc.errors import NotSignedIn
-from shared.telemetry import correlation_id_from, observe
+from shared.rpc.observation import observe
 
 
 @lambda_function(CREDENTIALS, timeout=10, concurrency="AuthorizerConcurrency")

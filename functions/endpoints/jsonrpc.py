@@ -16,7 +16,7 @@ from api.jsonrpc_errors import MAX_BATCH, MAX_ID_CHARACTERS, echoed_id, error_re
 from shared.rpc.caller import ANONYMOUS, Caller
 from shared.rpc.catalogue import MethodEntry, catalogue
 from shared.rpc.errors import FieldProblem, InvalidParams, InvalidRequest, KhoError, ParseError, TooLarge, UnknownMethod
-from shared.rpc.invoke import FunctionCall, send, unwrap
+from shared.rpc.invocation import FunctionCall, send, unwrap
 from shared.rpc.strict_json import compact
 from shared.rpc.unknown_fields import MAX_VALUES, crowded_field, refuse_large_params
 
@@ -42,7 +42,7 @@ class _RequestObject:
 
 
 @lambda_function(CREDENTIALS, memory=1024, timeout=28, invokes=("*",), routes={"Jsonrpc": "POST /jsonrpc"})
-@endpoint("jsonrpc", server=JSONRPC)
+@endpoint("endpoints/jsonrpc", server=JSONRPC)
 def handler(request: HttpRequest) -> HttpResponse:
     """Answer one JSON-RPC request or a batch of them."""
     caller = caller_from_headers(request)

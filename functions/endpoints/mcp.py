@@ -22,8 +22,8 @@ from api.jsonrpc_errors import MAX_ID_CHARACTERS, principal_problem
 from api.mcp_errors import REVISIONS, unsupported_revision, with_data
 from api.mcp_server import server_for_catalog
 from api.mcp_transport import McpRequestContext, McpTransport
-from endpoints.resource_metadata import challenge
-from shared.config import config
+from shared.access.oauth.resources import challenge
+from shared.platform.config import config
 from shared.rpc.caller import Caller
 from shared.rpc.catalogue import catalogue
 from shared.rpc.errors import (
@@ -92,8 +92,9 @@ def _answer(
     try:
         caller = admit(request)
     except NotSignedIn as error:
-        headers = {"www-authenticate": challenge(request)}
-        return HttpResponse(HTTPStatus.UNAUTHORIZED, compact(http_body(error)), headers)
+        has_credentials = "authorization" in request.headers
+        header = challenge(request.path, config().public_url, has_credentials=has_credentials)
+        return HttpResponse(HTTPStatus.UNAUTHORIZED, compact(http_body(error)), {"www-authenticate": header})
     if transport is None:
         raise NotFound(
             "There is no such toolset.",

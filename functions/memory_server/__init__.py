@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from shared.config import config
-from shared.dynamodb import Table
+from shared.aws.dynamodb import Table
 from shared.memory.conversations import Conversations
 from shared.memory.models import ConversationId
+from shared.platform.config import config
 from shared.rpc.caller import Caller
 from shared.rpc.cursor import Cursor, Limit
 from shared.rpc.mcp_catalog import McpPrompt, McpPromptArgument, McpResource

@@ -8,9 +8,9 @@ from pydantic import Field
 from api.deployment import lambda_function, table
 from api.handler import Caller, method
 from memory_server import ConversationParams, conversations
-from shared.config import config
 from shared.memory.message_history import MessageHistory
 from shared.memory.models import ChatMessage
+from shared.platform.config import config
 from shared.rpc.errors import NotFound
 from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.method import WHOLE

@@ -3,9 +3,9 @@
 from api.deployment import lambda_function, table
 from api.handler import Caller, method
 from memory_server import ConversationParams, conversations
-from shared.config import config
 from shared.memory.message_history import MessageHistory
 from shared.memory.models import ConversationDetails
+from shared.platform.config import config
 from shared.rpc.errors import NotFound
 
 

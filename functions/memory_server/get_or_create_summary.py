@@ -7,11 +7,11 @@ from pydantic import FailFast, Field
 from api.deployment import LANGUAGE_MODEL, lambda_function, table
 from api.handler import Caller, Params, method
 from memory_server import ConversationParams, conversations
-from shared.config import config
 from shared.language_model import language_model
 from shared.memory.message_history import MessageHistory
 from shared.memory.models import Content, Language, Role, SummaryResult
 from shared.memory.summarization import summarize
+from shared.platform.config import config
 from shared.rpc.errors import NotFound, Unavailable
 from shared.rpc.mcp_catalog import McpTool
 

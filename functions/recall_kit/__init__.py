@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from shared.config import config
 from shared.experiences.models import ExperienceId
 from shared.experiences.validation import RequiredParams
+from shared.platform.config import config
 from shared.rpc.caller import Caller
 from shared.rpc.errors import NotAllowed
 from shared.rpc.mcp_catalog import McpPrompt, McpPromptArgument

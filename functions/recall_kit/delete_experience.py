@@ -3,10 +3,10 @@
 from api.deployment import SEARCH_INDEX, lambda_function, table
 from api.handler import Caller, method
 from recall_kit import ExperienceIdParams, require_moderator
+from shared.experiences.index import index_immediately
 from shared.experiences.repository import experience_repository
 from shared.experiences.responses import ModerationResult, ResponseEnvelope
 from shared.rpc.errors import NotFound, Unavailable
-from shared.services.experience_index import index_immediately
 
 
 @lambda_function(table("Experiences", "BatchGetItem", "PutItem"), SEARCH_INDEX)

@@ -7,17 +7,17 @@ from pydantic import AfterValidator, Field
 
 from api.deployment import EMBEDDING_INDEX, lambda_function, table
 from api.handler import Caller, method
+from shared.experiences.index import search_experiences
 from shared.experiences.query_counts import QueryCounts
 from shared.experiences.repository import experiences_table
 from shared.experiences.responses import ExperienceSummary, ResponseEnvelope
 from shared.experiences.validation import CodedParams
-from shared.free_space import lost_if_disk_full
 from shared.rpc.errors import OutOfTime, TooLarge, Unavailable
 from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.method import WHOLE
+from shared.rpc.optional_write import lost_if_disk_full
 from shared.rpc.response_size import MAX_PAGE_BYTES, answer_bytes
 from shared.rpc.whitespace import NOT_BLANK, not_blank
-from shared.services.experience_index import search_experiences
 
 MAX_KEYWORDS: Final = 10_000
 MAX_LIMIT: Final = 50

@@ -7,14 +7,14 @@ from pydantic import Field
 
 from api.deployment import EMBEDDING_INDEX, SECRET_SCANNER, lambda_function, table
 from api.handler import Caller, method
+from shared.experiences.index import index_immediately
+from shared.experiences.keyword_extraction import with_keywords
 from shared.experiences.models import ContextText, ExperienceReport, Keywords, Text, Title
 from shared.experiences.repository import experience_repository
 from shared.experiences.responses import ResponseEnvelope
 from shared.experiences.validation import RequiredParams, require_sanitized
 from shared.rpc.errors import OutOfTime, TooManyRequests, Unavailable
 from shared.rpc.mcp_catalog import McpTool
-from shared.services.experience_index import index_immediately
-from shared.services.keyword_extraction import with_keywords
 
 
 class Submission(RequiredParams):

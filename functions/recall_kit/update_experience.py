@@ -8,13 +8,13 @@ from pydantic import Field
 from api.deployment import EMBEDDING_INDEX, SECRET_SCANNER, lambda_function, table
 from api.handler import Caller, method
 from recall_kit import require_moderator
+from shared.experiences.index import index_immediately
+from shared.experiences.keyword_extraction import with_keywords
 from shared.experiences.models import ContextText, ExperienceId, ExperienceReport, Keywords, Text, Title
 from shared.experiences.repository import experience_repository
 from shared.experiences.responses import ExperienceDetail, ResponseEnvelope, experience_detail
 from shared.experiences.validation import RequiredParams, require_sanitized
 from shared.rpc.errors import NotFound, Unavailable
-from shared.services.experience_index import index_immediately
-from shared.services.keyword_extraction import with_keywords
 
 
 class UpdateExperience(RequiredParams):

@@ -2,16 +2,16 @@
 
 from typing import Final
 
-from shared.config import config
-from shared.dynamodb import Table
+from shared.aws.dynamodb import Table
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.documents import CollectionDocuments
-from shared.knowledge.index import knowledge_index
 from shared.knowledge.ingestion_jobs import IngestionJobs
 from shared.knowledge.models import Collection
 from shared.knowledge.projects import ProjectStore
+from shared.platform.config import config
 from shared.rpc.caller import Caller
 from shared.rpc.mcp_catalog import McpPrompt, McpPromptArgument, McpResource
+from shared.search.index import knowledge_index
 
 COLLECTIONS_URI: Final = "knowledge://collections"
 QUERIES_URI: Final = "knowledge://queries"

@@ -7,7 +7,6 @@ from pydantic import Field
 from api.deployment import EMBEDDING_INDEX, RERANKING_MODEL, lambda_function, table
 from api.handler import Caller, Params, method
 from research_agent import collections, knowledge_table, projects
-from shared.free_space import lost_if_disk_full
 from shared.knowledge.errors import nothing_linked
 from shared.knowledge.models import Name, Names, parse_names
 from shared.knowledge.query_history import QueryHistory
@@ -17,6 +16,7 @@ from shared.knowledge.search_service import MAX_QUERY, search
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.method import WHOLE
+from shared.rpc.optional_write import lost_if_disk_full
 from shared.rpc.whitespace import NOT_BLANK
 
 

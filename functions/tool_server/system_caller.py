@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from api.handler import Caller, Params, method
-from shared.config import config
+from shared.platform.config import config
 from shared.rpc.caller import ROLES, Role
 
 

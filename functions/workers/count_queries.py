@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from api.deployment import INDEX_RECOVERY_SECONDS, SEARCH_INDEX, TableStream, change, lambda_function, table
 from api.stream_records import StreamRecord, batch_worker
 from shared.experiences import keys
+from shared.experiences.index import refresh_counts
 from shared.experiences.query_counts import QueryCounts
 from shared.experiences.repository import experiences_table
-from shared.services.experience_index import refresh_counts
 
 
 @lambda_function(

@@ -8,7 +8,8 @@ from typing import Any
 from api.deployment import DEAD_LETTERS, DEVICES, lambda_function, table
 from shared.devices.registry import devices_table
 from shared.devices.webhook_delivery import METHOD, WebhookDelivery
-from shared.telemetry import correlation_id_from, observe
+from shared.platform.telemetry import correlation_id_from
+from shared.rpc.observation import observe
 
 
 @lambda_function(

@@ -8,8 +8,6 @@ from contextlib import suppress
 from typing import Any, Final
 
 from api.deployment import DEVICE_MESSAGES, IotRule, lambda_function, table
-from shared.clock import now_ms
-from shared.config import config
 from shared.devices import protocol
 from shared.devices.device_client import DeviceHello
 from shared.devices.dropped_messages import DroppedMessages
@@ -18,8 +16,11 @@ from shared.devices.notifications import Notifications
 from shared.devices.registry import RegisteredDevice, devices_table, registry
 from shared.devices.sessions import SessionStore
 from shared.devices.webhooks import webhooks
+from shared.platform.clock import now_ms
+from shared.platform.config import config
+from shared.platform.telemetry import correlation_id_from, logger
 from shared.rpc.errors import KhoError
-from shared.telemetry import correlation_id_from, logger, observe
+from shared.rpc.observation import observe
 
 _HANDSHAKE_SECONDS: Final = 12.0
 _MIN_HELLO_INTERVAL_SECONDS: Final = 0.2

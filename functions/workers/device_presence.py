@@ -12,8 +12,9 @@ from shared.devices.mqtt.client_factory import device_client
 from shared.devices.registry import devices_table, registry
 from shared.devices.sessions import DevicePresence, SessionStore
 from shared.devices.webhooks import webhooks
+from shared.platform.telemetry import correlation_id_from, count, logger
 from shared.rpc.errors import KhoError
-from shared.telemetry import correlation_id_from, count, logger, observe
+from shared.rpc.observation import observe
 
 _HANDSHAKE_SECONDS: Final = 12.0
 """A device whose hello was not answered is silent for ten seconds."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from api.deployment import EMBEDDING_MODEL, lambda_function
-from shared.knowledge.embedding.service import embed
-from shared.lanes import bulk_lane
-from shared.telemetry import correlation_id_from, observe
+from shared.platform.lanes import bulk_lane
+from shared.platform.telemetry import correlation_id_from
+from shared.rpc.observation import observe
+from shared.search.embedding.service import embed
 
 if TYPE_CHECKING:
-    from shared.knowledge.embedding.function import EmbeddingRequest, EmbeddingResponse
+    from shared.search.embedding.function import EmbeddingRequest, EmbeddingResponse
 
 
 @lambda_function(

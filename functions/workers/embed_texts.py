@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from api.deployment import EMBEDDING_MODEL, lambda_function
-from shared.knowledge.embedding.service import embed
-from shared.telemetry import correlation_id_from, observe
+from shared.platform.telemetry import correlation_id_from
+from shared.rpc.observation import observe
+from shared.search.embedding.service import embed
 
 if TYPE_CHECKING:
-    from shared.knowledge.embedding.function import EmbeddingRequest, EmbeddingResponse
+    from shared.search.embedding.function import EmbeddingRequest, EmbeddingResponse
 
 
 @lambda_function(EMBEDDING_MODEL, timeout=60, condition="WithEmbeddingFunction", provisioned="EmbeddingInstances")

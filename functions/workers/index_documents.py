@@ -10,11 +10,11 @@ from api.deployment import (
     table,
 )
 from api.stream_records import StreamRecord, stream_worker
-from shared.config import config
+from shared.aws.dynamodb import Table
 from shared.documents import keys
 from shared.documents.deletion import schedule_deletion_event
-from shared.dynamodb import Table
-from shared.services.document_index import refresh_document
+from shared.documents.index import refresh_document
+from shared.platform.config import config
 
 
 @lambda_function(

@@ -3,7 +3,7 @@
 from api.deployment import BULK_EMBEDDING_INDEX, INDEX_RECOVERY_SECONDS, TableStream, change, lambda_function, table
 from api.stream_records import StreamRecord, stream_worker
 from shared.experiences import keys
-from shared.services.experience_index import index_experience
+from shared.experiences.index import index_experience
 
 
 @lambda_function(

@@ -16,12 +16,12 @@ from api.deployment import (
     table,
 )
 from api.stream_records import StreamRecord, stream_worker
-from shared.config import config
-from shared.dynamodb import ConditionFailed, Table, Write
+from shared.aws.dynamodb import ConditionFailed, Table, Write
 from shared.knowledge import keys
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.documents import CollectionDocuments
-from shared.knowledge.index import knowledge_index
+from shared.platform.config import config
+from shared.search.index import knowledge_index
 
 
 @lambda_function(

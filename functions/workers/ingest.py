@@ -10,18 +10,19 @@ from typing import Final
 
 from api.deployment import BULK_EMBEDDING_INDEX, SPLITTING, STREAM_SECONDS, TableStream, change, lambda_function, table
 from api.stream_records import StreamRecord, stream_worker
-from shared.config import config
-from shared.dynamodb import Table
+from shared.aws.dynamodb import Table
 from shared.knowledge import keys
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.documents import CollectionDocuments
-from shared.knowledge.embedding.models import recorded_space
 from shared.knowledge.errors import file_reading_disabled
-from shared.knowledge.folder_sync import file_reader, sync_folder
-from shared.knowledge.index import knowledge_index
+from shared.knowledge.folder_sync import sync_folder
 from shared.knowledge.ingestion import DocumentIngestion, WorkerTimeExpired
 from shared.knowledge.ingestion_jobs import IngestionJob, IngestionJobs
+from shared.platform.config import config
+from shared.platform.runtime import runtime
 from shared.rpc.errors import Internal, KhoError, NotFound, OutOfTime, Unavailable
+from shared.search.embedding.models import recorded_space
+from shared.search.index import knowledge_index
 
 _TURN_SECONDS: Final = 60.0
 _READING_SECONDS: Final = 600.0
@@ -91,7 +92,7 @@ def _run(job: IngestionJob, jobs: IngestionJobs, table: Table, tenant_id: str) -
     collections = CollectionStore(table, tenant_id)
     collection = replace(collections.require(job.collection, recorded_space()), id=job.collection_id)
     collections.require_unchanged(collection)
-    files = file_reader()
+    files = runtime.file_source
     if job.path and files is None:
         raise file_reading_disabled()
     listing = files.find(job.path, recursive=job.recursive) if job.path and files else None

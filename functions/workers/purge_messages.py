@@ -6,10 +6,10 @@ REMOVE record, when the TTL expires, deletes items that a concurrent writer has 
 
 from api.deployment import STREAM_SECONDS, TableStream, change, lambda_function, table
 from api.stream_records import StreamRecord, stream_worker
-from shared.config import config
-from shared.dynamodb import Table
+from shared.aws.dynamodb import Table
 from shared.memory import keys
 from shared.memory.conversations import Conversations
+from shared.platform.config import config
 
 
 @lambda_function(

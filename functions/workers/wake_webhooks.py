@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from api.deployment import DEVICES, STREAM_SECONDS, WEBHOOK_DELIVERY, TableStream, change, lambda_function, table
 from api.stream_records import batch_worker
-from shared.clock import now_ms
 from shared.devices import keys
 from shared.devices.registry import devices_table
 from shared.devices.webhook_delivery import due_tenants, wake
+from shared.platform.clock import now_ms
+from shared.platform.telemetry import correlation_id_from
 from shared.rpc.errors import KhoError
-from shared.rpc.invoke import start
-from shared.telemetry import correlation_id_from, observe
+from shared.rpc.invocation import start
+from shared.rpc.observation import observe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from api.deployment import Deployment, IotRule, TableStream
 
 SERVERS: Final = ("agent_data", "memory_server", "tool_server", "recall_kit", "research_agent", "device_server")
-PACKAGES: Final = ("endpoints", *SERVERS, "workers", "device_access")
+PACKAGES: Final = ("endpoints", "discovery", "oauth", *SERVERS, "workers", "boards")
 
 _BASE: Final = Path(__file__).resolve().parents[1] / "template"
 _HEAD: Final = """\

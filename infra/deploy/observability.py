@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from itertools import groupby
+from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,7 +11,8 @@ import yaml
 
 from infra.deploy.function_resources import DumperWithoutAliases
 from infra.local.template import logical_id
-from shared.knowledge.embedding.function import BULK_FUNCTION
+from shared.platform.telemetry import service_of
+from shared.search.embedding.function import BULK_FUNCTION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,7 +43,7 @@ _BOOLEAN: Final = ["true", "false"]
 _COLUMNS: Final = 3
 _WIDTH: Final = 24 // _COLUMNS
 _HEIGHT: Final = 6
-_OF_DEVICES: Final = "device-access"
+_OF_DEVICES: Final = "boards"
 """The server whose functions exist only in stacks with devices."""
 _DEVICES_TABLE: Final = "-DevicesTable"
 """The end of the name of the table whose stream only stacks with devices read."""
@@ -343,8 +344,10 @@ def _workers(template: Template) -> list[str]:
 
 def _servers(template: Template) -> dict[str, list[str]]:
     """Return the functions of each server, including the endpoints and the workers."""
-    by_server = groupby(sorted(template.functions), key=lambda function: function.partition("-")[0])
-    return {server.replace("_", "-"): list(functions) for server, functions in by_server}
+    servers: defaultdict[str, list[str]] = defaultdict(list)
+    for function in sorted(template.functions):
+        servers[service_of(function.partition("-")[0]).replace("_", "-")].append(function)
+    return dict(sorted(servers.items()))
 
 
 def _deployed(function: str) -> dict[str, str]:

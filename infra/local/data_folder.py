@@ -12,7 +12,7 @@ from typing import IO, Final, TypedDict
 from platformdirs import user_data_path
 
 from infra.installation import IS_CHECKOUT
-from shared.free_space import reserve_released
+from infra.local.free_space import reserve_released
 
 DEFAULT_DATA: Final = Path(".kho") if IS_CHECKOUT else user_data_path("kho", appauthor=False)
 """A checkout keeps its data in the working folder, an installed wheel where the platform keeps users' data."""

@@ -20,11 +20,11 @@ from urllib.parse import quote, urlsplit
 from botocore.exceptions import BotoCoreError, ClientError
 
 from infra.local import components, store_namespace
+from infra.local.passed_socket import SCHEME
 from infra.local.streams import finished_positions
 from infra.prepare import SUPPORTS_STORE
-from shared.aws.dynamodb import DynamoDBHttpClient
-from shared.aws.passed_socket import SCHEME
-from shared.telemetry import logger
+from shared.aws.dynamodb_client import DynamoDBHttpClient
+from shared.platform.telemetry import logger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

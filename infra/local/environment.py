@@ -7,7 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from shared.knowledge.cpu_count import cpu_count
+from infra.local import passed_socket
+from infra.local.free_space import is_store_full
+from infra.local.search_engine.index_process import open_index
+from shared.platform.runtime import runtime
+from shared.search.cpu_count import cpu_count
 
 if TYPE_CHECKING:
     from infra.local.template import Template
@@ -48,6 +52,9 @@ def prepare(  # noqa: PLR0913 - one argument a setting
     if firmware:
         os.environ.setdefault("KHO_FIRMWARE_FOLDER", str(firmware))
     os.environ["KHO_DEAD_LETTERS"] = str(dead_letters or "")
+    runtime.open_index = open_index
+    runtime.is_disk_full = is_store_full
+    runtime.sockets[passed_socket.SCHEME] = passed_socket.connect
     _bypass_proxy("127.0.0.1,localhost,::1")
     uses_aws = own_account or any(os.environ.get(name) == "bedrock" for name in _BEDROCK_SETTINGS)
     if not (uses_aws and _has_credentials()):

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from shared.rpc.invoke import FunctionCrashed
-from shared.telemetry import logger
+from shared.platform.telemetry import logger
+from shared.rpc.invocation import FunctionCrashed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

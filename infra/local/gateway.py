@@ -26,6 +26,7 @@ from starlette.responses import StreamingResponse
 from api.error_formats import AGENT_DATA
 from api.http_events import HttpRequest, accepts_gzip, error_response
 from shared.devices.firmware_releases import LOCAL_PREFIX, open_file
+from shared.platform.telemetry import correlation_id_from
 from shared.rpc.errors import (
     Internal,
     KhoError,
@@ -36,10 +37,9 @@ from shared.rpc.errors import (
     TooLarge,
     UnknownMethod,
 )
-from shared.rpc.invoke import MAX_EVENT_BYTES, FunctionCrashed
+from shared.rpc.invocation import MAX_EVENT_BYTES, FunctionCrashed
 from shared.rpc.strict_json import encodable
 from shared.rpc.web_origin import refuse_foreign_pages
-from shared.telemetry import correlation_id_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

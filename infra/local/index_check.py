@@ -11,8 +11,8 @@ from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from shared.knowledge.store import is_whole
-from shared.services.experience_index import COLLECTION as EXPERIENCES
+from shared.experiences.index import COLLECTION as EXPERIENCES
+from shared.search.store import is_whole
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from infra.local.index_check import DATABASE, damaged_indexes, indexed_documents
-from shared.config import ConfigurationError, config
-from shared.knowledge.index import knowledge_index
-from shared.knowledge.store import FolderLocked
+from infra.local.search_engine.errors import FolderLocked
+from shared.platform.config import ConfigurationError, config
+from shared.platform.telemetry import logger
 from shared.rpc.errors import KhoError
-from shared.telemetry import logger
+from shared.search.index import knowledge_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable

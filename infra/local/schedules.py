@@ -6,8 +6,8 @@ import json
 import threading
 from typing import TYPE_CHECKING
 
-from shared.rpc.invoke import FunctionCrashed
-from shared.telemetry import logger
+from shared.platform.telemetry import logger
+from shared.rpc.invocation import FunctionCrashed
 
 if TYPE_CHECKING:
     from infra.local.functions import Functions

@@ -18,20 +18,20 @@ from infra.local.dynamodb import create_tables
 from infra.local.functions import Functions
 from infra.local.gateway import AccessLog, Gateway, with_cors
 from infra.local.http_protocol import BoundedHttpProtocol
-from infra.local.iot_core import configure_functions
+from infra.local.iot.iot_core import configure_functions
+from infra.local.iot.rules.dispatcher import RuleDispatcher
+from infra.local.iot.simulator.sample_devices import sample_devices
 from infra.local.methods import add_methods
-from infra.local.rules.dispatcher import RuleDispatcher
 from infra.local.schedules import ScheduledInvocations
 from infra.local.shutdown import STOP_SECONDS, join_all
-from infra.local.simulator.sample_devices import sample_devices
 from infra.local.sockets import address_of
 from infra.local.streams import StreamReader, forget_former_readers
 from infra.local.ttl import TtlSweeper
-from shared.config import config
-from shared.delivery_attempts import end_attempts
+from shared.aws.delivery_attempts import end_attempts
 from shared.devices.webhook_delivery import stop_deliveries
-from shared.knowledge.index import close_index
-from shared.rpc import invoke
+from shared.platform.config import config
+from shared.platform.runtime import runtime
+from shared.search.index import close_index
 
 if TYPE_CHECKING:
     import socket
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
-    from infra.local.iot_core import LocalIotCore
+    from infra.local.iot.iot_core import LocalIotCore
     from infra.local.shutdown import Shutdown
     from infra.local.template import Template
 
@@ -62,7 +62,7 @@ def run(  # noqa: PLR0913 - each is a part of the machine
         template = add_methods(template)
         functions = Functions(template.functions)
         stack.callback(functions.close)
-        invoke.use_transport(functions)
+        runtime.functions = functions
         iot_core = stack.enter_context(devices)
         configure_functions(iot_core)
         write_server_info(

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn, TextIO
 
-from shared.telemetry import logger
+from shared.platform.telemetry import logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

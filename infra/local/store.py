@@ -7,22 +7,22 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from infra.local.components import ComponentUnavailable, provide_model
-from infra.local.device_secret import configure_device_secret
 from infra.local.dynamodb import DURABLE, Engine, EngineFailed, create_tables
 from infra.local.environment import FIRMWARE_FOLDER, point_at_store, prepare
+from infra.local.free_space import reserve_released
 from infra.local.functions import Functions
 from infra.local.index_check import mark_lost_indexes
+from infra.local.iot.device_secret import configure_device_secret
 from infra.local.template import load
-from shared import dead_letters
-from shared.free_space import reserve_released
-from shared.rpc import invoke
+from shared.aws import dead_letters
+from shared.platform.runtime import runtime
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
     from pathlib import Path
 
     from infra.local.template import Template
-    from shared.config import Auth
+    from shared.platform.config import Auth
 
 _REACHABLE: Final = "Programs of other users of this machine can connect to the embedded store (docs/security.md)."
 
@@ -37,7 +37,7 @@ def open_store(stack: ExitStack, data: Path, *, auth: Auth, url: str = "") -> tu
     Functions that it calls run in this process. Return the template and the store's URL.
     """
     template = load()
-    invoke.use_transport(Functions(template.functions))
+    runtime.functions = Functions(template.functions)
     prepare(
         template,
         auth=auth,

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from shared import dead_letters
-from shared.aws.dynamodb import DynamoDBStreamsHttpClient
-from shared.dead_letters import EXPIRED, DeadLetter
+from shared.aws import dead_letters
+from shared.aws.dead_letters import EXPIRED, DeadLetter
+from shared.aws.dynamodb_client import DynamoDBStreamsHttpClient
+from shared.platform.telemetry import logger
 from shared.rpc.errors import Unavailable
-from shared.rpc.invoke import FunctionCrashed
-from shared.telemetry import logger
+from shared.rpc.invocation import FunctionCrashed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from infra.local.dynamodb import connect
-from shared.telemetry import logger
+from shared.platform.telemetry import logger
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from infra.local.template import TableDefinition
-    from shared.aws.dynamodb import DynamoDBHttpClient
+    from shared.aws.dynamodb_client import DynamoDBHttpClient
 
 _INTERVAL_SECONDS: Final = 60.0
 _MAX_LOAD: Final = 50

@@ -11,11 +11,11 @@ from typing import Final, Literal
 
 from shared.access import keys
 from shared.access.models import Clock, Identity
-from shared.clock import iso_time
-from shared.dynamodb import ConditionFailed, Item, Keys, Table, Write
+from shared.aws.dynamodb import ConditionFailed, Item, Keys, Table, Write
+from shared.platform.clock import iso_time
+from shared.platform.telemetry import logger
 from shared.rpc.caller import ROLES, Caller, Role
 from shared.rpc.errors import NotFound, NotSignedIn
-from shared.telemetry import logger
 
 PREFIX: Final = "kho_"
 _ID: Final = re.compile(r"[0-9a-f]{16}", re.ASCII)

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from shared.access.keys import attempts as attempts_key
-from shared.clock import lasts
-from shared.config import config
-from shared.dynamodb import ConditionFailed, Table, Write, optimistic_retry
+from shared.aws.dynamodb import ConditionFailed, Table, Write, optimistic_retry
+from shared.platform.clock import lasts
+from shared.platform.config import config
+from shared.platform.token_bucket import MICROSECONDS
 from shared.rpc.errors import NotFound, TooManyRequests, Unavailable
-from shared.token_bucket import MICROSECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 from shared.access.api_keys import PREFIX, ApiKeys
 from shared.access.oauth.token_text import ACCESS_PREFIX
-from shared.config import config
-from shared.dynamodb import Table
+from shared.aws.dynamodb import Table
+from shared.platform.config import config
+from shared.platform.ttl_cache import TtlCache
 from shared.rpc.errors import NotSignedIn
-from shared.ttl_cache import TtlCache
 
 if TYPE_CHECKING:
     from shared.access.models import Clock, Identity

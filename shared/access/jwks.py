@@ -10,8 +10,8 @@ from joserfc.jwk import KeySet, import_key
 
 from shared.access.models import Clock
 from shared.access.provider_client import ProviderClient, ProviderUnavailable
+from shared.platform.telemetry import logger
 from shared.rpc.errors import Unavailable
-from shared.telemetry import logger
 
 _KEY_TYPES: Final = ("RSA", "EC")
 _FRESH_SECONDS: Final = 600

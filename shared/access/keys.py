@@ -10,7 +10,7 @@
     #sign_in#{hash}            sign_in         visit to the identity provider: its request, and a random number
     bucket#{hash}              bucket          the time at which the token bucket is full again; the hash of its name
     attempts#{hash}            attempts        the times of a tenant's failed attempts in the last hour, likewise
-    delivery#{hash}            attempts        the failed attempts at a record of a stream (shared/delivery_attempts.py)
+    delivery#{hash}            attempts        the failed attempts at a stream record (shared/aws/delivery_attempts.py)
 
 An API key is looked up before the tenant is known, as are clients and requests: their keys begin with no tenant's name.
 API keys are few and their verification is cached, so one partition holds them all and can be read as a list.

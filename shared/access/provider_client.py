@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import urllib3
 
-from shared.config import is_safe_url
+from shared.platform.config import is_safe_url
 
 _CONNECT_SECONDS: Final = 2.0
 _READ_SECONDS: Final = 3.0

@@ -20,17 +20,17 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, Literal
 
 from shared.access.keys import bucket as bucket_key
-from shared.clock import SKEW_SECONDS
-from shared.config import config
-from shared.dynamodb import ConditionFailed, Table, Write
+from shared.aws.dynamodb import ConditionFailed, Table, Write
+from shared.platform.clock import SKEW_SECONDS
+from shared.platform.config import config
+from shared.platform.token_bucket import MICROSECONDS, BucketSize
+from shared.platform.ttl_cache import TtlCache
 from shared.rpc.caller import ANONYMOUS
 from shared.rpc.errors import TooManyRequests, Unavailable
-from shared.token_bucket import MICROSECONDS, BucketSize
-from shared.ttl_cache import TtlCache
 
 if TYPE_CHECKING:
     from shared.access.models import Clock
-    from shared.config import Config
+    from shared.platform.config import Config
     from shared.rpc.caller import Caller, Role
 
 SignInRequest = Literal["registrations", "sign-in pages", "sign-in requests"]

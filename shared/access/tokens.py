@@ -12,11 +12,11 @@ from joserfc.jws import JWSRegistry
 
 from shared.access.jwks import JwksClient
 from shared.access.models import Clock, Identity
-from shared.config import Config
+from shared.platform.config import Config
+from shared.platform.telemetry import logger
 from shared.rpc.caller import ROLES, TENANT_ID, Caller
 from shared.rpc.errors import NotSignedIn
 from shared.rpc.strict_json import is_encodable
-from shared.telemetry import logger
 
 _ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
 """Asymmetric signatures alone: with a shared secret its reader could sign, with 'none' anyone could."""

@@ -5,10 +5,10 @@ import os
 from typing import Final
 
 from shared.aws import signed_client
-from shared.http_client import ConnectionFailed
+from shared.platform.http import ConnectionFailed
+from shared.platform.telemetry import logger
+from shared.platform.ttl_cache import TtlCache
 from shared.rpc.errors import Unavailable
-from shared.telemetry import logger
-from shared.ttl_cache import TtlCache
 
 _CONNECT_SECONDS: Final = 2
 _READ_SECONDS: Final = 3

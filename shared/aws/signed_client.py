@@ -18,7 +18,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from shared.http_client import ConnectionFailed, HttpClient
+from shared.platform.http import ConnectionFailed, HttpClient
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,17 +15,17 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from shared.clock import lasts, latest
-from shared.config import config
+from shared.aws.dynamodb import ConditionFailed, Keys, Write, from_item, to_item
 from shared.devices import keys
 from shared.devices.registry import devices_table
-from shared.dynamodb import ConditionFailed, Keys, Write, from_item, to_item
+from shared.platform.clock import lasts, latest
+from shared.platform.config import config
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from shared.aws.dynamodb import Item, Table
     from shared.devices.boards import Board
-    from shared.dynamodb import Item, Table
 
 UNCLAIMABLE: Final = "000000"
 """The code that no board can be claimed by."""

@@ -11,8 +11,8 @@ import hmac
 from typing import Final
 
 from shared.aws.secrets_manager import get_secret
+from shared.platform.telemetry import logger
 from shared.rpc.errors import Unavailable
-from shared.telemetry import logger
 
 SETTING: Final = "KHO_DEVICE_SECRET"
 

@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from shared.background import run_with_timeout
-from shared.clock import lasts, now_ms
 from shared.devices import errors
 from shared.devices.argument_validation import validate_arguments
 from shared.devices.firmware_tools import REBOOT, UPGRADE, is_failed_upgrade, restarts_device
@@ -26,19 +24,21 @@ from shared.devices.protocol import METHOD_NOT_FOUND
 from shared.devices.sessions import DeviceSession, SessionStore
 from shared.devices.tool_catalogue import CatalogueStore, unlisted_tool
 from shared.devices.tool_result import DeviceToolResult, InvalidToolResult, tool_result
+from shared.platform.background import run_with_timeout
+from shared.platform.clock import lasts, now_ms
+from shared.platform.telemetry import count, seconds_left
+from shared.platform.ttl_cache import TtlCache
 from shared.rpc.errors import InvalidParams, KhoError, OutOfTime, ToolFailed
-from shared.telemetry import count, seconds_left
-from shared.ttl_cache import TtlCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from shared.aws.dynamodb import Table
     from shared.devices.registry import RegisteredDevice
     from shared.devices.rpc import RpcClient
     from shared.devices.sessions import DevicePresence, DeviceState
     from shared.devices.tool_catalogue import DeviceTool, ToolCatalogue
     from shared.devices.vision import VisionOffer
-    from shared.dynamodb import Table
 
 _STATE_SECONDS: Final = 10.0
 _CATALOGUE_SECONDS: Final = 60.0

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from typing import Final, Literal
 
-from shared.telemetry import count, logger
+from shared.platform.telemetry import count, logger
 
 Kind = Literal["oversize", "malformed", "unknown", "unasked", "late", "repeated"]
 _LOG_INTERVAL_SECONDS: Final = 1.0

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import urlsplit
 
-from shared.clock import now
-from shared.config import config
+from shared.aws.dynamodb import ConditionFailed, Keys, Write, from_item, to_item
 from shared.devices import keys
 from shared.devices.registry import devices_table
-from shared.dynamodb import ConditionFailed, Keys, Write, from_item, to_item
-from shared.regular_file import open_regular_file
+from shared.platform.clock import now
+from shared.platform.config import config
+from shared.platform.regular_file import open_regular_file
 from shared.rpc.errors import NotFound
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from io import FileIO
     from pathlib import Path
 
-    from shared.dynamodb import Table
+    from shared.aws.dynamodb import Table
 
     EventWrites = Callable[["UpdateOutcome"], Sequence[Write]]
     """Returns the writes that tell of an outcome, in the transaction that stores it."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shared.devices import errors
 from shared.devices.tool_catalogue import DeviceTool, ToolCatalogue, parse_tool
+from shared.platform.telemetry import logger
 from shared.rpc.errors import ToolFailed
 from shared.rpc.strict_json import encodable
-from shared.telemetry import logger
 
 if TYPE_CHECKING:
     from shared.devices.registry import RegisteredDevice

@@ -9,9 +9,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from shared.clock import iso_time, latest
+from shared.aws.dynamodb import Keys, Write
 from shared.devices import keys
-from shared.dynamodb import Keys, Write
+from shared.platform.clock import iso_time, latest
 from shared.rpc import cursor as cursors
 from shared.rpc.response_size import MAX_PAGE_BYTES, answer_bytes
 from shared.rpc.strict_json import compact
@@ -19,8 +19,8 @@ from shared.rpc.strict_json import compact
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from shared.aws.dynamodb import Item, Table
     from shared.devices.protocol import DeviceNotification
-    from shared.dynamodb import Item, Table
 
 MAX_NOTIFICATIONS: Final = 1000
 _RETENTION_SECONDS: Final = 7 * 24 * 3600

@@ -6,9 +6,9 @@ import time
 from typing import TYPE_CHECKING, Final, Literal
 
 from shared.language_model import Picture, language_model
+from shared.platform.telemetry import count
 from shared.rpc.errors import FieldProblem, InvalidParams, Unavailable
 from shared.rpc.strict_json import encodable
-from shared.telemetry import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,23 +8,23 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from shared.clock import now
-from shared.config import config
+from shared.aws.dynamodb import ConditionFailed, Keys, Table, Write
 from shared.devices import keys
 from shared.devices.board_passwords import is_board_password
 from shared.devices.ids import may_be_device, may_be_registered
-from shared.dynamodb import ConditionFailed, Keys, Table, Write
+from shared.platform.clock import now
+from shared.platform.config import config
+from shared.platform.telemetry import logger
 from shared.rpc import cursor as cursors
 from shared.rpc.caller import LOCAL
 from shared.rpc.errors import Conflict, NotFound, NotSignedIn
-from shared.telemetry import logger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from shared.aws.dynamodb import Item
     from shared.devices.activation_codes import WaitingBoard
     from shared.devices.boards import Board
-    from shared.dynamodb import Item
 
 Downlink = Literal["direct", "publish"]
 """The way to reach a device: by direct message, or by publishing to the topic that it subscribed to."""

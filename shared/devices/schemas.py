@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shared.clock import iso_time
 from shared.devices.mqtt.client_factory import reports_presence
 from shared.devices.registry import Downlink, RegisteredDevice, devices_table
 from shared.devices.sessions import DeviceState, SessionStore
+from shared.platform.clock import iso_time
 
 
 @dataclass(frozen=True, slots=True)

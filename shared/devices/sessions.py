@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from shared.clock import SKEW_SECONDS, now_ms
+from shared.aws.dynamodb import ConditionFailed, Write
 from shared.devices import keys
-from shared.dynamodb import ConditionFailed, Write
+from shared.platform.clock import SKEW_SECONDS, now_ms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shared.dynamodb import Item, Table
+    from shared.aws.dynamodb import Item, Table
 
 _SKEW_MS: Final = SKEW_SECONDS * 1000
 _LONGEST_HANDSHAKE_SECONDS: Final = 30

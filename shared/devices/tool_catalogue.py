@@ -11,16 +11,16 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from shared.aws.dynamodb import Keys, Write
 from shared.devices import keys
 from shared.devices.firmware_tools import correct_schema
-from shared.dynamodb import Keys, Write
 from shared.rpc.strict_json import compact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from shared.aws.dynamodb import Item, Table
     from shared.devices.sessions import DeviceSession
-    from shared.dynamodb import Item, Table
 
 _MAX_NAME: Final = 200
 _MAX_ALIAS: Final = 64

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from shared.aws.secrets_manager import get_secret
-from shared.clock import now_ms
-from shared.config import config
 from shared.devices.registry import devices_table, registry
 from shared.devices.sessions import SessionStore
+from shared.platform.clock import now_ms
+from shared.platform.config import config
 from shared.rpc.errors import NotSignedIn, Unavailable
 
 if TYPE_CHECKING:

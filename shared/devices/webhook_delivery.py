@@ -15,23 +15,23 @@ from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from shared import dead_letters
-from shared.clock import iso_time, lasts, latest
-from shared.dead_letters import DeadLetter
-from shared.delivery_attempts import MAX_ATTEMPTS, DeliveryAttempts
+from shared.aws import dead_letters
+from shared.aws.dead_letters import DeadLetter
+from shared.aws.delivery_attempts import MAX_ATTEMPTS, DeliveryAttempts
+from shared.aws.dynamodb import ConditionFailed, Keys, Write
 from shared.devices import keys
 from shared.devices.webhooks import RETRY_SECONDS, OutboxEvent, Webhooks, send_event, webhook_client
-from shared.dynamodb import ConditionFailed, Keys, Write
-from shared.public_address import AddressFailed, AddressRefused
+from shared.platform.clock import iso_time, lasts, latest
+from shared.platform.public_address import AddressFailed, AddressRefused
+from shared.platform.telemetry import count, current_correlation_id, logger
 from shared.rpc.errors import Internal, KhoError
-from shared.telemetry import count, current_correlation_id, logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from shared.aws.dynamodb import Item, Table
     from shared.devices.webhooks import Webhook
-    from shared.dynamodb import Item, Table
-    from shared.public_address import PublicClient
+    from shared.platform.public_address import PublicClient
 
 METHOD: Final = "workers/deliver_webhooks"
 _SETTLE_MS: Final = 1_000

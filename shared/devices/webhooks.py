@@ -12,18 +12,19 @@ import hmac
 import secrets
 import time
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from shared.clock import iso_time, now
+from shared.aws.dynamodb import Keys, Write, from_item, to_item
 from shared.devices import keys
 from shared.devices.registry import devices_table
-from shared.dynamodb import Keys, Write, from_item, to_item
-from shared.public_address import PublicClient, RequestLimits
+from shared.platform.clock import iso_time, now
+from shared.platform.public_address import PublicClient, RequestLimits
 from shared.rpc.errors import NotFound
 from shared.rpc.strict_json import compact
 
 if TYPE_CHECKING:
-    from shared.dynamodb import Item, Table
+    from shared.aws.dynamodb import Item, Table
 
 EventKind = Literal["notification", "presence", "firmware"]
 EVENT_KINDS: Final[tuple[EventKind, ...]] = get_args(EventKind)
@@ -168,14 +169,14 @@ def send_event(client: PublicClient, webhook: Webhook, event_id: str, body: str,
     return client.request("POST", webhook.url, raw, headers).status
 
 
-_clients: list[PublicClient] = []
-
-
 def webhook_client() -> PublicClient:
     """Return this process's client of webhooks. It follows no redirects."""
-    if not _clients:
-        _clients.append(PublicClient(LIMITS))
-    return _clients[0]
+    return _client()
+
+
+@cache
+def _client() -> PublicClient:
+    return PublicClient(LIMITS)
 
 
 def webhooks(tenant_id: str) -> Webhooks:

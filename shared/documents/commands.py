@@ -8,22 +8,22 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from shared.blob_store import BlobStore, compress
+from shared.aws.blob_store import BlobStore, compress
+from shared.aws.dynamodb import Write, from_item, to_item
 from shared.documents import errors, keys
 from shared.documents.sibling_order import SiblingOrder, SiblingPosition, listing_write, relocation_writes
 from shared.documents.tree import ALIVE, MAX_DEPTH, TreePosition
 from shared.documents.unit_of_work import DocumentHead, WritePlan
-from shared.dynamodb import Write, from_item, to_item
 from shared.rpc.errors import FieldProblem, InvalidParams
 from shared.rpc.strict_json import compact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from shared.aws.dynamodb import Item
     from shared.documents.idempotency import WriteRequest
     from shared.documents.models import MimeType, PatchField, WriteResult
     from shared.documents.unit_of_work import UnitOfWork
-    from shared.dynamodb import Item
 
 _INLINE_BYTES: Final = 64 * 1024
 """A larger body would burden a transaction, which costs twice, and one partition."""

@@ -12,14 +12,14 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from shared.clock import lasts, latest
+from shared.aws.dynamodb import ConditionFailed, Write
 from shared.documents import errors, keys, timestamps
 from shared.documents.models import WriteResult
-from shared.dynamodb import ConditionFailed, Write
+from shared.platform.clock import lasts, latest
 from shared.rpc.strict_json import compact
 
 if TYPE_CHECKING:
-    from shared.dynamodb import Item, Table
+    from shared.aws.dynamodb import Item, Table
     from shared.rpc.caller import Caller
 
 _RETENTION_SECONDS: Final = 24 * 60 * 60

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from shared.blob_store import BlobStore, decompress
+from shared.aws.blob_store import BlobStore, decompress
+from shared.aws.dynamodb import Item, Keys, Table, from_item, optimistic_retry
 from shared.documents import errors, keys, timestamps
 from shared.documents.models import (
     Actor,
@@ -23,7 +24,6 @@ from shared.documents.models import (
 )
 from shared.documents.tree import Tree, TreePosition
 from shared.documents.unit_of_work import ATTEMPTS, DocumentHead
-from shared.dynamodb import Item, Keys, Table, from_item, optimistic_retry
 from shared.rpc import cursor as cursors
 from shared.rpc.response_size import SizeBudget, take_page
 

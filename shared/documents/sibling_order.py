@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from shared.aws.dynamodb import ConditionFailed, Keys, Write
 from shared.documents import errors, fractional_index, keys
-from shared.dynamodb import ConditionFailed, Keys, Write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from shared.aws.dynamodb import Item
     from shared.documents.tree import Tree, TreePosition
-    from shared.dynamodb import Item
 
 _FIRST_REBALANCE: Final = 128
 _LARGEST_REBALANCE: Final = 4096

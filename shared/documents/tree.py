@@ -15,14 +15,14 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from shared.aws.dynamodb import ConditionFailed, Keys, Write, from_item
 from shared.documents import errors, keys
-from shared.dynamodb import ConditionFailed, Keys, Write, from_item
-from shared.ttl_cache import TtlCache
+from shared.platform.ttl_cache import TtlCache
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from shared.dynamodb import Item, Table
+    from shared.aws.dynamodb import Item, Table
 
 MAX_DEPTH: Final = 64
 ALIVE: Final = "attribute_not_exists(gone) AND (attribute_not_exists(delete_at) OR delete_at > :now)"

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from shared.aws.dynamodb import Write, from_item, optimistic_retry, to_item
 from shared.documents import errors, keys, timestamps
 from shared.documents.idempotency import IdempotencyStore, WriteRequest
 from shared.documents.models import WriteResult
 from shared.documents.tree import ALIVE, Tree, TreePosition
-from shared.dynamodb import Write, from_item, optimistic_retry, to_item
 from shared.rpc.errors import KhoError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from shared.aws.dynamodb import Item, Table
     from shared.documents.models import MimeType
-    from shared.dynamodb import Item, Table
 
 ATTEMPTS: Final = 12
 _RETRY_SECONDS: Final = 6.0

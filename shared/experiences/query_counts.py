@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from shared.clock import now
-from shared.dynamodb import Item, Table, Write, optimistic_retry
+from shared.aws.dynamodb import Item, Table, Write, optimistic_retry
 from shared.experiences import keys
+from shared.platform.clock import now
 from shared.rpc.errors import Unavailable
 
 _TRANSACTION_WRITES: Final = 100

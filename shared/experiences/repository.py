@@ -6,11 +6,11 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any, Final
 
-from shared.clock import now
-from shared.config import config
-from shared.dynamodb import ConditionFailed, Item, Table, Write, from_item, optimistic_retry
+from shared.aws.dynamodb import ConditionFailed, Item, Table, Write, from_item, optimistic_retry
 from shared.experiences import keys
 from shared.experiences.models import Experience, ExperienceReport
+from shared.platform.clock import now
+from shared.platform.config import config
 from shared.rpc.errors import NotFound, Unavailable
 
 _CONTENT_FIELDS: Final = ("created_at", "revision", "similar_to", "deleted_at")

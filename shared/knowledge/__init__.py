@@ -1,1 +1,1 @@
-"""Passage search by meaning and by words."""
+"""research-agent's knowledge bases: collections, documents, projects, ingestion and queries."""

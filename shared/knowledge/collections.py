@@ -7,14 +7,14 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Final
 
-from shared.clock import now
-from shared.dynamodb import ConditionFailed, Item, Keys, Table, Write, from_item
+from shared.aws.dynamodb import ConditionFailed, Item, Keys, Table, Write, from_item
 from shared.knowledge import keys
-from shared.knowledge.embedding.models import RecordedSpace
 from shared.knowledge.errors import collection_exists, no_collection, nothing_to_search, other_embedding
 from shared.knowledge.models import MAX_NAME, Collection, CollectionType
+from shared.platform.clock import now
 from shared.rpc import cursor as cursors
 from shared.rpc.names import stored_forms
+from shared.search.embedding.models import RecordedSpace
 
 _PURGED_AGAIN_AFTER_SECONDS: Final = 1800
 """Longer than any worker lives: by then no writer can still add to the collection."""

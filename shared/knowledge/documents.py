@@ -15,25 +15,25 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
-from shared.blob_store import BlobStore, compress
-from shared.clock import now
-from shared.dynamodb import ConditionFailed, Keys, Write, from_item, optimistic_retry
+from shared.aws.blob_store import BlobStore, compress
+from shared.aws.dynamodb import ConditionFailed, Keys, Write, from_item, optimistic_retry
 from shared.knowledge import keys
 from shared.knowledge.errors import document_too_large, unreadable
 from shared.knowledge.models import MAX_PATH_BYTES, MAX_TEXT_BYTES, StoredDocument, is_short
-from shared.knowledge.passages import DocumentRef
-from shared.knowledge.splitting import split
+from shared.platform.clock import now
 from shared.rpc import cursor as cursors
 from shared.rpc.errors import Unavailable
+from shared.search.passages import DocumentRef
+from shared.search.splitting import split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from shared.dynamodb import Item, Table
-    from shared.knowledge.index import PassageIndex
+    from shared.aws.dynamodb import Item, Table
     from shared.knowledge.models import Collection, NewKnowledgeDocument, Outcome
-    from shared.knowledge.passages import Passage
-    from shared.knowledge.splitting import Split
+    from shared.search.index import PassageIndex
+    from shared.search.passages import Passage
+    from shared.search.splitting import Split
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,19 +75,6 @@ class SyncTarget(Protocol):
         """Remove the documents under `paths`. Called once, after all additions."""
 
 
-_reader: list[FileSource] = []
-
-
-def use_reader(reader: FileSource) -> None:
-    """Register the reader of this process's ingestions."""
-    _reader[:] = [reader]
-
-
-def file_reader() -> FileSource | None:
-    """Return the registered reader, if any."""
-    return _reader[0] if _reader else None
-
-
 def sync_folder(
     target: SyncTarget,
     listing: FileListing,

@@ -11,11 +11,11 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Final
 
-from shared.config import ConfigurationError, config
 from shared.knowledge.folder_sync import InvalidFile
 from shared.knowledge.models import DocumentFailure, IngestionTally
+from shared.platform.config import ConfigurationError, config
+from shared.platform.telemetry import current_correlation_id, logger
 from shared.rpc.errors import KhoError, OutOfTime, Unavailable
-from shared.telemetry import current_correlation_id, logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -12,12 +12,12 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from shared.blob_store import BlobStore, compress
-from shared.clock import lasts, now
-from shared.dynamodb import Keys, Table, Write, from_item
+from shared.aws.blob_store import BlobStore, compress
+from shared.aws.dynamodb import Keys, Table, Write, from_item
 from shared.knowledge import keys
 from shared.knowledge.errors import no_job
 from shared.knowledge.models import Collection, DocumentFailure, IngestionTally, JobStatus, NewKnowledgeDocument
+from shared.platform.clock import lasts, now
 
 _KEPT_SECONDS: Final = 7 * 24 * 3600
 STALLED_SECONDS: Final = 1_200

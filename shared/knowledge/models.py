@@ -12,7 +12,7 @@ from shared.rpc.field_messages import worded
 from shared.rpc.names import normalize_name
 
 if TYPE_CHECKING:
-    from shared.knowledge.embedding.models import RecordedSpace
+    from shared.search.embedding.models import RecordedSpace
 
 MAX_TEXT_BYTES: Final = 4 << 20
 MAX_PATH_BYTES: Final = 900

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from shared.clock import now
-from shared.dynamodb import ConditionFailed, Item, Keys, Table, Write, from_item, optimistic_retry
+from shared.aws.dynamodb import ConditionFailed, Item, Keys, Table, Write, from_item, optimistic_retry
 from shared.knowledge import keys
 from shared.knowledge.errors import no_project, not_linked, project_exists
 from shared.knowledge.models import Project
+from shared.platform.clock import now
 from shared.rpc.errors import Unavailable
 from shared.rpc.names import stored_forms
 

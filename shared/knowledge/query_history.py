@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from shared.clock import now
-from shared.dynamodb import Keys, Table, Write, from_item
+from shared.aws.dynamodb import Keys, Table, Write, from_item
 from shared.knowledge import keys
+from shared.platform.clock import now
 from shared.rpc import cursor as cursors
 
 _KEPT_SECONDS: Final = 90 * 24 * 3600

@@ -8,13 +8,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from shared.knowledge.embedding.models import current_space
-from shared.knowledge.tokenizer import fold_diacritics, stem, tokenize
+from shared.search.embedding.models import current_space
+from shared.search.tokenizer import fold_diacritics, stem, tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shared.knowledge.passages import SearchHit
+    from shared.search.passages import SearchHit
 
 RefinementStatus = Literal["optimal", "clarification_needed", "too_broad"]
 RelevanceLabel = Literal["Highly Relevant", "Relevant", "Somewhat Relevant", "Marginally Relevant"]

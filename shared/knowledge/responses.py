@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from shared.knowledge.errors import unreadable
-from shared.knowledge.fusion import ScorePart
 from shared.knowledge.models import CollectionType, DocumentFailure, JobStatus, Project, StoredDocument
-from shared.knowledge.passages import ContentType
 from shared.knowledge.refinement import QueryRefinement, RelevanceLabel
+from shared.search.fusion import ScorePart
+from shared.search.passages import ContentType
 
 if TYPE_CHECKING:
     from shared.knowledge.models import Collection, IngestionTally
-    from shared.knowledge.passages import Passage
+    from shared.search.passages import Passage
 
 
 @dataclass(frozen=True, slots=True)

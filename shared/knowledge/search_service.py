@@ -6,18 +6,18 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from shared.background import submit
 from shared.knowledge.documents import CollectionDocuments
-from shared.knowledge.embedding.models import recorded_space
 from shared.knowledge.errors import not_searchable, query_invalid
-from shared.knowledge.fusion import ScorePart
-from shared.knowledge.index import knowledge_index
-from shared.knowledge.passages import SearchQuestion
 from shared.knowledge.refinement import label_of, refine
 from shared.knowledge.responses import QueryResults, ResultMetadata, SearchResult
-from shared.knowledge.tokenizer import has_word
+from shared.platform.background import submit
 from shared.rpc.errors import Unavailable
 from shared.rpc.whitespace import is_blank
+from shared.search.embedding.models import recorded_space
+from shared.search.fusion import ScorePart
+from shared.search.index import knowledge_index
+from shared.search.passages import SearchQuestion
+from shared.search.tokenizer import has_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from shared.knowledge.collections import CollectionStore
     from shared.knowledge.models import Collection
-    from shared.knowledge.passages import DocumentRef, Passage, SearchHit
+    from shared.search.passages import DocumentRef, Passage, SearchHit
 
 MAX_QUERY: Final = 2048
 _EXTRA_HITS: Final = 5

@@ -6,8 +6,8 @@ from functools import cache
 from typing import Final, Literal, Protocol
 
 from shared.aws.secrets_manager import get_secret
-from shared.config import ConfigurationError, config
-from shared.telemetry import REQUEST_SECONDS
+from shared.platform.config import ConfigurationError, config
+from shared.rpc.observation import REQUEST_SECONDS
 
 SECONDS: Final = REQUEST_SECONDS - 1
 """A model's time limit. It leaves time to store the completion."""

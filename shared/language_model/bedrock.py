@@ -12,8 +12,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
 from shared.language_model import Completion, Picture
+from shared.platform.telemetry import logger
 from shared.rpc.errors import Unavailable
-from shared.telemetry import logger
 
 if TYPE_CHECKING:
     from types_boto3_bedrock_runtime import BedrockRuntimeClient

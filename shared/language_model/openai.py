@@ -11,11 +11,11 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from shared.aws.secrets_manager import forget_secrets
-from shared.config import ConfigurationError
 from shared.language_model import Completion, Picture, language_model
+from shared.platform.config import ConfigurationError
+from shared.platform.telemetry import logger
 from shared.rpc.errors import Unavailable
 from shared.rpc.strict_json import compact
-from shared.telemetry import logger
 
 _CONNECT_SECONDS: Final = 3.0
 _UNAUTHORIZED: Final = (401, 403)

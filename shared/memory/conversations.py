@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
-from shared.clock import now
-from shared.dynamodb import ConditionFailed, Keys, Table, Write, optimistic_retry
+from shared.aws.dynamodb import ConditionFailed, Keys, Table, Write, optimistic_retry
 from shared.memory import keys
 from shared.memory.models import ConversationEntry, ConversationEntryPage
+from shared.platform.clock import now
+from shared.platform.telemetry import logger
 from shared.rpc import cursor as cursors
 from shared.rpc.errors import NotFound, Unavailable
-from shared.telemetry import logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shared.dynamodb import Item
+    from shared.aws.dynamodb import Item
     from shared.memory.models import Role
 
     GenerationWrites = Callable[[Item, str], list[Write]]

@@ -2,8 +2,7 @@
 
 from dataclasses import asdict
 
-from shared.clock import now
-from shared.dynamodb import Item, Keys, Write
+from shared.aws.dynamodb import Item, Keys, Write
 from shared.memory import keys
 from shared.memory.conversations import Conversations
 from shared.memory.models import (
@@ -15,6 +14,7 @@ from shared.memory.models import (
     NumberedMessagePage,
     OldMessages,
 )
+from shared.platform.clock import now
 from shared.rpc import cursor as cursors
 from shared.rpc.response_size import SizeBudget, take_page
 

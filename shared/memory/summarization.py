@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from shared.dynamodb import ConditionFailed
+from shared.aws.dynamodb import ConditionFailed
 from shared.language_model import LanguageModel
 from shared.memory.message_history import MessageHistory
 from shared.memory.models import MAX_CONTENT_BYTES, ChatMessage, Language

@@ -1,1 +1,1 @@
-"""Services that join subjects: documents and experiences with their indexes."""
+"""Services that join two subjects."""

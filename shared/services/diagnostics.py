@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from shared.config import ConfigurationError, config
+from shared.platform.config import ConfigurationError, config
 from shared.rpc.errors import KhoError
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class CheckReport:
 
 def check_stores(report: CheckReport) -> None:
     """Check that each table answers."""
-    from shared.dynamodb import Table
+    from shared.aws.dynamodb import Table
 
     names = ("access", "devices", "documents", "experiences", "knowledge", "limits", "memory")
     for name in names:
@@ -107,7 +107,7 @@ def check_stores(report: CheckReport) -> None:
 def check_keys(report: CheckReport, how: str, tenant_id: str | None = None) -> None:
     """Check that there is an active API key, of one tenant or of any, or an identity provider."""
     from shared.access.api_keys import ApiKeys
-    from shared.dynamodb import Table
+    from shared.aws.dynamodb import Table
 
     with report.guard("Keys", "See the tables above."):
         listed = ApiKeys(Table(config().access_table)).list_keys(tenant_id)
@@ -122,7 +122,7 @@ def check_keys(report: CheckReport, how: str, tenant_id: str | None = None) -> N
 
 def check_index(report: CheckReport) -> None:
     """Check that the embedder and the index respond."""
-    from shared.knowledge.embedding import embedder
+    from shared.search.embedding import embedder
 
     advice = "Correct KHO_EMBEDDER and KHO_EMBEDDING_MODEL, or request access to the model."
     with report.guard("Embedding", advice):
@@ -134,7 +134,7 @@ def check_index(report: CheckReport) -> None:
 
 
 def _check_qdrant(report: CheckReport) -> None:
-    from shared.knowledge.index import knowledge_index
+    from shared.search.index import knowledge_index
 
     location = (config().qdrant_url or config().qdrant_folder) if report.detailed else "It"
     advice = "Correct KHO_QDRANT_URL and its key, or wait for the cluster; then run 'kho reindex'."

@@ -10,22 +10,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from shared.config import config
+from shared.aws.dynamodb import Table
+from shared.documents.index import COLLECTION, drop_stale_hits
 from shared.documents.queries import DocumentQueries
-from shared.dynamodb import Table
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.documents import read_text
-from shared.knowledge.embedding.models import recorded_space
-from shared.knowledge.index import knowledge_index
-from shared.knowledge.passages import SearchQuestion
 from shared.knowledge.search_service import current_revisions
+from shared.platform.config import config
 from shared.rpc.errors import NotFound
 from shared.rpc.strict_json import encodable
-from shared.services.document_index import COLLECTION, drop_stale_hits
+from shared.search.embedding.models import recorded_space
+from shared.search.index import knowledge_index
+from shared.search.passages import SearchQuestion
 
 if TYPE_CHECKING:
     from shared.knowledge.models import Collection
-    from shared.knowledge.passages import Passage, SearchHit
+    from shared.search.passages import Passage, SearchHit
 
 _PASSAGES: Final = 40
 """Passages requested. Several of them may belong to one document."""
@@ -56,7 +56,7 @@ class WholeText:
 
 def search_texts(tenant_id: str, query: str) -> list[FoundText]:
     """Return the documents that are relevant to `query`, best first."""
-    from shared.knowledge.answering.relevance import filter_relevant
+    from shared.answering.relevance import filter_relevant
 
     store = CollectionStore(Table(config().knowledge_table), tenant_id)
     space = recorded_space()

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
-from shared.config import config
+from shared.platform.config import config
 from tests.helpers.environment import ORIGINAL_ENVIRONMENT
 from tests.helpers.identity_provider import AUDIENCE, IdentityProvider, identity_provider
 from tests.helpers.kho_server import KhoServer

@@ -6,8 +6,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
-from infra.cli import serve
-from infra.cli.main import app
+from infra.clients.cli import serve
+from infra.clients.cli.main import app
 from infra.local.environment import prepare
 from tests.helpers.limits import LIMITS, LONG_SECONDS
 

@@ -14,8 +14,8 @@ import urllib3
 from infra.local.data_folder import read_server_info
 from infra.local.environment import point_at_store, prepare
 from infra.local.template import load
-from shared import dynamodb
-from shared.config import config
+from shared.aws import dynamodb
+from shared.platform.config import config
 from tests.helpers.document_agent import assert_consistent_tree, stored_items
 from tests.helpers.dynamodb import boto3_client
 from tests.helpers.kho_server import KhoServer

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from infra.local.data_folder import read_server_info
 from shared.access.api_keys import ApiKeys
-from shared.dynamodb import Table
+from shared.aws.dynamodb import Table
 from tests.helpers.dynamodb import store_of
 from tests.helpers.program import KHO, run
 

@@ -38,10 +38,10 @@ def running_aws_stack(stack: str, settings: Mapping[str, str], *, dead_letters: 
             RoleName=stack, AssumeRolePolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": []})
         )
         _SESSION.client("lambda", endpoint_url=url).create_function(
-            FunctionName=f"{stack}-endpoints-health",
+            FunctionName=f"{stack}-discovery-health",
             Runtime="python3.13",
             Role=role["Role"]["Arn"],
-            Handler="endpoints.health.handler",
+            Handler="discovery.health.handler",
             Code={"ZipFile": _code()},
             Environment={"Variables": dict(settings)},
         )

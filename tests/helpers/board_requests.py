@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import uuid4
 
-from device_access import ota
+from boards import check_in as ota
 from shared.devices.boards import Board
 
 BOARD_SETTINGS: Final = {

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from infra.local.broker.authorization import FleetAccessRules
-from infra.local.broker.data_plane import DataPlaneApp
-from infra.local.broker.local_broker import LocalBroker
+from infra.local.iot.broker.authorization import FleetAccessRules
+from infra.local.iot.broker.data_plane import DataPlaneApp
+from infra.local.iot.broker.local_broker import LocalBroker
 from infra.local.sockets import listen
 from tests.helpers.mqtt_client import PATIENT
 
 if TYPE_CHECKING:
-    from infra.local.broker.authorization import ClientIdentity
+    from infra.local.iot.broker.authorization import ClientIdentity
 
 
 async def _admit_all(_: ClientIdentity) -> bool:

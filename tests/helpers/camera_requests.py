@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import Any, Final
 from uuid import uuid4
 
-from device_access import vision
-from infra.local.simulator.camera import Camera
-from shared.clock import now_ms
+from boards import explain_photo as vision
+from infra.local.iot.simulator.camera import Camera
 from shared.devices.registry import devices_table, registry
 from shared.devices.sessions import DeviceSession, SessionStore
 from shared.devices.vision import vision_offer
+from shared.platform.clock import now_ms
 
 PHOTO: Final = b"\xff\xd8\xff\xe0" + b"a photo\r\n--" * 100
 QUESTION: Final = "Trên bàn có gì? \"quả bóng\" hay 'cốc'?"

@@ -13,21 +13,21 @@ from uuid import uuid4
 import pytest
 
 from infra.local.functions import Functions
-from infra.local.iot_core import EmbeddedIotCore, LocalIotCore, configure_functions, run_embedded, use_external
-from infra.local.rules.dispatcher import RuleDispatcher
-from infra.local.simulator.device import DeviceModel
-from infra.local.simulator.fleet import Fleet
-from infra.local.simulator.quirks import FIRMWARE
+from infra.local.iot.iot_core import EmbeddedIotCore, LocalIotCore, configure_functions, run_embedded, use_external
+from infra.local.iot.rules.dispatcher import RuleDispatcher
+from infra.local.iot.simulator.device import DeviceModel
+from infra.local.iot.simulator.fleet import Fleet
+from infra.local.iot.simulator.quirks import FIRMWARE
 from infra.local.sockets import listen
 from infra.local.template import load
-from shared.config import config
+from shared.aws.dynamodb import Table
 from shared.devices.mqtt.client_factory import data_plane, device_client
 from shared.devices.mqtt.transport import MqttTransport
 from shared.devices.notifications import Notifications
 from shared.devices.registry import registry
 from shared.devices.sessions import SessionStore
 from shared.devices.tool_catalogue import CatalogueStore
-from shared.dynamodb import Table
+from shared.platform.config import config
 from shared.rpc.errors import KhoError
 from tests.helpers.mqtt_client import PATIENT, RawMqttClient
 from tests.helpers.patience import be_patient
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    from infra.local.broker.limits import Limits
-    from infra.local.simulator.device import SimulatedDevice as Simulated
-    from infra.local.simulator.quirks import Quirk
+    from infra.local.iot.broker.limits import Limits
+    from infra.local.iot.simulator.device import SimulatedDevice as Simulated
+    from infra.local.iot.simulator.quirks import Quirk
     from infra.local.template import RuleTrigger
     from shared.devices.device_client import DeviceClient
     from shared.devices.notifications import StoredNotification

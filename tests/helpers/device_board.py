@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from infra.local.simulator.firmware import Firmware, FirmwareCall, FirmwareReply
-from infra.local.simulator.quirks import FIRMWARE
-from infra.local.simulator.tools import SimulatedTool, ToolArgument
+from infra.local.iot.simulator.firmware import Firmware, FirmwareCall, FirmwareReply
+from infra.local.iot.simulator.quirks import FIRMWARE
+from infra.local.iot.simulator.tools import SimulatedTool, ToolArgument
 from shared.devices import errors
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     import queue
     from collections.abc import Iterator
 
-    from infra.local.broker.messages import BrokerMessage
-    from infra.local.simulator.device import SimulatedDevice
-    from infra.local.simulator.fleet import Fleet
+    from infra.local.iot.broker.messages import BrokerMessage
+    from infra.local.iot.simulator.device import SimulatedDevice
+    from infra.local.iot.simulator.fleet import Fleet
     from tests.helpers.mqtt_client import EmbeddedBroker
 
 

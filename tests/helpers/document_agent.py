@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.config import config
+from shared.aws.dynamodb import Table, from_item
 from shared.documents import timestamps
 from shared.documents.keys import deleted_document
 from shared.documents.tree import MAX_DEPTH, TreePosition
 from shared.documents.unit_of_work import DocumentHead
-from shared.dynamodb import Table, from_item
+from shared.platform.config import config
 from shared.rpc.caller import ROLES, Caller
 from shared.rpc.errors import KhoError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from shared.dynamodb import Item
+    from shared.aws.dynamodb import Item
 
 
 @dataclass(frozen=True, slots=True)

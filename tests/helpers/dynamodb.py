@@ -16,15 +16,15 @@ from urllib.parse import unquote, urlsplit
 import boto3
 from botocore.config import Config
 
+from infra.local import passed_socket
 from infra.local.data_folder import read_server_info
 from infra.local.dynamodb import Engine, create_tables
 from infra.local.environment import point_at_store, prepare
 from infra.local.functions import Functions
 from infra.local.template import load
-from shared import dead_letters, dynamodb
-from shared.aws import passed_socket
-from shared.config import config
-from shared.rpc import invoke
+from shared.aws import dead_letters, dynamodb
+from shared.platform.config import config
+from shared.platform.runtime import runtime
 from tests.helpers.limits import LONG_SECONDS
 from tests.helpers.wait import CEILING_SECONDS
 
@@ -39,7 +39,7 @@ def running_store() -> Iterator[str]:
     """Serve the template's tables on loopback, and point this process's settings at them. Functions run in it too."""
     template = load()
     functions = {name: replace(each, timeout=LONG_SECONDS) for name, each in template.functions.items()}
-    invoke.use_transport(Functions(functions))
+    runtime.functions = Functions(functions)
     with tempfile.TemporaryDirectory(prefix="kho-test-") as folder:
         prepare(
             template,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from infra.agent.files.folder_scan import scan
-from infra.agent.files.roots import Roots
+from infra.clients.agent.files.folder_scan import scan
+from infra.clients.agent.files.roots import Roots
 
 if TYPE_CHECKING:
     from pathlib import Path

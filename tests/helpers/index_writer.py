@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 import sys
 
-from shared.knowledge.embedding.e5 import E5
-from shared.knowledge.index import PassageIndex
-from shared.knowledge.passages import DocumentRef, Passage
-from shared.knowledge.store.embedded import EmbeddedVectorStore
+from infra.local.search_engine.embedded import EmbeddedVectorStore
+from shared.search.embedding.e5 import E5
+from shared.search.index import PassageIndex
+from shared.search.passages import DocumentRef, Passage
 
 index = PassageIndex(E5(), EmbeddedVectorStore(E5.space, sys.argv[1]))
 for number in itertools.count():

@@ -26,21 +26,21 @@ DEVICE_LIMITS: Final = {
 }
 """Limits of calls to the broker and to AWS IoT."""
 LIMITS: Final = DEVICE_LIMITS | {
-    "shared.services.immediate_indexing._EMBEDDED_SECONDS": LONG_SECONDS,
-    "infra.agent.web_fetch._SECONDS": CEILING_SECONDS,
+    "shared.documents.immediate_indexing._EMBEDDED_SECONDS": LONG_SECONDS,
+    "infra.clients.agent.web_fetch._SECONDS": CEILING_SECONDS,
     "shared.documents.unit_of_work._RETRY_SECONDS": LONG_SECONDS,
     "shared.documents.idempotency._CLAIM_SECONDS": int(LONG_SECONDS),
-    "shared.aws.dynamodb._CONNECT_SECONDS": CEILING_SECONDS,
-    "shared.aws.dynamodb._READ_SECONDS": CEILING_SECONDS,
-    "shared.knowledge.answering.pipeline._MAX_SECONDS": LONG_SECONDS,
-    "shared.knowledge.answering.pipeline._SEARCH_SECONDS": LONG_SECONDS,
-    "shared.knowledge.store.qdrant_rest._SECONDS": CEILING_SECONDS,
+    "shared.aws.dynamodb_client._CONNECT_SECONDS": CEILING_SECONDS,
+    "shared.aws.dynamodb_client._READ_SECONDS": CEILING_SECONDS,
+    "shared.answering.pipeline._MAX_SECONDS": LONG_SECONDS,
+    "shared.answering.pipeline._SEARCH_SECONDS": LONG_SECONDS,
+    "shared.search.store.qdrant_rest._SECONDS": CEILING_SECONDS,
     "shared.language_model.SECONDS": CEILING_SECONDS,
     "shared.aws.secrets_manager._READ_SECONDS": CEILING_SECONDS,
     "shared.access.provider_client._CONNECT_SECONDS": CEILING_SECONDS,
     "shared.access.provider_client._READ_SECONDS": CEILING_SECONDS,
     "shared.aws.signed_client._CREDENTIALS_SECONDS": CEILING_SECONDS,
-    "shared.telemetry.REQUEST_SECONDS": LONG_SECONDS,
+    "shared.rpc.observation.REQUEST_SECONDS": LONG_SECONDS,
     "shared.web_search.BUDGET_SECONDS": CEILING_SECONDS,
 }
 """Production's limits by name. A test of one limit sets it to its own value."""

@@ -13,8 +13,8 @@ from api.mcp_server import server_for_catalog
 from api.mcp_transport import McpRequestContext, McpTransport
 from infra.local.functions import Functions
 from infra.local.template import load
-from shared.config import config
-from shared.rpc import invoke
+from shared.platform.config import config
+from shared.platform.runtime import runtime
 from shared.rpc.mcp_catalog import mcp_catalog
 from tests.helpers.wait import CEILING_SECONDS
 
@@ -95,7 +95,7 @@ def in_process_mcp_server() -> Iterator[McpTransport]:
     functions = Functions({name: replace(each, timeout=CEILING_SECONDS) for name, each in load().functions.items()})
     transport = McpTransport(server_for_catalog(mcp_catalog()))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(invoke, "_transport", [functions])
+        patch.setattr(runtime, "functions", functions)
         patch.setenv("KHO_SEARCH_PROXY", "http://127.0.0.1:9")
         config.cache_clear()
         yield transport

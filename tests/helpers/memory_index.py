@@ -5,17 +5,17 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from shared.background import submit
-from shared.knowledge.embedding import Embedding
-from shared.knowledge.index import PassageIndex
-from shared.knowledge.passages import SearchHit
+from shared.platform.background import submit
 from shared.rpc.errors import Unavailable
+from shared.search.embedding import Embedding
+from shared.search.index import PassageIndex
+from shared.search.passages import SearchHit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from concurrent.futures import Future
 
-    from shared.knowledge.passages import DocumentRef, Passage, SearchQuestion
+    from shared.search.passages import DocumentRef, Passage, SearchQuestion
 
 
 class MemoryIndex(PassageIndex):

@@ -11,15 +11,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from infra.local.broker.authorization import FleetAccessRules
-from infra.local.broker.broker import SYSTEM
-from infra.local.broker.limits import Limits
-from infra.local.broker.local_broker import LocalBroker
-from infra.local.broker.messages import BrokerMessage
-from infra.local.mqtt.decoding import decode
-from infra.local.mqtt.encoding import encode
-from infra.local.mqtt.framing import Framer
-from infra.local.mqtt.packets import (
+from infra.local.iot.broker.authorization import FleetAccessRules
+from infra.local.iot.broker.broker import SYSTEM
+from infra.local.iot.broker.limits import Limits
+from infra.local.iot.broker.local_broker import LocalBroker
+from infra.local.iot.broker.messages import BrokerMessage
+from infra.local.iot.mqtt.decoding import decode
+from infra.local.iot.mqtt.encoding import encode
+from infra.local.iot.mqtt.framing import Framer
+from infra.local.iot.mqtt.packets import (
     MQTT_3,
     MQTT_5,
     Connack,
@@ -39,7 +39,7 @@ from tests.helpers.wait import CEILING_SECONDS
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
-    from infra.local.broker.authorization import ClientIdentity
+    from infra.local.iot.broker.authorization import ClientIdentity
 
 TOKEN: Final = "the-backends-word"
 BACKEND: Final = "kho-backend-1"

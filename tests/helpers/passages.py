@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shared.knowledge.passages import DocumentRef, Passage, SearchHit, SearchQuestion
+from shared.search.passages import DocumentRef, Passage, SearchHit, SearchQuestion
 
 if TYPE_CHECKING:
-    from shared.knowledge.index import PassageIndex
+    from shared.search.index import PassageIndex
 
 TEXTS = [
     "Đội tuyển bóng đá quốc gia Việt Nam vô địch giải Đông Nam Á năm 2018 sau khi thắng Malaysia.",

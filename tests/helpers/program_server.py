@@ -16,8 +16,8 @@ import sys
 import warnings
 from typing import TYPE_CHECKING
 
-from infra.agent import cli as agent_cli
-from infra.cli import main as kho
+from infra.clients.agent import cli as agent_cli
+from infra.clients.cli import main as kho
 from infra.local.template import load
 from tests.e2e import long_limits
 from tests.helpers.limits import LIMITS
@@ -41,9 +41,9 @@ def import_everything() -> None:
     for function in load().functions.values():
         importlib.import_module(function.handler.rpartition(".")[0])
     modules = {name.rpartition(".")[0] for name in LIMITS}
-    for name in ("infra.local.serve", "infra.local.functions", "shared.knowledge.store.embedded", *sorted(modules)):
+    for name in ("infra.local.serve", "infra.local.functions", "infra.local.search_engine.embedded", *sorted(modules)):
         importlib.import_module(name)
-    from shared.knowledge.embedding import e5
+    from shared.search.embedding import e5
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(e5._engine()))  # never freed: each copy would spend 0.1 s on that
 

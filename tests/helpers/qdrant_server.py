@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel, TypeAdapter
 from qdrant_client import QdrantClient, models
 
-from shared.knowledge.store import MEANING
+from shared.search.store import MEANING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,10 +5,10 @@ from __future__ import annotations
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
-from shared.config import config
+from shared.platform.config import config
 
 if TYPE_CHECKING:
-    from shared.config import Config
+    from shared.platform.config import Config
 
 
 def changed_settings(**changes: Any) -> Config:

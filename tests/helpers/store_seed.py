@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shared.blob_store import compress
-from shared.clock import now
+from shared.aws.blob_store import compress
+from shared.aws.dynamodb import Table, Write, to_item
 from shared.documents import fractional_index, keys, timestamps
 from shared.documents.sibling_order import listing_write
 from shared.documents.tree import TreePosition
 from shared.documents.unit_of_work import DocumentHead, UnitOfWork
-from shared.dynamodb import Table, Write, to_item
 from shared.memory import keys as memory_keys
 from shared.memory.conversations import Conversations
+from shared.platform.clock import now
 from tests.helpers.dynamodb import store_of
 
 if TYPE_CHECKING:

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 from infra.local.functions import Functions
 from infra.local.streams import StreamReader
 from infra.local.template import load
-from shared import dead_letters
-from shared.config import config
+from shared.aws import dead_letters
+from shared.platform.config import config
 from tests.helpers.limits import LONG_SECONDS
 from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from shared.dead_letters import DeadLetter
+    from shared.aws.dead_letters import DeadLetter
 
 LATE_SECONDS = 60.0
 """The age of a record that was delivered before, or that waited."""

@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 from shared.devices.webhooks import LIMITS
-from shared.public_address import PublicClient
+from shared.platform.public_address import PublicClient
 from tests.helpers.certificates import certify
 
 if TYPE_CHECKING:

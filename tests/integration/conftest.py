@@ -10,12 +10,11 @@ from uuid import uuid4
 
 import pytest
 
-from shared.config import config
-from shared.documents import timestamps
-from shared.knowledge.index import close_index
+from shared.documents import immediate_indexing, timestamps
 from shared.language_model import language_model
-from shared.services import immediate_indexing
-from shared.telemetry import logger
+from shared.platform.config import config
+from shared.platform.telemetry import logger
+from shared.search.index import close_index
 from tests.helpers.document_agent import DocumentAgent
 from tests.helpers.dynamodb import running_store
 from tests.helpers.dynamodb_requests import intercept_requests

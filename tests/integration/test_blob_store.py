@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-from shared.blob_store import BlobStore, compress
-from shared.config import config
-from shared.dynamodb import Keys, Table
+from shared.aws.blob_store import BlobStore, compress
+from shared.aws.dynamodb import Keys, Table
+from shared.platform.config import config
 
 
 def test_a_blob_is_read_from_its_parts_and_deleted_with_them(tenant: str) -> None:

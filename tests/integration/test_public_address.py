@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.public_address import AddressFailed, AddressRefused, PublicClient, PublicResponse, RequestLimits, is_public
+from shared.platform.public_address import (
+    AddressFailed,
+    AddressRefused,
+    PublicClient,
+    PublicResponse,
+    RequestLimits,
+    is_public,
+)
 from tests.helpers.certificates import certify
 from tests.helpers.wait import CEILING_SECONDS, until
 

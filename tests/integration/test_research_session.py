@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from fastmcp import Client
 
-from infra.agent.files.reader import FileReader
-from infra.agent.files.roots import Roots
-from infra.agent.stdio_server import research_server
-from infra.agent.tools import AgentTools
+from infra.clients.agent.files.reader import FileReader
+from infra.clients.agent.files.roots import Roots
+from infra.clients.agent.stdio_server import research_server
+from infra.clients.agent.tools import AgentTools
 from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:

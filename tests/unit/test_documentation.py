@@ -17,8 +17,8 @@ from botocore import xform_name
 from botocore.session import get_session
 from cyclopts import MissingArgumentError
 
-from infra.agent import cli as research_agent
-from infra.cli import main as kho
+from infra.clients.agent import cli as research_agent
+from infra.clients.cli import main as kho
 from infra.local.template import load, logical_id
 from infra.prepare import ROOT
 from shared.rpc.catalogue import catalogue
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 PAGES = [
     str(page.relative_to(ROOT))
-    for pattern in ("*.md", "docs/**/*.md", "docs/llms.txt", "tests/bench/*.md")
+    for pattern in ("*.md", "docs/**/*.md", "docs/llms.txt", "tests/suites/bench/*.md")
     for page in sorted(ROOT.glob(pattern))
 ]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from infra.cli import main as kho
+from infra.clients.cli import main as kho
+from shared.platform.version import VERSION
 from shared.rpc.mcp_catalog import TOOLSETS
-from shared.version import VERSION
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -31,7 +31,7 @@ def test_registry_entry_has_the_package_and_its_command() -> None:
 
 def test_every_version_is_that_of_the_release() -> None:
     """The package, its registry entry, the plugin and the commands of the guide have one version."""
-    plugin = ROOT / "infra" / "claude_code_plugin" / ".claude-plugin" / "plugin.json"
+    plugin = ROOT / "infra" / "clients" / "claude_code_plugin" / ".claude-plugin" / "plugin.json"
     guide = (ROOT / "docs" / "installing.md").read_text(encoding="utf-8")
     assert PROJECT["version"] == VERSION
     assert [SERVER["version"], *(each["version"] for each in SERVER["packages"])] == [VERSION, VERSION]

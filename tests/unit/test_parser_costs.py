@@ -19,18 +19,18 @@ import re2  # type: ignore[import-untyped]  # the package has no types
 from api.http_events import HttpRequest, accepts_gzip
 from api.mcp_resources import _pattern
 from api.multipart import parse_form
-from api.oauth_http import form_of
-from api.oauth_page import _texts
-from infra.agent.files.errors import UnreadableFile
-from infra.agent.files.folder_scan import _is_ignored, _Rules
-from infra.agent.files.pdf import text_of
-from infra.agent.web_fetch import _decode
+from infra.clients.agent.files.errors import UnreadableFile
+from infra.clients.agent.files.folder_scan import _is_ignored, _Rules
+from infra.clients.agent.files.pdf import text_of
+from infra.clients.agent.web_fetch import _decode
 from infra.local.http_protocol import BoundedHttpProtocol
-from infra.local.mqtt import decoding
-from infra.local.mqtt.framing import Framer
-from infra.local.mqtt.packets import MQTT_5
-from infra.local.mqtt.primitives import binary, variable
-from infra.local.mqtt.reason_codes import MalformedPacket
+from infra.local.iot.mqtt import decoding
+from infra.local.iot.mqtt.framing import Framer
+from infra.local.iot.mqtt.packets import MQTT_5
+from infra.local.iot.mqtt.primitives import binary, variable
+from infra.local.iot.mqtt.reason_codes import MalformedPacket
+from oauth.http import form_of
+from oauth.page import _texts
 from shared.access.oauth.clients import _basic, _described
 from shared.access.oauth.display_names import display_name
 from shared.access.oauth.errors import OAuthError
@@ -38,6 +38,10 @@ from shared.access.oauth.redirect_uris import is_redirect_uri, matches
 from shared.access.oauth.token_text import read_token
 from shared.access.source_address import source_address
 from shared.access.tokens import TokenVerifier
+from shared.answering.extractive import best_sentences
+from shared.answering.models import AnswerSource
+from shared.answering.rendering import to_plain_text
+from shared.answering.sanitization import sanitize_answer
 from shared.devices.argument_validation import validate_arguments
 from shared.devices.boards import Board
 from shared.devices.firmware_releases import RunningFirmware, board_url, url_problem
@@ -46,20 +50,13 @@ from shared.devices.protocol import parse_message
 from shared.devices.tool_catalogue import DeviceTool, aliases, parse_tool
 from shared.devices.tool_result import InvalidToolResult, tool_result
 from shared.documents.timestamps import from_iso
+from shared.experiences.keyword_extraction import extract_keywords
 from shared.experiences.models import ExperienceReport
 from shared.experiences.secret_scanner import find_secrets
-from shared.knowledge.answering.extractive import best_sentences
-from shared.knowledge.answering.models import AnswerSource
-from shared.knowledge.answering.rendering import to_plain_text
-from shared.knowledge.answering.sanitization import sanitize_answer
-from shared.knowledge.diacritics import restore_diacritics
-from shared.knowledge.language_detection import detect_language
-from shared.knowledge.passages import DocumentRef, Passage, SearchHit
 from shared.knowledge.refinement import _corrections, content_words
-from shared.knowledge.splitting import split
-from shared.knowledge.tokenizer import tokenize
 from shared.language_model.openai import _completion
-from shared.public_address import AddressRefused, PublicClient, RequestLimits
+from shared.platform.public_address import AddressRefused, PublicClient, RequestLimits
+from shared.platform.telemetry import correlation_id_from
 from shared.rpc import cursor
 from shared.rpc.errors import KhoError
 from shared.rpc.mcp_catalog import McpResource
@@ -67,8 +64,11 @@ from shared.rpc.names import deception, normalize_name
 from shared.rpc.strict_json import parse, require_text
 from shared.rpc.unknown_fields import refuse_large_params
 from shared.rpc.web_origin import refuse_foreign_pages
-from shared.services.keyword_extraction import extract_keywords
-from shared.telemetry import correlation_id_from
+from shared.search.diacritics import restore_diacritics
+from shared.search.language_detection import detect_language
+from shared.search.passages import DocumentRef, Passage, SearchHit
+from shared.search.splitting import split
+from shared.search.tokenizer import tokenize
 from shared.web_search import _results, parse_page
 from tests.helpers.pdf import make_pdf, text_stream
 from tests.helpers.settings import changed_settings

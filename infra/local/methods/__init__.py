@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from infra.local.template import FunctionDefinition, Route
 from shared.rpc.catalogue import MethodEntry, catalogue
-from shared.rpc.invoke import TIME_LIMIT
+from shared.rpc.invocation import TIME_LIMIT
 
 if TYPE_CHECKING:
     from infra.local.template import Template

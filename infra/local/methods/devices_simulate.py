@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from api.handler import Caller, Params, method
-from infra.local.simulator.sample_devices import sample_devices
+from infra.local.iot.simulator.sample_devices import sample_devices
 from shared.rpc.errors import Conflict, Unavailable
 
 

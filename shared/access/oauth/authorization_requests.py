@@ -12,8 +12,8 @@ from shared.access import keys
 from shared.access.oauth.errors import OAuthError
 from shared.access.oauth.provider_sign_in import SignInState
 from shared.access.oauth.token_text import hash_of
-from shared.clock import lasts
-from shared.dynamodb import ConditionFailed, Write, from_item, to_item
+from shared.aws.dynamodb import ConditionFailed, Write, from_item, to_item
+from shared.platform.clock import lasts
 from shared.rpc.caller import ROLES, Role
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from shared.access.models import Clock
     from shared.access.oauth.clients import OAuthClient
-    from shared.dynamodb import Item, Table
+    from shared.aws.dynamodb import Item, Table
 
 DECISION_SECONDS: Final = 600
 """The time in which a person must decide on a request."""

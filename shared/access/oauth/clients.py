@@ -17,16 +17,16 @@ from shared.access.oauth.display_names import display_name
 from shared.access.oauth.errors import OAuthError
 from shared.access.oauth.redirect_uris import is_redirect_uri, matches
 from shared.access.oauth.token_text import hash_of
-from shared.dynamodb import Write
-from shared.public_address import AddressFailed, AddressRefused, PublicClient, RequestLimits
+from shared.aws.dynamodb import Write
+from shared.platform.public_address import AddressFailed, AddressRefused, PublicClient, RequestLimits
+from shared.platform.ttl_cache import TtlCache
 from shared.rpc.caller import ROLES
-from shared.ttl_cache import TtlCache
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from shared.access.models import Clock
-    from shared.dynamodb import Item, Table
+    from shared.aws.dynamodb import Item, Table
 
 CONSOLE: Final = "kho-console"
 """The id of the console, a public client of this server."""

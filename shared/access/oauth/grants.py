@@ -22,11 +22,11 @@ from shared.access.api_keys import ApiKeys
 from shared.access.models import Clock, Identity
 from shared.access.oauth.errors import OAuthError
 from shared.access.oauth.token_text import TokenReference, hash_of, new_token, read_token
-from shared.clock import iso_time, lasts
-from shared.dynamodb import ConditionFailed, Item, Keys, Table, Write
+from shared.aws.dynamodb import ConditionFailed, Item, Keys, Table, Write
+from shared.platform.clock import iso_time, lasts
+from shared.platform.telemetry import count, logger
 from shared.rpc.caller import ROLES, Caller, Role
 from shared.rpc.errors import NotFound, NotSignedIn
-from shared.telemetry import count, logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable

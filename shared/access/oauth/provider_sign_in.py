@@ -18,12 +18,12 @@ from urllib.parse import quote_plus, urlencode
 from shared.access.oauth.errors import OAuthError
 from shared.access.provider_client import ProviderClient, ProviderUnavailable
 from shared.aws.secrets_manager import get_secret
+from shared.platform.telemetry import logger
 from shared.rpc.errors import NotSignedIn, Unavailable
-from shared.telemetry import logger
 
 if TYPE_CHECKING:
     from shared.access.models import Clock
-    from shared.config import Config
+    from shared.platform.config import Config
     from shared.rpc.caller import Caller
 
 CALLBACK: Final = "/oauth/callback"

@@ -8,6 +8,8 @@ from shared.rpc.caller import ROLES, Role
 from shared.rpc.mcp_catalog import TOOLSETS, McpCatalog, mcp_catalog
 
 MCP: Final = "/mcp"
+METADATA: Final = "/.well-known/oauth-protected-resource"
+"""The path that a resource's own path follows in the address of its metadata (RFC 9728)."""
 RECALL_KIT: Final = f"{MCP}/recall-kit"
 _DEVICE: Final = re.compile(r"/mcp/devices/[A-Za-z0-9._:-]{1,128}", re.ASCII)
 _WITH_OPERATORS: Final = ("", MCP, f"{MCP}/devices")
@@ -27,6 +29,14 @@ def canonical_resource(resource: str, public_url: str) -> str:
     if not canonical.startswith(public_url) or not is_resource(canonical.removeprefix(public_url)):
         raise OAuthError("invalid_target", "resource is not the address of an MCP endpoint of this server.")
     return canonical
+
+
+def challenge(path: str, public_url: str, *, has_credentials: bool) -> str:
+    """Return the `WWW-Authenticate` header of a resource, which points to its metadata."""
+    parameters = ['error="invalid_token"'] if has_credentials else []
+    if public_url:
+        parameters.append(f'resource_metadata="{public_url}{METADATA}{path}"')
+    return f"Bearer {', '.join(parameters)}".rstrip()
 
 
 def scopes_of(path: str) -> tuple[Role, ...]:

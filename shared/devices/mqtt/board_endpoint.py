@@ -9,10 +9,10 @@ from typing import Final
 from urllib.parse import quote, urlsplit
 
 from shared.aws.signed_client import SignedServiceClient
-from shared.config import config
-from shared.http_client import ConnectionFailed
+from shared.platform.config import config
+from shared.platform.http import ConnectionFailed
+from shared.platform.telemetry import logger
 from shared.rpc.errors import FieldProblem, InvalidRequest, NotFound, Unavailable
-from shared.telemetry import logger
 
 _TLS_PORT: Final = 8883
 _MQTT_PORT: Final = 1883

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 
-from shared.config import config
 from shared.devices.device_client import DeviceClient
 from shared.devices.mqtt.broker_endpoint import DirectBrokerEndpoint, IotCoreEndpoint
 from shared.devices.mqtt.data_plane import IotDataPlaneClient
@@ -12,6 +11,7 @@ from shared.devices.mqtt.transport import MqttTransport
 from shared.devices.registry import devices_table
 from shared.devices.rpc import RpcClient
 from shared.devices.vision import vision_offer
+from shared.platform.config import config
 from shared.rpc.errors import Unavailable
 
 

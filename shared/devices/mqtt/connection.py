@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shared.devices.ids import BACKEND_PREFIX, up
 from shared.devices.mqtt.broker_endpoint import ConnectionCallbacks
-from shared.telemetry import logger
-from shared.token_bucket import BucketSize, TokenBucket
+from shared.platform.telemetry import logger
+from shared.platform.token_bucket import BucketSize, TokenBucket
 
 if TYPE_CHECKING:
     from collections.abc import Callable

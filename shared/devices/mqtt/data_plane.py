@@ -7,10 +7,10 @@ from typing import Final
 from urllib.parse import quote, urlsplit
 
 from shared.aws.signed_client import SignedServiceClient
-from shared.http_client import ConnectionFailed, ConnectionNotEstablished
+from shared.platform.http import ConnectionFailed, ConnectionNotEstablished
+from shared.platform.telemetry import logger
+from shared.platform.ttl_cache import TtlCache
 from shared.rpc.errors import TooLarge, TooManyRequests, Unavailable
-from shared.telemetry import logger
-from shared.ttl_cache import TtlCache
 
 _CONNECT_SECONDS: Final = 2.0
 _READ_SECONDS: Final = 3.0

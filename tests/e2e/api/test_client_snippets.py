@@ -15,9 +15,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from fastmcp import Client
 from fastmcp.client.transports import StreamableHttpTransport
 
-from infra.agent import cli as research_agent
-from infra.cli import main as kho
-from shared.version import VERSION
+from infra.clients.agent import cli as research_agent
+from infra.clients.cli import main as kho
+from shared.platform.version import VERSION
 from tests.helpers.api_client import make_key
 
 if TYPE_CHECKING:

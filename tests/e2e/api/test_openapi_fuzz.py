@@ -21,7 +21,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from endpoints import openapi
+from discovery import openapi
 from shared.experiences.secret_scanner import find_secrets
 from shared.rpc.catalogue import catalogue
 from shared.rpc.names import deception

@@ -8,9 +8,9 @@ import signal
 import subprocess
 from typing import TYPE_CHECKING
 
-from infra.local.simulator.device import DeviceModel
-from infra.local.simulator.fleet import Fleet
-from infra.local.simulator.quirks import FIRMWARE, Quirk
+from infra.local.iot.simulator.device import DeviceModel
+from infra.local.iot.simulator.fleet import Fleet
+from infra.local.iot.simulator.quirks import FIRMWARE, Quirk
 from tests.helpers.api_client import run_kho
 from tests.helpers.kho_server import KhoServer
 from tests.helpers.mqtt_client import TOKEN, RawMqttClient, running_broker

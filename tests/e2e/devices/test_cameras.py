@@ -12,9 +12,9 @@ from uuid import uuid4
 
 import pytest
 
-from infra.local.simulator.camera import TOOL_NAME, Camera
-from infra.local.simulator.device import DeviceAlert, DeviceModel
-from infra.local.simulator.fleet import Fleet
+from infra.local.iot.simulator.camera import TOOL_NAME, Camera
+from infra.local.iot.simulator.device import DeviceAlert, DeviceModel
+from infra.local.iot.simulator.fleet import Fleet
 from tests.e2e.devices.test_stock_boards import claim, new_board, operator, shown_code, simulated
 from tests.e2e.documents.test_index_unavailable import processor_seconds
 from tests.helpers.api_client import run_kho
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from infra.local.simulator.device import SimulatedDevice
+    from infra.local.iot.simulator.device import SimulatedDevice
     from tests.helpers.api_client import ApiClient
 
 QUESTION = "Trên bàn có gì? \"quả bóng\" hay 'cốc'?"
@@ -106,7 +106,7 @@ def test_caller_gets_the_answer_to_a_photo(server: KhoServer, model: ModelServer
     assert asked[1]["text"] == QUESTION
     assert asked[0]["image_url"]["url"].startswith("data:image/jpeg;base64,/9j/")
     logged = server.printed() + (server.data / "kho.log").read_text()
-    assert "device_access/vision" in logged
+    assert "boards/explain_photo" in logged
     for secret in (offered["token"], "quả bóng", "Trên bàn"):
         assert secret not in logged
 

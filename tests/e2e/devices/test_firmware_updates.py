@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from infra.local.simulator.board_http import download
+from infra.local.iot.simulator.board_http import download
 from tests.e2e.devices.test_stock_boards import claim, new_board, operator
 from tests.helpers.api_client import run_kho
 from tests.helpers.wait import CEILING_SECONDS

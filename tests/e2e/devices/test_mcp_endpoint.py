@@ -13,9 +13,9 @@ from fastmcp.client.transports import StreamableHttpTransport
 from mcp.client import Client as SdkClient
 from mcp.shared.exceptions import MCPError
 
-from infra.local.simulator.device import DeviceModel
-from infra.local.simulator.fleet import Fleet
-from infra.local.simulator.quirks import FIRMWARE, Quirk
+from infra.local.iot.simulator.device import DeviceModel
+from infra.local.iot.simulator.fleet import Fleet
+from infra.local.iot.simulator.quirks import FIRMWARE, Quirk
 from tests.e2e.devices.test_broker import mqtt_port
 from tests.helpers.api_client import make_key, run_kho
 from tests.helpers.mcp_events import MODERN, initialize_event

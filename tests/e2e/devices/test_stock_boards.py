@@ -15,10 +15,10 @@ from uuid import uuid4
 
 import pytest
 
-from infra.local.simulator.board_http import FirmwareHang
-from infra.local.simulator.firmware import parse_endpoint
-from infra.local.simulator.flash import FirmwareAbort, Flash
-from infra.local.simulator.stock_board import BoardTimes, StockBoard, parse_version
+from infra.local.iot.simulator.board_http import FirmwareHang
+from infra.local.iot.simulator.firmware import parse_endpoint
+from infra.local.iot.simulator.flash import FirmwareAbort, Flash
+from infra.local.iot.simulator.stock_board import BoardTimes, StockBoard, parse_version
 from tests.helpers.api_client import ApiClient, make_key, run_kho
 from tests.helpers.duckduckgo import listener
 from tests.helpers.environment import ORIGINAL_ENVIRONMENT
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
-    from infra.local.simulator.board_http import BoardAnswer
+    from infra.local.iot.simulator.board_http import BoardAnswer
     from tests.helpers.kho_server import KhoServer
 
 KHO = str(Path(sys.executable).with_name("kho"))
@@ -221,7 +221,7 @@ def test_stock_board_is_claimed_and_called_from_an_empty_flash(guarded: KhoServe
     flash = Flash(tmp_path / "flash")
     client_id, password = flash.namespace("board")["uuid"], flash.namespace("mqtt")["password"]
     logged = guarded.printed() + (guarded.data / "kho.log").read_text()
-    assert "device_access/ota" in logged
+    assert "boards/check_in" in logged
     for secret in (str(client_id), str(password)):
         assert secret in printed
         assert secret not in logged

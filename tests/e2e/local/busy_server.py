@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from unittest.mock import patch
 
-from infra.cli import serve
-from infra.cli.main import app
+from infra.clients.cli import serve
+from infra.clients.cli.main import app
 from infra.local.template import FunctionDefinition, Route, load
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import pytest
 import urllib3
 
 from infra.local.data_folder import read_server_info
-from shared.aws.passed_socket import SCHEME
+from infra.local.passed_socket import SCHEME
 from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:

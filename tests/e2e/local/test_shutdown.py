@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 import urllib3
 
-from infra.local.simulator.device import DeviceModel
-from infra.local.simulator.fleet import Fleet
-from infra.local.simulator.quirks import FIRMWARE, Quirk
+from infra.local.iot.simulator.device import DeviceModel
+from infra.local.iot.simulator.fleet import Fleet
+from infra.local.iot.simulator.quirks import FIRMWARE, Quirk
 from tests.e2e.local.busy_server import BUSY, PROGRAM
 from tests.helpers.environment import ORIGINAL_ENVIRONMENT
 from tests.helpers.folders import write_files

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from shared.access.api_keys import ApiKeys
 from shared.access.credentials import CachingVerifier, CredentialVerifier
-from shared.config import config
-from shared.dynamodb import ConditionFailed, Table
+from shared.aws.dynamodb import ConditionFailed, Table
+from shared.platform.config import config
 from shared.rpc.caller import Caller
 from shared.rpc.errors import NotFound, NotSignedIn
 from tests.helpers.interference import another_caller

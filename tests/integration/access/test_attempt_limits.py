@@ -9,8 +9,8 @@ from uuid import uuid4
 import pytest
 
 from shared.access.attempt_limits import AttemptLimit
-from shared.config import config
-from shared.dynamodb import Table
+from shared.aws.dynamodb import Table
+from shared.platform.config import config
 from shared.rpc.errors import Conflict, NotFound, TooManyRequests
 from tests.helpers.clock import Clock
 from tests.helpers.interference import another_caller

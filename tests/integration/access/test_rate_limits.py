@@ -10,15 +10,16 @@ from uuid import uuid4
 
 import pytest
 
-from endpoints import actions, health, jsonrpc, recall_kit_mcp
+from discovery import health
+from endpoints import actions, jsonrpc, recall_kit_mcp
 from recall_kit import get_experience
 from shared.access import rate_limits
 from shared.access.api_keys import ApiKeys
 from shared.access.credentials import cached_verifier, verifier
 from shared.access.rate_limits import LEASE_SECONDS, RateLimits, SignInRequest
-from shared.config import config
-from shared.dynamodb import Table
-from shared.rpc import invoke
+from shared.aws.dynamodb import Table
+from shared.platform.config import config
+from shared.platform.runtime import runtime
 from shared.rpc.caller import Caller
 from shared.rpc.catalogue import catalogue
 from shared.rpc.errors import TooManyRequests, Unavailable
@@ -251,7 +252,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
         handler: Callable[[Any, Any], Any] = import_module(function.replace("-", ".")).handler
         return json.dumps(handler(json.loads(payload), None)).encode()
 
-    monkeypatch.setattr(invoke, "_transport", [run])
+    monkeypatch.setattr(runtime, "functions", run)
     yield clock
     monkeypatch.undo()
     config.cache_clear()

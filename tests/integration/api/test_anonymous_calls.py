@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from endpoints import actions, jsonrpc, mcp, recall_kit_mcp
-from shared.config import config
-from shared.rpc import invoke
+from shared.platform.config import config
+from shared.platform.runtime import runtime
 from shared.rpc.catalogue import catalogue
 from shared.rpc.mcp_catalog import mcp_catalog
 from tests.helpers.mcp_events import HANDSHAKE, REVISIONS, event, request_event, response_message
@@ -34,7 +34,7 @@ def invoked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         functions.append(function)
         return b'{"result": {}}'
 
-    monkeypatch.setattr(invoke, "_transport", [record])
+    monkeypatch.setattr(runtime, "functions", record)
     yield functions
     monkeypatch.undo()
     config.cache_clear()

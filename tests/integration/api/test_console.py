@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from endpoints import console
-from infra.console import bundle as bundling
-from infra.console.bundle import BundleError, bundle
-from shared.config import config
+from discovery import console
+from infra.clients.console import bundle as bundling
+from infra.clients.console.bundle import BundleError, bundle
+from shared.platform.config import config
 from tests.helpers.mcp_events import event
 
 if TYPE_CHECKING:

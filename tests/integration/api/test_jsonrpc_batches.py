@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from endpoints import jsonrpc
-from shared.rpc import invoke
+from shared.platform.runtime import runtime
 from tests.helpers.mcp_events import event
 from tests.helpers.wait import CEILING_SECONDS
 
@@ -23,7 +23,7 @@ def test_batch_calls_run_concurrently(monkeypatch: pytest.MonkeyPatch) -> None:
         all_there.wait()
         return json.dumps({"result": json.loads(payload)["params"]}).encode()
 
-    monkeypatch.setattr(invoke, "_transport", [together])
+    monkeypatch.setattr(runtime, "functions", together)
     calls: list[Any] = [
         {"jsonrpc": "2.0", "method": "tool-server/tools/list", "params": {"number": number}, "id": number}
         for number in range(50)

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.config import config
-from shared.rpc import invoke
+from shared.aws import lambda_client
+from shared.platform.config import config
+from shared.platform.runtime import runtime
+from shared.rpc import invocation
 from shared.rpc.caller import LOCAL
 from shared.rpc.errors import Conflict, Internal, KhoError, OutOfTime, TooManyRequests, Unavailable
 from tests.helpers.wait import CEILING_SECONDS, until
@@ -74,21 +76,20 @@ def invocations(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, Any
     monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", f"http://127.0.0.1:{server.server_port}")
     monkeypatch.setenv("AWS_REGION", "us-east-1")
     monkeypatch.setenv("KHO_FUNCTION_PREFIX", "stack")
-    monkeypatch.setattr(invoke, "TIME_LIMIT", CEILING_SECONDS)
-    monkeypatch.setattr(invoke, "_CONNECT_SECONDS", CEILING_SECONDS)
-    monkeypatch.setattr(invoke, "_transport", [])
+    monkeypatch.setattr(lambda_client, "TIME_LIMIT", CEILING_SECONDS)
+    monkeypatch.setattr(lambda_client, "_CONNECT_SECONDS", CEILING_SECONDS)
+    monkeypatch.setattr(runtime, "functions", None)
+    monkeypatch.setattr(runtime, "lambda_client", lambda_client.LambdaClient())
     config.cache_clear()
-    invoke._lambda.cache_clear()
     yield FakeLambda.invocations
     FakeLambda.released.set()
     server.shutdown()
     server.server_close()
     config.cache_clear()
-    invoke._lambda.cache_clear()
 
 
 def call(function: str, params: Any = None) -> Any:
-    return invoke.invoke(function, "server/method", params or {}, LOCAL, "correlation-1")
+    return invocation.invoke(function, "server/method", params or {}, LOCAL, "correlation-1")
 
 
 def test_invoke_reaches_the_named_function_with_the_caller(invocations: list[tuple[str, Any]]) -> None:
@@ -121,7 +122,7 @@ def test_error_round_trip(invocations: list[tuple[str, Any]]) -> None:
 
 def test_internal_function_is_invoked_by_its_alias(invocations: list[tuple[str, Any]]) -> None:
     """Provisioned instances belong to the alias."""
-    assert invoke.call_internal("workers-embed_texts:live", {"texts": ["Xin chào"]}) == {
+    assert invocation.call_internal("workers-embed_texts:live", {"texts": ["Xin chào"]}) == {
         "embeddings": {"texts": ["Xin chào"]}
     }
 
@@ -129,7 +130,7 @@ def test_internal_function_is_invoked_by_its_alias(invocations: list[tuple[str, 
 @pytest.mark.parametrize("function", ["crashing", "throttled", "broken"])
 def test_internal_function_that_fails_is_unavailable(invocations: list[tuple[str, Any]], function: str) -> None:
     with pytest.raises(Unavailable):
-        invoke.call_internal(function, {})
+        invocation.call_internal(function, {})
 
 
 def test_throttled_invocations_are_retried(invocations: list[tuple[str, Any]]) -> None:
@@ -148,7 +149,7 @@ def test_a_connection_that_was_idle_too_long_is_not_reused(
     invocations: list[tuple[str, Any]], monkeypatch: pytest.MonkeyPatch, seconds: float, connections: int
 ) -> None:
     monkeypatch.setattr(FakeLambda, "protocol_version", "HTTP/1.1")
-    monkeypatch.setattr(invoke, "_MAX_IDLE_SECONDS", seconds)
+    monkeypatch.setattr(lambda_client, "_MAX_IDLE_SECONDS", seconds)
     call("echo")
     call("last")
     assert len(set(FakeLambda.peers)) == connections
@@ -162,7 +163,7 @@ def test_lambda_failures_are_mapped_and_not_retried(
     invocations: list[tuple[str, Any]], function: str, kind: type[KhoError], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if kind is OutOfTime:
-        monkeypatch.setattr(invoke, "TIME_LIMIT", 0.3)
+        monkeypatch.setattr(lambda_client, "TIME_LIMIT", 0.3)
     with pytest.raises(kind) as caught:
         call(function)
     assert "secret" not in str(caught.value.record())

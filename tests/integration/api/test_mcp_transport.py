@@ -15,10 +15,10 @@ from mcp_types import CallToolRequestParams
 from api.mcp_server import server_for_catalog
 from api.mcp_transport import McpTransport
 from endpoints import mcp
-from shared.config import config
-from shared.rpc import invoke
+from shared.platform.config import config
+from shared.platform.runtime import runtime
+from shared.platform.version import VERSION
 from shared.rpc.mcp_catalog import mcp_catalog
-from shared.version import VERSION
 from tests.helpers.mcp_events import (
     HANDSHAKE,
     MODERN,
@@ -245,7 +245,7 @@ def test_too_large_answer_becomes_an_error_of_the_protocol(
         answers.append(b'{"result": {"contents": [{"uri": "memory://c", "text": "%s"}]}}' % (b'\\"' * 2_000_000))
         return answers[-1]
 
-    monkeypatch.setattr(invoke, "_transport", [large])
+    monkeypatch.setattr(runtime, "functions", large)
     arguments = {"conversation_id": "c"}
     call = request_event("tools/call", revision, name="memory_get_all_messages", arguments=arguments)
     response = mcp.handle_message(call, transport)

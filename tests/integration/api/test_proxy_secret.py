@@ -10,7 +10,7 @@ from api.authentication import caller_from_headers
 from api.http_events import HttpRequest
 from endpoints import authorizer
 from shared.access.source_address import PROXY_HEADER
-from shared.config import config
+from shared.platform.config import config
 from shared.rpc.caller import ANONYMOUS
 from shared.rpc.errors import NotSignedIn
 from tests.helpers.mcp_events import event

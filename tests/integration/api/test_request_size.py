@@ -13,8 +13,8 @@ from agent_data import create_document, query_knowledge
 from endpoints import actions, jsonrpc, mcp, recall_kit_mcp
 from memory_server import get_or_create_summary
 from recall_kit import query_experiences
-from shared.config import config
-from shared.rpc import invoke
+from shared.platform.config import config
+from shared.platform.runtime import runtime
 from tests.helpers.mcp_events import MODERN, REVISIONS, event, request_event, response_message
 from tests.helpers.size import FULL_SIZE, sized
 
@@ -39,7 +39,7 @@ def invoked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         functions.append(function)
         return b'{"result": {}}'
 
-    monkeypatch.setattr(invoke, "_transport", [record])
+    monkeypatch.setattr(runtime, "functions", record)
     return functions
 
 

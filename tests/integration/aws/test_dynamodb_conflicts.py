@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.config import config
-from shared.dynamodb import ConditionFailed, Keys, Table, Write
+from shared.aws.dynamodb import ConditionFailed, Keys, Table, Write
 from shared.memory.conversations import Conversations
 from shared.memory.message_history import MessageHistory
+from shared.platform.config import config
 from shared.rpc.errors import Unavailable
 from tests.helpers.dynamodb_requests import answer_operation, intercept_requests
 
@@ -44,7 +44,7 @@ CANCELLED = {
 @pytest.fixture(autouse=True)
 def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retry without a pause. Back-off is not the subject here."""
-    monkeypatch.setattr("shared.dynamodb.time", SimpleNamespace(sleep=lambda _: None, monotonic=time.monotonic))
+    monkeypatch.setattr("shared.aws.dynamodb.time", SimpleNamespace(sleep=lambda _: None, monotonic=time.monotonic))
 
 
 @pytest.fixture

@@ -19,11 +19,10 @@ from botocore.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared import dynamodb
-from shared.aws import attribute_values, signed_client
-from shared.aws.dynamodb import DynamoDBHttpClient
-from shared.config import config
-from shared.dynamodb import ConditionFailed, Keys, Table, Write
+from shared.aws import attribute_values, dynamodb, signed_client
+from shared.aws.dynamodb import ConditionFailed, Keys, Table, Write
+from shared.aws.dynamodb_client import DynamoDBHttpClient
+from shared.platform.config import config
 from shared.rpc.errors import Unavailable
 from tests.helpers.dynamodb import boto3_client
 
@@ -63,7 +62,7 @@ def test_attribute_values_equal_boto3(item: dict[str, Any]) -> None:
 
 @given(
     body=st.binary(),
-    path=st.sampled_from(["/", "/2015-03-31/functions/kho-endpoints-health/invocations"]),
+    path=st.sampled_from(["/", "/2015-03-31/functions/kho-discovery-health/invocations"]),
     target=st.text("abcXYZ.-_ 019", min_size=1).filter(lambda text: "  " not in text),
     token=st.text("abc+/="),
 )

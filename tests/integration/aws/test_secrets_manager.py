@@ -10,8 +10,8 @@ from moto.server import ThreadedMotoServer
 
 from shared.aws import secrets_manager
 from shared.aws.secrets_manager import KEPT_SECONDS, forget_secrets, get_secret
+from shared.platform.ttl_cache import TtlCache
 from shared.rpc.errors import Unavailable
-from shared.ttl_cache import TtlCache
 from tests.helpers.clock import Clock
 from tests.helpers.device_backend import running_device_backend
 from tests.helpers.wait import until

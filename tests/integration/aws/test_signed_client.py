@@ -14,7 +14,7 @@ import pytest
 
 from shared.aws import signed_client
 from shared.aws.signed_client import Credentials, SignedServiceClient
-from shared.http_client import ConnectionFailed, ConnectionNotEstablished, ResponseTimeout
+from shared.platform.http import ConnectionFailed, ConnectionNotEstablished, ResponseTimeout
 from tests.helpers.certificates import certify
 from tests.helpers.wait import CEILING_SECONDS, until
 

@@ -13,9 +13,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from device_access import authorizer, provisioning
-from infra.local.broker.authorization import ClientIdentity, FleetAccessRules
+from boards import authorizer, provisioning
 from infra.local.functions import LambdaContext
+from infra.local.iot.broker.authorization import ClientIdentity, FleetAccessRules
 from shared.devices.ids import may_be_device, may_be_registered
 from shared.devices.registry import registry
 from tests.helpers.iot_policies import ARN, RESOURCES, allows, resolved
@@ -178,7 +178,7 @@ def test_provisioned_certificate_has_policy_and_verified_thing_name() -> None:
     assert body["Resources"]["thing"]["Properties"]["ThingName"] == {"Ref": "SerialNumber"}
     assert body["Resources"]["policy"]["Properties"]["PolicyName"] == "${DevicePolicy}"
     hook = RESOURCES["DeviceProvisioning"]["Properties"]["PreProvisioningHook"]
-    assert "DeviceAccessProvisioning" in str(hook["TargetArn"])
+    assert "BoardsProvisioning" in str(hook["TargetArn"])
 
 
 def connecting(client_id: str, user_name: str, password: str) -> dict[str, Any]:
@@ -207,7 +207,7 @@ def registered(tenant: str) -> tuple[str, str]:
 
 def authorizer_answer(event: dict[str, Any]) -> dict[str, Any]:
     """Return the authorizer's answer."""
-    return authorizer.handler(event, LambdaContext("device_access-authorizer"))
+    return authorizer.handler(event, LambdaContext("boards-authorizer"))
 
 
 def test_authorizer_accepts_registered_device(registered: tuple[str, str]) -> None:
@@ -247,7 +247,7 @@ def test_only_registered_devices_get_certificates(registered: tuple[str, str]) -
 
     def claimed(**parameters: str) -> bool:
         event = {"certificateId": "0" * 64, "clientId": "kho-claim-1", "parameters": parameters}
-        answer = provisioning.handler(event, LambdaContext("device_access-provisioning"))
+        answer = provisioning.handler(event, LambdaContext("boards-provisioning"))
         assert answer.keys() == {"allowProvisioning"}
         return bool(answer["allowProvisioning"])
 

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from infra.local.simulator.device import DeviceModel
-from infra.local.simulator.fleet import Fleet
-from infra.local.simulator.quirks import Quirk
+from infra.local.iot.simulator.device import DeviceModel
+from infra.local.iot.simulator.fleet import Fleet
+from infra.local.iot.simulator.quirks import Quirk
 from shared.devices.call_limits import MAX_TIMEOUT_MS
 from shared.devices.mqtt.transport import MqttTransport
 from shared.devices.registry import registry

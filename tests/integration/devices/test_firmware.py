@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from infra.local.simulator.flash import FirmwareAbort
-from infra.local.simulator.stock_board import parse_version as parse_as_firmware
-from shared.config import config
+from infra.local.iot.simulator.flash import FirmwareAbort
+from infra.local.iot.simulator.stock_board import parse_version as parse_as_firmware
 from shared.devices.firmware_releases import RunningFirmware, parse_version
 from shared.devices.registry import devices_table
 from shared.devices.sessions import DeviceSession, SessionStore
+from shared.platform.config import config
 from shared.rpc.errors import InvalidParams, NotFound
 from tests.helpers.board_requests import BOARD_SETTINGS, BoardCaller
 from tests.helpers.log_records import log_records

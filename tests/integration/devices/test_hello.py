@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from infra.local.simulator.quirks import Quirk
-from shared.config import config
+from infra.local.iot.simulator.quirks import Quirk
+from shared.platform.config import config
 from tests.helpers.device_backend import DeviceBackend, DeviceUnderTest, running_device_backend
 from tests.helpers.wait import CEILING_SECONDS, until
 from workers import device_inbox, device_presence

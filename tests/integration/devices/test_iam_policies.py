@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pytest
 
-from shared.config import config
+from shared.aws.dynamodb import Write
 from shared.devices import keys
 from shared.devices.activation_codes import SLOTS
 from shared.devices.firmware_releases import RunningFirmware, firmware_releases
@@ -20,7 +20,7 @@ from shared.devices.notifications import Notifications
 from shared.devices.protocol import DeviceNotification
 from shared.devices.registry import registry
 from shared.devices.webhooks import webhooks
-from shared.dynamodb import Write
+from shared.platform.config import config
 from shared.rpc.caller import ROLES, Caller
 from tests.helpers.board_requests import BOARD_SETTINGS, BoardCaller
 from tests.helpers.camera_requests import CameraDevice, form, photo_event
@@ -113,18 +113,18 @@ def test_policy_of_alerts(one: DeviceUnderTest, store_actions: StoreActions) -> 
     assert store_actions == table_actions("device_server-devices_alert")
 
 
-@measures("device_access-vision")
+@measures("boards-explain_photo")
 def test_policy_of_photos(
     tenant: str, store_actions: StoreActions, settings: Callable[..., None], model: ModelServer
 ) -> None:
-    from device_access.vision import handler
+    from boards.explain_photo import handler
 
     settings(KHO_PUBLIC_URL="https://kho.example")
     camera = CameraDevice(tenant)
     store_actions.clear()
     assert handler(photo_event(camera.token, form()), None)["statusCode"] == 200
     assert len(model.asked) == 1
-    assert store_actions - {METERING} == table_actions("device_access-vision")
+    assert store_actions - {METERING} == table_actions("boards-explain_photo")
 
 
 @measures("workers-device_presence")
@@ -164,19 +164,19 @@ def test_policy_of_inbox_worker(
     assert store_actions == table_actions("workers-device_inbox")
 
 
-@measures("device_access-authorizer")
+@measures("boards-authorizer")
 def test_policy_of_device_authorizer(tenant: str, store_actions: StoreActions) -> None:
-    from device_access.authorizer import handler
+    from boards.authorizer import handler
 
     device, password = registry().register(tenant, f"board-{uuid4().hex}")
     credentials = {"clientId": device.id, "username": device.id, "password": base64.b64encode(password.encode())}
     context = SimpleNamespace(invoked_function_arn="arn:aws:lambda:us-east-1:000000000000:function:kho")
     store_actions.clear()
     assert handler({"protocolData": {"mqtt": credentials}}, context)["isAuthenticated"]
-    assert store_actions == table_actions("device_access-authorizer")
+    assert store_actions == table_actions("boards-authorizer")
 
 
-@measures("device_access-ota", "device_server-devices_claim", "device_server-devices_release")
+@measures("boards-check_in", "device_server-devices_claim", "device_server-devices_release")
 def test_policies_of_onboarding(tenant: str, store_actions: StoreActions, monkeypatch: pytest.MonkeyPatch) -> None:
     from device_server import devices_claim, devices_release
 
@@ -208,12 +208,12 @@ def test_policies_of_onboarding(tenant: str, store_actions: StoreActions, monkey
 
     for other in (tenant, f"{tenant}-other"):
         caller = Caller("tester", frozenset(ROLES), other)
-        code = measure("device_access-ota", board.code)
+        code = measure("boards-check_in", board.code)
         measure("device_server-devices_claim", partial(claim, code))
         firmware_releases(other).set("bread-compact-wifi", "2.4.3", "https://files.example/x.bin")
         for version in ("2.4.2", "2.4.3"):
             offered = partial(board.call, **{"user-agent": f"bread-compact-wifi/{version}"})
-            assert measure("device_access-ota", offered)[0] == 200
+            assert measure("boards-check_in", offered)[0] == 200
         measure("device_server-devices_release", release)
     code = board.code()
     replaced = claim(BoardCaller(source="198.51.100.9").code())["device_id"]
@@ -225,7 +225,7 @@ def test_policies_of_onboarding(tenant: str, store_actions: StoreActions, monkey
     values = {":soon": int(time.time()) + 60}
     pk, sk = keys.waiting_board(board.board.device_id)
     table.write(Write("Update", {"pk": pk, "sk": sk}, "SET expires_at = :soon", values=values))
-    measure("device_access-ota", board.code)
+    measure("boards-check_in", board.code)
     for name, actions in used.items():
         assert actions - {METERING} == table_actions(name), name
     monkeypatch.undo()
@@ -288,7 +288,7 @@ def test_policies_of_webhooks(tmp_path: Path, store_actions: StoreActions, monke
         return {"eventID": "0" * 32, "eventName": "INSERT", "dynamodb": change}
 
     with webhook_receiver(tmp_path) as receiver:
-        monkeypatch.setattr("shared.devices.webhooks._clients", [receiver.client])
+        monkeypatch.setattr("shared.devices.webhooks._client", lambda: receiver.client)
         settings = {"url": URL, "events": ["presence"]}
         measure("device_server-webhooks_set", partial(ask, webhooks_set.handler, **settings))
         values = {":then": "2026-01-01T00:00:00.000Z"}
@@ -311,12 +311,12 @@ def test_policies_of_webhooks(tmp_path: Path, store_actions: StoreActions, monke
         assert actions - {METERING} == table_actions(name), name
 
 
-@measures("device_access-provisioning")
+@measures("boards-provisioning")
 def test_policy_of_device_provisioning(tenant: str, store_actions: StoreActions) -> None:
-    from device_access.provisioning import handler
+    from boards.provisioning import handler
 
     device, password = registry().register(tenant, f"board-{uuid4().hex}")
     store_actions.clear()
     event = {"parameters": {"SerialNumber": device.id, "Password": password}}
     assert handler(event, None) == {"allowProvisioning": True}
-    assert store_actions == table_actions("device_access-provisioning")
+    assert store_actions == table_actions("boards-provisioning")

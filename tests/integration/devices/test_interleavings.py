@@ -7,13 +7,13 @@ from uuid import uuid4
 
 import pytest
 
+from shared.aws.dynamodb import Write
 from shared.devices import activation_codes, keys
 from shared.devices.activation_codes import UNCLAIMABLE, ActivationCodes
 from shared.devices.boards import Board
 from shared.devices.firmware_releases import FirmwareReleases, RunningFirmware
 from shared.devices.registry import DeviceRegistry, devices_table, registry
 from shared.devices.sessions import DevicePresence, DeviceSession, SessionStore
-from shared.dynamodb import Write
 from shared.rpc.errors import Conflict, NotFound
 from tests.helpers.board_requests import random_address
 from tests.helpers.clock import Clock

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from endpoints import device_mcp, mcp
-from infra.local.simulator.tools import RawResult, SimulatedTool
+from infra.local.iot.simulator.tools import RawResult, SimulatedTool
 from shared.rpc.mcp_catalog import mcp_catalog
 from tests.helpers.clock import Clock
 from tests.helpers.device_backend import DeviceBackend, DeviceUnderTest, running_device_backend

@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from shared.config import config
+from shared.aws.dynamodb import Table
 from shared.devices import notifications
 from shared.devices.notifications import Notifications
 from shared.devices.protocol import DeviceNotification
-from shared.dynamodb import Table
+from shared.platform.config import config
 from shared.rpc.errors import InvalidParams
 
 DAY_MS = 24 * 3600 * 1000

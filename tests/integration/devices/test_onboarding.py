@@ -11,15 +11,16 @@ from uuid import uuid4
 
 import pytest
 
-from device_access import ota, provisioning
-from infra.cli.tenants import _erase_items
-from infra.local.device_secret import configure_device_secret
+from boards import check_in as ota
+from boards import provisioning
+from infra.clients.cli.tenants import _erase_items
+from infra.local.iot.device_secret import configure_device_secret
 from shared.access.rate_limits import RateLimits, rate_limits
-from shared.config import config
+from shared.aws.dynamodb import ConditionFailed, Table
 from shared.devices.activation_codes import CODE_SECONDS, UNCLAIMABLE, ActivationCodes
 from shared.devices.board_passwords import board_password
 from shared.devices.registry import devices_table, registry
-from shared.dynamodb import ConditionFailed, Table
+from shared.platform.config import config
 from shared.rpc.caller import ROLES, Caller
 from shared.rpc.errors import KhoError, NotSignedIn
 from tests.helpers.board_requests import BOARD_SETTINGS, BoardCaller

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infra.local.simulator.quirks import Quirk
+from infra.local.iot.simulator.quirks import Quirk
 from shared.devices.mqtt.transport import MqttTransport
 from shared.rpc.errors import Unavailable
 from tests.helpers.device_backend import DeviceBackend, running_device_backend

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from infra.local.simulator.quirks import Quirk
-from infra.local.simulator.tools import SimulatedTool as DeviceTool
-from infra.local.simulator.tools import standard_tools
+from infra.local.iot.simulator.quirks import Quirk
+from infra.local.iot.simulator.tools import SimulatedTool as DeviceTool
+from infra.local.iot.simulator.tools import standard_tools
 from shared.devices.mqtt.client_factory import data_plane
 from shared.devices.protocol import LARGEST_ID
 from shared.rpc.errors import KhoError, OutOfTime, TooLarge, ToolFailed, Unavailable

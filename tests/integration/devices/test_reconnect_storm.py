@@ -11,14 +11,14 @@ from uuid import uuid4
 import pytest
 
 from infra.local.functions import Functions
-from infra.local.rules import dispatcher
-from infra.local.simulator.device import DeviceModel
-from infra.local.simulator.fleet import Fleet
-from infra.local.simulator.quirks import FIRMWARE
-from infra.local.simulator.tools import SimulatedTool, SimulatedToolError, ToolArgument
+from infra.local.iot.rules import dispatcher
+from infra.local.iot.simulator.device import DeviceModel
+from infra.local.iot.simulator.fleet import Fleet
+from infra.local.iot.simulator.quirks import FIRMWARE
+from infra.local.iot.simulator.tools import SimulatedTool, SimulatedToolError, ToolArgument
+from shared.aws.dynamodb import Keys
 from shared.devices.registry import devices_table, registry
 from shared.devices.sessions import DeviceState, read_all
-from shared.dynamodb import Keys
 from tests.helpers.device_backend import TIMEOUT_MS, running_device_backend
 from tests.helpers.size import sized
 from tests.helpers.wait import CEILING_SECONDS, until
@@ -26,7 +26,7 @@ from tests.helpers.wait import CEILING_SECONDS, until
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from infra.local.simulator.device import SimulatedDevice
+    from infra.local.iot.simulator.device import SimulatedDevice
 
 BOARDS = sized(40, full=1000)
 AT_ONCE = 4

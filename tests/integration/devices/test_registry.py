@@ -8,9 +8,9 @@ from uuid import uuid4
 
 import pytest
 
-from shared.config import config
+from shared.aws.dynamodb import Table
 from shared.devices.registry import DeviceRegistry, registry
-from shared.dynamodb import Table
+from shared.platform.config import config
 from shared.rpc.errors import Conflict, InvalidParams, NotFound, NotSignedIn
 
 if TYPE_CHECKING:

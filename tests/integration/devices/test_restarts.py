@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infra.local.simulator.tools import standard_tools
+from infra.local.iot.simulator.tools import standard_tools
 from shared.rpc.errors import ToolFailed
 from tests.helpers.device_backend import DeviceBackend, DeviceUnderTest, running_device_backend
 from tests.helpers.wait import CEILING_SECONDS, until

@@ -10,9 +10,9 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from infra.cli.devices.broker import broker_endpoint, disconnect
-from infra.cli.target import DataTarget
-from infra.local.iot_core import run_embedded
+from infra.clients.cli.devices.broker import broker_endpoint, disconnect
+from infra.clients.cli.target import DataTarget
+from infra.local.iot.iot_core import run_embedded
 from infra.local.sockets import listen
 from tests.helpers.mqtt_client import PATIENT, RawMqttClient
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from device_server import devices_get, devices_list
-from infra.local.simulator.quirks import Quirk
-from infra.local.simulator.tools import SimulatedTool, ToolArgument
-from shared.clock import iso_time, now_ms
+from infra.local.iot.simulator.quirks import Quirk
+from infra.local.iot.simulator.tools import SimulatedTool, ToolArgument
 from shared.devices import sessions
 from shared.devices.registry import devices_table
 from shared.devices.sessions import DevicePresence, DeviceSession, SessionStore
+from shared.platform.clock import iso_time, now_ms
 from shared.rpc.caller import LOCAL
 from tests.helpers.device_backend import DeviceBackend, DeviceUnderTest, running_device_backend, timed_out
 from tests.helpers.wait import until

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from infra.local.simulator.quirks import Quirk
-from shared.clock import now_ms
+from infra.local.iot.simulator.quirks import Quirk
+from shared.platform.clock import now_ms
 from tests.helpers.device_backend import DeviceBackend, DeviceUnderTest, reset_settings, running_device_backend
 from tests.helpers.wait import until
 from workers import device_inbox
@@ -191,7 +191,7 @@ def test_notifications_are_listed_in_the_order_of_their_receipt(
     home: DeviceBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = now_ms()
-    monkeypatch.setattr("infra.local.rules.dispatcher.now_ms", lambda: at)
+    monkeypatch.setattr("infra.local.iot.rules.dispatcher.now_ms", lambda: at)
     with home.device() as one:
         ready(one)
 

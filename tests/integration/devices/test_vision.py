@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from device_access import vision
+from boards import explain_photo as vision
 from shared.access.rate_limits import rate_limits
-from shared.clock import now_ms
-from shared.config import config
+from shared.aws.dynamodb import Table
 from shared.devices.registry import RegisteredDevice, registry
 from shared.devices.sessions import DevicePresence
 from shared.devices.vision import TOKEN_MS, VisionOffer, vision_offer
-from shared.dynamodb import Table
+from shared.platform.clock import now_ms
+from shared.platform.config import config
 from tests.helpers.camera_requests import FORM, PHOTO, QUESTION, SESSION, CameraDevice, form, fresh_address, send
 from tests.helpers.device_backend import DeviceBackend, reset_settings, running_device_backend
 from tests.helpers.dynamodb_requests import answer_operation, intercept_requests
@@ -259,7 +259,7 @@ def test_nothing_of_a_photo_is_stored_or_logged(
     stored = str([item for name in tables for page in Table(name).scan("") for item in page])
     assert camera.device.id in stored
     kept = stored + log.read_text()
-    assert "device_access/vision" in kept
+    assert "boards/explain_photo" in kept
     for content in ("Trên bàn", "quả bóng", "a photo", camera.token, camera.token.rpartition(".")[2]):
         assert content not in kept
 

@@ -15,7 +15,8 @@ from infra.local.template import ScheduleTrigger, load
 from shared.devices import webhook_delivery, webhooks
 from shared.devices.registry import devices_table
 from shared.devices.webhooks import Webhooks, new_secret
-from shared.rpc import invoke
+from shared.platform.runtime import runtime
+from shared.rpc import invocation
 from tests.helpers.device_backend import running_device_backend
 from tests.helpers.wait import until
 from tests.helpers.webhook_receiver import URL, webhook_receiver
@@ -35,10 +36,10 @@ def receiver(tmp_path: Path, store: str, monkeypatch: pytest.MonkeyPatch) -> Ite
     trigger = next(each for each in load().streams if each.function == WAKING)
     stored = Webhooks(devices_table(), "local")
     with webhook_receiver(tmp_path) as running:
-        monkeypatch.setattr(webhooks, "_clients", [running.client])
+        monkeypatch.setattr(webhooks, "_client", lambda: running.client)
         monkeypatch.setattr(webhook_delivery, "_FIRST_RETRY_SECONDS", 0.05)
         stored.set(URL, ["notification", "presence"], new_secret())
-        reader = StreamReader(trigger, store, invoke._transport[0], tmp_path)  # type: ignore[arg-type] # the functions
+        reader = StreamReader(trigger, store, runtime.functions, tmp_path)  # type: ignore[arg-type] # the functions
         reader.start()
         yield running
         stored.delete()
@@ -64,7 +65,7 @@ def test_what_a_board_tells_reaches_the_receiver_in_order(receiver: WebhookRecei
         def retry() -> bool:
             """Deliver as if the time of each next attempt had come."""
             for tenant_id in webhook_delivery.due_tenants(devices_table(), 1 << 50):
-                invoke.start("workers-deliver_webhooks", {"tenant_id": tenant_id})
+                invocation.start("workers-deliver_webhooks", {"tenant_id": tenant_id})
             return len(pressed(receiver, one.id)) == 40
 
         until(retry)

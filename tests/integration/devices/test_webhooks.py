@@ -10,15 +10,15 @@ from uuid import uuid4
 
 import pytest
 
-from infra.cli.tenants import _erase_items, _items
-from shared.clock import iso_time, now_ms
-from shared.config import config
+from infra.clients.cli.tenants import _erase_items, _items
+from shared.aws.dynamodb import Keys, Write
 from shared.devices import keys, webhooks
 from shared.devices.registry import devices_table, registry
 from shared.devices.webhook_delivery import WebhookDelivery, due_tenants, wake
 from shared.devices.webhooks import Webhooks, new_secret
-from shared.dynamodb import Keys, Write
-from shared.public_address import PublicClient
+from shared.platform.clock import iso_time, now_ms
+from shared.platform.config import config
+from shared.platform.public_address import PublicClient
 from shared.rpc.errors import InvalidParams, NotFound
 from tests.helpers.board_requests import BOARD_SETTINGS
 from tests.helpers.clock import Clock
@@ -42,7 +42,7 @@ DAY = 86_400.0
 @pytest.fixture
 def receiver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WebhookReceiver]:
     with webhook_receiver(tmp_path) as running:
-        monkeypatch.setattr(webhooks, "_clients", [running.client])
+        monkeypatch.setattr(webhooks, "_client", lambda: running.client)
         yield running
 
 
@@ -481,7 +481,7 @@ def resolving_to(*addresses: str) -> PublicClient:
 )
 def test_addresses_that_are_not_public_are_refused(address: str, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even if the name has a public address too."""
-    monkeypatch.setattr(webhooks, "_clients", [resolving_to(PUBLIC, address)])
+    monkeypatch.setattr(webhooks, "_client", lambda: resolving_to(PUBLIC, address))
     error = refusal(lambda: call("webhooks_set", tenant, url=URL, events=["presence"]))
     assert isinstance(error, InvalidParams)
     assert error.details == [{"field": "url", "message": "is not a public address"}]

@@ -6,7 +6,7 @@ import pytest
 
 from infra.local.dynamodb import create_tables
 from infra.local.template import load
-from shared.config import config
+from shared.platform.config import config
 from tests.helpers.dynamodb import boto3_client
 
 

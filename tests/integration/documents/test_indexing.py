@@ -9,22 +9,22 @@ from weakref import WeakValueDictionary
 
 import pytest
 
-from shared.background import submit
-from shared.config import config
-from shared.documents import keys
+from shared.aws.dynamodb import Table, Write
+from shared.documents import immediate_indexing, keys
+from shared.documents import index as document_index
+from shared.documents.index import COLLECTION, drop_stale_hits, refresh_document
 from shared.documents.queries import DocumentQueries
-from shared.dynamodb import Table, Write
-from shared.knowledge.index import knowledge_index
-from shared.knowledge.passages import DocumentRef, SearchQuestion
-from shared.services import document_index, immediate_indexing
-from shared.services.document_index import COLLECTION, drop_stale_hits, refresh_document
+from shared.platform.background import submit
+from shared.platform.config import config
+from shared.search.index import knowledge_index
+from shared.search.passages import DocumentRef, SearchQuestion
 from tests.helpers.limits import LONG_SECONDS
 from tests.helpers.wait import CEILING_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shared.knowledge.passages import SearchHit
+    from shared.search.passages import SearchHit
     from tests.helpers.document_agent import DocumentAgent
 
 pytestmark = pytest.mark.usefixtures("indexing")

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.config import config
+from shared.aws.dynamodb import ConditionFailed, Table, Write
 from shared.documents.idempotency import WriteRequest
 from shared.documents.models import WriteResult
 from shared.documents.sibling_order import SiblingOrder, _Sibling
 from shared.documents.tree import Tree, TreePosition
 from shared.documents.unit_of_work import UnitOfWork
-from shared.dynamodb import ConditionFailed, Table, Write
+from shared.platform.config import config
 from shared.rpc.caller import Caller
 from shared.rpc.errors import KhoError, Unavailable
 from tests.helpers.document_agent import DocumentAgent, assert_consistent_tree, create_chain

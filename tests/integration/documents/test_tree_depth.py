@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from shared.config import config
+from shared.aws.dynamodb import Table
 from shared.documents.tree import Tree
 from shared.documents.tree import _parent_hints as hints
-from shared.dynamodb import Table
+from shared.platform.config import config
 from shared.rpc.errors import Conflict
 from tests.helpers.document_agent import assert_consistent_tree, create_chain, expect_error
 from tests.helpers.dynamodb_requests import intercept_requests

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.config import config
+from shared.aws.dynamodb import Table, Write, to_item
 from shared.documents import fractional_index, sibling_order
 from shared.documents.sibling_order import listing_write
 from shared.documents.tree import Tree
 from shared.documents.unit_of_work import UnitOfWork
-from shared.dynamodb import Table, Write, to_item
+from shared.platform.config import config
 from shared.rpc.errors import Conflict, InvalidParams, NotFound
 from tests.helpers.document_agent import DocumentAgent, assert_consistent_tree, create_chain, expect_error, stored_items
 from tests.helpers.dynamodb_requests import intercept_requests

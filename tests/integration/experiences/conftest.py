@@ -8,11 +8,11 @@ from uuid import uuid4
 
 import pytest
 
-from shared.knowledge.embedding.e5 import E5
-from shared.knowledge.embedding.models import E5_SMALL
-from shared.knowledge.exhaustive_search import ExhaustiveSearch
-from shared.knowledge.store.embedded import EmbeddedVectorStore
-from shared.services import experience_index
+from infra.local.search_engine.embedded import EmbeddedVectorStore
+from shared.experiences import index as experience_index
+from shared.search.embedding.e5 import E5
+from shared.search.embedding.models import E5_SMALL
+from shared.search.exhaustive_search import ExhaustiveSearch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

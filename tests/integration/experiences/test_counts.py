@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from recall_kit import query_experiences
-from shared.clock import now
+from shared.experiences.index import refresh_counts
 from shared.experiences.query_counts import QueryCounts
 from shared.experiences.repository import experiences_table
-from shared.services.experience_index import refresh_counts
+from shared.platform.clock import now
 from tests.helpers.dynamodb_requests import answer_operation, intercept_requests
 from tests.helpers.experience_client import call_method, call_successfully, query_all_pages, submit_experience
 from tests.helpers.mcp_events import event, response_message
@@ -86,7 +86,7 @@ def test_unrecordable_count_is_a_database_error(store: str) -> None:
 
 def test_full_disk_is_searched_without_counting(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     submit_experience("Flaky DNS in a container", "Names fail now and then.")
-    monkeypatch.setattr("shared.free_space.is_full", lambda _: True)
+    monkeypatch.setattr("infra.local.free_space.is_full", lambda _: True)
     with intercept_requests(answer_operation("PutItem", lambda _: FAILED)):
         answer = response_message(query_experiences.handler(event({"keywords": "flaky DNS container"}), None))
     assert answer["data"]["experiences"]

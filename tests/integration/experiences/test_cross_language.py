@@ -7,15 +7,15 @@ from uuid import uuid4
 
 import pytest
 
-from shared.knowledge.embedding.e5 import E5
-from shared.knowledge.exhaustive_search import ExhaustiveSearch
-from shared.services import experience_index
+from shared.experiences import index as experience_index
+from shared.search.embedding.e5 import E5
+from shared.search.exhaustive_search import ExhaustiveSearch
 from tests.helpers.experience_client import call_successfully, submit_experience
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shared.knowledge.store.embedded import EmbeddedVectorStore
+    from infra.local.search_engine.embedded import EmbeddedVectorStore
 
 # Title, problem and solution of an experience, and the question that should find it.
 PAIRS = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shared.services import experience_index
-from shared.services.experience_index import refresh_counts
+from shared.experiences import index as experience_index
+from shared.experiences.index import refresh_counts
 from tests.helpers.experience_client import call_method, call_successfully, submit_experience
 from tests.helpers.query_counts import stream_event, unavailable_index
 from tests.helpers.settings import changed_settings
@@ -51,7 +51,7 @@ def test_stream_completes_a_submission_that_crashed_before_comparison(
 def test_without_index_queries_are_empty_and_data_is_kept(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     nowhere = changed_settings(qdrant_url="", qdrant_folder="")
     monkeypatch.setattr(experience_index, "_search_index", MATCHER)
-    monkeypatch.setattr("shared.services.experience_index.config", lambda: nowhere)
+    monkeypatch.setattr("shared.experiences.index.config", lambda: nowhere)
     assert (
         call_successfully("get_experience", id=submit_experience("Mutex is poisoned"))["title"] == "Mutex is poisoned"
     )

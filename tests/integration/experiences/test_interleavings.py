@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from shared.dynamodb import ConditionFailed
+from shared.aws.dynamodb import ConditionFailed
 from shared.experiences.models import ExperienceReport
 from shared.experiences.query_counts import QueryCounts
 from shared.experiences.repository import ExperienceRepository, experience_repository, experiences_table

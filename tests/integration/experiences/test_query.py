@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shared.clock import now
+from shared.experiences import index as experience_index
 from shared.experiences import repository as stored_experiences
 from shared.experiences.query_counts import QueryCounts
 from shared.experiences.repository import experiences_table
-from shared.knowledge import exhaustive_search
+from shared.platform.clock import now
 from shared.rpc.caller import LOCAL
-from shared.services import experience_index
+from shared.search import exhaustive_search
 from tests.helpers.experience_client import (
     call_method,
     call_successfully,

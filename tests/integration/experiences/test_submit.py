@@ -8,17 +8,17 @@ from uuid import uuid4
 
 import pytest
 
-from shared.knowledge.embedding.e5 import E5
-from shared.knowledge.exhaustive_search import ExhaustiveSearch
+from shared.experiences import index as experience_index
 from shared.rpc.caller import ANONYMOUS, LOCAL
-from shared.services import experience_index
+from shared.search.embedding.e5 import E5
+from shared.search.exhaustive_search import ExhaustiveSearch
 from tests.helpers.experience_client import call_method, call_successfully, submit_experience
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from shared.knowledge.store import VectorStore
-    from shared.knowledge.store.embedded import EmbeddedVectorStore
+    from infra.local.search_engine.embedded import EmbeddedVectorStore
+    from shared.search.store import VectorStore
 
 PROBLEM = {"title": "Kafka consumer lags", "problem_description": "It falls behind.", "solution": "Add partitions."}
 

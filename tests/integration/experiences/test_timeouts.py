@@ -11,7 +11,7 @@ from endpoints import jsonrpc
 from infra.local.functions import Functions
 from infra.local.template import load
 from recall_kit import query_experiences
-from shared.rpc import invoke
+from shared.platform.runtime import runtime
 from tests.helpers.dynamodb_requests import answer_operation, intercept_requests
 from tests.helpers.experience_client import submit_experience
 from tests.helpers.mcp_events import event, response_message
@@ -25,8 +25,8 @@ def test_slow_query_is_a_timeout_at_each_endpoint(store: str, monkeypatch: pytes
     """A store that exceeded the request's time before the query could record its results."""
     submit_experience("Cron job runs twice", "It runs on both nodes.")
     passed = 0.0
-    monkeypatch.setattr("shared.telemetry.REQUEST_SECONDS", 13.0)
-    monkeypatch.setattr("shared.telemetry.time", SimpleNamespace(perf_counter=lambda: passed, time=time.time))
+    monkeypatch.setattr("shared.rpc.observation.REQUEST_SECONDS", 13.0)
+    monkeypatch.setattr("shared.rpc.observation.time", SimpleNamespace(perf_counter=lambda: passed, time=time.time))
 
     def takes_long(_: Any) -> None:
         nonlocal passed
@@ -37,7 +37,7 @@ def test_slow_query_is_a_timeout_at_each_endpoint(store: str, monkeypatch: pytes
     single = {"jsonrpc": "2.0", "method": "recall-kit/query_experiences", "params": asked_by, "id": 1}
     with intercept_requests(answer_operation("BatchGetItem", takes_long)):
         direct = query_experiences.handler(event(asked_by, path="/recall-kit/query_experiences"), None)
-        monkeypatch.setattr(invoke, "_transport", [Functions(functions)])
+        monkeypatch.setattr(runtime, "functions", Functions(functions))
         by_jsonrpc = response_message(jsonrpc.handler(event(single, path="/jsonrpc"), None))["result"]
     for answer in (response_message(direct), by_jsonrpc):
         assert (answer["success"], answer["error"]["code"]) == (False, "TIMEOUT")
@@ -48,7 +48,7 @@ def test_unresponsive_function_is_a_timeout(store: str, monkeypatch: pytest.Monk
     def silent(function: str, _payload: bytes) -> bytes:
         raise TimeoutError(function)
 
-    monkeypatch.setattr(invoke, "_transport", [silent])
+    monkeypatch.setattr(runtime, "functions", silent)
     single = {"jsonrpc": "2.0", "method": "recall-kit/query_experiences", "params": {"keywords": "x"}, "id": 1}
     answer = response_message(jsonrpc.handler(event(single, path="/jsonrpc"), None))
     assert answer["result"]["error"]["code"] == "TIMEOUT"

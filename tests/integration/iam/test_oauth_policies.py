@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from shared.access.api_keys import ApiKeys
-from shared.config import config
-from shared.dynamodb import Table
+from shared.aws.dynamodb import Table
+from shared.platform.config import config
 from tests.helpers.identity_provider import identity_provider
 from tests.helpers.measured_policies import measures
 from tests.helpers.oauth_client import OAuthTestClient, hidden_fields
@@ -58,7 +58,7 @@ def revoke(client: OAuthTestClient, code: str, store_actions: Actions) -> None:
     client.revoke(tokens["access_token"].swapcase())  # a stranger's, which is metered
 
 
-@measures(*(f"endpoints-oauth_{name}" for name in ("authorize", "register", "revoke", "sign_in", "token")))
+@measures(*(f"oauth-{name}" for name in ("authorize", "register", "revoke", "sign_in", "token")))
 @pytest.mark.parametrize("name", ["authorize", "register", "revoke", "sign_in", "token"])
 def test_policy_allows_exactly_the_actions_used(name: str, tenant: str, store_actions: Actions) -> None:
     _, key = ApiKeys(Table(config().access_table)).create(tenant, "writer")
@@ -74,4 +74,4 @@ def test_policy_allows_exactly_the_actions_used(name: str, tenant: str, store_ac
     }
     store_actions.clear()
     run[name]()
-    assert store_actions == all_table_actions(f"endpoints-oauth_{name}")
+    assert store_actions == all_table_actions(f"oauth-{name}")

@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from shared.config import config
-from shared.dynamodb import Table
+from shared.aws.dynamodb import Table
+from shared.documents.index import refresh_document
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.documents import CollectionDocuments
-from shared.knowledge.embedding.function import BULK_FUNCTION, URGENT_FUNCTION, FunctionEmbedder
 from shared.knowledge.ingestion_jobs import IngestionJobs
 from shared.knowledge.keys import awaiting_index
 from shared.knowledge.models import NewKnowledgeDocument
-from shared.lanes import bulk_lane
 from shared.memory.conversations import Conversations
-from shared.rpc import invoke
+from shared.platform.config import config
+from shared.platform.lanes import bulk_lane
+from shared.platform.runtime import runtime
 from shared.rpc.caller import ROLES, Caller
-from shared.services.document_index import refresh_document
+from shared.search.embedding.function import BULK_FUNCTION, URGENT_FUNCTION, FunctionEmbedder
 from tests.helpers.measured_policies import measures
 from tests.helpers.memory_index import MemoryIndex
 from tests.helpers.template import invocable_functions, table_actions
@@ -154,13 +154,14 @@ def prepare_knowledge(tenant: str) -> None:
 def invoked(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Return the functions that functions of the test invoke."""
     invoked: set[str] = set()
-    (functions,) = invoke._transport
+    functions = runtime.functions
+    assert functions
 
     def record(function: str, payload: bytes) -> bytes:
         invoked.add(function)
         return functions(function, payload)
 
-    monkeypatch.setattr(invoke, "_transport", [record])
+    monkeypatch.setattr(runtime, "functions", record)
     return invoked
 
 

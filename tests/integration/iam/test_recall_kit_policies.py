@@ -9,11 +9,11 @@ import pytest
 
 from shared.access.api_keys import ApiKeys
 from shared.access.credentials import cached_verifier, verifier
-from shared.config import config
-from shared.dynamodb import Table
+from shared.aws.dynamodb import Table
+from shared.experiences import index as experience_index
+from shared.platform.config import config
 from shared.rpc.caller import ANONYMOUS, LOCAL
 from shared.rpc.errors import Unavailable
-from shared.services import experience_index
 from tests.helpers.dynamodb_requests import answer_operation, intercept_requests
 from tests.helpers.experience_client import call_successfully, submit_experience
 from tests.helpers.mcp_events import event

@@ -11,20 +11,20 @@ import pytest
 
 from research_agent import manage_collections
 from research_agent.manage_collections import ManageCollections
-from shared.config import config
-from shared.dynamodb import Keys, Table
+from shared.aws.dynamodb import Keys, Table
 from shared.knowledge import keys
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.documents import CollectionDocuments
-from shared.knowledge.embedding.models import recorded_space
 from shared.knowledge.ingestion import DocumentIngestion
 from shared.knowledge.ingestion_jobs import IngestionJobs
 from shared.knowledge.models import Collection, IngestionTally, NewKnowledgeDocument
 from shared.knowledge.projects import ProjectStore
 from shared.knowledge.query_history import QueryHistory
+from shared.platform.config import config
 from shared.rpc import cursor as cursors
 from shared.rpc.caller import Caller
 from shared.rpc.errors import Conflict, InvalidParams, InvalidRequest, NotFound, OutOfTime, TooLarge
+from shared.search.embedding.models import recorded_space
 from tests.helpers.dynamodb_requests import intercept_requests
 from tests.helpers.memory_index import MemoryIndex
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from infra.agent.files.reader import FileReader
-from infra.agent.files.roots import Roots
-from shared.config import config
-from shared.dynamodb import Table
+from infra.clients.agent.files.reader import FileReader
+from infra.clients.agent.files.roots import Roots
+from shared.aws.dynamodb import Table
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.documents import CollectionDocuments
-from shared.knowledge.embedding.models import recorded_space
 from shared.knowledge.folder_sync import sync_folder
 from shared.knowledge.ingestion import DocumentIngestion
 from shared.knowledge.models import DocumentFailure, IngestionTally
+from shared.platform.config import config
+from shared.search.embedding.models import recorded_space
 from tests.helpers.memory_index import MemoryIndex
 
 if TYPE_CHECKING:

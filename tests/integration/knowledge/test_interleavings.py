@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from shared.config import config
-from shared.dynamodb import ConditionFailed, Keys, Table
+from shared.aws.dynamodb import ConditionFailed, Keys, Table
 from shared.knowledge import keys
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.documents import CollectionDocuments
-from shared.knowledge.embedding.models import recorded_space
 from shared.knowledge.ingestion_jobs import IngestionJobs
 from shared.knowledge.models import Collection, IngestionTally, NewKnowledgeDocument
 from shared.knowledge.projects import ProjectStore
+from shared.platform.config import config
 from shared.rpc.errors import Conflict, NotFound
+from shared.search.embedding.models import recorded_space
 from tests.helpers.interference import another_caller
 from tests.helpers.memory_index import MemoryIndex
 

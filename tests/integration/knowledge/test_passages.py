@@ -7,17 +7,17 @@ from uuid import uuid4
 
 import pytest
 
-from shared.config import config
-from shared.dynamodb import Table
+from infra.local.search_engine.index_process import IndexProcess
+from shared.aws.dynamodb import Table
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.documents import CollectionDocuments
-from shared.knowledge.embedding.e5 import E5
-from shared.knowledge.index import knowledge_index
 from shared.knowledge.models import NewKnowledgeDocument
-from shared.knowledge.store.index_process import IndexProcess
+from shared.platform.config import config
 from shared.rpc import response_size
 from shared.rpc.caller import ROLES, Caller
 from shared.rpc.errors import InvalidParams, KhoError, Unavailable
+from shared.search.embedding.e5 import E5
+from shared.search.index import knowledge_index
 from tests.helpers.memory_index import MemoryIndex
 from tests.helpers.research_client import call_research_agent
 

@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from shared.knowledge.embedding.e5 import E5
 from shared.rpc.caller import ROLES, Caller
+from shared.search.embedding.e5 import E5
 from tests.helpers.research_client import call_research_agent
 
 HANDBOOK = {

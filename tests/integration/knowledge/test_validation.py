@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from infra.agent.backend import BackendError
-from infra.cli import serve
-from shared.config import config
-from shared.dynamodb import Table
-from shared.knowledge import folder_sync
+from infra.clients.agent.backend import BackendError
+from infra.clients.cli import serve
+from shared.aws.dynamodb import Table
 from shared.knowledge.collections import CollectionStore
-from shared.knowledge.embedding.models import recorded_space
 from shared.knowledge.projects import ProjectStore
+from shared.platform.config import config
+from shared.platform.runtime import runtime
 from shared.rpc.caller import ROLES, Caller
 from shared.rpc.errors import KhoError
+from shared.search.embedding.models import recorded_space
 from tests.helpers.pdf import make_pdf, text_stream
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def test_project_without_defaults_searches_its_linked_collections(ask: Asking) -
     "more", [{"documents": [{"path": "b.md", "content": "x"}]}, {"remove": ["g.md"]}, {"tree": "t"}], ids=str
 )
 def test_path_excludes_other_sources(ask: Asking, more: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.knowledge.folder_sync.file_reader", object)
+    monkeypatch.setattr(runtime, "file_source", object())
     assert ask("ingest_documents", path="a.md", collection="notes", **more) == "DOCUMENT_PARAMETER_AMBIGUOUS"
 
 
@@ -85,7 +85,7 @@ def test_too_long_path_is_not_found(ask: Asking) -> None:
 @pytest.mark.usefixtures("ask")
 def test_slow_pdf_is_a_failed_document(tenant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "slow.pdf").write_bytes(make_pdf(text_stream(b"No PDF is read in no time.")))
-    monkeypatch.setattr(folder_sync, "_reader", [])
+    monkeypatch.setattr(runtime, "file_source", None)
     serve._allow_reading([tmp_path], pdf_seconds=0)
     handler = importlib.import_module("research_agent.ingest_documents").handler
     caller = Caller("tester", frozenset(ROLES), tenant)

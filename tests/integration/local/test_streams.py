@@ -14,10 +14,10 @@ from botocore.exceptions import ClientError
 from infra.local import streams
 from infra.local.streams import StreamReader
 from infra.local.template import StreamTrigger
-from shared.config import config
-from shared.dead_letters import EXPIRED
-from shared.dynamodb import Table, Write
-from shared.rpc.invoke import FunctionCrashed
+from shared.aws.dead_letters import EXPIRED
+from shared.aws.dynamodb import Table, Write
+from shared.platform.config import config
+from shared.rpc.invocation import FunctionCrashed
 from tests.helpers.stream_deliveries import letters_of
 from tests.helpers.wait import CEILING_SECONDS, until
 

@@ -7,8 +7,8 @@ import time
 from infra.local.dynamodb import connect
 from infra.local.template import load
 from infra.local.ttl import TtlSweeper
-from shared.config import config
-from shared.dynamodb import Keys, Table, Write
+from shared.aws.dynamodb import Keys, Table, Write
+from shared.platform.config import config
 
 
 def test_only_expired_items_are_deleted(tenant: str, store: str) -> None:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from infra.local.template import load
-from shared.config import config
-from shared.dynamodb import Keys, Table, Write
+from shared.aws.dynamodb import Keys, Table, Write
 from shared.memory import conversations as stored_conversations
 from shared.memory import keys
 from shared.memory.conversations import Conversations
 from shared.memory.message_history import MessageHistory
+from shared.platform.config import config
 from shared.rpc.errors import InvalidParams, NotFound
 from tests.helpers.dynamodb import boto3_client
 from tests.helpers.dynamodb_requests import answer_operation, intercept_requests

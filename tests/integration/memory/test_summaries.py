@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memory_server import add_message, clear, get_all_messages, get_old_messages, get_or_create_summary, get_summary
-from shared.config import ConfigurationError, config
-from shared.dynamodb import ConditionFailed, Table
+from shared.aws.dynamodb import ConditionFailed, Table
 from shared.language_model.bedrock import BedrockModel
 from shared.language_model.openai import OpenAICompatible
 from shared.memory.conversations import Conversations
 from shared.memory.message_history import MessageHistory
 from shared.memory.summarization import summarize
+from shared.platform.config import ConfigurationError, config
 from shared.rpc.errors import Unavailable
 from tests.helpers.model_server import FAILING, MODEL, SLOW, ModelRequestHandler, ModelServer, reply_with
 from tests.helpers.wait import CEILING_SECONDS, until

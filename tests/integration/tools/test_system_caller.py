@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.config import config
+from shared.platform.config import config
 from shared.rpc.caller import ROLES, Caller, Role
 from tool_server import system_caller
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.config import config
+from shared.platform.config import config
 from shared.rpc.caller import Caller, Role
 from tool_server import system_check
 

@@ -8,12 +8,12 @@ import pytest
 
 from infra.local.streams import matches_filter
 from infra.local.template import load
+from shared.documents import index as document_index
 from shared.documents import keys, timestamps
-from shared.knowledge.index import knowledge_index
-from shared.knowledge.passages import SearchQuestion
+from shared.documents.index import COLLECTION, drop_stale_hits
 from shared.rpc.errors import NotFound, Unavailable
-from shared.services import document_index
-from shared.services.document_index import COLLECTION, drop_stale_hits
+from shared.search.index import knowledge_index
+from shared.search.passages import SearchQuestion
 from tests.helpers.document_agent import expect_error, stored_items
 from workers import index_documents
 

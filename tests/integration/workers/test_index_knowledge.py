@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from infra.local import streams
-from shared.config import config
-from shared.dynamodb import Table, Write
+from shared.aws.dynamodb import Table, Write
 from shared.knowledge import keys
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.documents import CollectionDocuments
-from shared.knowledge.embedding.models import recorded_space
-from shared.knowledge.index import knowledge_index
 from shared.knowledge.models import NewKnowledgeDocument
+from shared.platform.config import config
+from shared.search.embedding.models import recorded_space
+from shared.search.index import knowledge_index
 from tests.helpers.memory_index import MemoryIndex
 from tests.helpers.stream_deliveries import deliver, letters_of, running_worker, stream_record
 from tests.helpers.wait import until

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from research_agent import get_ingestion
-from shared import telemetry
-from shared.config import config
-from shared.dead_letters import CRASHED
-from shared.dynamodb import Keys, Table, Write
+from shared.aws.dead_letters import CRASHED
+from shared.aws.dynamodb import Keys, Table, Write
 from shared.knowledge import documents as kept
 from shared.knowledge.collections import CollectionStore
-from shared.knowledge.embedding.models import recorded_space
-from shared.knowledge.index import knowledge_index
 from shared.knowledge.ingestion_jobs import STALLED_SECONDS, IngestionJob, IngestionJobs
 from shared.knowledge.models import MAX_PATH_BYTES, Collection, NewKnowledgeDocument
+from shared.platform.config import config
+from shared.rpc import observation
 from shared.rpc.caller import ROLES, Caller
+from shared.search.embedding.models import recorded_space
+from shared.search.index import knowledge_index
 from tests.helpers.stream_deliveries import LATE_SECONDS, deliver, letters_of, stream_record
 from tests.helpers.wait import CEILING_SECONDS
 from workers import ingest
@@ -174,7 +174,7 @@ def test_worker_may_exceed_the_request_deadline(
     split = kept.CollectionDocuments._split
 
     def slow(self: kept.CollectionDocuments, new: NewKnowledgeDocument) -> Any:
-        monkeypatch.setattr(time, "perf_counter", lambda: clock() + telemetry.REQUEST_SECONDS + 60)
+        monkeypatch.setattr(time, "perf_counter", lambda: clock() + observation.REQUEST_SECONDS + 60)
         return split(self, new)
 
     monkeypatch.setattr(kept.CollectionDocuments, "_split", slow)

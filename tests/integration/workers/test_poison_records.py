@@ -17,15 +17,15 @@ import pytest
 
 from api.stream_records import StreamRecord, stream_worker
 from infra.local import streams
-from shared import dead_letters, delivery_attempts
-from shared.config import ConfigurationError, config
-from shared.dead_letters import CRASHED
+from shared.aws import dead_letters, delivery_attempts
+from shared.aws.dead_letters import CRASHED
+from shared.aws.dynamodb import Table, Write
 from shared.documents import keys
-from shared.dynamodb import Table, Write
-from shared.knowledge.index import knowledge_index
 from shared.memory.conversations import Conversations
+from shared.platform.config import ConfigurationError, config
 from shared.rpc.errors import OutOfTime, TooManyRequests, Unavailable
-from shared.rpc.invoke import FunctionCrashed
+from shared.rpc.invocation import FunctionCrashed
+from shared.search.index import knowledge_index
 from tests.helpers.aws_stack import ENVIRONMENT, running_aws_stack
 from tests.helpers.dynamodb_requests import answer_operation, intercept_requests
 from tests.helpers.log_records import log_records
@@ -82,8 +82,8 @@ def damage(tenant: str, document_id: str) -> None:
 
 
 def is_indexed(tenant: str, *document_ids: str) -> bool:
-    from shared.knowledge.passages import DocumentRef
-    from shared.services.document_index import COLLECTION
+    from shared.documents.index import COLLECTION
+    from shared.search.passages import DocumentRef
 
     return all(knowledge_index().holds(DocumentRef(tenant, COLLECTION, each), 1) for each in document_ids)
 

@@ -10,11 +10,11 @@ from uuid import uuid4
 
 import pytest
 
-from shared.config import config
-from shared.dynamodb import Table, Write
+from shared.aws.dynamodb import Table, Write
 from shared.experiences import keys, query_counts
 from shared.experiences.query_counts import QueryCounts
 from shared.experiences.repository import experiences_table
+from shared.platform.config import config
 from shared.rpc.errors import Unavailable
 from tests.helpers.size import sized
 from tests.helpers.store_faults import conflicting_transactions, failing_transactions_from

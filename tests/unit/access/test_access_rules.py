@@ -18,10 +18,10 @@ from api.handler import Handler, Params, method
 from endpoints import jsonrpc
 from infra.deploy.generate import _entry
 from shared.access import rate_limits
-from shared.config import ConfigurationError, config
 from shared.memory import keys
+from shared.platform.config import ConfigurationError, config
+from shared.platform.runtime import runtime
 from shared.rpc import catalogue as catalogues
-from shared.rpc import invoke
 from shared.rpc.caller import ANONYMOUS, LOCAL, ROLES, TENANT_ID, Caller
 from shared.rpc.errors import NotAllowed, NotSignedIn
 
@@ -179,7 +179,7 @@ def test_jsonrpc_endpoint_limits_anonymous_callers_to_anonymous_methods(monkeypa
         invoked.append(function)
         return as_function(function, payload)
 
-    monkeypatch.setattr(invoke, "_transport", [recorded])
+    monkeypatch.setattr(runtime, "functions", recorded)
     open_call = {"jsonrpc": "2.0", "method": entry.name, "id": 1}
     closed_call = {"jsonrpc": "2.0", "method": "memory-server/resources/list", "id": 2}
 

@@ -11,7 +11,7 @@ from shared.access.credentials import CachingVerifier, CredentialVerifier
 from shared.access.models import Identity
 from shared.access.oauth.errors import OAuthError
 from shared.access.oauth.resources import canonical_resource, catalog_of, is_resource, scopes_of
-from shared.config import config
+from shared.platform.config import config
 from shared.rpc.caller import Caller
 from shared.rpc.errors import NotSignedIn
 from tests.helpers.clock import Clock

@@ -9,7 +9,7 @@ import pytest
 
 from api.authentication import caller_from_authorizer, require_authenticated, require_resource
 from shared.access.models import Identity
-from shared.config import config
+from shared.platform.config import config
 from shared.rpc.caller import ANONYMOUS, LOCAL, Caller
 from shared.rpc.errors import NotSignedIn
 

@@ -11,8 +11,9 @@ from api.http_events import HttpResponse, fits_event
 from endpoints import actions, jsonrpc, mcp, recall_kit_mcp
 from infra.local.template import load
 from memory_server import get_summary
-from shared.config import config
-from shared.rpc import invoke
+from shared.platform.config import config
+from shared.platform.runtime import runtime
+from shared.rpc import invocation
 from shared.rpc.errors import TooLarge
 from tests.helpers.mcp_events import event
 
@@ -32,7 +33,7 @@ def invoked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         functions.append(function)
         return b'{"result": {}}'
 
-    monkeypatch.setattr(invoke, "_transport", [record])
+    monkeypatch.setattr(runtime, "functions", record)
     return functions
 
 
@@ -153,7 +154,7 @@ def test_every_request_ends_by_28_seconds() -> None:
     timeouts = [template.functions[route.function].timeout for route in template.routes]
     assert len(timeouts) > 50
     assert max(timeouts) <= 28
-    assert invoke.TIME_LIMIT < 28
+    assert invocation.TIME_LIMIT < 28
 
 
 def test_anonymous_mcp_batch_is_refused(invoked: list[str]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from api.authentication import anonymous_source
 from api.handler import Params, method
 from api.http_events import HttpRequest
-from shared.config import config
+from shared.platform.config import config
 from shared.rpc.caller import Caller
 from tests.helpers.mcp_events import event
 

@@ -7,7 +7,7 @@ import pytest
 import urllib3
 
 from api.multipart import parse_form
-from infra.local.simulator.camera import Camera
+from infra.local.iot.simulator.camera import Camera
 from shared.rpc.errors import InvalidRequest
 
 TYPE = "multipart/form-data; boundary=----ESP32_CAMERA_BOUNDARY"

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from infra.cli import main as kho
+from infra.clients.cli import main as kho
 from infra.prepare import ROOT
-from tests.container.dockerfile import FOLDER, Image
+from tests.suites.container.dockerfile import FOLDER, Image
 
 IMAGE = Image()
 SERVICE = yaml.safe_load((FOLDER / "compose.yaml").read_text())["services"]["server"]
@@ -79,6 +79,6 @@ def test_workflow_and_dockerfile_run_what_exists() -> None:
     text = "\n".join(step.get("run", "") for step in steps) + (FOLDER / "Dockerfile").read_text()
     text += (ROOT / ".ci" / "run").read_text()
     assert set(MAKE.findall(text)) <= TARGETS
-    assert "infra/container/compose.yaml" in text
+    assert "infra/deploy/container/compose.yaml" in text
     assert {".ci/run"} <= {step.get("run") for step in steps}
     assert set(WORKFLOW["jobs"]["release"]["needs"]) == set(WORKFLOW["jobs"]) - {"release"}

@@ -42,7 +42,7 @@ def test_layer_lock_has_hashes_and_no_registry(name: str) -> None:
 
 def test_each_layer_of_the_template_is_built() -> None:
     named = set(re.findall(r"^  (\w+)Layer:$", FILE.read_text(encoding="utf-8"), re.MULTILINE))
-    folders = (FILE.parent / "shared", FILE.parent / "infra" / "console", LAYERS)
+    folders = (FILE.parent / "shared", FILE.parent / "infra" / "clients" / "console", LAYERS)
     makefiles = [folder / "Makefile" for folder in folders]
     built = {name for file in makefiles for name in re.findall(r"^build-(\w+)Layer:", file.read_text(), re.MULTILINE)}
     assert built == named == {name.capitalize() for name in SETS} | {"Shared", "Console"}

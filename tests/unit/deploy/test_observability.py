@@ -13,9 +13,10 @@ import pytest
 
 from infra.deploy.observability import FILE
 from infra.local.template import document, load
-from shared.knowledge.embedding.function import BULK_FUNCTION
+from shared.platform.telemetry import count
 from shared.rpc.errors import NotFound, Unavailable
-from shared.telemetry import count, observe
+from shared.rpc.observation import observe
+from shared.search.embedding.function import BULK_FUNCTION
 from tests.helpers.template import RESOURCES
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def test_device_alarms_exist_only_with_devices() -> None:
     conditions = {
         name: each["Condition"]
         for name, each in STACK["Resources"].items()
-        if name.startswith("Device") and not name.startswith("DeviceServer")
+        if name.startswith(("Boards", "Device")) and not name.startswith("DeviceServer")
     }
     assert conditions
     assert set(conditions.values()) == {"WithDeviceAlarms", "WithAllDeviceAlarms"}
@@ -136,12 +137,13 @@ def test_each_server_has_fault_and_latency_alarms_on_emitted_metrics(
     servers = {function.partition("-")[0].replace("_", "-") for function in load().functions}
     for server in servers:
         metrics = metrics_of(f"{server}/anything", Unavailable(), capsys)
-        assert metrics["service"] == server
+        service = "endpoints" if server in ("discovery", "oauth") else server
+        assert metrics["service"] == service
         for metric in ("Faults", "Duration"):
             (alarm,) = [
                 each
                 for each in ALARMS.values()
-                if each.get("MetricName") == metric and each["Dimensions"] == [{"Name": "service", "Value": server}]
+                if each.get("MetricName") == metric and each["Dimensions"] == [{"Name": "service", "Value": service}]
             ]
             assert alarm["Namespace"]["Fn::Sub"].replace("${Stack}", "kho") == declared(metrics)["Namespace"]
             assert metric in [each["Name"] for each in declared(metrics)["Metrics"]]

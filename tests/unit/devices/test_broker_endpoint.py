@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.config import config
 from shared.devices.mqtt.broker_endpoint import ConnectionCallbacks, DirectBrokerEndpoint, IotCoreEndpoint
 from shared.devices.mqtt.client_factory import data_plane, device_client
+from shared.platform.config import config
 from shared.rpc.errors import Unavailable
 
 if TYPE_CHECKING:

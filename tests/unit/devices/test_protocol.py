@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.local.simulator.garbage import garbage
+from infra.local.iot.simulator.garbage import garbage
 from shared.devices import protocol
 from shared.devices.protocol import (
     DeviceNotification,

@@ -13,7 +13,7 @@ from shared.devices.protocol import request
 from shared.devices.registry import RegisteredDevice
 from shared.devices.rpc import RpcClient
 from shared.rpc.errors import KhoError, TooLarge, Unavailable
-from shared.telemetry import observe
+from shared.rpc.observation import observe
 from tests.helpers.limits import LONG_SECONDS
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.knowledge.answering.extractive import best_sentences
-from shared.knowledge.answering.models import AnswerRequest, AnswerSource
-from shared.knowledge.answering.prompts import build_prompt
-from shared.knowledge.answering.rendering import render_answer, render_quotations, to_plain_text
-from shared.knowledge.answering.sanitization import cited_numbers, sanitize_answer
-from shared.knowledge.language_detection import detect_language
+from shared.answering.extractive import best_sentences
+from shared.answering.models import AnswerRequest, AnswerSource
+from shared.answering.prompts import build_prompt
+from shared.answering.rendering import render_answer, render_quotations, to_plain_text
+from shared.answering.sanitization import cited_numbers, sanitize_answer
+from shared.search.language_detection import detect_language
 
 STEPS = """# Khởi tạo hạ tầng PF
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.knowledge.diacritics import restore_diacritics
+from shared.search.diacritics import restore_diacritics
 
 TEXTS = ["Đội thủ của Panthers chỉ thua 308 điểm.", "Đội bóng có bao nhiêu điểm?", "Hình tròn bao quanh."]
 

@@ -10,13 +10,13 @@ import pytest
 from botocore.response import StreamingBody
 from botocore.stub import Stubber
 
-from shared.config import ConfigurationError, config
-from shared.knowledge.embedding import RemoteText, embedder
-from shared.knowledge.embedding.bedrock import Cohere, Titan
-from shared.knowledge.embedding.models import E5_SMALL, current_space
-from shared.knowledge.embedding.store_inference import StoreInference
-from shared.knowledge.reranking import BedrockReranker, reranker
+from shared.platform.config import ConfigurationError, config
 from shared.rpc.errors import Unavailable
+from shared.search.embedding import RemoteText, embedder
+from shared.search.embedding.bedrock import Cohere, Titan
+from shared.search.embedding.models import E5_SMALL, current_space
+from shared.search.embedding.store_inference import StoreInference
+from shared.search.reranking import BedrockReranker, reranker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

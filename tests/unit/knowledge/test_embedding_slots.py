@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, get_args
 
 import pytest
 
-from shared.knowledge.embedding.slots import EmbeddingSlots
-from shared.lanes import Lane
+from shared.platform.lanes import Lane
+from shared.search.embedding.slots import EmbeddingSlots
 from tests.helpers.limits import LONG_SECONDS
 from tests.helpers.wait import CEILING_SECONDS, until
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.knowledge.bm25 import SATURATION, SparseTerms
-from shared.knowledge.calibration import Calibration
-from shared.knowledge.fusion import PassageMatch, rarity, similarity_of, similarity_of_tokens
+from shared.search.bm25 import SATURATION, SparseTerms
+from shared.search.calibration import Calibration
+from shared.search.fusion import PassageMatch, rarity, similarity_of, similarity_of_tokens
 
 SHARE = st.floats(0, 1)
 

@@ -6,9 +6,9 @@ from itertools import combinations
 
 import pytest
 
-from shared.knowledge.embedding.e5 import E5
-from shared.knowledge.embedding.language_centering import remove_language, unit
-from shared.knowledge.embedding.models import E5_SMALL
+from shared.search.embedding.e5 import E5
+from shared.search.embedding.language_centering import remove_language, unit
+from shared.search.embedding.models import E5_SMALL
 
 SENTENCES = {
     "en": [

@@ -13,10 +13,10 @@ HEAVY = {"boto3", "numpy", "onnx", "onnxruntime", "qdrant_client", "qdrant_edge"
 @pytest.mark.parametrize(
     ("module", "allowed"),
     [
-        ("shared.knowledge.index", set[str]()),
-        ("shared.knowledge.embedding.models", set[str]()),
-        ("shared.knowledge.store.server", set[str]()),
-        ("shared.knowledge.store.embedded", {"qdrant_edge"}),
+        ("shared.search.index", set[str]()),
+        ("shared.search.embedding.models", set[str]()),
+        ("shared.search.store.server", set[str]()),
+        ("infra.local.search_engine.embedded", {"qdrant_edge"}),
         ("shared.memory.conversations", set[str]()),
         ("agent_data.create_document", {"boto3"}),
         ("agent_data.query_knowledge", {"boto3"}),

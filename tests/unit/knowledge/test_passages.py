@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shared.knowledge.bm25 import number, passage_terms
-from shared.knowledge.passages import DocumentRef, Passage
+from shared.search.bm25 import number, passage_terms
+from shared.search.passages import DocumentRef, Passage
 
 
 @pytest.mark.parametrize("name", ["p0", "2026-11.md", "a1_b2.txt", "..."])

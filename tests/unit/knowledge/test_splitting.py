@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.knowledge.splitting import Chunk, Format, markdown, split
-from shared.knowledge.splitting.sizes import LIMIT, cut, size
+from shared.search.splitting import Chunk, Format, markdown, split
+from shared.search.splitting.sizes import LIMIT, cut, size
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCUMENTS = sorted(

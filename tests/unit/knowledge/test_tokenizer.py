@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.knowledge.bm25 import SATURATION, TWIN, number, passage_terms, question_terms
-from shared.knowledge.tokenizer import fold_diacritics, has_word, stem, tokenize
+from shared.search.bm25 import SATURATION, TWIN, number, passage_terms, question_terms
+from shared.search.tokenizer import fold_diacritics, has_word, stem, tokenize
 
 VIETNAMESE = st.text(
     "aàáảãạăằắẳẵặâầấẩẫậbcdđeèéẻẽẹêềếểễệghiìíỉĩịklmnoòóỏõọôồốổỗộơờớởỡợpqrstuùúủũụưừứửữựvxyỳýỷỹỵ", min_size=1

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.local.broker.authorization import ClientIdentity, FleetAccessRules
-from infra.local.broker.subscriptions import Subscriptions
-from infra.local.mqtt.packets import SubscriptionRequest
-from infra.local.mqtt.topics import matches
+from infra.local.iot.broker.authorization import ClientIdentity, FleetAccessRules
+from infra.local.iot.broker.subscriptions import Subscriptions
+from infra.local.iot.mqtt.packets import SubscriptionRequest
+from infra.local.iot.mqtt.topics import matches
 from shared.devices.ids import BACKEND_PREFIX
 from tests.helpers.mqtt_client import admit_all, admit_none
 
 if TYPE_CHECKING:
-    from infra.local.broker.messages import BrokerMessage
+    from infra.local.iot.broker.messages import BrokerMessage
 
 levels = st.sampled_from(["a", "b", "+", "", "$c"])
 filters = st.lists(levels, min_size=1, max_size=4).flatmap(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from infra import prepare
-from infra.agent.files.pdf import text_of
+from infra.clients.agent.files.pdf import text_of
 from infra.local import dynamodb
 from tests.helpers.pdf import make_pdf, text_stream
 

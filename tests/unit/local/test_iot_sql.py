@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.local.rules.iot_sql import IncomingMessage, UnsupportedRule, parse_rule
+from infra.local.iot.rules.iot_sql import IncomingMessage, UnsupportedRule, parse_rule
 from infra.local.template import RuleTrigger, load, parse
 
 UP, CONNECTED, DISCONNECTED = (rule.sql for rule in load().rules)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infra.local.mqtt.decoding import decode
-from infra.local.mqtt.encoding import encode
-from infra.local.mqtt.framing import Framer
-from infra.local.mqtt.packets import (
+from infra.local.iot.mqtt.decoding import decode
+from infra.local.iot.mqtt.encoding import encode
+from infra.local.iot.mqtt.framing import Framer
+from infra.local.iot.mqtt.packets import (
     MQTT_3,
     MQTT_5,
     Connack,
@@ -29,9 +29,9 @@ from infra.local.mqtt.packets import (
     Unsubscribe,
     Will,
 )
-from infra.local.mqtt.properties import Properties
-from infra.local.mqtt.reason_codes import MalformedPacket, ReasonCode
-from infra.local.mqtt.topics import is_filter, is_topic, matches
+from infra.local.iot.mqtt.properties import Properties
+from infra.local.iot.mqtt.reason_codes import MalformedPacket, ReasonCode
+from infra.local.iot.mqtt.topics import is_filter, is_topic, matches
 
 texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
 topics = st.text(st.sampled_from("ab/đ"), min_size=1, max_size=8)

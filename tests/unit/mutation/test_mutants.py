@@ -6,9 +6,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from infra.prepare import ROOT
-from tests.mutation.copies import MutantFinder
-from tests.mutation.mutants import mutants_of
-from tests.mutation.subjects import MODULES, TESTS
+from tests.suites.mutation.copies import MutantFinder
+from tests.suites.mutation.mutants import mutants_of
+from tests.suites.mutation.subjects import MODULES, TESTS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from tests.stress.__main__ import ROOT
+from tests.suites.stress.__main__ import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +40,7 @@ def test_crash(record_property):
 def test_run_continues_after_failures(tmp_path: Path) -> None:
     """A run reports each failure when it occurs, runs the other cases, counts all in the table, and fails."""
     (tmp_path / "test_cases.py").write_text(CASES)
-    command = [sys.executable, "-m", "tests.stress", "-c", "pyproject.toml", "-n", "0", str(tmp_path)]
+    command = [sys.executable, "-m", "tests.suites.stress", "-c", "pyproject.toml", "-n", "0", str(tmp_path)]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 1, run.stderr
     lines = run.stdout.splitlines()

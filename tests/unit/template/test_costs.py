@@ -7,7 +7,7 @@ import re
 from infra.deploy.observability import FILE as OBSERVABILITY
 from infra.local.template import FILE, document
 from shared.access.rate_limits import _BLOCKS
-from shared.config import Config
+from shared.platform.config import Config
 
 PAGE = (FILE.parent / "docs" / "costs.md").read_text(encoding="utf-8")
 COLUMNS = 3

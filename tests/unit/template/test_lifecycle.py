@@ -11,7 +11,7 @@ from infra.local.template import FILE
 from tests.helpers.template import LAMBDAS, PARAMETERS, RESOURCES, TEMPLATE
 
 DEPLOYING = (FILE.parent / "docs" / "deploying.md").read_text(encoding="utf-8")
-DEVICE_FUNCTIONS = ("DeviceAccess", "WorkersDevice", "WorkersWakeWebhooks", "WorkersDeliverWebhooks")
+DEVICE_FUNCTIONS = ("Boards", "WorkersDevice", "WorkersWakeWebhooks", "WorkersDeliverWebhooks")
 # AWS refuses to delete them while a certificate or a thing uses them.
 IN_USE_BY_DEVICES = {"AWS::IoT::Policy", "AWS::IoT::ThingType"}
 # AWS deletes them no earlier than seven days after they were disabled, or not before the former.

@@ -13,9 +13,9 @@ import pytest
 from api.deployment import INDEX_MEMORY
 from endpoints import device_mcp
 from infra.local.template import FILE
-from shared.knowledge.embedding.function import BULK_FUNCTION, URGENT_FUNCTION
 from shared.rpc.catalogue import catalogue
 from shared.rpc.mcp_catalog import mcp_catalog
+from shared.search.embedding.function import BULK_FUNCTION, URGENT_FUNCTION
 from tests.helpers.template import (
     BY_NAME,
     LAMBDAS,

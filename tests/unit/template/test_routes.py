@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 
-from endpoints.resource_metadata import WELL_KNOWN
 from infra.local.template import load
-from shared.knowledge.embedding.function import BULK_FUNCTION, URGENT_FUNCTION
+from shared.access.oauth.resources import METADATA
 from shared.rpc.catalogue import catalogue
+from shared.search.embedding.function import BULK_FUNCTION, URGENT_FUNCTION
 from tests.helpers.template import BY_NAME, LAMBDAS, PARAMETERS, RESOURCES, function_name
 
 RESOURCES_OF_OAUTH = ("", "/mcp", "/mcp/{toolset}", "/mcp/devices/{device_id}")
-BOARDS = {"device_access-ota", "device_access-vision"}
-OAUTH = {f"endpoints-oauth_{name}" for name in ("authorize", "register", "revoke", "sign_in", "token")}
+BOARDS = {"boards-check_in", "boards-explain_photo"}
+OAUTH = {f"oauth-{name}" for name in ("authorize", "register", "revoke", "sign_in", "token")}
 
 
 def test_mcp_routes_cover_all_http_methods() -> None:
@@ -24,8 +24,8 @@ def test_mcp_routes_cover_all_http_methods() -> None:
     assert open_to_all == {(method, "/mcp/recall-kit") for method in ("POST", "GET", "DELETE")}
     of_devices = {(route.method, route.path) for route in load().routes if route.function == "endpoints-device_mcp"}
     assert of_devices == {(method, "/mcp/devices/{device_id}") for method in ("POST", "GET", "DELETE")}
-    paths = {route.path for route in load().routes if route.function == "endpoints-resource_metadata"}
-    assert paths == {WELL_KNOWN + path for path in RESOURCES_OF_OAUTH}
+    paths = {route.path for route in load().routes if route.function == "oauth-resource_metadata"}
+    assert paths == {METADATA + path for path in RESOURCES_OF_OAUTH}
 
 
 def test_only_public_routes_have_no_authorizer() -> None:
@@ -48,7 +48,7 @@ def test_only_public_routes_have_no_authorizer() -> None:
         "/recall-kit/query_experiences",
         "/recall-kit/submit_experience",
         "/recall-kit/get_experience",
-        *(WELL_KNOWN + path for path in RESOURCES_OF_OAUTH),
+        *(METADATA + path for path in RESOURCES_OF_OAUTH),
         "/.well-known/oauth-authorization-server",
         *(f"/oauth/{name}" for name in ("authorize", "callback", "register", "revoke", "sign-in", "token")),
         "/token",
@@ -94,7 +94,7 @@ def test_concurrency_is_reserved_on_demand_for_anonymous_callers_authorizers_and
     anonymous = {entry.function for entry in catalogue().methods.values() if entry.anonymous}
     assert anonymous
     assert by_parameter["AnonymousConcurrency"] == anonymous | {"endpoints-recall_kit_mcp", *BOARDS} | OAUTH
-    assert by_parameter["AuthorizerConcurrency"] == {"endpoints-authorizer", "device_access-authorizer"}
+    assert by_parameter["AuthorizerConcurrency"] == {"endpoints-authorizer", "boards-authorizer"}
     assert by_parameter["DeviceConcurrency"] == {each.function for each in load().rules}
 
 

@@ -14,7 +14,7 @@ from infra.local.template import load
 from shared.rpc.catalogue import catalogue
 from shared.rpc.method import read
 from tests.events import FOLDER, TENANT, event
-from tests.rie.functions import deployed_functions
+from tests.suites.rie.functions import deployed_functions
 
 TEMPLATE = load()
 FUNCTIONS = {function.name: function for function in deployed_functions()}

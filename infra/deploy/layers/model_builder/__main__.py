@@ -1,4 +1,4 @@
-"""Build `e5_model`, the files that `shared/knowledge/embedding/e5.py` reads, in a folder of Python packages.
+"""Build `e5_model`, the files that `shared/search/embedding/e5.py` reads, in a folder of Python packages.
 
     python -m model_builder [folder] [weights]
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from shared.access.api_keys import ApiKeys
-from shared.config import config
-from shared.dynamodb import Table
+from shared.aws.dynamodb import Table
+from shared.platform.config import config
 from tests.helpers.oauth_client import OAuthTestClient
 from tests.integration.access.oauth.functions import forget_settings, reset_oauth, send
 

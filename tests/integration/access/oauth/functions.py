@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from shared.access.credentials import cached_verifier, verifier
 from shared.access.rate_limits import rate_limits
-from shared.config import config
-from shared.dynamodb import Table
+from shared.aws.dynamodb import Table
+from shared.platform.config import config
 from tests.helpers.mcp_events import event
 from tests.helpers.oauth_client import PUBLIC_URL, Answer
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     import pytest
 
 _FUNCTIONS = {
-    "/oauth/authorize": "oauth_authorize",
-    "/oauth/sign-in": "oauth_sign_in",
-    "/oauth/callback": "oauth_sign_in",
-    "/oauth/token": "oauth_token",
-    "/oauth/register": "oauth_register",
-    "/oauth/revoke": "oauth_revoke",
-    "/.well-known/oauth-authorization-server": "oauth_metadata",
+    "/oauth/authorize": "oauth.authorize",
+    "/oauth/sign-in": "oauth.sign_in",
+    "/oauth/callback": "oauth.sign_in",
+    "/oauth/token": "oauth.token",
+    "/oauth/register": "oauth.register",
+    "/oauth/revoke": "oauth.revoke",
+    "/.well-known/oauth-authorization-server": "oauth.metadata",
 }
 _CACHES = (config, rate_limits, verifier, cached_verifier)
 
@@ -54,6 +54,6 @@ def send(
     gateway_event["headers"] = {"host": "kho.example"} | headers
     # API Gateway encodes forms.
     gateway_event["body"], gateway_event["isBase64Encoded"] = base64.b64encode(body.encode()).decode(), True
-    name = _FUNCTIONS.get(path, "resource_metadata" if path.startswith("/.well-known/") else "mcp")
-    response = importlib.import_module(f"endpoints.{name}").handler(gateway_event, None)
+    name = _FUNCTIONS.get(path, "oauth.resource_metadata" if path.startswith("/.well-known/") else "endpoints.mcp")
+    response = importlib.import_module(name).handler(gateway_event, None)
     return Answer(response["statusCode"], response["headers"], response["body"])

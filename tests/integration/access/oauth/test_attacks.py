@@ -16,9 +16,9 @@ from shared.access.api_keys import ApiKeys
 from shared.access.oauth.clients import UNUSED_SECONDS, OAuthClients
 from shared.access.oauth.grants import REPEAT_SECONDS
 from shared.access.oauth.token_text import read_token
-from shared.clock import iso_time
-from shared.config import config
-from shared.dynamodb import Table, Write
+from shared.aws.dynamodb import Table, Write
+from shared.platform.clock import iso_time
+from shared.platform.config import config
 from tests.helpers.mcp_events import event, initialize_event
 from tests.helpers.oauth_client import (
     CALLBACK,
@@ -442,7 +442,7 @@ def test_tokens_and_keys_are_not_logged(
     page = client.open_page()
     client.decide(page, key=key, decision="deny")
     logged = log.read_text() + capsys.readouterr().out
-    assert "endpoints/oauth_token" in logged
+    assert "oauth/token" in logged
     handle = hidden_fields(page)["request"]
     for text in (key, secret, code, VERIFIER, handle, *tokens.values(), *fresh.values()):
         if len(str(text)) > 20:

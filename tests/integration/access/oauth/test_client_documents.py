@@ -10,7 +10,7 @@ import pytest
 
 from shared.access.oauth.clients import DOCUMENT_LIMITS, ClientDocuments
 from shared.access.oauth.errors import OAuthError
-from shared.public_address import PublicClient
+from shared.platform.public_address import PublicClient
 from tests.helpers.certificates import certify
 from tests.helpers.clock import Clock
 from tests.helpers.oauth_client import CALLBACK

@@ -19,11 +19,11 @@ from shared.access.oauth.clients import OAuthClient
 from shared.access.oauth.errors import OAuthError
 from shared.access.oauth.grants import Grants, IssuedTokens
 from shared.access.oauth.token_text import read_token
-from shared.clock import SKEW_SECONDS
-from shared.config import config
-from shared.dynamodb import Table
+from shared.aws.dynamodb import Table
+from shared.platform.clock import SKEW_SECONDS
+from shared.platform.config import config
 from shared.rpc.errors import NotFound, NotSignedIn
-from shared.telemetry import observe
+from shared.rpc.observation import observe
 from tests.helpers.clock import Clock
 from tests.helpers.dynamodb_requests import intercept_requests
 from tests.helpers.oauth_client import CALLBACK, PUBLIC_URL, VERIFIER, challenge_of
@@ -246,7 +246,7 @@ def test_replays_are_counted(granting: Granting) -> None:
             writes.append(operation)
 
     with (
-        observe("endpoints/oauth_token", "0123456789abcdef") as observation,
+        observe("oauth/token", "0123456789abcdef") as observation,
         intercept_requests(note_writes),
     ):
         granting.refusal(lambda: granting.refresh(tokens))
@@ -439,7 +439,7 @@ def test_grants_end_with_the_key_that_signed(granting: Granting, demoted: bool) 
     if demoted:
         item = granting.table.get("keys", granting.key.id)
         assert item
-        from shared.dynamodb import Write
+        from shared.aws.dynamodb import Write
 
         granting.table.write(Write("Put", item | {"role": "reader"}))
     else:

@@ -12,8 +12,8 @@ from shared.access.oauth.authorization_requests import AuthorizationRequests, Si
 from shared.access.oauth.clients import OAuthClients
 from shared.access.oauth.errors import OAuthError
 from shared.access.oauth.token_text import read_token
-from shared.config import config
-from shared.dynamodb import ConditionFailed, Keys, Table
+from shared.aws.dynamodb import ConditionFailed, Keys, Table
+from shared.platform.config import config
 from shared.rpc.errors import NotFound
 from tests.helpers.interference import another_caller
 from tests.integration.access.oauth.test_grants import Granting

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from api import oauth_metering
+from oauth import metering as oauth_metering
 from shared.access.oauth.grants import Grants
 from shared.access.rate_limits import RateLimits
-from shared.config import config
-from shared.dynamodb import Table
+from shared.aws.dynamodb import Table
+from shared.platform.config import config
 from shared.rpc.errors import NotSignedIn
 from tests.helpers.clock import Clock
 from tests.helpers.oauth_client import CALLBACK, Answer, OAuthTestClient, hidden_fields

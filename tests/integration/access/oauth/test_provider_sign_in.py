@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from api.oauth_page import DECIDED
+from oauth.page import DECIDED
 from shared.access.api_keys import ApiKeys
-from shared.config import config
-from shared.dynamodb import Table
+from shared.aws.dynamodb import Table
+from shared.platform.config import config
 from tests.helpers.dynamodb_requests import intercept_requests
 from tests.helpers.identity_provider import IdentityProvider, identity_provider
 from tests.helpers.oauth_client import Answer, OAuthTestClient, hidden_fields

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from shared.config import ConfigurationError, config
+from shared.platform.config import ConfigurationError, config
 from tests.integration.access.oauth.functions import forget_settings, send
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Boards: their check-in and photos, and IoT Core's authorizer and provisioning hook."""

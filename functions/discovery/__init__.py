@@ -1,0 +1,1 @@
+"""Discovery: what serves, what it offers, and the console."""

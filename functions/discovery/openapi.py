@@ -1,0 +1,119 @@
+"""GET /openapi.json: every HTTP endpoint, generated from the catalogue's parameter and result models."""
+
+from functools import cache
+from http import HTTPStatus
+from typing import Any, Final
+
+from api import error_formats
+from api.deployment import lambda_function
+from api.http_events import HttpRequest, HttpResponse, endpoint
+from api.openapi_schemas import INFO_PATHS, SCHEMAS, inline_definitions, json_content, json_response, reference
+from endpoints import actions
+from oauth.schemas import OAUTH_PATHS
+from shared.platform.version import VERSION
+from shared.rpc import errors
+from shared.rpc.catalogue import MethodEntry, catalogue
+from shared.rpc.strict_json import compact
+
+_FAILURES: Final = {error_formats.AGENT_DATA: "ActionFailure", error_formats.RECALL_KIT: "RecallKitFailure"}
+_DECLARED: Final = (errors.UnknownMethod, errors.MethodNotAllowed, errors.NotFound, errors.Conflict, errors.ToolFailed)
+"""Kinds that only methods with them in `errors` raise. Any call can raise the others."""
+_GATEWAY_STATUSES: Final = frozenset({401, 403, 413, 429, 500, 503})
+"""The statuses with which API Gateway itself may answer: no credentials, over 10 MB, throttled, no function."""
+
+
+@lambda_function(routes={"Openapi": "GET /openapi.json"})
+@endpoint("discovery/openapi")
+def handler(_request: HttpRequest) -> HttpResponse:
+    """Answer with the OpenAPI document."""
+    return HttpResponse(HTTPStatus.OK, compact(document()))
+
+
+@cache
+def document() -> dict[str, Any]:
+    """Return the description of every HTTP endpoint in OpenAPI 3.1."""
+    methods = {f"/{entry.name}": {"post": _method(entry)} for entry in catalogue().methods.values()}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Kho",
+            "version": VERSION,
+            "description": "Documents, memory, experiences, knowledge and devices for AI agents.",
+        },
+        "security": [{"key": []}, {}],
+        "paths": INFO_PATHS
+        | OAUTH_PATHS
+        | {"/jsonrpc": {"post": _jsonrpc()}, "/actions": {"post": _actions()}}
+        | methods,
+        "components": {
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+            "schemas": SCHEMAS,
+        },
+    }
+
+
+def _method(entry: MethodEntry) -> dict[str, Any]:
+    return {
+        "operationId": entry.name.replace("/", "_"),
+        "tags": [entry.server],
+        "summary": entry.summary,
+        "requestBody": {"required": True, "content": json_content(entry.params)},
+        "responses": {"200": json_response("The result.", entry.result)}
+        | _failures(entry.errors, _FAILURES.get(entry.server, "Failure")),
+        **({"security": []} if entry.anonymous else {}),
+    }
+
+
+def _actions() -> dict[str, Any]:
+    entries = [entry for entry in catalogue().methods.values() if entry.server == error_formats.AGENT_DATA]
+    return {
+        "operationId": "actions",
+        "summary": "The methods of agent-data in its envelope.",
+        "requestBody": {"required": True, "content": json_content({"oneOf": [_envelope(entry) for entry in entries]})},
+        "responses": {
+            "200": json_response(
+                "The result, with the request's `request_id`.",
+                {"anyOf": [entry.result for entry in entries]},
+            )
+        }
+        | _failures(["UnknownMethod", *(name for entry in entries for name in entry.errors)], "ActionFailure"),
+    }
+
+
+def _envelope(entry: MethodEntry) -> dict[str, Any]:
+    envelope = inline_definitions(actions.ActionEnvelope.model_json_schema())
+    properties = {name: schema for name, schema in entry.params["properties"].items() if name != "request_id"}
+    payload = entry.params | {"properties": properties}
+    envelope["properties"] |= {"action": {"const": entry.name.partition("/")[2]}, "payload": payload}
+    return envelope
+
+
+def _jsonrpc() -> dict[str, Any]:
+    request, response = reference("Request"), reference("Response")
+    return {
+        "operationId": "jsonrpc",
+        "summary": "JSON-RPC 2.0: single, batch and notifications; `method` is `{server}/{method}`.",
+        "requestBody": {
+            "required": True,
+            "content": json_content(
+                {"anyOf": [request, {"type": "array", "items": request, "minItems": 1, "maxItems": 50}]}
+            ),
+        },
+        "responses": {
+            "200": json_response(
+                "One answer, or those of a batch.", {"anyOf": [response, {"type": "array", "items": response}]}
+            ),
+            "204": {"description": "Notifications have no answer."},
+        }
+        | _failures([], "Refusal"),
+    }
+
+
+def _failures(named: list[str], schema: str) -> dict[str, Any]:
+    """Return the responses to the errors of any call and to the errors `named`."""
+    kinds = [kind for kind in errors.KhoError.__subclasses__() if kind.__name__ in named or kind not in _DECLARED]
+    either = {"anyOf": [reference(schema), reference("GatewayFailure")]}
+    return {
+        str(int(status)): json_response(status.phrase, either if status in _GATEWAY_STATUSES else reference(schema))
+        for status in sorted(map(error_formats.status_of, kinds))
+    }

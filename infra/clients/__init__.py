@@ -1,0 +1,1 @@
+"""Clients of Kho: the research agent, the command line, and the console."""

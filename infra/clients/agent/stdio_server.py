@@ -1,0 +1,164 @@
+"""The MCP server over STDIO: research-agent's tools, resources and prompts for an editor, with this machine's files."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+import anyio
+from fastmcp.exceptions import NotFoundError
+from fastmcp.server.middleware import Middleware
+from fastmcp.tools import ToolResult
+from mcp.shared.exceptions import MCPError
+from mcp_types import TextContent
+
+from api.mcp_errors import formatted_error, is_handshake, protocol_error, unknown_name
+from api.mcp_resources import no_resource, prompt_arguments
+from infra.clients.agent.backend import SERVER
+from infra.clients.agent.stdio_transport import StdioServer
+from infra.clients.agent.tools import CodedError
+from infra.local.shutdown import GRACE_SECONDS, Shutdown
+from research_agent import COLLECTIONS_URI, MCP_PROMPTS, MCP_RESOURCES
+from shared.platform.version import VERSION
+from shared.rpc.errors import InvalidParams
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from fastmcp import FastMCP
+    from fastmcp.server.middleware import CallNext, MiddlewareContext
+
+    from infra.clients.agent.managed_server import ManagedServerBackend
+    from infra.clients.agent.tools import AgentTools
+
+_INSTRUCTIONS: Final = (
+    "A knowledge base of documents. Make a collection with manage_collections, fill it with ingest_documents (files "
+    "and folders of this machine) or augment_knowledge (a text), and search with query_knowledge_base."
+)
+
+
+class _ErrorCodes(Middleware):
+    """Gives errors the codes and data that /mcp gives them: as JSON-RPC errors, or as results of tools."""
+
+    async def on_call_tool(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
+        try:
+            return await call_next(context)
+        except NotFoundError:
+            raise protocol_error(unknown_name("tool", context.message.name), SERVER, _revision(context)) from None
+        except CodedError as coded:
+            error = coded.error
+        if is_handshake(_revision(context)):
+            raise MCPError(error.code, error.message, error.data) from None
+        data = error.data | {"message": error.message}
+        text = f"{data.get('code', error.code)}: {error.message} {data.get('guidance', '')}".strip()
+        return ToolResult(content=[TextContent(type="text", text=text)], structured_content=data, is_error=True)
+
+    async def on_read_resource(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
+        uri, revision = str(context.message.uri), _revision(context)
+        try:
+            return await call_next(context)
+        except NotFoundError:
+            raise protocol_error(no_resource(uri), "", revision) from None
+        except CodedError as coded:
+            error = coded.error
+        not_found = str(error.data.get("code")).endswith("NOT_FOUND")
+        data = error.data | ({"details": {**error.data["details"], "uri": uri}} if not_found else {})
+        record = {"code": error.code, "message": error.message, "data": data}
+        raise formatted_error(record, revision, not_found=not_found) from None
+
+    async def on_get_prompt(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
+        name = context.message.name
+        try:
+            prompt = next((each for each in MCP_PROMPTS if each.name == name), None)
+            if prompt is None:
+                raise unknown_name("prompt", name)
+            prompt_arguments(prompt, context.message.arguments or {})
+        except InvalidParams as error:
+            raise protocol_error(error, SERVER, _revision(context)) from None
+        return await call_next(context)
+
+
+def _revision(context: MiddlewareContext[Any]) -> str:
+    assert context.fastmcp_context
+    assert context.fastmcp_context.request_context
+    return context.fastmcp_context.request_context.protocol_version
+
+
+def run(server: StdioServer, backend: ManagedServerBackend, *, debug: bool) -> None:
+    """Serve a client until it closes the pipe, or a signal ends the process. Logs go to the standard error."""
+    logging.basicConfig(level=logging.DEBUG if debug else logging.WARNING)
+    # A first start goes on in a child process when this one ends.
+    shutdown = Shutdown(GRACE_SECONDS, sys.stderr, kills_children=False)
+
+    def close() -> None:
+        backend.close()
+        shutdown.finish()
+
+    # The thread that reads the pipe cannot be ended: the process ends without it.
+    shutdown.end_gracefully(lambda: threading.Thread(target=close, daemon=True).start(), list)
+    shutdown.watch_signals()
+    anyio.run(server.serve)
+
+
+def research_server(backend: ManagedServerBackend, tools: AgentTools) -> StdioServer:
+    """Return the server of research-agent's tools, resources and prompts."""
+    mcp = new_server("research-agent", _INSTRUCTIONS, backend)
+    for tool in tools.list():
+        mcp.add_tool(tool)
+    _add_resources(mcp, tools)
+    _add_prompts(mcp)
+    return mcp
+
+
+def new_server(name: str, instructions: str, backend: ManagedServerBackend) -> StdioServer:
+    """Return a server without tools, which closes `backend` with its session."""
+
+    @asynccontextmanager
+    async def session(_server: FastMCP) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            # Close it with the session: threads that wait for the backend would otherwise keep the process alive.
+            backend.close()
+
+    return StdioServer(
+        name, instructions, version=VERSION, middleware=[_ErrorCodes()], mask_error_details=True, lifespan=session
+    )
+
+
+def _add_resources(mcp: FastMCP, tools: AgentTools) -> None:
+    async def read_named(collection_name: str) -> str:
+        return await tools.read_resource(f"{COLLECTIONS_URI}/{quote(collection_name, safe='')}")
+
+    for resource in MCP_RESOURCES:
+        mcp.resource(
+            resource.uri,
+            name=resource.name,
+            title=resource.title,
+            description=resource.description,
+            mime_type=resource.mime_type,
+        )(read_named if resource.is_template else partial(tools.read_resource, resource.uri))
+
+
+def _add_prompts(mcp: FastMCP) -> None:
+    def refine_query(query: str) -> str:
+        return _fill("refine_query", query=query)
+
+    def extract_context(task: str) -> str:
+        return _fill("extract_context", task=task)
+
+    for prompt in MCP_PROMPTS:
+        fill = {"refine_query": refine_query, "extract_context": extract_context}[prompt.name]
+        mcp.prompt(fill, name=prompt.name, title=prompt.title, description=prompt.description)
+
+
+def _fill(name: str, **arguments: str) -> str:
+    text = next(each.text for each in MCP_PROMPTS if each.name == name)
+    for argument, value in arguments.items():
+        text = text.replace(f"{{{argument}}}", value)
+    return text

@@ -1,0 +1,181 @@
+"""`kho reindex`: bring the index up to date with DynamoDB."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from infra.clients.cli.target import DEFAULT_TARGET, AsJson, DataTarget, exit_with_error, open_stores
+from infra.local.search_engine.index_process import is_readable
+from shared.aws.dynamodb import Table
+from shared.documents import index as document_index
+from shared.documents import keys as document_keys
+from shared.experiences import index as experience_index
+from shared.experiences import keys as experience_keys
+from shared.knowledge import keys as knowledge_keys
+from shared.knowledge.collections import CollectionStore
+from shared.knowledge.documents import CollectionDocuments
+from shared.platform.config import ConfigurationError, config
+from shared.platform.lanes import bulk_lane
+from shared.search import exhaustive_search
+from shared.search.embedding.document_embedder import document_space
+from shared.search.embedding.models import current_space, recorded_space
+from shared.search.index import knowledge_index, scope_of
+from shared.search.passages import DocumentRef
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from shared.knowledge.models import Collection
+    from shared.search.index import PassageIndex
+    from shared.search.store import Scope
+
+_EXPERIENCES: Final = "experiences"
+_PARTS: Final = ("indexed", "unchanged", "removed")
+
+
+def reindex(
+    *,
+    tenant: str = "",
+    collection: str = "",
+    force: Annotated[bool, Parameter(name="--anew", negative=())] = False,
+    target: DataTarget = DEFAULT_TARGET,
+    as_json: AsJson = False,
+) -> None:
+    """Bring the index up to date with DynamoDB: index missing documents and remove deleted ones.
+
+    The command can be interrupted and repeated. It skips documents that are up to date. Stop a 'kho serve' that runs
+    on the data folder first, unless its index is a Qdrant server.
+
+    Parameters
+    ----------
+    tenant
+        Only this tenant.
+    collection
+        Only this collection of research-agent, or 'agent-data' for documents, or 'experiences', which have no tenant.
+    force
+        Also index documents that are up to date.
+    """
+    with open_stores(target) as running:
+        if not config().has_index:
+            exit_with_error("No index is configured: deploy with QdrantUrl, or set KHO_QDRANT_URL.")
+        if running and not config().qdrant_url:
+            exit_with_error("The running 'kho serve' has locked the index: stop it first, and restart it afterwards.")
+        try:
+            if not config().qdrant_url:
+                _remove_damaged_indexes(is_partial=bool(tenant or collection))
+            index = knowledge_index()
+        except ConfigurationError as error:
+            exit_with_error(f"{error}.")
+        try:
+            with bulk_lane():
+                done = _Reindexer(index, tenant, collection, force=force).run()
+        finally:
+            index.close()
+    if as_json:
+        print(json.dumps({part: done[part] for part in _PARTS}))
+    else:
+        print(f"{done['indexed']} documents indexed, {done['unchanged']} unchanged, {done['removed']} removed.")
+
+
+def _remove_damaged_indexes(*, is_partial: bool) -> None:
+    """Remove the embedded indexes that cannot be read. They are made again from DynamoDB, if all is indexed."""
+    folder, space = Path(config().qdrant_folder), current_space()
+    for index_folder, index_space in ((folder, space), (folder / experience_index.COLLECTION, document_space(space))):
+        if is_readable(index_space, index_folder):
+            continue
+        if is_partial:
+            exit_with_error(f"The index in {index_folder} is damaged: omit --tenant and --collection.")
+        print(f"The index in {index_folder} is damaged: it is made again.", file=sys.stderr)
+        shutil.rmtree(index_folder / "shard", ignore_errors=True)
+        (index_folder / "space.json").unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _IndexTask:
+    """The reindexing of one document: `scope` selects its points, `rebuild` returns whether the index was stale."""
+
+    scope: Scope
+    rebuild: Callable[[], bool]
+
+
+@dataclass(slots=True)
+class _Reindexer:
+    """One run of `kho reindex`.
+
+    The index is listed before the tables, so that documents added meanwhile are not taken for deleted ones.
+    """
+
+    index: PassageIndex
+    tenant: str
+    collection: str
+    force: bool
+    done: Counter[str] = field(default_factory=Counter)
+    rebuilt: set[str] = field(default_factory=set)
+    """The ids of the collections that are rebuilt."""
+
+    def run(self) -> Counter[str]:
+        """Rebuild the index with a progress bar. Return the numbers of indexed, unchanged and removed documents."""
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        orphans = self.index.documents(self.tenant)
+        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+            for name, tasks in self._collections():
+                for task in progress.track(tasks, description=escape(name)):
+                    orphans.discard(task.scope)
+                    self.done["indexed" if task.rebuild() else "unchanged"] += 1
+        for scope in orphans:
+            if not self.collection or self.rebuilt.intersection(scope.collections or ()):
+                self.index.erase(scope)
+                self.done["removed"] += 1
+        return self.done
+
+    def _collections(self) -> Iterator[tuple[str, list[_IndexTask]]]:
+        """Yield each collection's tasks. The caller runs them before it requests the next collection."""
+        if self.collection in ("", document_index.COLLECTION):
+            self.rebuilt.add(document_index.COLLECTION)
+            yield document_index.COLLECTION, list(self._documents())
+        if self.collection in ("", _EXPERIENCES) and not self.tenant:
+            yield from self._experiences()
+        table = Table(config().knowledge_table)
+        for pk, name in list(table.keys(knowledge_keys.partition(self.tenant, "collections"))):
+            tenant_id = pk.removesuffix(knowledge_keys.partition("", "collections"))
+            collection = CollectionStore(table, tenant_id).find(name)
+            if collection is None or self.tenant not in ("", tenant_id) or self.collection not in ("", name):
+                continue
+            self.rebuilt.add(collection.id)
+            yield f"{tenant_id}: {name}", list(self._collection_documents(table, tenant_id, collection))
+            CollectionStore(table, tenant_id).record_space(collection, recorded_space())
+
+    def _experiences(self) -> Iterator[tuple[str, list[_IndexTask]]]:
+        index = partial(experience_index.index_experience, force=self.force)
+        scope = partial(exhaustive_search.scope_of, experience_index.COLLECTION)
+        ids = [id_ for _, id_ in Table(config().experiences_table).keys(experience_keys.CONTENT)]
+        if ids:
+            yield _EXPERIENCES, [_IndexTask(scope(id_), partial(index, id_)) for id_ in ids]
+            exhaustive_search.open_exhaustive_search(experience_index.COLLECTION).close()
+
+    def _documents(self) -> Iterator[_IndexTask]:
+        refresh = partial(document_index.refresh_document, force=self.force)
+        prefix = document_keys.document(self.tenant, "")
+        for pk, _ in Table(config().documents_table).keys(prefix, document_keys.DOCUMENT):
+            tenant_id, document_id = document_keys.document_of(pk)
+            if self.tenant in ("", tenant_id):
+                scope = scope_of(DocumentRef(tenant_id, document_index.COLLECTION, document_id))
+                yield _IndexTask(scope, partial(refresh, tenant_id, document_id))
+
+    def _collection_documents(self, table: Table, tenant_id: str, collection: Collection) -> Iterator[_IndexTask]:
+        documents = CollectionDocuments(table, tenant_id, collection, self.index)
+        for path in documents.paths():
+            scope = scope_of(DocumentRef(tenant_id, collection.id, path))
+            yield _IndexTask(scope, partial(documents.rebuild, path, force=self.force))

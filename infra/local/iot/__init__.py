@@ -1,0 +1,1 @@
+"""IoT Core on one machine."""

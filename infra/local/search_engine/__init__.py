@@ -1,0 +1,1 @@
+"""The search index on one machine: Qdrant's engine in a process of its own."""

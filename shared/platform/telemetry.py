@@ -1,0 +1,161 @@
+"""Logs and metrics of calls, cold starts included, under one correlation id from the endpoint to the store."""
+
+import itertools
+import logging
+import math
+import os
+import re
+import secrets
+import sys
+import time
+import zlib
+from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from logging.handlers import RotatingFileHandler
+from typing import Final
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
+
+_CORRELATION_ID: Final = re.compile(r"[A-Za-z0-9._=:-]{8,128}")
+
+
+class _LogHandler(logging.Handler):
+    """Log handler for the file that the environment names at the time of a record, else for standard output."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._file = ""
+        self._writer: logging.Handler = logging.StreamHandler(sys.stdout)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        file = os.environ.get("KHO_LOG_FILE", "")
+        if file != self._file:
+            self._writer.close()
+            self._writer = _LogFile(file) if file else logging.StreamHandler(sys.stdout)
+            self._file = file
+        self._writer.setFormatter(self.formatter)
+        self._writer.emit(record)
+
+
+class _LogFile(RotatingFileHandler):
+    """A log file that may be impossible to write: a full disk must not fail requests or fill the terminal."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__(file, maxBytes=10_000_000, backupCount=3, delay=True)
+        self._reported = False
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802 - logging's names
+        """Drop the record. The file is opened again for the next one."""
+        with suppress(OSError, ValueError):
+            if self.stream:
+                self.stream.close()
+        self.stream = None
+        if not self._reported:
+            self._reported = True
+            error = sys.exc_info()[1]
+            reason = getattr(error, "strerror", None) or type(error).__name__
+            with suppress(OSError, ValueError):
+                print(f"{self.baseFilename} cannot be written ({reason}): log records are lost.", file=sys.stderr)
+
+
+logger = Logger(service="kho", logger_handler=_LogHandler())
+
+
+@dataclass(slots=True)
+class Observation:
+    """The facts about one call that its log record and metrics report."""
+
+    method: str
+    correlation_id: str
+    budget: float = math.inf
+    outcome: str = "OK"
+    fault: bool = False
+    """True if Kho or a service that it uses failed, not if the caller's request was wrong."""
+    store_calls: int = 0
+    store_ms: float = 0.0
+    counts: dict[str, int] = field(default_factory=dict)
+    started: float = field(default_factory=time.perf_counter)
+
+
+current: Final[ContextVar[Observation | None]] = ContextVar("observation", default=None)
+"""The observation of the call that this thread or task works for."""
+_calls: Final = itertools.count()
+
+
+def correlation_id_from(proposed: str | None) -> str:
+    """Return the caller's correlation id if it is a plain token, else a new one."""
+    if proposed and _CORRELATION_ID.fullmatch(proposed):
+        return proposed
+    return secrets.token_hex(16)
+
+
+def current_correlation_id() -> str:
+    """Return the correlation id of the current call."""
+    observation = current.get()
+    return observation.correlation_id if observation else ""
+
+
+def seconds_left() -> float:
+    """Return the seconds in which the current call may still begin calls to stores."""
+    observation = current.get()
+    return observation.budget - (time.perf_counter() - observation.started) if observation else math.inf
+
+
+def seconds_so_far() -> float:
+    """Return the seconds since the current call began."""
+    observation = current.get()
+    return time.perf_counter() - observation.started if observation else 0.0
+
+
+def count(**counts: int) -> None:
+    """Add counts to the current call's log record; each that is not zero is also a metric."""
+    observation = current.get()
+    if observation:
+        observation.counts |= counts
+
+
+def record(observation: Observation) -> None:
+    """Log and count a call that has ended. The first one of a process was its cold start."""
+    elapsed = (time.perf_counter() - observation.started) * 1000
+    cold = next(_calls) == 0
+    succeeded = observation.outcome == "OK"
+    if not succeeded or _is_sampled(observation.correlation_id):
+        logger.info(
+            "called",
+            extra={
+                "outcome": observation.outcome,
+                "duration_ms": round(elapsed, 2),
+                "store_calls": observation.store_calls,
+                "store_ms": round(observation.store_ms, 2),
+                "cold_start": cold,
+                **observation.counts,
+            },
+        )
+    namespace = os.environ.get("POWERTOOLS_METRICS_NAMESPACE", "Kho")
+    service = service_of(observation.method.partition("/")[0])
+    metrics = EphemeralMetrics(namespace=namespace, service=service)
+    if os.environ.get("KHO_METHOD_METRICS") == "true":
+        metrics.add_dimensions(method=observation.method, service=service)
+    metrics.add_metric("Calls", MetricUnit.Count, 1)
+    metrics.add_metric("Duration", MetricUnit.Milliseconds, elapsed)
+    # A metric costs for each hour with a value: these two are sent only if they are not zero.
+    for name, happened in (("Errors", not succeeded), ("Faults", observation.fault)):
+        if happened:
+            metrics.add_metric(name, MetricUnit.Count, 1)
+    for name, value in observation.counts.items():
+        if value:
+            metrics.add_metric(name.title().replace("_", ""), MetricUnit.Count, value)
+    metrics.flush_metrics()
+
+
+def service_of(package: str) -> str:
+    """Return the service of which a package's calls are metrics. Each service costs metrics, alarms and graphs."""
+    return "endpoints" if package in ("discovery", "oauth") else package
+
+
+def _is_sampled(correlation_id: str) -> bool:
+    """Return True for KHO_LOG_SAMPLING percent of the ids: all functions log the same calls."""
+    share = zlib.crc32(correlation_id.encode()) % 100
+    return share < int(os.environ.get("KHO_LOG_SAMPLING") or 100)

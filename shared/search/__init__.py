@@ -1,0 +1,1 @@
+"""Passage search by meaning and by words."""

@@ -1,0 +1,80 @@
+"""The vector spaces of the supported models, available without loading a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from shared.platform.config import ConfigurationError, config
+from shared.search.calibration import Calibration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedSpace:
+    """The part of a space that a collection of documents records. `prefix` holds both prefixes."""
+
+    model: str
+    dimensions: int
+    prefix: str
+
+    def __str__(self) -> str:
+        return f"{self.model} ({self.dimensions} dimensions, prefix '{self.prefix}')"
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """A vector space. Only vectors of one space can be compared."""
+
+    model: str
+    dimensions: int
+    question_prefix: str
+    passage_prefix: str
+    calibration: Calibration
+    tokens: bool = False
+
+    def record(self) -> dict[str, Any]:
+        """Return the fields of the space that a collection stores."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "calibration"}
+
+    def require(self, recorded: Mapping[str, Any]) -> None:
+        """Raise an error if `recorded` describes another space."""
+        different = {name: recorded.get(name) for name, value in self.record().items() if recorded.get(name) != value}
+        if different:
+            listed = ", ".join(f"{name} {was!r} instead of {self.record()[name]!r}" for name, was in different.items())
+            raise ConfigurationError(
+                f"the knowledge index was made with {listed}; set the embedding model back, or use an empty index"
+            )
+
+
+E5_SMALL: Final = Space("intfloat/multilingual-e5-small", 384, "query: ", "passage: ", Calibration(), tokens=True)
+# The same vectors as the embedded model's, but without token vectors.
+_INFERRED: Final = (replace(E5_SMALL, tokens=False),)
+_BEDROCK: Final = (
+    Space("cohere.embed-multilingual-v3", 1024, "search_query", "search_document", Calibration(0.2, 0.6)),
+    Space("amazon.titan-embed-text-v2:0", 1024, "", "", Calibration(0.0, 0.7)),
+)
+
+
+def current_space() -> Space:
+    """Return the space of the configured embedder."""
+    settings = config()
+    if settings.embedder == "function":
+        return E5_SMALL
+    known = _INFERRED if settings.embedder == "qdrant" else _BEDROCK
+    model = settings.embedding_model or known[0].model
+    for space in known:
+        if space.model == model:
+            return space
+    named = ", ".join(space.model for space in known)
+    raise ConfigurationError(
+        f"KHO_EMBEDDING_MODEL is '{model}'; with KHO_EMBEDDER={settings.embedder} it can be: {named}"
+    )
+
+
+def recorded_space() -> RecordedSpace:
+    """Return the recorded part of the current space. A collection refuses passages of any other space."""
+    space = current_space()
+    return RecordedSpace(space.model, space.dimensions, f"{space.question_prefix}/{space.passage_prefix}")

@@ -1,0 +1,236 @@
+"""The passage index: written when documents change, read by searches."""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import asdict
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Final
+
+from shared.platform.background import map_concurrently
+from shared.platform.config import config
+from shared.rpc.errors import Unavailable
+from shared.search.bm25 import passage_terms
+from shared.search.embedding import Embedder, embedder
+from shared.search.hybrid_search import HybridSearch
+from shared.search.passages import Passage
+from shared.search.reranking import reranker
+from shared.search.store import Point, Scope, VectorStore, vector_store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from concurrent.futures import Future
+
+    from shared.search.embedding import Embedding
+    from shared.search.hybrid_search import Ranking
+    from shared.search.passages import DocumentRef, SearchHit, SearchQuestion
+    from shared.search.store import Kind
+
+_BATCH: Final = 16
+"""The passages that are embedded by one call and written together. Closing waits for the calls in progress."""
+_CLOSED: Final = "The index is closed."
+_open_lock: Final = threading.Lock()
+_is_closing: Final = threading.Event()
+
+
+class PassageIndex:
+    """The passages of all tenants, each visible to its own tenant only.
+
+    Each document has a version record: twice its revision, plus one if it was deleted at that revision. Anything older
+    than the record is replaced or removed, in whichever order writers arrive.
+    """
+
+    def __init__(self, embedder: Embedder, store: VectorStore, retriever: HybridSearch | None = None) -> None:
+        self._embedder = embedder
+        self._store = store
+        self._retriever = retriever or HybridSearch(embedder, store)
+        self._is_closed = False
+
+    def replace(
+        self, document: DocumentRef, revision: int, passages: Sequence[Passage], *, resume: bool = False
+    ) -> bool:
+        """Make `passages` the only passages of `document`. Return False if a newer revision is stored.
+
+        The call is idempotent. A concurrent reader may see passages of both revisions. With `resume`, passages that
+        an interrupted call stored at this revision are not embedded again.
+        """
+        version = 2 * revision
+        if self._version(document) > version:
+            return self._delete_older(document) == version
+        batches = [passages[start : start + _BATCH] for start in range(0, len(passages), _BATCH)]
+        if resume and len(batches) > 1:
+            batches = [missing for batch in batches if (missing := self._not_stored(batch, version))]
+        embed = partial(self._points, version=version)
+        for points in map_concurrently(embed, batches, min(len(batches), config().embedding_calls) or 1):
+            self._store.write(points, version)
+        self._record(document, version)
+        return self._delete_older(document) == version
+
+    def replace_single(self, passage: Passage) -> None:
+        """Make `passage` the only passage of a document that never has others, unless a newer revision is stored.
+
+        An older revision has the same point, so the write replaces it. A concurrent deletion is repeated.
+        """
+        version = 2 * passage.revision
+        self._store.write([*self._points([passage], version), _version_record(passage.document, version)], version)
+        if self._version(passage.document) != version:
+            self._delete_older(passage.document)
+
+    def delete(self, document: DocumentRef, revision: int) -> bool:
+        """Delete the passages of `document`. Return False if a revision newer than `revision` is stored.
+
+        Later writes at `revision` or an older one are ignored.
+        """
+        version = 2 * revision + 1
+        self._record(document, version)
+        return self._delete_older(document) == version
+
+    def forget(self, document: DocumentRef) -> None:
+        """Erase `document` including its version record, for documents that do not exist."""
+        self._store.erase(scope_of(document))
+
+    def delete_collection(self, tenant_id: str, collection: str) -> None:
+        """Erase a collection."""
+        self._store.erase(Scope(tenant_id, (collection,)))
+
+    def delete_tenant(self, tenant_id: str) -> None:
+        """Erase a tenant."""
+        self._store.erase(Scope(tenant_id))
+
+    def holds(self, document: DocumentRef, revision: int) -> bool:
+        """Return True if the index holds `revision` or a newer one of `document`, and it is not deleted."""
+        version = self._version(document)
+        return version >= 2 * revision and version % 2 == 0
+
+    def passages(self, document: DocumentRef, ordinals: Iterable[int]) -> list[Passage]:
+        """Return the stored passages at these positions of a document, in their order. They may be of any revision."""
+        self._require_open()
+        ids = [document.passage_id(ordinal) for ordinal in ordinals]
+        stored = self._store.read(ids, ("passage",)) if ids else {}
+        return [Passage.from_record(stored[id_]["passage"]) for id_ in ids if id_ in stored]
+
+    def count(self, tenant_id: str, collection: str | None = None) -> int:
+        """Return the number of passages of a tenant or of one of its collections."""
+        collections = None if collection is None else (collection,)
+        return self._store.count(Scope(tenant_id, collections, kind="passage"))
+
+    def count_documents(self) -> int:
+        """Return the number of documents that the index knows, of all tenants, deleted ones included."""
+        return self._store.count_documents()
+
+    def documents(self, tenant_id: str = "") -> set[Scope]:
+        """Return the indexed documents of one tenant, or of all."""
+        return self._store.documents(tenant_id)
+
+    def erase(self, scope: Scope) -> None:
+        """Erase the points of `scope`."""
+        self._store.erase(scope)
+
+    def embed(self, text: str) -> Future[Embedding]:
+        """Begin to embed the question of a search in the background."""
+        return self._retriever.embed(text)
+
+    def search(
+        self,
+        question: SearchQuestion,
+        on_candidates: Callable[[Iterable[Passage]], None] = lambda _: None,
+        embedding: Future[Embedding] | None = None,
+    ) -> list[SearchHit]:
+        """Return the passages that answer `question`, best first. `on_candidates` gets all candidates early."""
+        return self._retriever.rank(question, on_candidates=on_candidates, embedding=embedding).hits
+
+    def rank(self, question: SearchQuestion, deadline: float = math.inf) -> Ranking:
+        """Search, and report how the hits were ranked. Skip reranking that is not done by `deadline`."""
+        return self._retriever.rank(question, deadline)
+
+    def close(self) -> None:
+        """Close the store. Everything written is kept; a writer in progress gets `Unavailable`."""
+        self._is_closed = True
+        self._store.close()
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise Unavailable(_CLOSED)
+
+    def _points(self, passages: Sequence[Passage], version: int) -> list[Point]:
+        """Embed passages. Return their points."""
+        self._require_open()
+        embeddings = self._embedder.passages([passage.embedded_text for passage in passages])
+        return [
+            Point(
+                passage.id,
+                filter_fields(passage.document, "passage", version)
+                | {"tags": list(passage.tags), "passage": asdict(passage)},
+                embedding.vector,
+                embedding.tokens,
+                passage_terms(passage.searchable_text),
+            )
+            for passage, embedding in zip(passages, embeddings, strict=True)
+        ]
+
+    def _not_stored(self, passages: Sequence[Passage], version: int) -> list[Passage]:
+        stored = self._store.read([passage.id for passage in passages], ("version",))
+        return [passage for passage in passages if stored.get(passage.id, {}).get("version") != version]
+
+    def _version(self, document: DocumentRef) -> int:
+        self._require_open()
+        record = self._store.read([document.id]).get(document.id)
+        return int(record["version"]) if record else 0
+
+    def _record(self, document: DocumentRef, version: int) -> None:
+        self._store.write([_version_record(document, version)], version)
+
+    def _delete_older(self, document: DocumentRef) -> int:
+        """Erase passages older than the document's version record. Return that version."""
+        version = self._version(document)
+        self._store.erase(
+            Scope(document.tenant_id, (document.collection,), document.id, kind="passage", before_version=version)
+        )
+        return version
+
+
+def scope_of(document: DocumentRef) -> Scope:
+    """Return the scope of a document's points."""
+    return Scope(document.tenant_id, (document.collection,), document.id)
+
+
+def knowledge_index() -> PassageIndex:
+    """Return the process-wide index. The embedded store allows one instance per process."""
+    with _open_lock:  # two first callers must not open it twice
+        return _open_index()
+
+
+def close_index() -> None:
+    """Close this process's index for good. An index that is being opened is closed then; no other is opened later."""
+    _is_closing.set()
+    with _open_lock:
+        if _open_index.cache_info().currsize:
+            _open_index().close()
+
+
+@cache
+def _open_index() -> PassageIndex:
+    if _is_closing.is_set():
+        raise Unavailable(_CLOSED)
+    passage_embedder = embedder()
+    store = vector_store(passage_embedder.space)
+    parts = config().reranker == "late-interaction" and passage_embedder.space.tokens
+    return PassageIndex(
+        passage_embedder, store, HybridSearch(passage_embedder, store, parts=parts, reranker=reranker())
+    )
+
+
+def filter_fields(document: DocumentRef, kind: Kind, version: int) -> dict[str, Any]:
+    """Return the payload fields by which the points of a document are filtered."""
+    return {
+        "tenant": document.tenant_id,
+        "collection": document.collection,
+        "document": document.id,
+        "kind": kind,
+        "version": version,
+    }
+
+
+def _version_record(document: DocumentRef, version: int) -> Point:
+    return Point(document.id, filter_fields(document, "document", version))

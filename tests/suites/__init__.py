@@ -1,0 +1,1 @@
+"""Suites that a make target each runs."""

@@ -1,0 +1,72 @@
+"""Reading PDFs: their text, and the reasons for skipping some."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+import pytest
+
+from infra.clients.agent.files.errors import UnreadableFile
+from infra.clients.agent.files.folder_scan import scan
+from infra.clients.agent.files.reader import MAX_TEXT_BYTES, FileReader, read
+from infra.clients.agent.files.roots import Roots
+from shared.knowledge.folder_sync import FoundFile, InvalidFile
+from shared.search.splitting import split
+from tests.helpers.pdf import make_pdf, text_stream
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_SECONDS = 600
+"""Time for decompression in tests that are not about time."""
+
+
+def test_a_pdf_is_read_page_by_page(tmp_path: Path) -> None:
+    (tmp_path / "x.pdf").write_bytes(make_pdf(text_stream(b"first page"), text_stream(b"second page"), compressed=True))
+    (place,) = scan(Roots([tmp_path]), "x.pdf", recursive=False).files
+    chunks = split(place.name, read(place, seconds=_SECONDS).text()).chunks
+    assert [(chunk.heading_path, chunk.text) for chunk in chunks] == [
+        (("Page 1",), "first page"),
+        (("Page 2",), "second page"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"%PDF-1.4 and then nothing", "is not a PDF"),
+        (b"", "is not a PDF"),
+        (make_pdf(b""), "holds no text"),
+        (make_pdf(text_stream(b"x" * 100_000) * 50, compressed=True), "unpacks to more"),
+    ],
+    ids=["broken", "empty", "pictures", "much text"],
+)
+def test_unreadable_pdf_reports_the_reason(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "x.pdf").write_bytes(content)
+    (place,) = scan(Roots([tmp_path]), "x.pdf", recursive=False).files
+    with pytest.raises(UnreadableFile, match=said):
+        read(place, seconds=_SECONDS).text()
+
+
+def test_pdf_bomb_times_out(tmp_path: Path) -> None:
+    compressor = zlib.compressobj(9)
+    packed = b"".join(compressor.compress(bytes(1 << 20)) for _ in range(400)) + compressor.flush()
+    bomb = (
+        make_pdf(b"@@")
+        .replace(b"/Length 2 >>", b"/Filter /FlateDecode /Length %d >>" % len(packed))
+        .replace(b"@@", packed)
+    )
+    (tmp_path / "x.pdf").write_bytes(bomb)
+    assert len(bomb) < MAX_TEXT_BYTES
+    (place,) = scan(Roots([tmp_path]), "x.pdf", recursive=False).files
+    with pytest.raises(UnreadableFile) as refusal:
+        read(place, seconds=_SECONDS).text()
+    assert "takes longer" not in str(refusal.value)  # the size limit ends it, not the time limit
+
+
+def test_slow_pdf_is_skipped(tmp_path: Path) -> None:
+    (tmp_path / "x.pdf").write_bytes(make_pdf(text_stream(b"x")))
+    (file,) = FileReader(Roots([tmp_path]), seconds=0).find("x.pdf", recursive=False).files
+    assert isinstance(file, FoundFile)
+    assert file.document() == InvalidFile("x.pdf", "takes longer than 0 s to unpack")
