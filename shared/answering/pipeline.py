@@ -131,7 +131,7 @@ class AnswerPipeline:
         top_k = max(_MIN_HITS, request.top_k + _EXTRA_HITS)
         question = SearchQuestion(request.question, request.tenant_id, (request.collection,), top_k, tags=request.tags)
         while True:
-            ranking = self.index().rank(question, budget.deadline)
+            ranking = self.index().search(question, budget.deadline)
             hits = self.drop_stale(request.tenant_id, ranking.hits)
             stale = _documents(ranking.hits) - _documents(hits)
             is_all = len(ranking.hits) < question.top_k

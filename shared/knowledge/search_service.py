@@ -21,11 +21,10 @@ from shared.search.tokenizer import has_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from concurrent.futures import Future
 
     from shared.knowledge.collections import CollectionStore
     from shared.knowledge.models import Collection
-    from shared.search.passages import DocumentRef, Passage, SearchHit
+    from shared.search.passages import DocumentRef, SearchHit
 
 MAX_QUERY: Final = 2048
 _EXTRA_HITS: Final = 5
@@ -51,18 +50,15 @@ def search(  # noqa: PLR0913 - each is a part of the search
     searched = {each.id: each for each in collections.select(names, recorded_space())}
     rated = max(top_k, _HITS_FOR_REFINEMENT)
     question = SearchQuestion(query, collections.tenant_id, tuple(searched), rated + _EXTRA_HITS, context)
-    revision_checks: list[Future[dict[DocumentRef, int]]] = []
-
-    def check(passages: Iterable[Passage]) -> None:
-        found = {passage.document for passage in passages}
-        revision_checks.append(submit(lambda: current_revisions(collections, searched, found)))
-
     try:
-        candidates = index.search(question, check, embedding)
+        candidates = index.candidates(question, embedding)
+        found = {passage.document for passage in candidates.passages.values()}
+        check = submit(lambda: current_revisions(collections, searched, found))  # while the candidates are ranked
+        hits = index.rank(candidates).hits
     except Unavailable:
         raise not_searchable() from None
-    revisions = revision_checks[0].result()
-    current = [hit for hit in candidates if revisions.get(hit.passage.document) == hit.passage.revision]
+    revisions = check.result()
+    current = [hit for hit in hits if revisions.get(hit.passage.document) == hit.passage.revision]
     results = [_result(hit, searched if explain else None) for hit in current[:top_k]]
     return QueryResults("success", results, refine(query, current[:rated])), [each.name for each in searched.values()]
 

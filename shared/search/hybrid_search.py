@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -13,16 +13,17 @@ from shared.platform.ttl_cache import TtlCache
 from shared.rpc.errors import Unavailable
 from shared.search.bm25 import SparseTerms, question_terms
 from shared.search.diacritics import lacks_diacritics, restore_diacritics
+from shared.search.embedding import Embedding
 from shared.search.fusion import PassageMatch, TermRarity, rarity, similarity_of, similarity_of_tokens
 from shared.search.passages import Passage, SearchHit, SearchQuestion
 from shared.search.store import Scope, VectorQuery
 from shared.search.tokenizer import has_word
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from concurrent.futures import Future
 
-    from shared.search.embedding import Embedder, Embedding, RemoteText, Vector
+    from shared.search.embedding import Embedder, RemoteText, Vector
     from shared.search.reranking import Reranker
     from shared.search.store import VectorStore
 
@@ -56,20 +57,36 @@ class Ranking:
 class _SemanticCandidates:
     """A question's embedding, and the passages with similar meaning: their cosines to it and to the context."""
 
-    embedding: Embedding
-    context: Embedding | None
-    scores: dict[str, float]
-    near_context: dict[str, float]
+    embedding: Embedding = field(default_factory=lambda: Embedding([]))
+    context: Embedding | None = None
+    scores: dict[str, float] = field(default_factory=dict)
+    near_context: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class _KeywordCandidates:
     """A question's words, and the BM25 scores of the passages that contain them."""
 
-    terms: SparseTerms
-    scores: dict[str, float]
-    rarity: TermRarity
-    coverage: float
+    terms: SparseTerms = field(default_factory=lambda: SparseTerms([], []))
+    scores: dict[str, float] = field(default_factory=dict)
+    rarity: TermRarity = field(default_factory=lambda: TermRarity({}))
+    coverage: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The passages that may answer a question, with their scores before the close comparison."""
+
+    question: SearchQuestion
+    scope: Scope
+    semantic: _SemanticCandidates = field(default_factory=_SemanticCandidates)
+    keywords: _KeywordCandidates = field(default_factory=_KeywordCandidates)
+    matches: dict[str, PassageMatch] = field(default_factory=dict)
+    passages: dict[str, Passage] = field(default_factory=dict)
+    overlaps: dict[str, float] = field(default_factory=dict)
+    """The share of the question's words, by rarity, that each passage contains."""
+    words: float = 0.0
+    """The weight of the words in the scores."""
 
 
 class HybridSearch:
@@ -89,21 +106,11 @@ class HybridSearch:
         """Begin to embed a question in the background."""
         return submit(self._embedder.prepare_question(text))
 
-    def rank(
-        self,
-        question: SearchQuestion,
-        deadline: float = math.inf,
-        on_candidates: Callable[[Iterable[Passage]], None] = lambda _: None,
-        embedding: Future[Embedding] | None = None,
-    ) -> Ranking:
-        """Return the passages that answer `question`, best first. Skip reranking that is not done by `deadline`.
+    def candidates(self, question: SearchQuestion, embedding: Future[Embedding] | None = None) -> Candidates:
+        """Return the passages that may answer `question`, by meaning and by words. A text without a word has none.
 
-        `on_candidates` is called with all candidate passages before the reranking. A text without a word has none.
         `embedding` is the question's, if the caller has begun it.
         """
-        if not has_word(question.text):
-            on_candidates(())
-            return Ranking([], "meaning")
         # Only passages have vectors. A condition on the kind would be checked for each, and no query needs it.
         scope = Scope(
             question.tenant_id,
@@ -111,6 +118,8 @@ class HybridSearch:
             tags=question.tags,
             excluded_documents=question.excluded_documents,
         )
+        if not has_word(question.text):
+            return Candidates(question, scope)
         # The two sides are independent: keywords are looked up while the question is embedded.
         embedding, limit = embedding or self.embed(question.text), max(_CANDIDATES, question.top_k)
         context = self.embed(question.context) if question.context.strip() else None
@@ -125,48 +134,59 @@ class HybridSearch:
             tuple(keywords.scores),
         )
         self._fill_gaps(semantic, keywords, scope)
-        matches = self._matches(semantic, keywords)
-        calibration, coverage = self._calibration, keywords.coverage
-        words = calibration.restored_words if is_restored else calibration.words * coverage
-
-        def score_all() -> dict[str, float]:
-            return {id_: match.score(calibration, words, coverage) for id_, match in matches.items()}
-
-        best = _best_first(score_all())[: max(_RERANKED, question.top_k)]
+        words = self._calibration.restored_words if is_restored else self._calibration.words * keywords.coverage
+        found = Candidates(question, scope, semantic, keywords, self._matches(semantic, keywords), words=words)
+        best = _best_first(self._scores(found, found.matches))[: max(_RERANKED, question.top_k)]
         stored = self._store.read_with_terms(best, keywords.terms.numbers)
-        passages = {id_: Passage.from_record(stored[id_][0]["passage"]) for id_ in best if id_ in stored}
-        on_candidates(passages.values())
-        matches = {id_: matches[id_] for id_ in passages}  # others were deleted in the meantime
-        measure = self._measure(semantic.embedding) if question.rerank and passages else "meaning"
+        kept = [id_ for id_ in best if id_ in stored]  # others were deleted in the meantime
+        return replace(
+            found,
+            matches={id_: found.matches[id_] for id_ in kept},
+            passages={id_: Passage.from_record(stored[id_][0]["passage"]) for id_ in kept},
+            overlaps={id_: keywords.rarity.overlap(stored[id_][1]) for id_ in kept},
+        )
+
+    def rank(self, candidates: Candidates, deadline: float = math.inf) -> Ranking:
+        """Return the best candidates, compared closely. Skip the part of it that is not done by `deadline`."""
+        if not candidates.passages:
+            return Ranking([], "meaning")
+        measure: Measure = self._measure(candidates)
         missing: MissingReranking | None = None
-        compare = partial(self._compare, semantic, matches, passages, scope, with_tokens=measure == "parts")
-        rerank = partial(self._read_closely, question, matches, passages) if measure == "model" else compare
-        if measure == "meaning":
-            matches = rerank()
-        else:
-            try:
-                matches = run_with_timeout(deadline - time.monotonic(), rerank)
-            except TimeoutError:
-                measure, missing = "meaning", "out_of_time"
-            except Unavailable:
-                measure, missing = "meaning", "unavailable"
-        scores = score_all()
+        try:
+            if measure == "meaning":
+                matches = self._compare(candidates)
+            else:
+                closely = self._read_closely if measure == "model" else self._compare_tokens
+                matches = run_with_timeout(deadline - time.monotonic(), partial(closely, candidates))
+        except TimeoutError:
+            measure, missing, matches = "meaning", "out_of_time", candidates.matches
+        except Unavailable:
+            if measure == "meaning":
+                raise
+            measure, missing, matches = "meaning", "unavailable", candidates.matches
+        scores = self._scores(candidates, matches)
         hits = [
             SearchHit(
-                passages[id_],
+                candidates.passages[id_],
                 scores[id_],
                 matches[id_].similarity,
-                keywords.rarity.overlap(stored[id_][1]),
-                tuple(matches[id_].parts(calibration, words, coverage)),
+                candidates.overlaps[id_],
+                tuple(matches[id_].parts(self._calibration, candidates.words, candidates.keywords.coverage)),
             )
-            for id_ in _best_first(scores)[: question.top_k]
+            for id_ in _best_first(scores)[: candidates.question.top_k]
         ]
         return Ranking(hits, measure, missing)
 
-    def _measure(self, embedding: Embedding) -> Measure:
+    def _scores(self, candidates: Candidates, matches: Mapping[str, PassageMatch]) -> dict[str, float]:
+        words, coverage = candidates.words, candidates.keywords.coverage
+        return {id_: match.score(self._calibration, words, coverage) for id_, match in matches.items()}
+
+    def _measure(self, candidates: Candidates) -> Measure:
+        if not candidates.question.rerank:
+            return "meaning"
         if self._reranker:
             return "model"
-        return "parts" if self._parts and embedding.tokens else "meaning"
+        return "parts" if self._parts and candidates.semantic.embedding.tokens else "meaning"
 
     def _with_diacritics(self, text: str, keywords: _KeywordCandidates) -> str:
         """Return the question with its diacritics, which embedding models need."""
@@ -191,7 +211,7 @@ class HybridSearch:
 
     def _by_words(self, terms: SparseTerms, scope: Scope, limit: int) -> _KeywordCandidates:
         if not terms.numbers:
-            return _KeywordCandidates(terms, {}, TermRarity({}), 0.0)
+            return _KeywordCandidates()
         corpus = _corpus(scope)
         queries = [VectorQuery(terms, scope, limit, corpus)]
         queries += [VectorQuery(SparseTerms([number], [1.0]), corpus, 1, corpus) for number in terms.numbers]
@@ -246,26 +266,18 @@ class HybridSearch:
             for id_, cosine in semantic.scores.items()
         }
 
-    def _compare(
-        self,
-        semantic: _SemanticCandidates,
-        matches: Mapping[str, PassageMatch],
-        passages: Mapping[str, Passage],
-        scope: Scope,
-        *,
-        with_tokens: bool,
-    ) -> dict[str, PassageMatch]:
-        """Return the matches with the beginnings of the passages' documents, and by late interaction if wanted."""
-        vector, tokens = semantic.embedding.vector, semantic.embedding.tokens if with_tokens else None
+    def _compare(self, candidates: Candidates, tokens: list[Vector] | None = None) -> dict[str, PassageMatch]:
+        """Return the matches with the beginnings of the passages' documents, and by late interaction of `tokens`."""
+        semantic, passages, scope = candidates.semantic, candidates.passages, candidates.scope
         firsts = {id_: passage.document.first_passage_id for id_, passage in passages.items() if passage.ordinal}
         unknown = tuple({first for first in firsts.values() if first not in semantic.scores})
-        queries = [VectorQuery(vector, replace(scope, ids=unknown), len(unknown))] if unknown else []
+        queries = [VectorQuery(semantic.embedding.vector, replace(scope, ids=unknown), len(unknown))] if unknown else []
         queries += [VectorQuery(tokens, replace(scope, ids=tuple(passages)), len(passages))] if tokens else []
         results = self._store.search(queries) if queries else []
         cosines = semantic.scores | (results[0] if unknown else {})
         sums = results[-1] if tokens else {}
         compared = {}
-        for id_, match in matches.items():
+        for id_, match in candidates.matches.items():
             in_tokens = (
                 similarity_of_tokens(sums[id_] / len(tokens), self._calibration) if id_ in sums and tokens else None
             )
@@ -274,16 +286,16 @@ class HybridSearch:
             compared[id_] = replace(match, tokens=in_tokens, beginning=beginning)
         return compared
 
-    def _read_closely(
-        self, question: SearchQuestion, matches: Mapping[str, PassageMatch], passages: Mapping[str, Passage]
-    ) -> dict[str, PassageMatch]:
+    def _compare_tokens(self, candidates: Candidates) -> dict[str, PassageMatch]:
+        return self._compare(candidates, candidates.semantic.embedding.tokens)
+
+    def _read_closely(self, candidates: Candidates) -> dict[str, PassageMatch]:
         """Return the matches with each passage's relevance by the reranking model, or raise `Unavailable`."""
         assert self._reranker
-        texts = [passages[id_].searchable_text for id_ in matches]
-        relevance = self._reranker.scores(question.text, texts)
-        return {
-            id_: replace(match, relevance=each) for (id_, match), each in zip(matches.items(), relevance, strict=True)
-        }
+        texts = [candidates.passages[id_].searchable_text for id_ in candidates.matches]
+        relevance = self._reranker.scores(candidates.question.text, texts)
+        rated = zip(candidates.matches.items(), relevance, strict=True)
+        return {id_: replace(match, relevance=each) for (id_, match), each in rated}
 
     def _passages(self, ids: Iterable[str]) -> dict[str, Passage]:
         ids = list(ids)

@@ -19,12 +19,12 @@ from shared.search.reranking import reranker
 from shared.search.store import Point, Scope, VectorStore, vector_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from concurrent.futures import Future
 
     from shared.search.embedding import Embedding
-    from shared.search.hybrid_search import Ranking
-    from shared.search.passages import DocumentRef, SearchHit, SearchQuestion
+    from shared.search.hybrid_search import Candidates, Ranking
+    from shared.search.passages import DocumentRef, SearchQuestion
     from shared.search.store import Kind
 
 _BATCH: Final = 16
@@ -131,18 +131,17 @@ class PassageIndex:
         """Begin to embed the question of a search in the background."""
         return self._retriever.embed(text)
 
-    def search(
-        self,
-        question: SearchQuestion,
-        on_candidates: Callable[[Iterable[Passage]], None] = lambda _: None,
-        embedding: Future[Embedding] | None = None,
-    ) -> list[SearchHit]:
-        """Return the passages that answer `question`, best first. `on_candidates` gets all candidates early."""
-        return self._retriever.rank(question, on_candidates=on_candidates, embedding=embedding).hits
+    def candidates(self, question: SearchQuestion, embedding: Future[Embedding] | None = None) -> Candidates:
+        """Return the passages that may answer `question`. `embedding` is the question's, if the caller has begun it."""
+        return self._retriever.candidates(question, embedding)
 
-    def rank(self, question: SearchQuestion, deadline: float = math.inf) -> Ranking:
-        """Search, and report how the hits were ranked. Skip reranking that is not done by `deadline`."""
-        return self._retriever.rank(question, deadline)
+    def rank(self, candidates: Candidates, deadline: float = math.inf) -> Ranking:
+        """Return the best candidates, and how they were ranked. Skip reranking that is not done by `deadline`."""
+        return self._retriever.rank(candidates, deadline)
+
+    def search(self, question: SearchQuestion, deadline: float = math.inf) -> Ranking:
+        """Return the passages that answer `question`, best first."""
+        return self.rank(self.candidates(question), deadline)
 
     def close(self) -> None:
         """Close the store. Everything written is kept; a writer in progress gets `Unavailable`."""

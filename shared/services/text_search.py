@@ -62,7 +62,7 @@ def search_texts(tenant_id: str, query: str) -> list[FoundText]:
     space = recorded_space()
     collections = {each.id: each for each in store.list_all() if each.space == space}
     question = SearchQuestion(query, tenant_id, (COLLECTION, *collections), _PASSAGES)
-    ranking = knowledge_index().rank(question)
+    ranking = knowledge_index().search(question)
     unchanged = {hit.passage.id for hit in drop_stale_hits(tenant_id, ranking.hits)}
     revisions = current_revisions(
         store,

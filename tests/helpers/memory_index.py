@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import TYPE_CHECKING
 
 from shared.platform.background import submit
 from shared.rpc.errors import Unavailable
 from shared.search.embedding import Embedding
+from shared.search.hybrid_search import Candidates, Ranking
 from shared.search.index import PassageIndex
 from shared.search.passages import SearchHit
+from shared.search.store import Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Sequence
     from concurrent.futures import Future
 
     from shared.search.passages import DocumentRef, Passage, SearchQuestion
@@ -79,12 +82,15 @@ class MemoryIndex(PassageIndex):
     def embed(self, text: str) -> Future[Embedding]:  # noqa: ARG002 - nothing is embedded here
         return submit(lambda: Embedding([]))
 
-    def search(
-        self,
-        question: SearchQuestion,
-        on_candidates: Callable[[Iterable[Passage]], None] = lambda _: None,
-        embedding: Future[Embedding] | None = None,  # noqa: ARG002
-    ) -> list[SearchHit]:
+    def candidates(self, question: SearchQuestion, embedding: Future[Embedding] | None = None) -> Candidates:  # noqa: ARG002
+        passages = {hit.passage.id: hit.passage for hit in self._hits(question)}
+        return Candidates(question, Scope(question.tenant_id), passages=passages)
+
+    def rank(self, candidates: Candidates, deadline: float = math.inf) -> Ranking:  # noqa: ARG002
+        hits = sorted((each for each in self._hits(candidates.question) if each.score), key=lambda each: -each.score)
+        return Ranking(hits[: candidates.question.top_k], "meaning")
+
+    def _hits(self, question: SearchQuestion) -> list[SearchHit]:
         wanted = set(question.text.lower().split())
         hits = []
         for document, passages in self._passages.items():
@@ -92,8 +98,7 @@ class MemoryIndex(PassageIndex):
                 for passage in passages:
                     overlap = len(wanted & set(passage.text.lower().split())) / len(wanted)
                     hits.append(SearchHit(passage, overlap, overlap, overlap))
-        on_candidates(hit.passage for hit in hits)
-        return sorted((each for each in hits if each.score), key=lambda each: -each.score)[: question.top_k]
+        return hits
 
     def _writing(self) -> threading.Lock:
         if self.down:

@@ -32,4 +32,4 @@ def found_texts(index: PassageIndex, tenant: str, text: str, **more: Any) -> lis
 
 def search_hits(index: PassageIndex, tenant: str, text: str, **more: Any) -> list[SearchHit]:
     """Return the search hits, best first."""
-    return index.search(SearchQuestion(text, tenant, ("c",), **more))
+    return index.search(SearchQuestion(text, tenant, ("c",), **more)).hits

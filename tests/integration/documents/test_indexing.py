@@ -36,7 +36,7 @@ ROCKETS = "Rockets burn kerosene and oxygen."
 def hits(tenant: str, query: str = "watering ferns", **question: Any) -> list[SearchHit]:
     """Search a tenant's documents at their current revisions."""
     return drop_stale_hits(
-        tenant, knowledge_index().search(SearchQuestion(query, tenant, (COLLECTION,), 20, **question))
+        tenant, knowledge_index().search(SearchQuestion(query, tenant, (COLLECTION,), 20, **question)).hits
     )
 
 
@@ -275,7 +275,7 @@ def test_tenants_with_equal_ids_are_isolated(tenant: str) -> None:
         DocumentAgent(each).create("a", body=f"{FERNS} Said by number {number}.")
     for number, each in enumerate(tenants):
         assert [hit.passage.text for hit in hits(each)] == [f"{FERNS} Said by number {number}."]
-    foreign = knowledge_index().search(SearchQuestion("watering ferns", tenants[0], (COLLECTION,)))
+    foreign = knowledge_index().search(SearchQuestion("watering ferns", tenants[0], (COLLECTION,))).hits
     assert foreign
     assert drop_stale_hits(tenants[1], foreign) == []
     DocumentAgent(tenants[0])("delete_document", document_id="a")

@@ -210,7 +210,7 @@ def test_interrupted_document_is_resumed(store: EmbeddedVectorStore, tenant: str
     assert sum(map(len, recorder.calls)) == 48
     assert index.count(tenant) == 80
     assert index.holds(document, 1)
-    hits = index.search(SearchQuestion("Line 79 of a long text.", tenant, ("c",)))
+    hits = index.search(SearchQuestion("Line 79 of a long text.", tenant, ("c",))).hits
     assert hits[0].passage.ordinal == 79
 
 

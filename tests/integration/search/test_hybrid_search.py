@@ -194,8 +194,9 @@ def test_candidates_are_filtered_before_reranking(e5: E5, store: EmbeddedVectorS
 
     index = PassageIndex(e5, store, HybridSearch(e5, store, reranker=Reads()))
     question = SearchQuestion("light", library, ("c",), top_k=3)
-    answers = index.search(question, lambda passages: scored.extend(each.text for each in passages))
-    assert {each.passage.text for each in answers} < set(scored) == set(TEXTS)
+    candidates = index.candidates(question)
+    scored += [each.text for each in candidates.passages.values()]
+    assert {each.passage.text for each in index.rank(candidates).hits} < set(scored) == set(TEXTS)
 
 
 def test_passage_deleted_during_search_is_not_reranked(e5: E5, store: EmbeddedVectorStore, library: str) -> None:

@@ -41,7 +41,7 @@ def run_worker(*records: Any) -> list[str]:
 
 def indexed_ids(tenant: str) -> set[str]:
     hits = drop_stale_hits(
-        tenant, knowledge_index().search(SearchQuestion("watering ferns", tenant, (COLLECTION,), 20))
+        tenant, knowledge_index().search(SearchQuestion("watering ferns", tenant, (COLLECTION,), 20)).hits
     )
     return {hit.passage.document.document_id for hit in hits}
 

@@ -71,7 +71,7 @@ def _count(each: DataSet, index: PassageIndex) -> tuple[int, int, int]:
     for query in random.Random(1).sample(sorted(each.queries), ASKED):
         text, right = each.queries[query], next(iter(each.relevant[query]))
         for collection in (f"{each.collection}-0", f"{each.collection}-1"):
-            ranking = index.rank(SearchQuestion(text, TENANT, (collection,), TOP_K))
+            ranking = index.search(SearchQuestion(text, TENANT, (collection,), TOP_K))
             relevant = {
                 hit.passage.document.document_id for hit in filter_relevant(text, ranking.hits, ranking.measure)
             }
