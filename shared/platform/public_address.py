@@ -1,4 +1,4 @@
-"""HTTP requests to addresses that a caller chooses.
+"""HTTP requests to addresses that a caller chooses, without server-side request forgery (SSRF).
 
 A name is resolved once, and the connection goes to the address that was checked: a second answer of the name's server
 (DNS rebinding) has no effect. Each redirect is checked again. One deadline covers everything, name resolution included.

@@ -1,4 +1,4 @@
-"""The caller: subject, roles and tenant."""
+"""The caller: subject, roles and tenant, with which every key and filter begins (tenant isolation)."""
 
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Self, get_args

@@ -32,7 +32,7 @@ _DEFAULT_ROLE: Final[Role] = "reader"
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """The person who signs in: a key's tenant, name and role, or those in the identity provider's token."""
+    """The resource owner, who signs in: a key's tenant, name and role, or those in the identity provider's token."""
 
     tenant_id: str
     sub: str

@@ -1,8 +1,8 @@
 """Grants: what a signer allows a client, with the codes and tokens that are issued for it.
 
-A grant is one item, and each of its tokens another. A code works once and a refresh token works once; a second use
-revokes the grant with everything that was issued for it. A refresh token that is used again within REPEAT_SECONDS is no
-theft, but a client with several processes: the second request is refused, and the grant lives.
+A grant is one item, and each of its tokens another. A code works once, and refresh tokens rotate: each works once. A
+second use revokes the grant with everything that was issued for it. A refresh token that is used again within
+REPEAT_SECONDS comes from a client with several processes, not a thief: that request is refused, and the grant lives.
 """
 
 from __future__ import annotations

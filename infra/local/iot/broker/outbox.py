@@ -1,4 +1,4 @@
-"""A client's bounded outbox, which batches writes."""
+"""A client's bounded send queue, which batches writes. The outbox of webhooks is in `shared/devices/webhooks.py`."""
 
 from __future__ import annotations
 
