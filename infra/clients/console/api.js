@@ -14,13 +14,23 @@ export class ApiError extends Error {
   constructor({ code, message, details = null, guidance = "", status = 0, retryAfter = 0, correlationId = "", data }) {
     super(visible(message));
     this.name = "ApiError";
-    Object.assign(this, { code, details: marked(details), guidance: visible(guidance), status, retryAfter, correlationId, data: data ?? { code, message } });
+    Object.assign(this, {
+      code,
+      details: marked(details),
+      guidance: visible(guidance),
+      status,
+      retryAfter,
+      correlationId,
+      data: data ?? { code, message },
+    });
   }
 }
 
 function marked(details) {
   if (!Array.isArray(details)) return details;
-  return details.map((each) => (each?.message ? { ...each, field: visible(each.field), message: visible(each.message) } : each));
+  return details.map((each) =>
+    each?.message ? { ...each, field: visible(each.field), message: visible(each.message) } : each,
+  );
 }
 
 // Call a method such as "agent-data/get_document" and return its result. Throw ApiError, or AbortError by `signal`.
@@ -70,17 +80,20 @@ let watching = null;
 
 // Look for the server until it answers again, so that the page says so by itself.
 function watchConnection() {
-  watching ??= poll(async () => {
-    try {
-      await fetch("/health", { cache: "no-store" });
-    } catch (error) {
-      offline.value = true; // an answer that was on its way may have said otherwise
-      throw error;
-    }
-    watching.stop();
-    watching = null;
-    offline.value = false;
-  }, { every: PROBE_MS, most: 30_000 });
+  watching ??= poll(
+    async () => {
+      try {
+        await fetch("/health", { cache: "no-store" });
+      } catch (error) {
+        offline.value = true; // an answer that was on its way may have said otherwise
+        throw error;
+      }
+      watching.stop();
+      watching = null;
+      offline.value = false;
+    },
+    { every: PROBE_MS, most: 30_000 },
+  );
 }
 
 async function resultOf(response) {

@@ -13,7 +13,17 @@ import { link, route } from "./router.js";
 import { read, write } from "./storage.js";
 
 // Pages in the order of the navigation. Each is pages/<name>.js with its strings, loaded when first shown.
-const PAGES = ["start", "connect", "documents", "ask", "conversations", "knowledge", "experiences", "devices", "try_it"];
+const PAGES = [
+  "start",
+  "connect",
+  "documents",
+  "ask",
+  "conversations",
+  "knowledge",
+  "experiences",
+  "devices",
+  "try_it",
+];
 const THEMES = ["system", "light", "dark"];
 const theme = signal(THEMES.includes(read("theme")) ? read("theme") : "system");
 const shown = signal({ name: "", Page: null, error: null });
@@ -65,9 +75,20 @@ function Shell() {
     ${signInError && html`<p class="banner" role="alert">${t("app.sign_in_failed", { reason: signInError })}</p>`}
     <main id="main" tabindex="-1" ref=${main}>
       ${error && html`<${LoadFailure} error=${error} />`}
-      ${!error && name === page && Page && html`<${Boundary} key=${page} address=${route.value}>
-        <${Page} segments=${segments} query=${query} /><//>`}
-      ${!error && name === page && !Page && html`<h1>${title}</h1><p><a href=${link("start")}>${t("app.to_start")}</a></p>`}
+      ${
+        !error &&
+        name === page &&
+        Page &&
+        html`<${Boundary} key=${page} address=${route.value}>
+        <${Page} segments=${segments} query=${query} /><//>`
+      }
+      ${
+        !error &&
+        name === page &&
+        !Page &&
+        html`<h1>${title}</h1><p><a href=${link("start")}>${t("app.to_start")}</a>
+        </p>`
+      }
     </main>
     ${signInRequest.value && html`<${SignIn} />`}
     <${Toasts} />`;
@@ -109,8 +130,11 @@ function Header({ current }) {
     <button class="menu-button quiet" aria-expanded=${menuOpen.value} aria-controls="menu"
       onClick=${() => (menuOpen.value = !menuOpen.value)}>${t("app.menu")}</button>
     <nav id="menu" class=${menuOpen.value ? "open" : ""} aria-label=${t("app.navigation")}>
-      <ul>${PAGES.map((name) => html`<li key=${name}>
-        <a href=${link(name)} aria-current=${name === current ? "page" : undefined} onClick=${() => (menuOpen.value = false)}>${t(`app.pages.${name}`)}</a></li>`)}
+      <ul>${PAGES.map(
+        (name) => html`<li key=${name}>
+        <a href=${link(name)} aria-current=${name === current ? "page" : undefined}
+          onClick=${() => (menuOpen.value = false)}>${t(`app.pages.${name}`)}</a></li>`,
+      )}
       </ul>
       <${Preferences} />
     </nav>

@@ -32,7 +32,10 @@ function vsCode(url, withKey) {
   const inputs = [{ type: "promptString", id: "kho-key", description: "Key of Kho", password: true }];
   const settings = encodeURIComponent(JSON.stringify({ name: "kho", ...server, ...(withKey && { inputs }) }));
   const link = `https://insiders.vscode.dev/redirect?url=${encodeURIComponent(`vscode:mcp/install?${settings}`)}`;
-  return { link, snippets: [{ place: ".vscode/mcp.json", text: json({ ...(withKey && { inputs }), servers: { kho: server } }) }] };
+  return {
+    link,
+    snippets: [{ place: ".vscode/mcp.json", text: json({ ...(withKey && { inputs }), servers: { kho: server } }) }],
+  };
 }
 
 function claudeCode(url, withKey) {

@@ -10,7 +10,9 @@ addEventListener("hashchange", () => {
 // Return the address of a page.
 export function link(page, segments = [], query = {}) {
   const path = [page, ...segments.map((each) => encodeURIComponent(each).replaceAll("%3A", ":"))].join("/");
-  const parameters = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== undefined && value !== ""));
+  const parameters = new URLSearchParams(
+    Object.entries(query).filter(([, value]) => value !== undefined && value !== ""),
+  );
   return `#/${path}${parameters.size ? `?${parameters}` : ""}`;
 }
 
@@ -27,7 +29,11 @@ export function go(address, { replace = false } = {}) {
 function parse(hash) {
   const [path, query = ""] = hash.replace(/^#\/?/, "").split(/\?(.*)/s);
   const [page, ...segments] = path.split("/").map(decoded);
-  return { page: page || "start", segments: segments.filter(Boolean), query: Object.fromEntries(new URLSearchParams(query)) };
+  return {
+    page: page || "start",
+    segments: segments.filter(Boolean),
+    query: Object.fromEntries(new URLSearchParams(query)),
+  };
 }
 
 // Return a text without percent-encoding; one whose encoding is malformed stays as it is.

@@ -10,13 +10,33 @@ const COLLECTION = "sample-plants";
 export const SAMPLE = { document: "sample-lamp", conversation: CONVERSATION, collection: COLLECTION };
 
 const DOCUMENTS = [
-  [FOLDER, "root", "Greenhouse", "# Greenhouse\n\nEverything about the *greenhouse* behind the house.\n\n| place | plants |\n|---|---|\n| north | ferns, mosses |\n| south | tomatoes, chillies |\n"],
-  ["sample-watering", FOLDER, "Watering", "# Watering\n\nFerns are watered in the morning, because wet leaves burn in the noon sun.\n\n- Tomatoes: every second day, at the root.\n- Mosses: spray, never pour.\n"],
-  ["sample-tuoi-nuoc", FOLDER, "Tưới nước", "# Tưới nước\n\nDương xỉ được tưới vào buổi sáng, vì nắng trưa làm cháy lá ướt.\n"],
+  [
+    FOLDER,
+    "root",
+    "Greenhouse",
+    "# Greenhouse\n\nEverything about the *greenhouse* behind the house.\n\n| place | plants |\n" +
+      "|---|---|\n| north | ferns, mosses |\n| south | tomatoes, chillies |\n",
+  ],
+  [
+    "sample-watering",
+    FOLDER,
+    "Watering",
+    "# Watering\n\nFerns are watered in the morning, because wet leaves burn in the noon sun.\n\n" +
+      "- Tomatoes: every second day, at the root.\n- Mosses: spray, never pour.\n",
+  ],
+  [
+    "sample-tuoi-nuoc",
+    FOLDER,
+    "Tưới nước",
+    "# Tưới nước\n\nDương xỉ được tưới vào buổi sáng, vì nắng trưa làm cháy lá ướt.\n",
+  ],
   ["sample-lamp", FOLDER, "Lamp schedule", "# Lamp schedule\n\nThe lamp is on from 6:00 to 9:00.\n"],
 ];
 // What a document says after a first version: its history has something to show.
-const CHANGE = ["sample-lamp", "# Lamp schedule\n\nThe lamp is on from 5:30 to 8:30, and in December from 17:00 to 19:00 too.\n"];
+const CHANGE = [
+  "sample-lamp",
+  "# Lamp schedule\n\nThe lamp is on from 5:30 to 8:30, and in December from 17:00 to 19:00 too.\n",
+];
 
 const MESSAGES = [
   ["user", "When do I water the ferns?"],
@@ -31,8 +51,18 @@ const MESSAGES = [
 const SUMMARY = "The user keeps a greenhouse with ferns and tomatoes. The lamp's schedule was changed to 5:30–8:30.";
 
 const FILES = [
-  { path: "ferns.md", content: "# Ferns\n\n## Light\n\nFerns grow in half shade. Direct sun makes their leaves brown.\n\n## Water\n\nKeep the soil moist, never wet. In winter water half as much.\n" },
-  { path: "chillies.md", content: "# Chillies\n\n## Sowing\n\nSow in February at 25 °C. The seeds take ten days.\n\n## Feeding\n\nFeed every two weeks once the first flowers open.\n" },
+  {
+    path: "ferns.md",
+    content:
+      "# Ferns\n\n## Light\n\nFerns grow in half shade. Direct sun makes their leaves brown.\n\n## Water\n" +
+      "\nKeep the soil moist, never wet. In winter water half as much.\n",
+  },
+  {
+    path: "chillies.md",
+    content:
+      "# Chillies\n\n## Sowing\n\nSow in February at 25 °C. The seeds take ten days.\n\n## Feeding\n\n" +
+      "Feed every two weeks once the first flowers open.\n",
+  },
   { path: "cay-ot.md", content: "# Cây ớt\n\nGieo hạt vào tháng hai ở 25 °C. Hạt nảy mầm sau mười ngày.\n" },
 ];
 
@@ -49,7 +79,12 @@ export const STEPS = [
   ["documents", loadDocuments],
   ["conversation", loadConversation],
   ["collection", loadCollection],
-  ...(isOneMachine ? [["experience", loadExperience], ["devices", () => call("device-server/devices/simulate")]] : []),
+  ...(isOneMachine
+    ? [
+        ["experience", loadExperience],
+        ["devices", () => call("device-server/devices/simulate")],
+      ]
+    : []),
 ];
 
 async function loadDocuments() {
@@ -73,7 +108,8 @@ async function restoreDocument(document_id) {
 async function loadConversation() {
   const id = { conversation_id: CONVERSATION };
   const conversation = await unless(["NOT_FOUND"], call("memory-server/memory/get_conversation", id));
-  const newest = conversation && (await call("memory-server/memory/list_messages", { ...id, limit: MESSAGES.length + 1 })).messages;
+  const newest =
+    conversation && (await call("memory-server/memory/list_messages", { ...id, limit: MESSAGES.length + 1 })).messages;
   const stored = newest?.reverse() ?? [];
   // A conversation that goes on otherwise than the sample stays as it is.
   if (stored.some(({ content }, index) => content !== MESSAGES[index]?.[1])) return;

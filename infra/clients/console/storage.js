@@ -24,7 +24,9 @@ export function write(name, value) {
 // Return the names of the stored values that begin with a prefix.
 export function namesBeginning(prefix) {
   try {
-    return Object.keys(localStorage).filter((key) => key.startsWith(PREFIX + prefix)).map((key) => key.slice(PREFIX.length));
+    return Object.keys(localStorage)
+      .filter((key) => key.startsWith(PREFIX + prefix))
+      .map((key) => key.slice(PREFIX.length));
   } catch {
     return []; // storage is switched off
   }

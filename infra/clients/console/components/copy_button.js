@@ -16,7 +16,8 @@ export function CopyButton({ text, label }) {
       toast(t("app.copy_failed"), "wrong");
     }
   };
-  return html`<button class="copy" onClick=${copy}>${copied ? t("app.copied_short") : (label ?? t("app.copy"))}</button>`;
+  return html`<button class="copy" onClick=${copy}>${copied ? t("app.copied_short") : (label ?? t("app.copy"))}
+    </button>`;
 }
 
 // Text in a box with a button that copies it; the button is named by `name`.

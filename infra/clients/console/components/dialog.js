@@ -33,19 +33,28 @@ export function Dialog({ title, onClose, children, wide = false }) {
 // Ask before something is done. With `word`, it has to be typed first. `onConfirm` may be asynchronous.
 export function ConfirmDialog({ title, text, action, word = "", danger = false, onConfirm, onClose }) {
   const [typed, setTyped] = useState("");
-  const { busy, error, run: confirm } = useAction(async () => {
+  const {
+    busy,
+    error,
+    run: confirm,
+  } = useAction(async () => {
     await onConfirm();
     onClose();
   });
   return html`<${Dialog} title=${title} onClose=${onClose}>
     <form onSubmit=${confirm}>
       <p>${text}</p>
-      ${word && html`<label>${t("app.type_word", { word: visible(word) })}
-        <input required autocomplete="off" spellcheck=${false} value=${typed} onInput=${(event) => setTyped(event.target.value)} />
-      </label>`}
+      ${
+        word &&
+        html`<label>${t("app.type_word", { word: visible(word) })}
+        <input required autocomplete="off" spellcheck=${false} value=${typed}
+          onInput=${(event) => setTyped(event.target.value)} />
+      </label>`
+      }
       <${ErrorBox} error=${error} />
       <div class="actions">
-        <button type="submit" class=${danger ? "danger" : "primary"} aria-disabled=${busy} disabled=${word !== "" && visible(typed) !== visible(word)}>${action}</button>
+        <button type="submit" class=${danger ? "danger" : "primary"} aria-disabled=${busy}
+          disabled=${word !== "" && visible(typed) !== visible(word)}>${action}</button>
         <button type="button" onClick=${onClose}>${t("app.cancel")}</button>
       </div>
     </form>

@@ -12,7 +12,17 @@ const MAX_FILE_BYTES = 4 << 20;
 const BATCH_BYTES = 1 << 20;
 const BATCH_FILES = 50;
 const JOB_POLL = { every: 1000, growth: 1.5, most: 15_000 };
-const EMPTY = { total: 0, done: 0, added: 0, updated: 0, unchanged: 0, hidden: 0, failed: [], error: null, running: true };
+const EMPTY = {
+  total: 0,
+  done: 0,
+  added: 0,
+  updated: 0,
+  unchanged: 0,
+  hidden: 0,
+  failed: [],
+  error: null,
+  running: true,
+};
 
 // The last ingestion of each collection, by name. It goes on while other pages are shown.
 const ingestions = signal({});
@@ -32,7 +42,12 @@ class FileIngestion {
   add(chosen, failed = []) {
     const shown = chosen.filter(({ path }) => !path.split("/").some((part) => part.startsWith(".")));
     this.waiting.push(...shown);
-    this.count({ total: shown.length + failed.length, hidden: chosen.length - shown.length, done: failed.length, failed });
+    this.count({
+      total: shown.length + failed.length,
+      hidden: chosen.length - shown.length,
+      done: failed.length,
+      failed,
+    });
   }
 
   count({ failed = [], ...numbers }) {
@@ -48,7 +63,11 @@ class FileIngestion {
         const chosen = this.waiting.splice(0);
         for await (const batch of batches(chosen, (failure) => this.count({ done: 1, failed: [failure] }))) {
           this.controller.signal.throwIfAborted();
-          const { added, updated, unchanged, failed } = await ingestBatch(this.collection, batch, this.controller.signal);
+          const { added, updated, unchanged, failed } = await ingestBatch(
+            this.collection,
+            batch,
+            this.controller.signal,
+          );
           this.count({ done: batch.length, added, updated, unchanged, failed });
         }
       }
@@ -57,7 +76,11 @@ class FileIngestion {
     }
     this.tally.value = { ...this.tally.value, error, running: false };
     if (this.onDone) this.onDone();
-    else toast(`${this.collection}: ${outcomeText(this.tally.value)}`, error || this.tally.value.failed.length ? "wrong" : "good");
+    else
+      toast(
+        `${this.collection}: ${outcomeText(this.tally.value)}`,
+        error || this.tally.value.failed.length ? "wrong" : "good",
+      );
   }
 }
 
@@ -93,9 +116,13 @@ export function Ingestion({ collection, onDone }) {
     };
   }, [current, onDone]);
   // An outcome that was seen is not shown at the next visit.
-  useEffect(() => () => {
-    if (!ingestions.value[collection]?.tally.value.running) ingestions.value = { ...ingestions.value, [collection]: undefined };
-  }, [collection]);
+  useEffect(
+    () => () => {
+      if (!ingestions.value[collection]?.tally.value.running)
+        ingestions.value = { ...ingestions.value, [collection]: undefined };
+    },
+    [collection],
+  );
 
   const choose = (event) => {
     const chosen = [...event.target.files].map((file) => ({ file, path: file.webkitRelativePath || file.name }));
@@ -106,10 +133,15 @@ export function Ingestion({ collection, onDone }) {
     event.preventDefault();
     setOver(false);
     // The items are gone after the event: folders' entries and files are taken before anything is read.
-    const dropped = [...event.dataTransfer.items].filter((item) => item.kind === "file")
+    const dropped = [...event.dataTransfer.items]
+      .filter((item) => item.kind === "file")
       .map((item) => ({ entry: item.webkitGetAsEntry?.(), file: item.getAsFile() }));
     const failed = [];
-    const chosen = (await Promise.all(dropped.map(({ entry, file }) => (entry ? filesOf(entry, failed) : [{ file, path: file.name }])))).flat();
+    const chosen = (
+      await Promise.all(
+        dropped.map(({ entry, file }) => (entry ? filesOf(entry, failed) : [{ file, path: file.name }])),
+      )
+    ).flat();
     if (chosen.length || failed.length) ingest(collection, chosen, { failed, onDone });
   };
   return html`<section aria-labelledby=${id}>
@@ -126,8 +158,11 @@ export function Ingestion({ collection, onDone }) {
         <input ref=${folder} type="file" webkitdirectory hidden data-purpose="folder" onChange=${choose} />
       </div>
     </div>
-    ${tally && html`<${ErrorBox} error=${tally.error} />
-      <${Progress} tally=${tally} onStop=${() => current.controller.abort()} />`}
+    ${
+      tally &&
+      html`<${ErrorBox} error=${tally.error} />
+      <${Progress} tally=${tally} onStop=${() => current.controller.abort()} />`
+    }
   </section>`;
 }
 
@@ -138,8 +173,14 @@ function Progress({ tally, onStop }) {
       ${hidden > 0 && ` ${t("knowledge.hidden_files", { count: hidden })}`}</p>
     <progress max=${total || 1} value=${total ? done : 1} aria-label=${t("knowledge.progress_label")}></progress>
     ${running && html`<p><button onClick=${onStop}>${t("knowledge.stop")}</button></p>`}
-    ${failed.length > 0 && html`<h3>${t("knowledge.failures", { count: failed.length })}</h3>
-      <ul class="failures">${failed.map((each) => html`<li key=${each.path}><code>${visible(each.path)}</code> ${visible(each.reason)}</li>`)}</ul>`}
+    ${
+      failed.length > 0 &&
+      html`<h3>${t("knowledge.failures", { count: failed.length })}</h3>
+      <ul class="failures">${failed.map(
+        (each) => html`<li key=${each.path}><code>${visible(each.path)}
+        </code> ${visible(each.reason)}</li>`,
+      )}</ul>`
+    }
   </div>`;
 }
 
@@ -150,7 +191,12 @@ async function ingestBatch(collection, documents, signal) {
     result = await call("research-agent/ingest_documents", { collection, documents }, { signal });
   } catch (problem) {
     if (problem.status !== 413) throw problem;
-    return { added: 0, updated: 0, unchanged: 0, failed: documents.map(({ path }) => ({ path, reason: problem.message })) };
+    return {
+      added: 0,
+      updated: 0,
+      unchanged: 0,
+      failed: documents.map(({ path }) => ({ path, reason: problem.message })),
+    };
   }
   if (result.status !== "accepted") return result;
   const job = await finishedJob(result.job_id, signal);
@@ -173,7 +219,13 @@ function finishedJob(job_id, signal) {
         if (["done", "failed", "stalled"].includes(job.status)) settle(resolve, job);
       } catch (error) {
         // A job that is not there or not the caller's stays so; other failures pass.
-        if (error.name === "AbortError" || error.name === "SignInCancelled" || error.status === 403 || error.status === 404) settle(reject, error);
+        if (
+          error.name === "AbortError" ||
+          error.name === "SignInCancelled" ||
+          error.status === 403 ||
+          error.status === 404
+        )
+          settle(reject, error);
         throw error;
       }
     }, JOB_POLL);

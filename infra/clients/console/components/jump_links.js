@@ -3,8 +3,10 @@ import { html } from "../html.js";
 
 // `headings` are pairs of an element's id and a name.
 export function JumpLinks({ label, headings }) {
-  return html`<nav class="jump-links" aria-label=${label}>${headings.map(([id, name]) => html`
-    <button type="button" key=${id} onClick=${() => jump(id)}>${name}</button>`)}</nav>`;
+  return html`<nav class="jump-links" aria-label=${label}>${headings.map(
+    ([id, name]) => html`
+    <button type="button" key=${id} onClick=${() => jump(id)}>${name}</button>`,
+  )}</nav>`;
 }
 
 function jump(id) {

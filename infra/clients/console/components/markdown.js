@@ -1,4 +1,5 @@
-// Markdown as HTML. HTML inside of it is shown as text; scripts, styles and other sites' images never get into the page.
+// Markdown as HTML. HTML inside of it is shown as text; scripts, styles and other sites' images never get into the
+// page.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { html } from "../html.js";
 import { t } from "../i18n.js";
@@ -10,8 +11,33 @@ const LONG_PARAGRAPH = 50_000; // characters without an empty line; the time for
 const SHOWN_IMAGE = /^data:image\/(?:png|jpeg|gif|webp);/i; // DOMPurify lets every kind of data: pass in an image
 const ALLOWED = {
   ALLOWED_TAGS: [
-    "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "img", "input", "li", "ol", "p",
-    "pre", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
+    "a",
+    "blockquote",
+    "br",
+    "code",
+    "del",
+    "em",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "hr",
+    "img",
+    "input",
+    "li",
+    "ol",
+    "p",
+    "pre",
+    "strong",
+    "table",
+    "tbody",
+    "td",
+    "th",
+    "thead",
+    "tr",
+    "ul",
   ],
   ALLOWED_ATTR: ["align", "alt", "checked", "class", "disabled", "href", "src", "start", "title", "type"],
   ALLOWED_URI_REGEXP: /^(?:https?:|mailto:|#|data:image\/(?:png|jpeg|gif|webp);)/i,
@@ -37,7 +63,8 @@ function importRenderer() {
     return (text) => {
       const fragment = purify.sanitize(marked.parse(text), ALLOWED);
       for (const anchor of fragment.querySelectorAll("a[href]")) {
-        if (!anchor.getAttribute("href").startsWith("#")) Object.assign(anchor, { target: "_blank", rel: "noopener noreferrer" });
+        if (!anchor.getAttribute("href").startsWith("#"))
+          Object.assign(anchor, { target: "_blank", rel: "noopener noreferrer" });
       }
       for (const image of fragment.querySelectorAll("img")) {
         if (!SHOWN_IMAGE.test(image.getAttribute("src"))) image.replaceWith(imageLink(image));
@@ -58,7 +85,8 @@ function imageLink(image) {
   const source = image.getAttribute("src");
   const anchor = document.createElement("a");
   anchor.textContent = image.alt || source || "";
-  if (source && !/^data:/i.test(source)) Object.assign(anchor, { href: source, target: "_blank", rel: "noopener noreferrer" });
+  if (source && !/^data:/i.test(source))
+    Object.assign(anchor, { href: source, target: "_blank", rel: "noopener noreferrer" });
   return anchor;
 }
 
@@ -87,7 +115,10 @@ function takesLong(text) {
 }
 
 function slug(text) {
-  return text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "");
+  return text
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, "-")
+    .replace(/^-+|-+$/g, "");
 }
 
 // Show Markdown; a large text as it is, until the reader wants it rendered. `onRender` may change the safe fragment.
@@ -100,12 +131,14 @@ export function Markdown({ text, onRender }) {
   useEffect(() => {
     if (large) return undefined;
     let current = true;
-    loadRenderer().then((render) => {
-      if (!current || !box.current) return;
-      const fragment = render(text);
-      onRender?.(fragment);
-      box.current.replaceChildren(fragment);
-    }).catch(() => current && setFailed(text));
+    loadRenderer()
+      .then((render) => {
+        if (!current || !box.current) return;
+        const fragment = render(text);
+        onRender?.(fragment);
+        box.current.replaceChildren(fragment);
+      })
+      .catch(() => current && setFailed(text));
     return () => {
       current = false;
     };

@@ -18,7 +18,13 @@ export function usePages(load, inputs = []) {
       (page) => {
         if (run.current !== controller) return;
         const next = page.next_cursor ?? undefined;
-        setState({ items: [...before, ...page.items], cursor: next, error: null, loading: false, more: next !== undefined });
+        setState({
+          items: [...before, ...page.items],
+          cursor: next,
+          error: null,
+          loading: false,
+          more: next !== undefined,
+        });
       },
       (error) => {
         if (run.current === controller) setState({ items: before, cursor, error, loading: false, more: false });
@@ -31,7 +37,15 @@ export function usePages(load, inputs = []) {
   }, [start]);
   const { items, cursor, error, loading, more } = state;
   const setItems = (change) => setState((old) => ({ ...old, items: change(old.items) }));
-  return { items, error, loading, more, next: () => start(cursor, items), reload: () => start(undefined, []), setItems };
+  return {
+    items,
+    error,
+    loading,
+    more,
+    next: () => start(cursor, items),
+    reload: () => start(undefined, []),
+    setItems,
+  };
 }
 
 // Show the pages' items by `children(item)`, and what to say if there are none.
@@ -49,8 +63,11 @@ export function PagedList({ pages, empty, label, children, keyOf }) {
   }, [pages.more, pages.items.length]);
   const { items, error, loading, more } = pages;
   return html`<div class="paged" aria-busy=${loading}>
-    ${items.length > 0 && html`<ul class="plain" aria-label=${label}>
-      ${items.map((item, index) => html`<li key=${keyOf ? keyOf(item) : index}>${children(item, index)}</li>`)}</ul>`}
+    ${
+      items.length > 0 &&
+      html`<ul class="plain" aria-label=${label}>
+      ${items.map((item, index) => html`<li key=${keyOf ? keyOf(item) : index}>${children(item, index)}</li>`)}</ul>`
+    }
     ${!loading && !error && items.length === 0 && html`<div class="empty">${empty}</div>`}
     <${ErrorBox} error=${error} onRetry=${pages.next} />
     <div ref=${end} class="end">

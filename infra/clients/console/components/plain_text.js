@@ -4,7 +4,8 @@ import { html } from "../html.js";
 const BLOCK = 20_000; // characters
 
 export function PlainText({ text, label }) {
-  return html`<pre class="plain-text document-text" tabindex="0" aria-label=${label}>${blocks(text).map((each, index) => html`<span key=${index} class="block">${each}</span>`)}</pre>`;
+  return html`<pre class="plain-text document-text" tabindex="0" aria-label=${label}>
+    ${blocks(text).map((each, index) => html`<span key=${index} class="block">${each}</span>`)}</pre>`;
 }
 
 // Cut a text after ends of lines into blocks; the newline at a cut is the block's own end.

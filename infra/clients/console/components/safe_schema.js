@@ -15,7 +15,13 @@ const DEPTH = 4;
 export function safeSchema(schema, depth = DEPTH) {
   const properties = isObject(schema?.properties) ? Object.entries(schema.properties) : [];
   const required = Array.isArray(schema?.required) ? schema.required.filter((each) => typeof each === "string") : [];
-  return { type: "object", properties: Object.fromEntries(properties.map(([name, field]) => [name, { title: visible(name), ...safeField(field, depth) }])), required };
+  return {
+    type: "object",
+    properties: Object.fromEntries(
+      properties.map(([name, field]) => [name, { title: visible(name), ...safeField(field, depth) }]),
+    ),
+    required,
+  };
 }
 
 function safeField(field, depth) {

@@ -16,9 +16,12 @@ export function SchemaForm({ schema, value, onChange, sliders = false, problems 
     onChange(field === undefined ? others : { ...others, [name]: field });
   };
   if (!properties.length) return html`<p class="faint">${t("app.no_parameters")}</p>`;
-  return html`<div class="fields">${properties.map(([name, field]) => html`<${Field} key=${name} name=${name}
-    schema=${field} value=${Object.hasOwn(value, name) ? value[name] : undefined} onChange=${(changed) => set(name, changed)} required=${required.has(name)}
-    sliders=${sliders} problem=${problems.find((each) => each.field === name)?.message} />`)}</div>`;
+  return html`<div class="fields">${properties.map(
+    ([name, field]) => html`<${Field} key=${name} name=${name}
+    schema=${field} value=${Object.hasOwn(value, name) ? value[name] : undefined}
+      onChange=${(changed) => set(name, changed)} required=${required.has(name)}
+    sliders=${sliders} problem=${problems.find((each) => each.field === name)?.message} />`,
+  )}</div>`;
 }
 
 // Return the values that a form starts with: defaults, and nothing else. With `sliders`, ranges start at an end.
@@ -62,34 +65,45 @@ function Field({ name, schema, value, onChange, required, sliders, problem }) {
   const hints = html`${help && html`<span class="help" id="${id}-help">${help}</span>`}
     ${problem && html`<span class="problem" id="${id}-problem">${problem}</span>`}`;
   const isSwitch = kind.type === "boolean" && (required || sliders); // it always has a value
-  const label = html`<span class="name">${kind.title && sliders ? kind.title : name}</span>${required && !isSwitch && html`<span class="faint"> ${t("app.required")}</span>`}`;
+  const label = html`<span class="name">${kind.title && sliders ? kind.title : name}</span>
+    ${required && !isSwitch && html`<span class="faint"> ${t("app.required")}</span>`}`;
   if (kind.type === "object" && kind.properties) {
     return html`<fieldset class="field"><legend>${label}</legend>${hints}
       <${SchemaForm} schema=${kind} value=${value ?? {}} sliders=${sliders}
         onChange=${(changed) => onChange(Object.keys(changed).length ? changed : undefined)} /></fieldset>`;
   }
   if (isSwitch) {
-    return html`<div class="field"><label class="switch"><input type="checkbox" role="switch" ...${attributes} required=${false} checked=${value ?? false}
+    return html`<div class="field"><label class="switch"><input type="checkbox" role="switch" ...${attributes}
+      required=${false} checked=${value ?? false}
       onChange=${(event) => onChange(event.target.checked)} /> ${label}</label>${hints}</div>`;
   }
   return html`<div class="field"><label for=${id}>${label}</label>
-    <${Control} kind=${kind} value=${value} onChange=${onChange} sliders=${sliders} attributes=${attributes} />${hints}</div>`;
+    <${Control} kind=${kind} value=${value} onChange=${onChange} sliders=${sliders} attributes=${attributes} />${hints}
+      </div>`;
 }
 
 function Control({ kind, value, onChange, sliders, attributes }) {
-  const choices = kind.enum ?? (kind.const === undefined ? (kind.type === "boolean" ? [true, false] : null) : [kind.const]);
+  const choices =
+    kind.enum ?? (kind.const === undefined ? (kind.type === "boolean" ? [true, false] : null) : [kind.const]);
   if (choices) {
     return html`<select ...${attributes} value=${value === undefined ? "" : JSON.stringify(value)}
       onChange=${(event) => onChange(event.target.value === "" ? undefined : JSON.parse(event.target.value))}>
       <option value="">${attributes.required ? t("app.choose") : t("app.not_set")}</option>
-      ${choices.filter((each) => each !== null).map((each) => html`<option value=${JSON.stringify(each)}>${String(each)}</option>`)}
+      ${choices
+        .filter((each) => each !== null)
+        .map(
+          (each) => html`<option value=${JSON.stringify(each)}>${String(each)}
+        </option>`,
+        )}
     </select>`;
   }
-  if (kind.type === "integer" || kind.type === "number") return numberControl({ kind, value, onChange, sliders, attributes });
+  if (kind.type === "integer" || kind.type === "number")
+    return numberControl({ kind, value, onChange, sliders, attributes });
   if (kind.type === "string") return textControl({ kind, value, onChange, attributes });
   if (kind.type === "array" && simplified(kind.items ?? {}).type === "string") {
     return html`<textarea ...${attributes} rows="2" placeholder=${t("app.one_a_line")} value=${(value ?? []).join("\n")}
-      onInput=${(event) => onChange(event.target.value === "" ? undefined : event.target.value.split("\n"))}></textarea>`;
+      onInput=${(event) => onChange(event.target.value === "" ? undefined : event.target.value.split("\n"))}>
+        </textarea>`;
   }
   return html`<${JsonControl} value=${value} onChange=${onChange} attributes=${attributes} />`;
 }
@@ -111,7 +125,8 @@ function textControl({ kind, value, onChange, attributes }) {
   const long = (kind.maxLength ?? Infinity) > LONG_TEXT && !kind.format && !kind.pattern;
   const length = { maxlength: kind.maxLength, minlength: kind.minLength };
   if (long) return html`<textarea ...${attributes} rows="1" value=${value ?? ""} onInput=${change}></textarea>`;
-  return html`<input type="text" spellcheck=${false} ...${attributes} ...${length} value=${value ?? ""} onInput=${change} />`;
+  return html`<input type="text" spellcheck=${false} ...${attributes} ...${length} value=${value ?? ""}
+    onInput=${change} />`;
 }
 
 // A value that has no form of its own is written as JSON. Text that is no JSON is marked, and not taken.

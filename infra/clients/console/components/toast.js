@@ -20,9 +20,11 @@ function close(id) {
 
 export function Toasts() {
   return html`<div class="toasts" role="status" aria-live="polite">
-    ${toasts.value.map((each) => html`<div key=${each.id} class="toast ${each.kind}">
+    ${toasts.value.map(
+      (each) => html`<div key=${each.id} class="toast ${each.kind}">
       <span>${each.text}</span>
       <button class="quiet" aria-label=${t("app.close")} onClick=${() => close(each.id)}>×</button>
-    </div>`)}
+    </div>`,
+    )}
   </div>`;
 }

@@ -9,14 +9,17 @@ const BASE64 = /^[A-Za-z0-9+/\s]+={0,2}\s*$/;
 // `sent` are the arguments of the call.
 export function ToolResult({ result, milliseconds, sent = {} }) {
   const failed = result.isError === true;
-  return html`<div class="result"><p class="state ${failed ? "wrong" : "good"}">${t(failed ? "devices.failed" : "devices.done")}
+  return html`<div class="result"><p class="state ${failed ? "wrong" : "good"}">
+    ${t(failed ? "devices.failed" : "devices.done")}
       ${" "}<span class="faint">${milliseconds} ms</span></p>
     ${Object.keys(sent).length > 0 && html`<p class="faint">${t("devices.sent", { values: argumentsText(sent) })}</p>`}
     ${(result.content ?? []).map((each, index) => html`<${Content} key=${index} content=${each} />`)}</div>`;
 }
 
 function argumentsText(sent) {
-  return Object.entries(sent).map(([name, value]) => `${visible(name)} = ${asText(JSON.stringify(value))}`).join(", ");
+  return Object.entries(sent)
+    .map(([name, value]) => `${visible(name)} = ${asText(JSON.stringify(value))}`)
+    .join(", ");
 }
 
 function Content({ content }) {
@@ -24,7 +27,8 @@ function Content({ content }) {
     return html`<img class="photo" src="data:${content.mimeType};base64,${content.data}" alt=${t("devices.image")} />`;
   }
   if (content?.type === "text") return html`<pre class="plain-text" tabindex="0">${pretty(content.text)}</pre>`;
-  return html`<p class="faint">${t("devices.other_content", { type: asText(content?.mimeType ?? content?.type ?? "") })}</p>`;
+  return html`<p class="faint">${t("devices.other_content", { type: asText(content?.mimeType ?? content?.type ?? "") })}
+    </p>`;
 }
 
 function pretty(text) {

@@ -7,7 +7,18 @@ const AROUND = 10; // rows outside of the view, so that scrolling shows no gaps
 // `children(index)` renders one row, which is `rowHeight` pixels high. `role` and `label` are the list's.
 // `active` is the row that must be in the page, because it has the focus; it is scrolled into view when it changes.
 // `prepended` counts rows that were put above others: what is in view stays there.
-export function VirtualList({ count, rowHeight, children, role = "list", label, active = -1, prepended = 0, onEnd, listRef, ...rest }) {
+export function VirtualList({
+  count,
+  rowHeight,
+  children,
+  role = "list",
+  label,
+  active = -1,
+  prepended = 0,
+  onEnd,
+  listRef,
+  ...rest
+}) {
   const box = useRef(null);
   const content = useRef(null);
   const [view, setView] = useState({ first: 0, last: 50 });
@@ -50,7 +61,10 @@ export function VirtualList({ count, rowHeight, children, role = "list", label, 
     if (listRef) listRef.current = element;
   }} onScroll=${measure} ...${rest}>
     <div ref=${content} role=${role} aria-label=${label} class="virtual-rows">
-      ${rows.map((index) => html`<div key=${index} data-index=${index} role="presentation" class="virtual-row">${children(index)}</div>`)}
+      ${rows.map(
+        (index) => html`<div key=${index} data-index=${index} role="presentation" class="virtual-row">
+        ${children(index)}</div>`,
+      )}
     </div>
   </div>`;
 }

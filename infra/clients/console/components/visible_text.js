@@ -3,7 +3,9 @@ const DECEPTIVE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u2
 
 // Return the text with a mark for each control character; line breaks and tabs stay.
 export function visible(text) {
-  return String(text ?? "").replace(/\r\n?/g, "\n").replace(DECEPTIVE, "\ufffd");
+  return String(text ?? "")
+    .replace(/\r\n?/g, "\n")
+    .replace(DECEPTIVE, "\ufffd");
 }
 
 // Return a value as text: JSON with two spaces unless it is a text itself.

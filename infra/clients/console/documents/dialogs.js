@@ -13,7 +13,11 @@ import { ROOT, titleOf } from "./tree.js";
 
 // A form in a dialog: `children`, then the error of `act` and the buttons.
 function ActionDialog({ title, action, danger, act, onClose, children }) {
-  const { busy, error, run: submit } = useAction(async () => {
+  const {
+    busy,
+    error,
+    run: submit,
+  } = useAction(async () => {
     await act();
     onClose();
   });
@@ -39,31 +43,50 @@ export function DeleteDialog({ document, onClose, onDeleted }) {
       ...(reason && { reason }),
       ...(when === "later" && { delete_at: new Date(at).toISOString() }),
     });
-    toast(result.deleted ? t("documents.deleted") : t("documents.will_be_deleted", { time: formatTime(result.delete_at) }));
+    toast(
+      result.deleted ? t("documents.deleted") : t("documents.will_be_deleted", { time: formatTime(result.delete_at) }),
+    );
     onDeleted(result);
   };
-  const choice = (value) => html`<label><input type="radio" name="when" checked=${when === value} onChange=${() => setWhen(value)} /> ${t(`documents.delete_${value}`)}</label>`;
-  return html`<${ActionDialog} title=${t("documents.delete_title", { title: titleOf(document) })} action=${t("documents.delete")} danger act=${act} onClose=${onClose}>
+  const choice = (value) =>
+    html`<label><input type="radio" name="when" checked=${when === value}
+      onChange=${() => setWhen(value)} /> ${t(`documents.delete_${value}`)}</label>`;
+  return html`<${ActionDialog} title=${t("documents.delete_title", { title: titleOf(document) })}
+    action=${t("documents.delete")} danger act=${act} onClose=${onClose}>
     <p>${t("documents.delete_text")}</p>
     <fieldset><legend>${t("documents.delete_when")}</legend>${choice("now")}${choice("later")}
-      ${when === "later" && html`<label>${t("documents.delete_at")} <input type="datetime-local" required value=${at} onInput=${(event) => setAt(event.target.value)} /></label>`}
+      ${
+        when === "later" &&
+        html`<label>${t("documents.delete_at")} <input type="datetime-local" required value=${at}
+        onInput=${(event) => setAt(event.target.value)} /></label>`
+      }
     </fieldset>
-    <label><input type="checkbox" checked=${recursive} onChange=${(event) => setRecursive(event.target.checked)} /> ${t("documents.recursive")}</label>
-    <label>${t("documents.reason")} <input maxlength="2048" value=${reason} onInput=${(event) => setReason(event.target.value)} /></label>
+    <label><input type="checkbox" checked=${recursive}
+      onChange=${(event) => setRecursive(event.target.checked)} /> ${t("documents.recursive")}</label>
+    <label>${t("documents.reason")} <input maxlength="2048" value=${reason}
+      onInput=${(event) => setReason(event.target.value)} /></label>
   <//>`;
 }
 
 export function RestoreDialog({ documentId, title, onClose, onRestored }) {
   const [recursive, setRecursive] = useState(true);
-  const below = useData((signal) => call("agent-data/list_children", { parent_id: documentId, deleted: true, limit: 1 }, { signal }), [documentId]);
+  const below = useData(
+    (signal) => call("agent-data/list_children", { parent_id: documentId, deleted: true, limit: 1 }, { signal }),
+    [documentId],
+  );
   const act = async () => {
     const result = await call("agent-data/restore_document", { document_id: documentId, recursive });
     toast(t("documents.restored_document", { title }));
     onRestored(result);
   };
-  return html`<${ActionDialog} title=${t("documents.restore_title", { title })} action=${t("documents.restore")} act=${act} onClose=${onClose}>
-    ${below.value?.children.length > 0 && html`<label>
-      <input type="checkbox" checked=${recursive} onChange=${(event) => setRecursive(event.target.checked)} /> ${t("documents.restore_recursive")}</label>`}
+  return html`<${ActionDialog} title=${t("documents.restore_title", { title })} action=${t("documents.restore")}
+    act=${act} onClose=${onClose}>
+    ${
+      below.value?.children.length > 0 &&
+      html`<label>
+      <input type="checkbox" checked=${recursive}
+        onChange=${(event) => setRecursive(event.target.checked)} /> ${t("documents.restore_recursive")}</label>`
+    }
   <//>`;
 }
 
@@ -73,17 +96,30 @@ export function MoveDialog({ document, onClose, onMove }) {
   const parent = path.at(-1);
   const pages = usePages(
     async (cursor, signal) => {
-      const page = await call("agent-data/list_children", { parent_id: parent.document_id, has_children: true, cursor }, { signal });
-      return { items: page.children.filter((each) => each.document_id !== document.document_id), next_cursor: page.next_cursor };
+      const page = await call(
+        "agent-data/list_children",
+        { parent_id: parent.document_id, has_children: true, cursor },
+        { signal },
+      );
+      return {
+        items: page.children.filter((each) => each.document_id !== document.document_id),
+        next_cursor: page.next_cursor,
+      };
     },
     [parent.document_id],
   );
-  return html`<${ActionDialog} title=${t("documents.move_title", { title: titleOf(document) })} act=${() => onMove(parent.document_id)} onClose=${onClose}
+  return html`<${ActionDialog} title=${t("documents.move_title", { title: titleOf(document) })}
+    act=${() => onMove(parent.document_id)} onClose=${onClose}
     action=${t("documents.move_here", { parent: titleOf(parent) })}>
-    <nav aria-label=${t("documents.path")} class="crumbs"><ol>${path.map((each, index) => html`<li key=${each.document_id}>
-      <button type="button" class="quiet" aria-current=${index === path.length - 1 ? "true" : undefined} onClick=${() => setPath(path.slice(0, index + 1))}>${titleOf(each)}</button></li>`)}</ol></nav>
-    <div class="choices"><${PagedList} pages=${pages} label=${t("documents.below", { parent: titleOf(parent) })} empty=${t("documents.nothing_below")} keyOf=${(each) => each.document_id}>
-      ${(each) => html`<button type="button" class="quiet" onClick=${() => setPath([...path, each])}>${titleOf(each)}</button>`}
+    <nav aria-label=${t("documents.path")} class="crumbs"><ol>${path.map(
+      (each, index) => html`<li key=${each.document_id}>
+      <button type="button" class="quiet" aria-current=${index === path.length - 1 ? "true" : undefined}
+        onClick=${() => setPath(path.slice(0, index + 1))}>${titleOf(each)}</button></li>`,
+    )}</ol></nav>
+    <div class="choices"><${PagedList} pages=${pages} label=${t("documents.below", { parent: titleOf(parent) })}
+      empty=${t("documents.nothing_below")} keyOf=${(each) => each.document_id}>
+      ${(each) => html`<button type="button" class="quiet" onClick=${() => setPath([...path, each])}>${titleOf(each)}
+        </button>`}
     <//></div>
   <//>`;
 }

@@ -84,10 +84,16 @@ export function Diff({ before, after, label }) {
     ${shown.map(({ kind, text, count }, index) => {
       if (kind === "gap") return html`<p key=${index} class="gap">${t("documents.equal_lines", { count })}</p>`;
       const Mark = { same: "span", added: "ins", removed: "del" }[kind];
-      return html`<${Mark} key=${index} class="line"><span class="sign" aria-hidden="true">${{ same: " ", added: "+", removed: "−" }[kind]}</span>
-        ${kind !== "same" && html`<span class="hidden">${t(`documents.${kind}`)} </span>`}<span>${visible(text) || "\u00a0"}</span><//>`;
+      return html`<${Mark} key=${index} class="line"><span class="sign" aria-hidden="true">
+        ${{ same: " ", added: "+", removed: "−" }[kind]}</span>
+        ${kind !== "same" && html`<span class="hidden">${t(`documents.${kind}`)} </span>`}<span>
+          ${visible(text) || "\u00a0"}</span><//>`;
     })}
-    ${rows.length > shown.length && html`<p><button onClick=${() => setAll(true)}>${t("documents.all_differences", { count: rows.length })}</button></p>`}
+    ${
+      rows.length > shown.length &&
+      html`<p><button onClick=${() => setAll(true)}>
+      ${t("documents.all_differences", { count: rows.length })}</button></p>`
+    }
   </div>`;
 }
 

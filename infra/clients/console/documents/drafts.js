@@ -22,7 +22,8 @@ export async function abandonedDrafts(documentId) {
   return drafts.filter((draft) => !names.has(draft.name));
 }
 
-// Claim a draft for this tab until `release` is called. Return {save, discard, release}; `save` is false if the browser refuses.
+// Claim a draft for this tab until `release` is called. Return {save, discard, release}; `save` is false if the
+// browser refuses.
 export function claimDraft(name = `${PREFIX}${newDraftId()}`) {
   let release = () => {};
   navigator.locks?.request(name, () => new Promise((resolve) => (release = resolve)));

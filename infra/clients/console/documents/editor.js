@@ -131,7 +131,13 @@ export function Editor({ document, parentId, start, onDone }) {
       const id = fields.id.trim() || suggestedId(fields.title);
       if (!fields.id.trim()) setFields((old) => ({ ...old, id }));
       const content = { mime_type: fields.mime_type, body: fields.body };
-      await call("agent-data/create_document", { document_id: id, parent_id: parentId, content, metadata: metadataOf({}, fields), request_id: requestId });
+      await call("agent-data/create_document", {
+        document_id: id,
+        parent_id: parentId,
+        content,
+        metadata: metadataOf({}, fields),
+        request_id: requestId,
+      });
       return id;
     }
     const patch = {};
@@ -139,10 +145,16 @@ export function Editor({ document, parentId, start, onDone }) {
     if (changed("body", "mime_type")) patch.content = { mime_type: fields.mime_type, body: fields.body };
     if (changed("title", "tags")) patch.metadata = metadataOf(against.metadata, fields);
     if (!Object.keys(patch).length) return document.document_id;
-    await call("agent-data/update_document", { document_id: document.document_id, patch, last_known_revision: at, request_id: `${requestId}-${at}` });
+    await call("agent-data/update_document", {
+      document_id: document.document_id,
+      patch,
+      last_known_revision: at,
+      request_id: `${requestId}-${at}`,
+    });
     return document.document_id;
   };
-  const revisionOf = (wanted) => call("agent-data/get_document", { document_id: document.document_id, revision: wanted });
+  const revisionOf = (wanted) =>
+    call("agent-data/get_document", { document_id: document.document_id, revision: wanted });
   const resolve = async (problem, against) => {
     try {
       const theirs = await revisionOf();
@@ -163,42 +175,68 @@ export function Editor({ document, parentId, start, onDone }) {
     }
   };
 
-  if (!ready) return error ? html`<${Unplaced} draft=${unplaced} error=${error} onRetry=${restore} />` : html`<p role="status" aria-busy="true">${t("app.loading")}</p>`;
+  if (!ready)
+    return error
+      ? html`<${Unplaced} draft=${unplaced} error=${error} onRetry=${restore} />`
+      : html`<p role="status" aria-busy="true">${t("app.loading")}</p>`;
   inParts.current ??= fields.body.length > LARGE;
   return html`<form class="editor" onKeyDown=${keys} onSubmit=${(event) => {
     event.preventDefault();
     save();
   }}>
-    <h1>${document ? t("documents.edit_title", { title: visible(base.fields.title || document.document_id) }) : t("documents.new_title")}</h1>
-    ${restored && html`<p class="notice" role="status">${t("documents.restored", { time: formatTime(new Date(restored)) })}</p>`}
+    <h1>
+      ${
+        document
+          ? t("documents.edit_title", { title: visible(base.fields.title || document.document_id) })
+          : t("documents.new_title")
+      }</h1>
+    ${
+      restored &&
+      html`<p class="notice" role="status">
+      ${t("documents.restored", { time: formatTime(new Date(restored)) })}</p>`
+    }
     ${!kept && html`<p class="notice wrong" role="alert">${t("documents.not_kept")}</p>`}
     <${ErrorBox} error=${error} />
     <div class="editor-fields">
       <label>${t("documents.title_field")}
         <input readonly=${saving} value=${fields.title} onInput=${change("title")} /></label>
       <label>${t("documents.tags_field")}
-        <input readonly=${saving} value=${fields.tags} placeholder=${t("documents.tags_example")} onInput=${change("tags")} /></label>
-      ${!document && html`<label>${t("documents.id_field")}
-        <input readonly=${saving} value=${fields.id} maxlength=${LONGEST_ID} pattern="[A-Za-z0-9._:\\-]+" title=${t("documents.id_rule")} spellcheck=${false}
-          placeholder=${fields.title ? suggestedId(fields.title, "") : ""} onInput=${change("id")} /></label>`}
+        <input readonly=${saving} value=${fields.tags} placeholder=${t("documents.tags_example")}
+          onInput=${change("tags")} /></label>
+      ${
+        !document &&
+        html`<label>${t("documents.id_field")}
+        <input readonly=${saving} value=${fields.id} maxlength=${LONGEST_ID} pattern="[A-Za-z0-9._:\\-]+"
+          title=${t("documents.id_rule")} spellcheck=${false}
+          placeholder=${fields.title ? suggestedId(fields.title, "") : ""} onInput=${change("id")} /></label>`
+      }
       <label>${t("documents.kind_field")}
-        <select disabled=${saving} value=${fields.mime_type} onChange=${change("mime_type")}>${MIME_TYPES.map((each) => html`<option>${each}</option>`)}</select></label>
+        <select disabled=${saving} value=${fields.mime_type} onChange=${change("mime_type")}>
+          ${MIME_TYPES.map((each) => html`<option>${each}</option>`)}</select></label>
     </div>
     <div class="toolbar">
-      <button type="button" aria-pressed=${String(!preview)} onClick=${() => setPreview(false)}>${t("documents.write")}</button>
-      <button type="button" aria-pressed=${String(preview)} onClick=${() => setPreview(true)}>${t("documents.preview")}</button>
+      <button type="button" aria-pressed=${String(!preview)} onClick=${() => setPreview(false)}>${t("documents.write")}
+        </button>
+      <button type="button" aria-pressed=${String(preview)} onClick=${() => setPreview(true)}>${t("documents.preview")}
+        </button>
     </div>
-    ${preview
-      ? html`<div class="panel"><${Body} content=${{ mime_type: fields.mime_type, body: fields.body }} /></div>`
-      : inParts.current
-        ? html`<${LargeText} value=${fields.body} label=${t("documents.text_field")} readonly=${saving} onInput=${(text) => set("body", text)} />`
-        : html`<textarea class="code" rows="20" aria-label=${t("documents.text_field")} spellcheck=${false} readonly=${saving} value=${fields.body} onInput=${change("body")}></textarea>`}
+    ${
+      preview
+        ? html`<div class="panel"><${Body} content=${{ mime_type: fields.mime_type, body: fields.body }} /></div>`
+        : inParts.current
+          ? html`<${LargeText} value=${fields.body} label=${t("documents.text_field")} readonly=${saving}
+            onInput=${(text) => set("body", text)} />`
+          : html`<textarea class="code" rows="20" aria-label=${t("documents.text_field")} spellcheck=${false}
+            readonly=${saving} value=${fields.body} onInput=${change("body")}></textarea>`
+    }
     <div class="actions">
       <button type="submit" class="primary" disabled=${saving}>${t("documents.save")}</button>
       <button type="button" disabled=${saving} onClick=${() => finish()}>${t("documents.discard")}</button>
       <span class="faint">${t("documents.kept_hint")}</span>
     </div>
-    ${conflict && html`<${Conflict} theirs=${conflict} mine=${fields} onClose=${() => setConflict(null)}
+    ${
+      conflict &&
+      html`<${Conflict} theirs=${conflict} mine=${fields} onClose=${() => setConflict(null)}
       onKeepMine=${() => {
         setConflict(null);
         save(conflict.revision, baseOf(conflict));
@@ -209,16 +247,21 @@ export function Editor({ document, parentId, start, onDone }) {
         setConflict(null);
         touch();
       }}
-      onTakeTheirs=${() => finish(document.document_id)} />`}
+      onTakeTheirs=${() => finish(document.document_id)} />`
+    }
   </form>`;
 }
 
 // A draft that cannot be edited yet: what was typed can be read and copied.
 function Unplaced({ draft, error, onRetry }) {
   return html`<${ErrorBox} error=${error} onRetry=${onRetry} />
-    ${draft && html`<section aria-labelledby="unplaced"><h2 id="unplaced">${t("documents.unplaced")}</h2>
-      <p>${visible(draft.fields.title)}</p><${PlainText} text=${visible(draft.fields.body)} label=${t("documents.unplaced")} />
-      <div class="actions"><${CopyButton} text=${draft.fields.body} /></div></section>`}`;
+    ${
+      draft &&
+      html`<section aria-labelledby="unplaced"><h2 id="unplaced">${t("documents.unplaced")}</h2>
+      <p>${visible(draft.fields.title)}</p><${PlainText} text=${visible(draft.fields.body)}
+        label=${t("documents.unplaced")} />
+      <div class="actions"><${CopyButton} text=${draft.fields.body} /></div></section>`
+    }`;
 }
 
 // Another save came first: show how both texts differ, and let the reader decide.
@@ -227,8 +270,13 @@ function Conflict({ theirs, mine, onKeepMine, onContinue, onTakeTheirs, onClose 
   const others = COMPARED.slice(1).filter((name) => fields[name] !== mine[name]);
   return html`<${Dialog} wide title=${t("documents.conflict")} onClose=${onClose}>
     <p>${t("documents.conflict_text", { revision: theirs.revision, time: formatTime(theirs.updated_at) })}</p>
-    ${others.length > 0 && html`<ul>${others.map((name) => html`<li><strong>${t(`documents.field_names.${name}`)}:</strong>
-      <del>${visible(fields[name]) || "–"}</del> → <ins>${visible(mine[name]) || "–"}</ins></li>`)}</ul>`}
+    ${
+      others.length > 0 &&
+      html`<ul>${others.map(
+        (name) => html`<li><strong>${t(`documents.field_names.${name}`)}:</strong>
+      <del>${visible(fields[name]) || "–"}</del> → <ins>${visible(mine[name]) || "–"}</ins></li>`,
+      )}</ul>`
+    }
     <p class="faint">${t("documents.conflict_legend")}</p>
     <${Diff} before=${fields.body} after=${mine.body} label=${t("documents.differences")} />
     <div class="actions">
@@ -260,13 +308,19 @@ function fieldsOf(document) {
 // Return the metadata with the edited title and tags; fields of other programs stay.
 function metadataOf(metadata, { title, tags }) {
   const { title: _, tags: __, ...others } = metadata;
-  const list = tags.split(",").map((each) => each.trim()).filter(Boolean);
+  const list = tags
+    .split(",")
+    .map((each) => each.trim())
+    .filter(Boolean);
   return { ...(title && { title }), ...(list.length && { tags: list }), ...others };
 }
 
 // Return an id made of a title; `end` makes it unlikely to be taken.
 function suggestedId(title, end = `-${newDraftId().slice(0, 6)}`) {
   const words = title.normalize("NFD").replace(/\p{M}/gu, "").replaceAll(/[đĐ]/g, "d").toLowerCase();
-  const slug = words.replace(/[^a-z0-9]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 60);
+  const slug = words
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-+|-+$/g, "")
+    .slice(0, 60);
   return `${slug || "doc"}${end}`;
 }

@@ -22,9 +22,13 @@ export function LargeText({ value, label, readonly, onInput }) {
   };
   return html`<label class="part">${t("documents.part")}
       <select value=${current} onChange=${(event) => setPart(Number(event.target.value))}>
-        ${cuts.current.slice(0, -1).map((cut, index) => html`<option key=${index} value=${index}>
-          ${`${formatNumber(index + 1)} / ${formatNumber(count)}: ${visible(value.slice(cut, cut + HINT)).trim()}`}</option>`)}</select></label>
-    <textarea key=${current} class="code" rows="20" aria-label=${label} spellcheck=${false} readonly=${readonly} value=${value.slice(start, end)} onInput=${change}></textarea>`;
+        ${cuts.current.slice(0, -1).map(
+          (cut, index) => html`<option key=${index} value=${index}>
+          ${`${formatNumber(index + 1)} / ${formatNumber(count)}: ${visible(value.slice(cut, cut + HINT)).trim()}`}
+            </option>`,
+        )}</select></label>
+    <textarea key=${current} class="code" rows="20" aria-label=${label} spellcheck=${false} readonly=${readonly}
+      value=${value.slice(start, end)} onInput=${change}></textarea>`;
 }
 
 // Return where the parts of a text begin, after ends of lines where there are some, and where the last one ends.

@@ -27,7 +27,17 @@ export class DocumentTree {
   list(parentId) {
     let list = this.lists.get(parentId);
     if (!list) {
-      list = { parentId, ids: [], known: new Set(), next: {}, done: false, previous: {}, complete: true, loading: null, error: null };
+      list = {
+        parentId,
+        ids: [],
+        known: new Set(),
+        next: {},
+        done: false,
+        previous: {},
+        complete: true,
+        loading: null,
+        error: null,
+      };
       this.lists.set(parentId, list);
     }
     return list;
@@ -48,7 +58,13 @@ export class DocumentTree {
     const { parentId, ids, next, previous } = list;
     const limit = backwards && !ids.length ? BEFORE : PAGE;
     try {
-      const page = await call("agent-data/list_children", { parent_id: parentId, has_children: true, limit, backwards, ...(backwards ? previous : next) });
+      const page = await call("agent-data/list_children", {
+        parent_id: parentId,
+        has_children: true,
+        limit,
+        backwards,
+        ...(backwards ? previous : next),
+      });
       if (this.lists.get(parentId) !== list) return; // reloaded meanwhile
       const added = page.children.map((child) => child.document_id).filter((id) => !list.known.has(id));
       for (const child of page.children) {
@@ -101,7 +117,8 @@ export class DocumentTree {
       if (level) this.expanded.add(ids[level]);
       const list = this.list(ids[level]);
       if (!list.ids.length) await this.load(list);
-      if (!list.known.has(ids[level + 1]) && !list.done && !list.error) await this.loadAround(ids[level], ids[level + 1]);
+      if (!list.known.has(ids[level + 1]) && !list.done && !list.error)
+        await this.loadAround(ids[level], ids[level + 1]);
     }
     this.changed();
   }
@@ -109,7 +126,11 @@ export class DocumentTree {
   // Load a stretch of children that ends with one of them instead of what is loaded.
   loadAround(parentId, id) {
     this.lists.delete(parentId);
-    const list = Object.assign(this.list(parentId), { next: { from_child: id }, previous: { from_child: id }, complete: false });
+    const list = Object.assign(this.list(parentId), {
+      next: { from_child: id },
+      previous: { from_child: id },
+      complete: false,
+    });
     return this.load(list, true);
   }
 
@@ -121,7 +142,11 @@ export class DocumentTree {
 
   // Move a document on the server, and then here. `before` is the sibling that will follow it.
   async move(id, parentId, before) {
-    const result = await call("agent-data/move_document", { document_id: id, new_parent_id: parentId, position: { before } });
+    const result = await call("agent-data/move_document", {
+      document_id: id,
+      new_parent_id: parentId,
+      position: { before },
+    });
     this.remove(id);
     const list = this.list(parentId);
     const index = before === undefined ? -1 : list.ids.indexOf(before);
@@ -131,7 +156,12 @@ export class DocumentTree {
     }
     const parent = this.nodes.get(parentId);
     if (parent) this.nodes.set(parentId, { ...parent, has_children: true });
-    this.update(id, { parent_id: parentId, revision: result.revision, updated_at: result.updated_at, delete_at: result.delete_at });
+    this.update(id, {
+      parent_id: parentId,
+      revision: result.revision,
+      updated_at: result.updated_at,
+      delete_at: result.delete_at,
+    });
     return result;
   }
 
@@ -149,7 +179,8 @@ export class DocumentTree {
     return list.ids[list.ids.indexOf(id) - 1];
   }
 
-  // The rows: {kind: "node", id, level, size, position}, or {kind: "more", list, level, backwards} for what is not loaded.
+  // The rows: {kind: "node", id, level, size, position}, or {kind: "more", list, level, backwards} for what is not
+  // loaded.
   rows() {
     const rows = [];
     const walk = (parentId, level) => {
@@ -157,7 +188,13 @@ export class DocumentTree {
       if (!list.complete) rows.push({ kind: "more", list, level, backwards: true });
       list.ids.forEach((id, index) => {
         // Neither how many siblings there are is known before the last page, nor a position before the first.
-        rows.push({ kind: "node", id, level, size: list.done && list.complete ? list.ids.length : -1, position: list.complete ? index + 1 : undefined });
+        rows.push({
+          kind: "node",
+          id,
+          level,
+          size: list.done && list.complete ? list.ids.length : -1,
+          position: list.complete ? index + 1 : undefined,
+        });
         if (this.expanded.has(id)) walk(id, level + 1);
       });
       if (!list.done) rows.push({ kind: "more", list, level, backwards: false });

@@ -21,12 +21,18 @@ export function TreeView({ tree, selected }) {
   const box = useRef(null);
   tree.version.value; // render again with each change
   const rows = tree.rows();
-  const current = rows.some((row) => row.id === active) ? active : rows.some((row) => row.id === selected) ? selected : rows.find((row) => row.kind === "node")?.id;
+  const current = rows.some((row) => row.id === active)
+    ? active
+    : rows.some((row) => row.id === selected)
+      ? selected
+      : rows.find((row) => row.kind === "node")?.id;
   const index = rows.findIndex((row) => row.id === current && row.kind === "node");
   useEffect(() => setActive(selected ?? null), [selected]);
   useEffect(() => {
     if (!wanted.current) return;
-    const row = [...(box.current?.querySelectorAll("[role=treeitem]") ?? [])].find((each) => each.dataset.id === wanted.current);
+    const row = [...(box.current?.querySelectorAll("[role=treeitem]") ?? [])].find(
+      (each) => each.dataset.id === wanted.current,
+    );
     if (row) {
       wanted.current = null;
       row.focus({ preventScroll: true });
@@ -69,7 +75,9 @@ export function TreeView({ tree, selected }) {
       }
       if (latest.current === before) focusOneOf(id, goal.parentId); // unless another row was chosen meanwhile
       const parent = tree.nodes.get(goal.parentId);
-      toast(t(parent ? "documents.moved_below" : "documents.moved_top", { title: titleOf(node), parent: titleOf(parent) }));
+      toast(
+        t(parent ? "documents.moved_below" : "documents.moved_top", { title: titleOf(node), parent: titleOf(parent) }),
+      );
     } catch (error) {
       toast(`${error.message} ${error.guidance ?? ""}`, "wrong");
     }
@@ -159,12 +167,18 @@ export function TreeView({ tree, selected }) {
   const onlyMore = rows.every((row) => row.kind === "more");
   const failure = rows.find((row) => row.list?.error);
   if (!rows.length) return html`<div class="empty"><p>${t("documents.empty")}</p></div>`;
-  if (onlyMore && !failure) return html`<div class="tree" aria-busy="true">${rows.map((row) => html`<${More} tree=${tree} ...${row} />`)}</div>`;
-  return html`<${VirtualList} class="virtual tree" count=${rows.length} prepended=${tree.prepended} rowHeight=${ROW_PIXELS} role="tree" label=${t("documents.tree")} active=${index} listRef=${box}>
+  if (onlyMore && !failure)
+    return html`<div class="tree" aria-busy="true">${rows.map((row) => html`<${More} tree=${tree} ...${row} />`)}
+      </div>`;
+  return html`<${VirtualList} class="virtual tree" count=${rows.length} prepended=${tree.prepended}
+    rowHeight=${ROW_PIXELS} role="tree" label=${t("documents.tree")} active=${index} listRef=${box}>
     ${(at) => {
       const row = rows[at];
-      if (row.kind === "more") return html`<div role="treeitem" aria-level=${row.level} class="tree-row more" style=${indent(row.level)}><${More} tree=${tree} ...${row} /></div>`;
-      return html`<${Row} row=${row} node=${tree.nodes.get(row.id)} open=${tree.expanded.has(row.id)} isActive=${row.id === current}
+      if (row.kind === "more")
+        return html`<div role="treeitem" aria-level=${row.level} class="tree-row more" style=${indent(row.level)}>
+          <${More} tree=${tree} ...${row} /></div>`;
+      return html`<${Row} row=${row} node=${tree.nodes.get(row.id)} open=${tree.expanded.has(row.id)}
+        isActive=${row.id === current}
         isSelected=${row.id === selected} place=${target?.id === row.id ? target.place : ""} keys=${keys} drag=${drag}
         onOpen=${() => {
           setActive(row.id);
@@ -177,7 +191,8 @@ export function TreeView({ tree, selected }) {
 
 function Row({ row, node, open, isActive, isSelected, place, keys, drag, onOpen, onToggle }) {
   const expandable = node.has_children || open;
-  return html`<div role="treeitem" data-id=${row.id} aria-level=${row.level} aria-setsize=${row.size} aria-posinset=${row.position} aria-expanded=${expandable ? String(open) : undefined}
+  return html`<div role="treeitem" data-id=${row.id} aria-level=${row.level} aria-setsize=${row.size}
+    aria-posinset=${row.position} aria-expanded=${expandable ? String(open) : undefined}
     aria-selected=${String(isSelected)} tabindex=${isActive ? 0 : -1} draggable style=${indent(row.level)}
     class="tree-row ${place && `drop-${place}`}" title=${titleOf(node)}
     onClick=${onOpen} onKeyDown=${(event) => keys(event, row)}
@@ -205,7 +220,9 @@ function More({ tree, list, backwards }) {
   useEffect(() => {
     if (!list.error && !list.loading) tree.load(list, backwards);
   });
-  if (list.error) return html`<span role="alert">${list.error.message}</span> <button class="quiet" onClick=${() => tree.load(list, backwards)}>${t("app.retry")}</button>`;
+  if (list.error)
+    return html`<span role="alert">${list.error.message}</span> <button class="quiet"
+      onClick=${() => tree.load(list, backwards)}>${t("app.retry")}</button>`;
   return html`<span class="faint" aria-busy="true">${t("app.loading")}</span>`;
 }
 

@@ -27,9 +27,15 @@ const ROLES = ["user", "assistant", "system"];
 export default function Conversations({ segments }) {
   const id = segments[0];
   return html`<div class="conversations ${id ? "with-conversation" : ""}">
-    <section class="list-pane" aria-labelledby="list-title"><h2 id="list-title">${t("conversations.list")}</h2><${List} selected=${id} /></section>
+    <section class="list-pane" aria-labelledby="list-title"><h2 id="list-title">${t("conversations.list")}</h2>
+      <${List} selected=${id} /></section>
     <section class="conversation-pane" aria-label=${t("conversations.conversation")}>
-      ${id ? html`<${Conversation} key=${id} id=${id} />` : html`<h1>${t("conversations.title")}</h1><p>${t("conversations.intro")}</p>`}
+      ${
+        id
+          ? html`<${Conversation} key=${id} id=${id} />`
+          : html`<h1>${t("conversations.title")}</h1><p>
+        ${t("conversations.intro")}</p>`
+      }
     </section>
   </div>`;
 }
@@ -51,20 +57,23 @@ function List({ selected }) {
     [pages.items, complete],
   );
   return html`<form class="toolbar" onSubmit=${(event) => {
-      event.preventDefault();
-      setPrefix(typed.trim());
-    }}>
-      <input type="search" aria-label=${t("conversations.prefix")} placeholder=${t("conversations.prefix")} value=${typed} maxlength="200" onInput=${(event) => {
-        setTyped(event.target.value);
-        if (event.target.value === "") setPrefix("");
-      }} />
+    event.preventDefault();
+    setPrefix(typed.trim());
+  }}>
+      <input type="search" aria-label=${t("conversations.prefix")} placeholder=${t("conversations.prefix")}
+        value=${typed} maxlength="200" onInput=${(event) => {
+          setTyped(event.target.value);
+          if (event.target.value === "") setPrefix("");
+        }} />
       <button type="submit">${t("conversations.find")}</button>
       <button type="button" onClick=${pages.reload}>${t("conversations.reload")}</button>
     </form>
     ${!complete && pages.more && html`<p class="faint">${t("conversations.by_id")}</p>`}
-    <div class="list-box"><${PagedList} pages=${{ ...pages, items }} label=${t("conversations.list")} keyOf=${(each) => each.conversation_id}
+    <div class="list-box"><${PagedList} pages=${{ ...pages, items }} label=${t("conversations.list")}
+      keyOf=${(each) => each.conversation_id}
       empty=${html`<p>${t(prefix ? "conversations.none_found" : "conversations.empty")}</p>`}>
-      ${(each) => html`<a class="conversation-link" href=${link("conversations", [each.conversation_id])} aria-current=${each.conversation_id === selected ? "page" : undefined}>
+      ${(each) => html`<a class="conversation-link" href=${link("conversations", [each.conversation_id])}
+        aria-current=${each.conversation_id === selected ? "page" : undefined}>
         <span class="name">${visible(each.conversation_id)}</span>
         <span class="preview">${each.preview ? visible(each.preview) : t("conversations.no_messages")}</span>
         <time class="faint" datetime=${each.updated_at}>${formatAge(each.updated_at)}</time></a>`}
@@ -75,7 +84,12 @@ function Conversation({ id }) {
   const details = useData((signal) => call(`${MEMORY}/get_conversation`, { conversation_id: id }, { signal }), [id]);
   const [most, setMost] = useState("");
   const context = useData(
-    (signal) => call(`${MEMORY}/get_context`, { conversation_id: id, ...(Number(most) > 0 && { max_messages: Number(most) }) }, { signal }),
+    (signal) =>
+      call(
+        `${MEMORY}/get_context`,
+        { conversation_id: id, ...(Number(most) > 0 && { max_messages: Number(most) }) },
+        { signal },
+      ),
     [id, most],
   );
   const [asking, setAsking] = useState("");
@@ -84,7 +98,8 @@ function Conversation({ id }) {
     context.reload();
   };
   const { value, error } = details;
-  if (!value) return html`<h1>${visible(id)}</h1><${ErrorBox} error=${error} onRetry=${details.reload} />
+  if (!value)
+    return html`<h1>${visible(id)}</h1><${ErrorBox} error=${error} onRetry=${details.reload} />
     ${!error && html`<p role="status" aria-busy="true">${t("app.loading")}</p>`}`;
   const remove = async (method) => {
     await call(`${MEMORY}/${method}`, { conversation_id: id });
@@ -95,11 +110,17 @@ function Conversation({ id }) {
   };
   return html`<p><a href=${link("conversations")}>${t("conversations.list")}</a></p>
     <h1>${visible(id)}</h1>
-    <p class="faint">${t("conversations.described", { count: value.total_count })} · ${t("conversations.changed", { time: formatTime(value.updated_at) })}</p>
-    ${error?.status === 404
-      ? html`<p class="notice wrong" role="alert">${t("conversations.gone")}</p>`
-      : html`<${ErrorBox} error=${error} onRetry=${details.reload} />`}
-    <${JumpLinks} label=${t("conversations.jump_links")} headings=${[["summary", t("conversations.summary")], ["context", t("conversations.context")]]} />
+    <p class="faint">
+      ${t("conversations.described", { count: value.total_count })} · ${t("conversations.changed", {
+        time: formatTime(value.updated_at),
+      })}</p>
+    ${
+      error?.status === 404
+        ? html`<p class="notice wrong" role="alert">${t("conversations.gone")}</p>`
+        : html`<${ErrorBox} error=${error} onRetry=${details.reload} />`
+    }
+    <${JumpLinks} label=${t("conversations.jump_links")}
+      headings=${[["summary", t("conversations.summary")], ["context", t("conversations.context")]]} />
     <div class="transcript-and-context">
       <${Transcript} id=${id} details=${value} context=${context.value} onChange=${changed} />
       <div class="beside">
@@ -111,8 +132,12 @@ function Conversation({ id }) {
         </div>
       </div>
     </div>
-    ${asking && html`<${ConfirmDialog} danger title=${t(`conversations.${asking}_title`)} text=${t(`conversations.${asking}_text`, { id: visible(id) })}
-      action=${t(`conversations.${asking}`)} onConfirm=${() => remove(asking)} onClose=${() => setAsking("")} />`}`;
+    ${
+      asking &&
+      html`<${ConfirmDialog} danger title=${t(`conversations.${asking}_title`)}
+        text=${t(`conversations.${asking}_text`, { id: visible(id) })}
+      action=${t(`conversations.${asking}`)} onConfirm=${() => remove(asking)} onClose=${() => setAsking("")} />`
+    }`;
 }
 
 function Transcript({ id, details, context, onChange }) {
@@ -121,7 +146,11 @@ function Transcript({ id, details, context, onChange }) {
   const looked = useRef(false); // true after the first look
   latest.current = state;
   const load = async (cursor, signal) => {
-    const page = await call(`${MEMORY}/list_messages`, { conversation_id: id, limit: MESSAGE_PAGE, cursor }, { signal });
+    const page = await call(
+      `${MEMORY}/list_messages`,
+      { conversation_id: id, limit: MESSAGE_PAGE, cursor },
+      { signal },
+    );
     return { messages: page.messages.reverse(), cursor: page.next_cursor };
   };
   const older = async () => {
@@ -129,7 +158,13 @@ function Transcript({ id, details, context, onChange }) {
     setState((old) => ({ ...old, loading: true, error: null }));
     try {
       const page = await load(latest.current.cursor);
-      setState((old) => ({ ...old, messages: merge(old.messages, page.messages), cursor: page.cursor, more: Boolean(page.cursor), loading: false }));
+      setState((old) => ({
+        ...old,
+        messages: merge(old.messages, page.messages),
+        cursor: page.cursor,
+        more: Boolean(page.cursor),
+        loading: false,
+      }));
     } catch (error) {
       setState((old) => ({ ...old, error, loading: false }));
     }
@@ -184,19 +219,38 @@ function Transcript({ id, details, context, onChange }) {
   useEffect(() => polling.current.now(), [details.total_count]);
 
   const covers = details.summary?.covers ?? 0;
-  const given = new Set(state.messages.slice(-(context?.messages.length ?? 0) || state.messages.length).map((each) => each.number));
-  const place = ({ number }) => (!context ? "" : context.messages.length && given.has(number) ? "given" : number <= covers ? "summarized" : "lost");
+  const given = new Set(
+    state.messages.slice(-(context?.messages.length ?? 0) || state.messages.length).map((each) => each.number),
+  );
+  const place = ({ number }) =>
+    !context ? "" : context.messages.length && given.has(number) ? "given" : number <= covers ? "summarized" : "lost";
   return html`<section aria-labelledby="transcript" class="transcript" aria-busy=${state.loading}>
     <h2 id="transcript">${t("conversations.transcript")}</h2>
     <${ErrorBox} error=${state.error} onRetry=${older} />
-    <div class="messages-box" ref=${box} tabindex="0" role="group" aria-label=${t("conversations.transcript")} onScroll=${noteEnd}><div>
-    ${state.more && !state.loading && !state.error && html`<p><button onClick=${older}>${t("conversations.older")}</button></p>`}
-    ${!state.loading && !state.error && !state.messages.length && html`<div class="empty"><p>${t("conversations.no_messages")}</p></div>`}
-    <ol class="plain messages">${state.messages.map((each) => html`<li key=${`${each.number} ${each.at}`} class="message ${each.role} ${place(each)}">
+    <div class="messages-box" ref=${box} tabindex="0" role="group" aria-label=${t("conversations.transcript")}
+      onScroll=${noteEnd}><div>
+    ${
+      state.more &&
+      !state.loading &&
+      !state.error &&
+      html`<p><button onClick=${older}>${t("conversations.older")}
+      </button></p>`
+    }
+    ${
+      !state.loading &&
+      !state.error &&
+      !state.messages.length &&
+      html`<div class="empty"><p>
+      ${t("conversations.no_messages")}</p></div>`
+    }
+    <ol class="plain messages">${state.messages.map(
+      (each) => html`<li key=${`${each.number} ${each.at}`} class="message ${each.role} ${place(each)}">
       <p class="message-head"><strong>${t(`conversations.roles.${each.role}`)}</strong>
-        <span class="faint"> ${t("conversations.number", { number: each.number })} · <time datetime=${each.at}>${formatTime(each.at)}</time></span>
+        <span class="faint"> ${t("conversations.number", { number: each.number })} · <time datetime=${each.at}>
+          ${formatTime(each.at)}</time></span>
         ${place(each) && html`<span class="tag place">${t(`conversations.places.${place(each)}`)}</span>`}</p>
-      <${Markdown} text=${visible(each.content)} /></li>`)}</ol></div></div>
+      <${Markdown} text=${visible(each.content)} /></li>`,
+    )}</ol></div></div>
     <${Composer} id=${id} onSent=${() => polling.current.now()} />
   </section>`;
 }
@@ -211,17 +265,24 @@ function merge(known, page) {
 function Composer({ id, onSent }) {
   const [role, setRole] = useState("user");
   const [content, setContent, takeContent] = useDraft(`message.${id}`);
-  const { busy, error, run: send } = useAction(async () => {
+  const {
+    busy,
+    error,
+    run: send,
+  } = useAction(async () => {
     await call(`${MEMORY}/add_message`, { conversation_id: id, role, content });
     takeContent(content);
     onSent();
   });
   return html`<form class="composer" onSubmit=${send}>
     <${ErrorBox} error=${error} />
-    <label>${t("conversations.add")}<textarea required rows="2" value=${content} onInput=${(event) => setContent(event.target.value)}></textarea></label>
+    <label>${t("conversations.add")}<textarea required rows="2" value=${content}
+      onInput=${(event) => setContent(event.target.value)}></textarea></label>
     <div class="actions">
-      <label><span class="hidden">${t("conversations.role")}</span><select value=${role} onChange=${(event) => setRole(event.target.value)}>
-        ${ROLES.map((each) => html`<option value=${each}>${t(`conversations.roles.${each}`)}</option>`)}</select></label>
+      <label><span class="hidden">${t("conversations.role")}</span><select value=${role}
+        onChange=${(event) => setRole(event.target.value)}>
+        ${ROLES.map((each) => html`<option value=${each}>${t(`conversations.roles.${each}`)}</option>`)}</select>
+          </label>
       <button type="submit" aria-disabled=${busy}>${t("conversations.send")}</button>
     </div>
   </form>`;
@@ -229,21 +290,37 @@ function Composer({ id, onSent }) {
 
 function Summary({ id, summary, total, onChange }) {
   const [text, setText] = useDraft(`summary.${id}`, null); // while it is edited
-  const { busy, error, run: save } = useAction(async () => {
+  const {
+    busy,
+    error,
+    run: save,
+  } = useAction(async () => {
     await call(`${MEMORY}/set_summary`, { conversation_id: id, summary: text });
     setText(null);
     toast(t("conversations.summary_saved"));
     onChange();
   });
   return html`<section class="panel" aria-labelledby="summary"><h2 id="summary">${t("conversations.summary")}</h2>
-    ${text === null
-      ? html`${summary?.text ? html`<p class="preserved">${visible(summary.text)}</p>
-          <p class="faint">${t("conversations.covers", { count: summary.covers })} · ${formatTime(summary.updated_at)}</p>` : html`<p class="faint">${t("conversations.no_summary")}</p>`}
-        <div class="actions"><button onClick=${() => setText(summary?.text ?? "")}>${t("conversations.edit_summary")}</button></div>`
-      : html`<form onSubmit=${save}><${ErrorBox} error=${error} />
-        <label><span class="hidden">${t("conversations.summary")}</span><textarea rows="6" readonly=${busy} value=${text} onInput=${(event) => setText(event.target.value)}></textarea></label>
+    ${
+      text === null
+        ? html`${
+            summary?.text
+              ? html`<p class="preserved">${visible(summary.text)}</p>
+          <p class="faint">${t("conversations.covers", { count: summary.covers })} · ${formatTime(summary.updated_at)}
+            </p>`
+              : html`<p class="faint">${t("conversations.no_summary")}</p>`
+          }
+        <div class="actions"><button onClick=${() => setText(summary?.text ?? "")}>${t("conversations.edit_summary")}
+          </button></div>`
+        : html`<form onSubmit=${save}><${ErrorBox} error=${error} />
+        <label><span class="hidden">${t("conversations.summary")}</span>
+          <textarea rows="6" readonly=${busy} value=${text} onInput=${(event) => setText(event.target.value)}>
+          </textarea></label>
         <p class="faint">${t("conversations.will_cover", { count: total })}</p>
-        <div class="actions"><button type="submit" class="primary" aria-disabled=${busy}>${t("conversations.save")}</button><button type="button" aria-disabled=${busy} onClick=${() => setText(null)}>${t("app.cancel")}</button></div></form>`}
+        <div class="actions"><button type="submit" class="primary" aria-disabled=${busy}>${t("conversations.save")}
+          </button><button type="button" aria-disabled=${busy} onClick=${() => setText(null)}>${t("app.cancel")}
+          </button></div></form>`
+    }
   </section>`;
 }
 
@@ -252,13 +329,23 @@ function Context({ summary, context, most, setMost }) {
   const messages = context.value?.messages ?? [];
   const given = { summary: summary?.text ?? "", messages };
   const size = new TextEncoder().encode(given.summary + messages.map((each) => each.content).join("")).length;
-  return html`<section class="panel context" aria-labelledby="context" aria-busy=${context.loading}><h2 id="context">${t("conversations.context")}</h2>
+  return html`<section class="panel context" aria-labelledby="context" aria-busy=${context.loading}><h2 id="context">
+    ${t("conversations.context")}</h2>
     <p class="faint">${t("conversations.context_text")}</p>
-    <label>${t("conversations.most")} <input type="number" min="1" placeholder=${t("conversations.as_set")} value=${most} onInput=${(event) => setMost(event.target.value)} /></label>
+    <label>${t("conversations.most")} <input type="number" min="1" placeholder=${t("conversations.as_set")}
+      value=${most} onInput=${(event) => setMost(event.target.value)} /></label>
     <${ErrorBox} error=${context.error} onRetry=${context.reload} />
     <p>${t("conversations.context_size", { count: messages.length, bytes: size })}</p>
-    ${given.summary && html`<pre class="plain-text" tabindex="0"><span class="tag">get_summary</span>${"\n"}${visible(given.summary)}</pre>`}
-    <ol class="plain given">${messages.map((each, index) => html`<li key=${index}><pre class="plain-text" tabindex="0"><span class="tag">${each.role}</span>${"\n"}${visible(each.content)}</pre></li>`)}</ol>
-    <div class="actions"><${CopyButton} text=${JSON.stringify(given, null, 2)} label=${t("conversations.copy_json")} /></div>
+    ${
+      given.summary &&
+      html`<pre class="plain-text" tabindex="0"><span class="tag">get_summary</span>${"\n"}
+      ${visible(given.summary)}</pre>`
+    }
+    <ol class="plain given">${messages.map(
+      (each, index) => html`<li key=${index}><pre class="plain-text" tabindex="0">
+      <span class="tag">${each.role}</span>${"\n"}${visible(each.content)}</pre></li>`,
+    )}</ol>
+    <div class="actions"><${CopyButton} text=${JSON.stringify(given, null, 2)} label=${t("conversations.copy_json")} />
+      </div>
   </section>`;
 }

@@ -49,18 +49,22 @@ function DeviceList() {
   const loaded = pages.items.length;
   useEffect(() => {
     if (loading) return undefined;
-    const polling = poll(async (signal) => {
-      const limit = Math.min(MOST, more ? loaded : loaded + PAGE);
-      const { devices, next_cursor: cursor } = await call("device-server/devices/list", { limit }, { signal });
-      pages.setItems((items) => (cursor ? unique([...devices, ...items]) : devices));
-    }, { every: LIST_POLL_MS });
+    const polling = poll(
+      async (signal) => {
+        const limit = Math.min(MOST, more ? loaded : loaded + PAGE);
+        const { devices, next_cursor: cursor } = await call("device-server/devices/list", { limit }, { signal });
+        pages.setItems((items) => (cursor ? unique([...devices, ...items]) : devices));
+      },
+      { every: LIST_POLL_MS },
+    );
     return polling.stop;
   }, [loaded, loading, more]);
   return html`<h1>${t("devices.title")}</h1>
     <p>${t("devices.intro")}</p>
     <div class="toolbar"><button class="primary" onClick=${() => setClaiming(true)}>${t("devices.claim")}</button>
       <${SimulateButton} onDone=${pages.reload} /></div>
-    <${PagedList} pages=${{ ...pages, items: unique(pages.items) }} label=${t("devices.title")} keyOf=${(each) => each.device_id}
+    <${PagedList} pages=${{ ...pages, items: unique(pages.items) }} label=${t("devices.title")}
+      keyOf=${(each) => each.device_id}
       empty=${html`<p>${t(isOneMachine ? "devices.none_simulate" : "devices.none")}</p>`}>
       ${(each) => html`<${Card} device=${each} />`}
     <//>
@@ -95,19 +99,28 @@ function Presence({ device: { connected, disconnect_reason: reason, changed_at: 
 
 // `kho serve` alone simulates devices; they end with it.
 function SimulateButton({ onDone }) {
-  const { busy, error, run: simulate } = useAction(async () => {
+  const {
+    busy,
+    error,
+    run: simulate,
+  } = useAction(async () => {
     await call("device-server/devices/simulate");
     toast(t("devices.simulated"));
     onDone();
   });
   if (!isOneMachine) return null;
-  return html`<button onClick=${simulate} aria-disabled=${busy}>${t("devices.simulate")}</button><${ErrorBox} error=${error} />`;
+  return html`<button onClick=${simulate} aria-disabled=${busy}>${t("devices.simulate")}</button>
+    <${ErrorBox} error=${error} />`;
 }
 
 function ClaimDialog({ onClose }) {
   const [code, setCode] = useState("");
   const [name, setName] = useState("");
-  const { busy, error, run: claim } = useAction(async () => {
+  const {
+    busy,
+    error,
+    run: claim,
+  } = useAction(async () => {
     const device = await call("device-server/devices/claim", { code, name });
     onClose();
     toast(t("devices.claimed", { name }));
@@ -116,17 +129,22 @@ function ClaimDialog({ onClose }) {
   return html`<${Dialog} title=${t("devices.claim")} onClose=${onClose}>
     <form class="fields" onSubmit=${claim}>
       <p>${t("devices.claim_text")}</p>
-      <label>${t("devices.code")}<input required inputmode="numeric" autocomplete="off" pattern="[0-9]{6}" maxlength="6" title=${t("devices.six_digits")}
+      <label>${t("devices.code")}<input required inputmode="numeric" autocomplete="off" pattern="[0-9]{6}" maxlength="6"
+        title=${t("devices.six_digits")}
         value=${code} onInput=${(event) => setCode(event.target.value)} /></label>
-      <label>${t("devices.name")}<input required maxlength="128" autocomplete="off" value=${name} onInput=${(event) => setName(event.target.value)} /></label>
+      <label>${t("devices.name")}<input required maxlength="128" autocomplete="off" value=${name}
+        onInput=${(event) => setName(event.target.value)} /></label>
       <${ErrorBox} error=${error} />
-      <div class="actions"><button type="submit" class="primary" aria-disabled=${busy}>${t("devices.claim_action")}</button></div>
+      <div class="actions"><button type="submit" class="primary" aria-disabled=${busy}>${t("devices.claim_action")}
+        </button></div>
     </form>
   <//>`;
 }
 
 function Device({ id }) {
-  const found = useData((signal) => call("device-server/devices/get", { device_id: id }, { signal }), [id], { every: DEVICE_POLL_MS });
+  const found = useData((signal) => call("device-server/devices/get", { device_id: id }, { signal }), [id], {
+    every: DEVICE_POLL_MS,
+  });
   const [dialog, setDialog] = useState("");
   const device = found.value;
   const release = async () => {
@@ -134,26 +152,49 @@ function Device({ id }) {
     toast(t("devices.released", { name: device.name }));
     go(link("devices"));
   };
-  return html`<nav aria-label=${t("devices.trail")} class="trail"><a href=${link("devices")}>${t("devices.title")}</a></nav>
+  return html`<nav aria-label=${t("devices.trail")} class="trail"><a href=${link("devices")}>${t("devices.title")}</a>
+    </nav>
     <h1>${device ? visible(device.name) : visible(id)}</h1>
     <${ErrorBox} error=${found.error} onRetry=${found.reload} />
-    ${device && html`<div class="device-state"><${Presence} device=${device} />
-      <p class="faint">${device.last_answered_at ? t("devices.answered", { age: formatAge(device.last_answered_at) }) : t("devices.never_answered")}
-        ${device.board && ` · ${visible(device.board)} ${visible(device.firmware ?? "")}`} · <span class="code">${visible(id)}</span></p></div>
-      ${device.connected === false && device.board?.startsWith("simulated-") && html`<div class="actions"><${SimulateButton} onDone=${found.reload} /></div>`}
+    ${
+      device &&
+      html`<div class="device-state"><${Presence} device=${device} />
+      <p class="faint">
+        ${
+          device.last_answered_at
+            ? t("devices.answered", { age: formatAge(device.last_answered_at) })
+            : t("devices.never_answered")
+        }
+        ${device.board && ` · ${visible(device.board)} ${visible(device.firmware ?? "")}`} · <span class="code">
+          ${visible(id)}</span></p></div>
+      ${
+        device.connected === false &&
+        device.board?.startsWith("simulated-") &&
+        html`<div class="actions">
+        <${SimulateButton} onDone=${found.reload} /></div>`
+      }
       <${Tools} device=${device} />
       <div class="split talk"><${Alert} id=${id} /><${Notifications} id=${id} /></div>
-      <p><button class="danger" onClick=${() => setDialog("release")}>${t("devices.release")}</button></p>`}
-    ${dialog === "release" && html`<${ConfirmDialog} title=${t("devices.release")} text=${t("devices.release_text")} word=${device.name}
-      action=${t("devices.release")} danger onConfirm=${release} onClose=${() => setDialog("")} />`}`;
+      <p><button class="danger" onClick=${() => setDialog("release")}>${t("devices.release")}</button></p>`
+    }
+    ${
+      dialog === "release" &&
+      html`<${ConfirmDialog} title=${t("devices.release")} text=${t("devices.release_text")} word=${device.name}
+      action=${t("devices.release")} danger onConfirm=${release} onClose=${() => setDialog("")} />`
+    }`;
 }
 
-// Return all pages of a device's tools. The list with its owner's tools is read from the device, the other one is stored.
+// Return all pages of a device's tools. The list with its owner's tools is read from the device, the other one is
+// stored.
 async function listTools(id, withUserTools, signal) {
   const tools = [];
   let page = {};
   do {
-    page = await call("device-server/tools/list", { device_id: id, with_user_tools: withUserTools, limit: PAGE, cursor: page.next_cursor }, { signal });
+    page = await call(
+      "device-server/tools/list",
+      { device_id: id, with_user_tools: withUserTools, limit: PAGE, cursor: page.next_cursor },
+      { signal },
+    );
     tools.push(...page.tools);
   } while (page.next_cursor);
   return { tools, problem: page.complete ? "" : page.problem, stored: !withUserTools };
@@ -162,14 +203,17 @@ async function listTools(id, withUserTools, signal) {
 function Tools({ device }) {
   const [filter, setFilter] = useState("");
   const { device_id: id, connected, firmware } = device;
-  const listed = useData(async (signal) => {
-    try {
-      return await listTools(id, true, signal);
-    } catch (error) {
-      if (!UNANSWERED.includes(error.status)) throw error;
-      return listTools(id, false, signal);
-    }
-  }, [id]);
+  const listed = useData(
+    async (signal) => {
+      try {
+        return await listTools(id, true, signal);
+      } catch (error) {
+        if (!UNANSWERED.includes(error.status)) throw error;
+        return listTools(id, false, signal);
+      }
+    },
+    [id],
+  );
   useEffect(() => {
     if (connected && (listed.error || listed.value?.stored)) listed.reload(); // it is back
   }, [connected]);
@@ -181,17 +225,26 @@ function Tools({ device }) {
   }, [firmware]);
   const { tools = [], problem, stored } = listed.value ?? {};
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
-  const matching = tools.filter(({ name, description }) => words.every((word) => `${name} ${description}`.toLowerCase().includes(word)));
+  const matching = tools.filter(({ name, description }) =>
+    words.every((word) => `${name} ${description}`.toLowerCase().includes(word)),
+  );
   return html`<section aria-labelledby="tools" aria-busy=${listed.loading}>
     <h2 id="tools">${t("devices.tools")}</h2>
     <${ErrorBox} error=${listed.error} onRetry=${listed.reload} />
     ${listed.loading && html`<p role="status">${t("app.loading")}</p>`}
     ${stored && html`<p class="state note">${t("devices.stored_tools")}</p>`}
     ${problem && html`<p class="state note">${t("devices.incomplete", { reason: visible(problem) })}</p>`}
-    ${tools.length > FEW_TOOLS && html`<div class="toolbar"><input type="search" aria-label=${t("devices.filter")} placeholder=${t("devices.filter")}
+    ${
+      tools.length > FEW_TOOLS &&
+      html`<div class="toolbar"><input type="search" aria-label=${t("devices.filter")}
+        placeholder=${t("devices.filter")}
       value=${filter} onInput=${(event) => setFilter(event.target.value)} />
-      <span role="status" class="faint">${t("devices.tool_count", { count: matching.length })}</span></div>`}
-    <div class="tools">${matching.map((tool) => html`<${Tool} key=${tool.name} device=${device} tool=${tool} open=${tools.length <= FEW_TOOLS} />`)}</div>
+      <span role="status" class="faint">${t("devices.tool_count", { count: matching.length })}</span></div>`
+    }
+    <div class="tools">${matching.map(
+      (tool) => html`<${Tool} key=${tool.name} device=${device} tool=${tool}
+      open=${tools.length <= FEW_TOOLS} />`,
+    )}</div>
     ${listed.value && tools.length === 0 && html`<p class="empty">${t("devices.no_tools")}</p>`}
   </section>`;
 }
@@ -229,7 +282,12 @@ function Control({ device, tool, labelledby }) {
     setState({ running: true });
     const started = performance.now();
     try {
-      const result = await call("device-server/tools/call", { device_id: device.device_id, name: tool.name, arguments: params, timeout_ms: CALL_MS });
+      const result = await call("device-server/tools/call", {
+        device_id: device.device_id,
+        name: tool.name,
+        arguments: params,
+        timeout_ms: CALL_MS,
+      });
       setState({ result, sent: params, milliseconds: Math.round(performance.now() - started) });
       return result.isError ? "refused" : "taken";
     } catch (error) {
@@ -269,15 +327,27 @@ function Control({ device, tool, labelledby }) {
     else if (isInstant) turn(values);
     else if (!state.running) run(values);
   }}>
-    ${Object.keys(schema.properties).length > 0 && html`<${SchemaForm} schema=${schema} value=${values} onChange=${change} sliders problems=${problems} />`}
+    ${
+      Object.keys(schema.properties).length > 0 &&
+      html`<${SchemaForm} schema=${schema} value=${values}
+      onChange=${change} sliders problems=${problems} />`
+    }
     ${isInstant && html`<p class="help">${t("devices.switch_hint")}</p>`}
     <div class="actions"><button type="submit" class=${restarts ? "danger" : "primary"} aria-disabled=${state.running}
       aria-label=${`${t("devices.run")} ${shortName(tool)}`}>
       ${state.running ? t("devices.running") : t("devices.run")}</button></div>
-    <div role="status">${state.result && html`<${ToolResult} result=${state.result} milliseconds=${state.milliseconds} sent=${state.sent} />`}</div>
+    <div role="status">${
+      state.result &&
+      html`<${ToolResult} result=${state.result} milliseconds=${state.milliseconds}
+      sent=${state.sent} />`
+    }</div>
     <${CallError} error=${state.error} />
-    ${confirming && html`<${ConfirmDialog} title=${visible(tool.name)} text=${t("devices.restart_text")} word=${device.name} action=${t("devices.run")} danger
-      onConfirm=${async () => void run(values)} onClose=${() => setConfirming(false)} />`}
+    ${
+      confirming &&
+      html`<${ConfirmDialog} title=${visible(tool.name)} text=${t("devices.restart_text")} word=${device.name}
+        action=${t("devices.run")} danger
+      onConfirm=${async () => void run(values)} onClose=${() => setConfirming(false)} />`
+    }
   </form>`;
 }
 
@@ -298,7 +368,11 @@ function CallError({ error }) {
 function Alert({ id }) {
   const [message, setMessage, takeMessage] = useDraft(`alert.${id}`);
   const [title, setTitle, takeTitle] = useDraft(`alert_title.${id}`);
-  const { busy, error, run: send } = useAction(async () => {
+  const {
+    busy,
+    error,
+    run: send,
+  } = useAction(async () => {
     await call("device-server/devices/alert", { device_id: id, message, ...(title && { status: title }) });
     toast(t("devices.alerted"));
     takeMessage(message);
@@ -307,8 +381,10 @@ function Alert({ id }) {
   return html`<section class="panel" aria-labelledby="alert"><h2 id="alert">${t("devices.alert")}</h2>
     <p class="faint">${t("devices.alert_text")}</p>
     <form class="fields" onSubmit=${send}>
-      <label>${t("devices.alert_title")}<input maxlength="64" autocomplete="off" value=${title} onInput=${(event) => setTitle(event.target.value)} /></label>
-      <label>${t("devices.alert_message")}<input required maxlength="1024" autocomplete="off" value=${message} onInput=${(event) => setMessage(event.target.value)} /></label>
+      <label>${t("devices.alert_title")}<input maxlength="64" autocomplete="off" value=${title}
+        onInput=${(event) => setTitle(event.target.value)} /></label>
+      <label>${t("devices.alert_message")}<input required maxlength="1024" autocomplete="off" value=${message}
+        onInput=${(event) => setMessage(event.target.value)} /></label>
       <${ErrorBox} error=${error} />
       <div class="actions"><button type="submit" aria-disabled=${busy}>${t("devices.alert_action")}</button></div>
     </form></section>`;
@@ -316,7 +392,11 @@ function Alert({ id }) {
 
 function Notifications({ id }) {
   const load = async (cursor, signal) => {
-    const page = await call("device-server/notifications/list", { device_id: id, limit: NOTIFICATION_PAGE, cursor }, { signal });
+    const page = await call(
+      "device-server/notifications/list",
+      { device_id: id, limit: NOTIFICATION_PAGE, cursor },
+      { signal },
+    );
     return { items: page.notifications, next_cursor: page.next_cursor };
   };
   const pages = usePages(load, [id]);
@@ -324,19 +404,26 @@ function Notifications({ id }) {
   shown.current = pages;
   useEffect(() => {
     if (pages.loading) return undefined;
-    const polling = poll(async (signal) => {
-      const { items } = await load(undefined, signal);
-      const known = new Set(shown.current.items.map(keyOfNotification));
-      const added = items.filter((each) => !known.has(keyOfNotification(each)));
-      if (added.length === items.length && known.size) shown.current.reload(); // more came than one page has
-      else if (added.length) shown.current.setItems((old) => [...added, ...old]);
-    }, { every: NOTIFICATION_POLL_MS });
+    const polling = poll(
+      async (signal) => {
+        const { items } = await load(undefined, signal);
+        const known = new Set(shown.current.items.map(keyOfNotification));
+        const added = items.filter((each) => !known.has(keyOfNotification(each)));
+        if (added.length === items.length && known.size)
+          shown.current.reload(); // more came than one page has
+        else if (added.length) shown.current.setItems((old) => [...added, ...old]);
+      },
+      { every: NOTIFICATION_POLL_MS },
+    );
     return polling.stop;
   }, [id, pages.loading]);
-  return html`<section class="panel" aria-labelledby="notifications"><h2 id="notifications">${t("devices.notifications")}</h2>
+  return html`<section class="panel" aria-labelledby="notifications"><h2 id="notifications">
+    ${t("devices.notifications")}</h2>
     <div role="log" aria-labelledby="notifications" tabindex="0" class="log">
-      <${PagedList} pages=${pages} label=${t("devices.notifications")} keyOf=${keyOfNotification} empty=${html`<p class="faint">${t("devices.no_notifications")}</p>`}>
-        ${(each) => html`<span class="faint">${formatTime(each.at)}</span> <strong>${visible(each.method.replace(/^notifications\//, ""))}</strong>
+      <${PagedList} pages=${pages} label=${t("devices.notifications")} keyOf=${keyOfNotification}
+        empty=${html`<p class="faint">${t("devices.no_notifications")}</p>`}>
+        ${(each) => html`<span class="faint">${formatTime(each.at)}</span> <strong>
+          ${visible(each.method.replace(/^notifications\//, ""))}</strong>
           <pre class="plain-text">${asText(each.params)}</pre>`}
       <//></div></section>`;
 }

@@ -40,7 +40,13 @@ export default function Documents({ segments, query }) {
       ${creating && html`<${Creation} key=${query.parent} tree=${tree} parentId=${query.parent || ROOT} />`}
       ${inBin && html`<${Bin} tree=${tree} />`}
       ${id && html`<${DocumentPane} key=${id} tree=${tree} id=${id} query=${query} />`}
-      ${!creating && !inBin && !id && html`<h1>${t("documents.title")}</h1><p>${t("documents.intro")}</p><${Unsaved} />`}
+      ${
+        !creating &&
+        !inBin &&
+        !id &&
+        html`<h1>${t("documents.title")}</h1><p>${t("documents.intro")}</p>
+        <${Unsaved} />`
+      }
     </section>
   </div>`;
 }
@@ -51,10 +57,12 @@ function Unsaved() {
   if (!drafts.value?.length) return null;
   return html`<section aria-labelledby="unsaved"><h2 id="unsaved">${t("documents.unsaved")}</h2><ul class="rows">
     ${drafts.value.map((draft) => {
-      const address = draft.fields.id !== undefined && draft.revision === undefined
-        ? link("documents", [], { view: "new", parent: draft.parent_id })
-        : link("documents", [draft.document_id], { view: "edit" });
-      return html`<li key=${draft.name}><a href=${address}>${visible(draft.fields.title || (draft.revision ? draft.document_id : t("documents.new_title")))}</a>
+      const address =
+        draft.fields.id !== undefined && draft.revision === undefined
+          ? link("documents", [], { view: "new", parent: draft.parent_id })
+          : link("documents", [draft.document_id], { view: "edit" });
+      return html`<li key=${draft.name}><a href=${address}>
+        ${visible(draft.fields.title || (draft.revision ? draft.document_id : t("documents.new_title")))}</a>
         <span class="faint"> ${formatTime(new Date(draft.at))}</span>
         <button class="quiet" onClick=${() => {
           discardDraft(draft.name);
@@ -70,18 +78,30 @@ function Bin({ tree }) {
     const page = await call("agent-data/list_deleted", { cursor }, { signal });
     return { items: page.documents, next_cursor: page.next_cursor };
   });
-  return html`<nav aria-label=${t("documents.path")} class="crumbs"><ol><li><a href=${link("documents")}>${t("documents.top")}</a></li></ol></nav>
+  return html`<nav aria-label=${t("documents.path")} class="crumbs"><ol><li><a href=${link("documents")}>
+    ${t("documents.top")}</a></li></ol></nav>
     <h1>${t("documents.bin")}</h1>
     <p class="faint">${t("documents.bin_text")}</p>
-    <${PagedList} pages=${pages} label=${t("documents.bin")} empty=${html`<p>${t("documents.bin_empty")}</p>`} keyOf=${(each) => each.document_id}>
-      ${(each) => html`<div class="entry bin-entry"><div><a href=${link("documents", [each.document_id])}>${titleOf(each)}</a>
-          <p class="faint">${formatTime(each.delete_at)} · ${each.parent_id === ROOT ? t("documents.top") : visible(each.parent_title || each.parent_id)}</p></div>
-        <button aria-label=${`${t("documents.restore")} ${titleOf(each)}`} onClick=${() => setRestoring(each)}>${t("documents.restore")}</button></div>`}
+    <${PagedList} pages=${pages} label=${t("documents.bin")} empty=${html`<p>${t("documents.bin_empty")}</p>`}
+      keyOf=${(each) => each.document_id}>
+      ${(
+        each,
+      ) => html`<div class="entry bin-entry"><div><a href=${link("documents", [each.document_id])}>${titleOf(each)}</a>
+          <p class="faint">
+            ${formatTime(each.delete_at)} · ${
+              each.parent_id === ROOT ? t("documents.top") : visible(each.parent_title || each.parent_id)
+            }</p></div>
+        <button aria-label=${`${t("documents.restore")} ${titleOf(each)}`} onClick=${() => setRestoring(each)}>
+          ${t("documents.restore")}</button></div>`}
     <//>
-    ${restoring && html`<${RestoreDialog} documentId=${restoring.document_id} title=${titleOf(restoring)} onClose=${() => setRestoring(null)} onRestored=${(result) => {
-      tree.refresh(result.parent_id);
-      pages.reload();
-    }} />`}`;
+    ${
+      restoring &&
+      html`<${RestoreDialog} documentId=${restoring.document_id} title=${titleOf(restoring)}
+        onClose=${() => setRestoring(null)} onRestored=${(result) => {
+          tree.refresh(result.parent_id);
+          pages.reload();
+        }} />`
+    }`;
 }
 
 function Creation({ tree, parentId }) {
@@ -92,7 +112,11 @@ function Creation({ tree, parentId }) {
     tree.refresh(parentId);
     return go(link("documents", [id]));
   };
-  return html`${parentId !== ROOT && html`<p class="faint">${t("documents.new_below", { parent: titleOf(tree.nodes.get(parentId)) || visible(parentId) })}</p>`}
+  return html`${
+    parentId !== ROOT &&
+    html`<p class="faint">
+    ${t("documents.new_below", { parent: titleOf(tree.nodes.get(parentId)) || visible(parentId) })}</p>`
+  }
     <${Editor} parentId=${parentId} onDone=${done} />`;
 }
 
@@ -104,15 +128,22 @@ function DocumentPane({ tree, id, query }) {
   useEffect(() => {
     let current = true;
     call("agent-data/list_ancestors", { document_id: id }).then(
-      ({ ancestors }) => current && tree.reveal(ancestors.map((each) => each.document_id), id),
+      ({ ancestors }) =>
+        current &&
+        tree.reveal(
+          ancestors.map((each) => each.document_id),
+          id,
+        ),
       () => {}, // the document itself tells what is wrong
     );
     return () => {
       current = false;
     };
   }, [id]);
-  if (error?.status === 404) return html`<${Gone} tree=${tree} id=${id} error=${error} query=${query} onRestored=${document.reload} />`;
-  if (!value) return html`<h1>${visible(id)}</h1><${ErrorBox} error=${error} onRetry=${document.reload} />
+  if (error?.status === 404)
+    return html`<${Gone} tree=${tree} id=${id} error=${error} query=${query} onRestored=${document.reload} />`;
+  if (!value)
+    return html`<h1>${visible(id)}</h1><${ErrorBox} error=${error} onRetry=${document.reload} />
     ${!error && html`<p role="status" aria-busy="true">${t("app.loading")}</p>`}`;
   if (query.view === "edit") {
     const done = (saved) => {
@@ -120,14 +151,19 @@ function DocumentPane({ tree, id, query }) {
       show("");
       if (saved) document.reload();
     };
-    return html`<${Editor} key=${start ? `from ${start.revision}` : "edit"} document=${value} start=${start?.fields} onDone=${done} />`;
+    return html`<${Editor} key=${start ? `from ${start.revision}` : "edit"} document=${value} start=${start?.fields}
+      onDone=${done} />`;
   }
   const edit = (revision) => {
     const { title = "", tags = [] } = revision.metadata;
-    setStart({ revision: revision.revision, fields: { title, tags: tags.join(", "), body: revision.content.body, mime_type: revision.content.mime_type } });
+    setStart({
+      revision: revision.revision,
+      fields: { title, tags: tags.join(", "), body: revision.content.body, mime_type: revision.content.mime_type },
+    });
     show("edit");
   };
-  return html`<${Reader} tree=${tree} document=${value} error=${error} query=${query} show=${show} onEdit=${edit} reload=${document.reload} />`;
+  return html`<${Reader} tree=${tree} document=${value} error=${error} query=${query} show=${show} onEdit=${edit}
+    reload=${document.reload} />`;
 }
 
 function Reader({ tree, document, error, query, show, onEdit, reload }) {
@@ -141,13 +177,22 @@ function Reader({ tree, document, error, query, show, onEdit, reload }) {
   useEffect(() => {
     tree.update(id, { metadata, revision });
   }, [id, revision]);
-  const tab = (view, text) => html`<button aria-pressed=${String((query.view ?? "") === view)} onClick=${() => show(view)}>${text}</button>`;
+  const tab = (view, text) =>
+    html`<button aria-pressed=${String((query.view ?? "") === view)} onClick=${() => show(view)}>${text}</button>`;
   return html`<${Path} id=${id} parentId=${document.parent_id} />
     <h1>${title}</h1>
-    <p class="faint">${t("documents.described", { revision, time: formatTime(document.updated_at), kind: document.content.mime_type })}
+    <p class="faint">
+      ${t("documents.described", { revision, time: formatTime(document.updated_at), kind: document.content.mime_type })}
       ${" "}<span class="code">${id}</span></p>
-    ${metadata.tags?.length > 0 && html`<p>${metadata.tags.map((tag) => html`<span class="tag">${visible(tag)}</span> `)}</p>`}
-    ${document.delete_at && html`<div class="notice wrong" role="status"><p>${t("documents.will_be_deleted", { time: formatTime(document.delete_at) })}</p>
+    ${
+      metadata.tags?.length > 0 &&
+      html`<p>
+      ${metadata.tags.map((tag) => html`<span class="tag">${visible(tag)}</span> `)}</p>`
+    }
+    ${
+      document.delete_at &&
+      html`<div class="notice wrong" role="status"><p>
+        ${t("documents.will_be_deleted", { time: formatTime(document.delete_at) })}</p>
       <button onClick=${async () => {
         try {
           await call("agent-data/restore_document", { document_id: id });
@@ -156,7 +201,8 @@ function Reader({ tree, document, error, query, show, onEdit, reload }) {
         } catch (problem) {
           toast(problem.message, "wrong");
         }
-      }}>${t("documents.call_off")}</button></div>`}
+      }}>${t("documents.call_off")}</button></div>`
+    }
     <${Newer} id=${id} revision=${revision} onShow=${refresh} />
     <${ErrorBox} error=${error} onRetry=${reload} />
     <div class="toolbar">
@@ -167,21 +213,29 @@ function Reader({ tree, document, error, query, show, onEdit, reload }) {
       <button class="danger" onClick=${() => setDialog("delete")}>${t("documents.delete")}</button>
       <${CopyButton} text=${document.content.body} />
     </div>
-    ${query.view === "history"
-      ? html`<${History} key=${revision} documentId=${id} query=${query} onEdit=${onEdit} />`
-      : html`<article class="panel" aria-label=${title}><${Body} content=${document.content} /></article>
-        ${matchMedia(NARROW).matches && html`<${Below} tree=${tree} id=${id} />`}`}
-    ${dialog === "move" && html`<${MoveDialog} document=${document} onClose=${() => setDialog("")} onMove=${async (parentId) => {
-      if (!tree.nodes.has(id)) tree.nodes.set(id, document);
-      await tree.move(id, parentId);
-      tree.refresh(parentId);
-      toast(t("documents.moved", { title }));
-      reload();
-    }} />`}
-    ${dialog === "delete" && html`<${DeleteDialog} document=${document} onClose=${() => setDialog("")} onDeleted=${() => {
-      tree.refresh(document.parent_id);
-      reload();
-    }} />`}`;
+    ${
+      query.view === "history"
+        ? html`<${History} key=${revision} documentId=${id} query=${query} onEdit=${onEdit} />`
+        : html`<article class="panel" aria-label=${title}><${Body} content=${document.content} /></article>
+        ${matchMedia(NARROW).matches && html`<${Below} tree=${tree} id=${id} />`}`
+    }
+    ${
+      dialog === "move" &&
+      html`<${MoveDialog} document=${document} onClose=${() => setDialog("")} onMove=${async (parentId) => {
+        if (!tree.nodes.has(id)) tree.nodes.set(id, document);
+        await tree.move(id, parentId);
+        tree.refresh(parentId);
+        toast(t("documents.moved", { title }));
+        reload();
+      }} />`
+    }
+    ${
+      dialog === "delete" &&
+      html`<${DeleteDialog} document=${document} onClose=${() => setDialog("")} onDeleted=${() => {
+        tree.refresh(document.parent_id);
+        reload();
+      }} />`
+    }`;
 }
 
 // In a narrow window, where the tree is hidden: links to what is below the document.
@@ -193,8 +247,12 @@ function Below({ tree, id }) {
   }, [list]);
   if (!list.ids.length) return null;
   return html`<section aria-labelledby="below"><h2 id="below">${t("documents.what_is_below")}</h2>
-    <ul>${list.ids.slice(0, BELOW).map((each) => html`<li key=${each}><a href=${link("documents", [each])}>${titleOf(tree.nodes.get(each))}</a></li>`)}</ul>
-    ${(list.ids.length > BELOW || !list.done) && html`<p><a href=${link("documents")}>${t("documents.tree")}</a></p>`}</section>`;
+    <ul>${list.ids.slice(0, BELOW).map(
+      (each) => html`<li key=${each}><a href=${link("documents", [each])}>
+      ${titleOf(tree.nodes.get(each))}</a></li>`,
+    )}</ul>
+    ${(list.ids.length > BELOW || !list.done) && html`<p><a href=${link("documents")}>${t("documents.tree")}</a></p>`}
+      </section>`;
 }
 
 function Path({ id, parentId }) {
@@ -202,7 +260,10 @@ function Path({ id, parentId }) {
   const ancestors = path.value?.ancestors ?? [];
   return html`<nav aria-label=${t("documents.path")} class="crumbs"><ol>
     <li><a href=${link("documents")}>${t("documents.top")}</a></li>
-    ${ancestors.map((each) => html`<li key=${each.document_id}><a href=${link("documents", [each.document_id])}>${titleOf(each)}</a></li>`)}
+    ${ancestors.map(
+      (each) => html`<li key=${each.document_id}><a href=${link("documents", [each.document_id])}>
+      ${titleOf(each)}</a></li>`,
+    )}
   </ol></nav>`;
 }
 
@@ -215,15 +276,20 @@ function Newer({ id, revision, onShow }) {
   );
   const entry = newest.value?.history[0];
   if (!entry || entry.revision <= revision) return null;
-  return html`<div class="notice" role="status"><p>${t("documents.newer", { revision: entry.revision, who: visible(entry.by.sub), time: formatTime(entry.at) })}</p>
+  return html`<div class="notice" role="status"><p>
+    ${t("documents.newer", { revision: entry.revision, who: visible(entry.by.sub), time: formatTime(entry.at) })}</p>
     <button onClick=${onShow}>${t("documents.show_newer")}</button></div>`;
 }
 
 // A document that is deleted, or was never there: its history tells.
 function Gone({ tree, id, error, query, onRestored }) {
   const [restoring, setRestoring] = useState(false);
-  const history = useData((signal) => call("agent-data/document_history", { document_id: id, newest_first: true, limit: 100 }, { signal }), [id]);
-  if (history.error) return html`<h1>${visible(id)}</h1><${ErrorBox} error=${history.error.status === 404 ? error : history.error} />`;
+  const history = useData(
+    (signal) => call("agent-data/document_history", { document_id: id, newest_first: true, limit: 100 }, { signal }),
+    [id],
+  );
+  if (history.error)
+    return html`<h1>${visible(id)}</h1><${ErrorBox} error=${history.error.status === 404 ? error : history.error} />`;
   if (!history.value) return html`<h1>${visible(id)}</h1><p role="status" aria-busy="true">${t("app.loading")}</p>`;
   const deletion = history.value.history.find((each) => each.delete_at);
   const title = titleOf(tree.nodes.get(id)) || visible(id);
@@ -233,9 +299,14 @@ function Gone({ tree, id, error, query, onRestored }) {
       <button class="primary" onClick=${() => setRestoring(true)}>${t("documents.restore")}</button></div>
     <h2>${t("documents.history")}</h2>
     <${History} documentId=${id} gone query=${query} />
-    ${restoring && html`<${RestoreDialog} documentId=${id} title=${title} onClose=${() => setRestoring(false)} onRestored=${(result) => {
-      tree.refresh(result.parent_id);
-      go(link("documents", [id]));
-      onRestored();
-    }} />`}`;
+    ${
+      restoring &&
+      html`<${RestoreDialog} documentId=${id} title=${title} onClose=${() => setRestoring(false)} onRestored=${(
+        result,
+      ) => {
+        tree.refresh(result.parent_id);
+        go(link("documents", [id]));
+        onRestored();
+      }} />`
+    }`;
 }

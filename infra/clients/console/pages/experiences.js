@@ -46,25 +46,39 @@ function Search({ query }) {
       event.preventDefault();
       go(link("experiences", [], { q: text.trim() }));
     }}>
-      <input type="search" aria-label=${t("experiences.query")} placeholder=${t("experiences.query_hint")} required maxlength="10000" value=${text}
+      <input type="search" aria-label=${t("experiences.query")} placeholder=${t("experiences.query_hint")} required
+        maxlength="10000" value=${text}
         onInput=${(event) => setText(event.target.value)} />
       <button type="submit" class="primary">${t("experiences.find")}</button>
       <a class="button" href=${link("experiences", ["new"])}>${t("experiences.submit_one")}</a>
     </form>
-    ${asked ? html`<${Results} query=${query} />` : html`<div class="empty"><p>${t("experiences.nothing_asked")}</p></div>`}`;
+    ${
+      asked
+        ? html`<${Results} query=${query} />`
+        : html`<div class="empty"><p>${t("experiences.nothing_asked")}</p>
+      </div>`
+    }`;
 }
 
 function Results({ query }) {
   const [total, setTotal] = useState(null);
-  const pages = usePages(async (offset = 0, signal) => {
-    const page = await request("query_experiences", { keywords: query.q, limit: PAGE, offset }, { signal });
-    setTotal(page.total);
-    const reached = offset + page.experiences.length;
-    return { items: page.experiences, next_cursor: page.experiences.length && reached < page.total ? reached : undefined };
-  }, [query]);
-  return html`<p role="status" class="faint">${total === null ? t("app.loading") : t("experiences.found", { count: total })}</p>
+  const pages = usePages(
+    async (offset = 0, signal) => {
+      const page = await request("query_experiences", { keywords: query.q, limit: PAGE, offset }, { signal });
+      setTotal(page.total);
+      const reached = offset + page.experiences.length;
+      return {
+        items: page.experiences,
+        next_cursor: page.experiences.length && reached < page.total ? reached : undefined,
+      };
+    },
+    [query],
+  );
+  return html`<p role="status" class="faint">
+    ${total === null ? t("app.loading") : t("experiences.found", { count: total })}</p>
     <${PagedList} pages=${pages} label=${t("experiences.results")} keyOf=${(each) => each.id}
-      empty=${html`<p>${t("experiences.none")}</p><p><a class="button" href=${link("experiences", ["new"])}>${t("experiences.submit_one")}</a></p>`}>
+      empty=${html`<p>${t("experiences.none")}</p><p><a class="button" href=${link("experiences", ["new"])}>
+        ${t("experiences.submit_one")}</a></p>`}>
       ${(each) => html`<article class="panel row">
         <h2><a href=${link("experiences", [each.id])}>${visible(each.title)}</a></h2>
         <p class="clamped">${visible(each.solution)}</p>
@@ -75,14 +89,20 @@ function Results({ query }) {
 }
 
 function Keywords({ words }) {
-  return html`<p class="keywords">${words.map((word) => html`<a key=${word} class="tag" href=${link("experiences", [], { q: word })}>${visible(word)}</a> `)}</p>`;
+  return html`<p class="keywords">${words.map(
+    (word) => html`<a key=${word} class="tag"
+    href=${link("experiences", [], { q: word })}>${visible(word)}</a> `,
+  )}</p>`;
 }
 
 function Experience({ id, editing }) {
   const stored = useData((signal) => request("get_experience", { id }, { signal }), [id]);
   const [deleting, setDeleting] = useState(false);
   const record = stored.value;
-  const caller = useData((signal) => call("tool-server/system/caller", {}, { signal, quiet: true }), [id, session.value.kind]);
+  const caller = useData(
+    (signal) => call("tool-server/system/caller", {}, { signal, quiet: true }),
+    [id, session.value.kind],
+  );
   const moderates = caller.value?.is_moderator === true;
   const remove = async () => {
     await request("delete_experience", { id });
@@ -90,9 +110,11 @@ function Experience({ id, editing }) {
     stored.reload();
     stored.setValue(undefined);
   };
-  const trail = html`<nav aria-label=${t("experiences.trail")} class="trail"><a href=${link("experiences")}>${t("experiences.title")}</a></nav>`;
+  const trail = html`<nav aria-label=${t("experiences.trail")} class="trail"><a href=${link("experiences")}>
+    ${t("experiences.title")}</a></nav>`;
   if (record && editing) {
-    return html`${trail}<h1>${t("experiences.edit")}</h1><${Form} initial=${editable(record)} draft=${`experience.${id}`} action=${t("experiences.save")}
+    return html`${trail}<h1>${t("experiences.edit")}</h1><${Form} initial=${editable(record)}
+      draft=${`experience.${id}`} action=${t("experiences.save")}
       onSubmit=${async (values) => {
         stored.setValue(await request("update_experience", { id, ...values }));
         toast(t("experiences.saved"));
@@ -104,25 +126,56 @@ function Experience({ id, editing }) {
     <div aria-busy=${stored.loading}>
     ${stored.error?.status === 404 && moderates && html`<${Restore} id=${id} onRestored=${stored.reload} />`}
     <${ErrorBox} error=${stored.error} onRetry=${stored.error?.status === 404 ? undefined : stored.reload} />
-    ${record && html`
-      <p class="faint">${t("experiences.used", { count: record.query_count })} · ${t("experiences.created", { time: formatTime(record.created_at) })}</p>
+    ${
+      record &&
+      html`
+      <p class="faint">
+        ${t("experiences.used", { count: record.query_count })} · ${t("experiences.created", {
+          time: formatTime(record.created_at),
+        })}</p>
       <p class="warning">${t("experiences.judge")}</p>
-      ${["problem_description", "root_cause", "solution"].map((name) => record[name] && html`<section key=${name} class="panel row" aria-labelledby=${name}>
-        <h2 id=${name}>${t(`experiences.fields.${name}`)}</h2><${Markdown} text=${visible(record[name])} onRender=${flattenHeadings} /></section>`)}
-      ${record.context && html`<section class="panel row" aria-labelledby="context"><h2 id="context">${t("experiences.fields.context")}</h2>
-        <pre class="plain-text" tabindex="0">${visible(record.context)}</pre></section>`}
+      ${["problem_description", "root_cause", "solution"].map(
+        (name) =>
+          record[name] &&
+          html`<section key=${name} class="panel row" aria-labelledby=${name}>
+        <h2 id=${name}>${t(`experiences.fields.${name}`)}</h2><${Markdown} text=${visible(record[name])}
+          onRender=${flattenHeadings} /></section>`,
+      )}
+      ${
+        record.context &&
+        html`<section class="panel row" aria-labelledby="context"><h2 id="context">${t("experiences.fields.context")}
+          </h2>
+        <pre class="plain-text" tabindex="0">${visible(record.context)}</pre></section>`
+      }
       <${Keywords} words=${record.keywords} />
-      ${record.similar_to && html`<p><a href=${link("experiences", [record.similar_to])}>${t("experiences.similar")}</a></p>`}
-      ${moderates && html`<div class="actions"><a class="button" href=${link("experiences", [id, "edit"])}>${t("experiences.edit")}</a>
-        <button class="danger" onClick=${() => setDeleting(true)}>${t("experiences.delete")}</button></div>`}`}
+      ${
+        record.similar_to &&
+        html`<p><a href=${link("experiences", [record.similar_to])}>${t("experiences.similar")}</a>
+        </p>`
+      }
+      ${
+        moderates &&
+        html`<div class="actions"><a class="button" href=${link("experiences", [id, "edit"])}>${t("experiences.edit")}
+          </a>
+        <button class="danger" onClick=${() => setDeleting(true)}>${t("experiences.delete")}</button></div>`
+      }`
+    }
     </div>
-    ${deleting && html`<${ConfirmDialog} title=${t("experiences.delete")} text=${t("experiences.delete_text")} action=${t("experiences.delete")} danger
-      onConfirm=${remove} onClose=${() => setDeleting(false)} />`}`;
+    ${
+      deleting &&
+      html`<${ConfirmDialog} title=${t("experiences.delete")} text=${t("experiences.delete_text")}
+        action=${t("experiences.delete")} danger
+      onConfirm=${remove} onClose=${() => setDeleting(false)} />`
+    }`;
 }
 
 // A moderator may restore what was deleted; others cannot tell it from what never was.
 function Restore({ id, onRestored }) {
-  const { busy, error, run: restore } = useAction(async () => {
+  const {
+    busy,
+    error,
+    run: restore,
+  } = useAction(async () => {
     await request("restore_experience", { id });
     toast(t("experiences.restored"));
     onRestored();
@@ -132,12 +185,16 @@ function Restore({ id, onRestored }) {
 }
 
 function Submission() {
-  return html`<nav aria-label=${t("experiences.trail")} class="trail"><a href=${link("experiences")}>${t("experiences.title")}</a></nav>
+  return html`<nav aria-label=${t("experiences.trail")} class="trail"><a href=${link("experiences")}>
+    ${t("experiences.title")}</a></nav>
     <h1>${t("experiences.submit_one")}</h1>
     <p>${t("experiences.submit_text")}</p>
     <${Form} initial=${EMPTY} draft="experience.new" action=${t("experiences.submit")}
       onSubmit=${async (values) => {
-        const created = await request("submit_experience", Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null && value.length)));
+        const created = await request(
+          "submit_experience",
+          Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null && value.length)),
+        );
         toast(t("experiences.submitted"));
         go(link("experiences", [created.id]), { replace: true });
       }} />`;
@@ -148,15 +205,31 @@ function Form({ initial, draft, action, onSubmit, onCancel }) {
   const [values, setValues] = useState(() => ({ ...initial, ...read(draft) }));
   const [restored, setRestored] = useState(() => isEdited(read(draft), initial));
   const form = useRef(null);
-  const { busy, error, run: submit } = useAction(async () => {
+  const {
+    busy,
+    error,
+    run: submit,
+  } = useAction(async () => {
     const { keywords, ...texts } = values;
     const sent = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, text.trim() ? text : null]));
-    await onSubmit({ ...sent, keywords: keywords.split(",").map((word) => word.trim()).filter(Boolean) });
+    await onSubmit({
+      ...sent,
+      keywords: keywords
+        .split(",")
+        .map((word) => word.trim())
+        .filter(Boolean),
+    });
     write(draft, undefined);
   });
   const problems = Array.isArray(error?.details) ? error.details : [];
-  const problemOf = (name) => problems.filter(({ field = "" }) => field === name || field.startsWith(`${name}.`)).map(({ message }) => message).join("; ");
-  const unplaced = problems.filter(({ field = "" }) => !FIELDS.some(({ name }) => field === name || field.startsWith(`${name}.`)));
+  const problemOf = (name) =>
+    problems
+      .filter(({ field = "" }) => field === name || field.startsWith(`${name}.`))
+      .map(({ message }) => message)
+      .join("; ");
+  const unplaced = problems.filter(
+    ({ field = "" }) => !FIELDS.some(({ name }) => field === name || field.startsWith(`${name}.`)),
+  );
   useEffect(() => {
     form.current?.querySelector("[aria-invalid=true]")?.focus();
   }, [error]);
@@ -171,18 +244,32 @@ function Form({ initial, draft, action, onSubmit, onCancel }) {
     setRestored(false);
   };
   return html`<form ref=${form} class="fields" onSubmit=${submit} noValidate>
-    ${restored && html`<div class="notice" role="status"><p>${t("experiences.restored_edits")}</p>
-      <button type="button" onClick=${discard}>${t("experiences.discard_edits")}</button></div>`}
-    ${error && (problems.length === 0 || unplaced.length > 0
-      ? html`<${ErrorBox} error=${error} />`
-      : html`<p class="error-box" role="alert">${t("experiences.refused", { count: problems.length })} ${error.guidance}</p>`)}
-    ${FIELDS.map((field) => html`<${Field} key=${field.name} ...${field} value=${values[field.name]} problem=${problemOf(field.name)}
-      onChange=${(value) => change(field.name, value)} />`)}
+    ${
+      restored &&
+      html`<div class="notice" role="status"><p>${t("experiences.restored_edits")}</p>
+      <button type="button" onClick=${discard}>${t("experiences.discard_edits")}</button></div>`
+    }
+    ${
+      error &&
+      (problems.length === 0 || unplaced.length > 0
+        ? html`<${ErrorBox} error=${error} />`
+        : html`<p class="error-box" role="alert">
+          ${t("experiences.refused", { count: problems.length })} ${error.guidance}</p>`)
+    }
+    ${FIELDS.map(
+      (
+        field,
+      ) => html`<${Field} key=${field.name} ...${field} value=${values[field.name]} problem=${problemOf(field.name)}
+      onChange=${(value) => change(field.name, value)} />`,
+    )}
     <div class="actions"><button type="submit" class="primary" aria-disabled=${busy}>${action}</button>
-      ${onCancel && html`<button type="button" onClick=${() => {
-        write(draft, undefined);
-        onCancel();
-      }}>${t("app.cancel")}</button>`}</div>
+      ${
+        onCancel &&
+        html`<button type="button" onClick=${() => {
+          write(draft, undefined);
+          onCancel();
+        }}>${t("app.cancel")}</button>`
+      }</div>
   </form>`;
 }
 
@@ -191,7 +278,8 @@ function Field({ name, required, rows, code, value, problem, onChange }) {
   return html`<div class="field"><label for=${id}><span class="name">${t(`experiences.fields.${name}`)}</span>
       ${required && html`<span class="faint"> ${t("app.required")}</span>`}</label>
     <textarea id=${id} rows=${rows} class=${code ? "code" : ""} aria-required=${required ? "true" : undefined}
-      aria-invalid=${problem ? "true" : undefined} aria-describedby=${`${id}-help${problem ? ` ${id}-problem` : ""}`} value=${value}
+      aria-invalid=${problem ? "true" : undefined} aria-describedby=${`${id}-help${problem ? ` ${id}-problem` : ""}`}
+        value=${value}
       onInput=${(event) => onChange(event.target.value)}></textarea>
     <span class="help" id="${id}-help">${t(`experiences.help.${name}`)}</span>
     ${problem && html`<span class="problem" id="${id}-problem">${visible(problem)}</span>`}</div>`;
@@ -203,5 +291,8 @@ function isEdited(draft, initial) {
 }
 
 function editable(record) {
-  return { ...Object.fromEntries(FIELDS.map(({ name }) => [name, record[name] ?? ""])), keywords: record.keywords.join(", ") };
+  return {
+    ...Object.fromEntries(FIELDS.map(({ name }) => [name, record[name] ?? ""])),
+    keywords: record.keywords.join(", "),
+  };
 }

@@ -22,7 +22,8 @@ const INDEXING_POLL = { every: 1000, growth: 1.5, most: 30_000 }; // of document
 export default function Knowledge({ segments, query }) {
   const [collection, ...path] = segments;
   if (!collection) return html`<${Collections} query=${query} />`;
-  if (path.length) return html`<${Document} key=${path.join("/")} collection=${collection} path=${path.join("/")} query=${query} />`;
+  if (path.length)
+    return html`<${Document} key=${path.join("/")} collection=${collection} path=${path.join("/")} query=${query} />`;
   return html`<${Collection} key=${collection} name=${collection} query=${query} />`;
 }
 
@@ -39,8 +40,12 @@ function Collections({ query }) {
       <div class="toolbar"><h2 id="collections">${t("knowledge.collections")}</h2>
         <button onClick=${() => setCreating(true)}>${t("knowledge.create")}</button></div>
       <${PagedList} pages=${pages} label=${t("knowledge.collections")} keyOf=${(each) => each.name}
-        empty=${html`<p>${t("knowledge.no_collections")}</p><p><button class="primary" onClick=${() => setCreating(true)}>${t("knowledge.create")}</button></p>`}>
-        ${(each) => html`<article class="panel row"><h3><a href=${link("knowledge", [each.name])}>${visible(each.name)}</a></h3>
+        empty=${html`<p>${t("knowledge.no_collections")}</p><p><button class="primary"
+          onClick=${() => setCreating(true)}>${t("knowledge.create")}</button></p>`}>
+        ${(
+          each,
+        ) => html`<article class="panel row"><h3><a href=${link("knowledge", [each.name])}>${visible(each.name)}</a>
+          </h3>
           <p class="faint">${t("knowledge.size", { documents: each.documents, passages: each.chunks })}
             ${each.projects.length > 0 && ` · ${each.projects.map(visible).join(", ")}`}</p></article>`}
       <//>
@@ -50,7 +55,11 @@ function Collections({ query }) {
 
 function CreateDialog({ onClose }) {
   const [name, setName] = useState("");
-  const { busy, error, run: create } = useAction(async () => {
+  const {
+    busy,
+    error,
+    run: create,
+  } = useAction(async () => {
     await call(MANAGE, { action: "create", collection_name: name });
     onClose();
     go(link("knowledge", [name]));
@@ -58,10 +67,12 @@ function CreateDialog({ onClose }) {
   return html`<${Dialog} title=${t("knowledge.create")} onClose=${onClose}>
     <form onSubmit=${create}>
       <label>${t("knowledge.name")}
-        <input required maxlength="64" autocomplete="off" spellcheck=${false} value=${name} onInput=${(event) => setName(event.target.value)} /></label>
+        <input required maxlength="64" autocomplete="off" spellcheck=${false} value=${name}
+          onInput=${(event) => setName(event.target.value)} /></label>
       <p class="help">${t("knowledge.name_help")}</p>
       <${ErrorBox} error=${error} />
-      <div class="actions"><button type="submit" class="primary" aria-disabled=${busy}>${t("knowledge.create_action")}</button></div>
+      <div class="actions"><button type="submit" class="primary" aria-disabled=${busy}>${t("knowledge.create_action")}
+        </button></div>
     </form>
   <//>`;
 }
@@ -69,19 +80,30 @@ function CreateDialog({ onClose }) {
 function Collection({ name, query }) {
   const [deleting, setDeleting] = useState(false);
   const [info, setInfo] = useState(null);
-  const pages = usePages(async (cursor, signal) => {
-    const page = await call(MANAGE, { action: "info", collection_name: name, limit: PAGE, cursor }, { signal });
-    setInfo(page.collection);
-    return { items: page.documents, next_cursor: page.next_cursor };
-  }, [name]);
+  const pages = usePages(
+    async (cursor, signal) => {
+      const page = await call(MANAGE, { action: "info", collection_name: name, limit: PAGE, cursor }, { signal });
+      setInfo(page.collection);
+      return { items: page.documents, next_cursor: page.next_cursor };
+    },
+    [name],
+  );
   const loaded = pages.items.length;
-  useIndexing(pages.items.some((each) => !each.indexed), async (signal) => {
-    const limit = Math.min(MOST, Math.max(PAGE, loaded));
-    const { collection, documents } = await call(MANAGE, { action: "info", collection_name: name, limit }, { signal });
-    const now = new Map(documents.map((each) => [each.path, each]));
-    setInfo(collection);
-    pages.setItems((items) => items.map((each) => now.get(each.path) ?? each));
-  }, [name, loaded]);
+  useIndexing(
+    pages.items.some((each) => !each.indexed),
+    async (signal) => {
+      const limit = Math.min(MOST, Math.max(PAGE, loaded));
+      const { collection, documents } = await call(
+        MANAGE,
+        { action: "info", collection_name: name, limit },
+        { signal },
+      );
+      const now = new Map(documents.map((each) => [each.path, each]));
+      setInfo(collection);
+      pages.setItems((items) => items.map((each) => now.get(each.path) ?? each));
+    },
+    [name, loaded],
+  );
   const remove = async () => {
     await call(MANAGE, { action: "delete", collection_name: name });
     toast(t("knowledge.deleted", { name }));
@@ -89,18 +111,28 @@ function Collection({ name, query }) {
   };
   return html`<${Trail} names=${[]} />
     <h1>${visible(name)}</h1>
-    ${info && html`<p class="faint">${t("knowledge.size", { documents: info.documents, passages: info.chunks })} · ${info.type} · ${info.model} (${info.dimensions})</p>`}
+    ${
+      info &&
+      html`<p class="faint">
+      ${t("knowledge.size", { documents: info.documents, passages: info.chunks })} · ${info.type} · ${info.model} (
+      ${info.dimensions})</p>`
+    }
     ${info?.documents > 0 && html`<${Search} query=${query} collection=${name} />`}
     ${info && html`<${Ingestion} collection=${name} onDone=${pages.reload} />`}
     <section aria-labelledby="documents">
       <h2 id="documents">${t("knowledge.documents")}</h2>
-      <${PagedList} pages=${pages} label=${t("knowledge.documents")} keyOf=${(each) => each.path} empty=${t("knowledge.no_documents")}>
+      <${PagedList} pages=${pages} label=${t("knowledge.documents")} keyOf=${(each) => each.path}
+        empty=${t("knowledge.no_documents")}>
         ${(each) => html`<${DocumentRow} collection=${name} document=${each} />`}
       <//>
     </section>
     ${info && html`<p><button class="danger" onClick=${() => setDeleting(true)}>${t("knowledge.delete")}</button></p>`}
-    ${deleting && html`<${ConfirmDialog} title=${t("knowledge.delete")} text=${t("knowledge.delete_text", { documents: info.documents })}
-      word=${name} action=${t("knowledge.delete")} danger onConfirm=${remove} onClose=${() => setDeleting(false)} />`}`;
+    ${
+      deleting &&
+      html`<${ConfirmDialog} title=${t("knowledge.delete")}
+        text=${t("knowledge.delete_text", { documents: info.documents })}
+      word=${name} action=${t("knowledge.delete")} danger onConfirm=${remove} onClose=${() => setDeleting(false)} />`
+    }`;
 }
 
 // Run `load(signal)` with growing pauses while something is being indexed, and the page is shown.
@@ -112,7 +144,8 @@ function DocumentRow({ collection, document }) {
   const { path, title, chunks, bytes, updated_at: updated, indexed } = document;
   return html`<article class="panel row">
     <h3><a href=${link("knowledge", [collection, path])}>${visible(path)}</a></h3>
-    <p class="faint">${title && title !== path && `${visible(title)} · `}${t("knowledge.passages_count", { count: chunks })} ·
+    <p class="faint">${title && title !== path && `${visible(title)} · `}
+      ${t("knowledge.passages_count", { count: chunks })} ·
       ${" "}${formatNumber(Math.ceil(bytes / 1024))} KiB · ${formatTime(updated)}</p>
     ${!indexed && html`<p class="state note">${t("knowledge.indexing")}</p>`}</article>`;
 }
@@ -121,16 +154,31 @@ function Document({ collection, path, query }) {
   const [removing, setRemoving] = useState(false);
   const [document_, setDocument] = useState(null);
   const wanted = Number(query.passage) || 0;
-  const pages = usePages(async (cursor, signal) => {
-    const limit = cursor ? PAGE : Math.min(MOST, Math.max(PAGE, wanted));
-    const page = await call("research-agent/list_passages", { collection_name: collection, path, limit, cursor }, { signal });
-    setDocument(page.document);
-    return { items: page.passages, next_cursor: page.next_cursor };
-  }, [collection, path]);
-  useIndexing(document_?.indexed === false, async (signal) => {
-    const { document } = await call("research-agent/list_passages", { collection_name: collection, path, limit: 1 }, { signal });
-    if (document.indexed) pages.reload();
-  }, [collection, path]);
+  const pages = usePages(
+    async (cursor, signal) => {
+      const limit = cursor ? PAGE : Math.min(MOST, Math.max(PAGE, wanted));
+      const page = await call(
+        "research-agent/list_passages",
+        { collection_name: collection, path, limit, cursor },
+        { signal },
+      );
+      setDocument(page.document);
+      return { items: page.passages, next_cursor: page.next_cursor };
+    },
+    [collection, path],
+  );
+  useIndexing(
+    document_?.indexed === false,
+    async (signal) => {
+      const { document } = await call(
+        "research-agent/list_passages",
+        { collection_name: collection, path, limit: 1 },
+        { signal },
+      );
+      if (document.indexed) pages.reload();
+    },
+    [collection, path],
+  );
   const remove = async () => {
     await call("research-agent/ingest_documents", { collection, remove: [path] });
     toast(t("knowledge.removed", { path }));
@@ -138,20 +186,32 @@ function Document({ collection, path, query }) {
   };
   return html`<${Trail} names=${[collection]} />
     <h1>${visible(document_?.title || path)}</h1>
-    ${document_ && html`<p class="faint"><span class="code">${visible(path)}</span> · ${t("knowledge.passages_count", { count: document_.chunks })} ·
-      ${" "}${t("knowledge.revision", { number: document_.revision })} · ${formatTime(document_.updated_at)}</p>`}
+    ${
+      document_ &&
+      html`<p class="faint"><span class="code">${visible(path)}
+        </span> · ${t("knowledge.passages_count", { count: document_.chunks })} ·
+      ${" "}${t("knowledge.revision", { number: document_.revision })} · ${formatTime(document_.updated_at)}</p>`
+    }
     ${document_ && !document_.indexed && html`<p class="state note">${t("knowledge.indexing")}</p>`}
     <${PagedList} pages=${pages} label=${t("knowledge.passages")} keyOf=${(each) => each.chunk_sequence_id}
       empty=${t(document_?.indexed === false ? "knowledge.indexing" : "knowledge.no_passages")}>
       ${(each) => html`<${Passage} passage=${each} current=${each.chunk_sequence_id === wanted} />`}
     <//>
-    ${document_ && html`<p><button class="danger" onClick=${() => setRemoving(true)}>${t("knowledge.remove")}</button></p>`}
-    ${removing && html`<${ConfirmDialog} title=${t("knowledge.remove")} text=${t("knowledge.remove_text", { path: visible(path) })}
-      action=${t("knowledge.remove")} danger onConfirm=${remove} onClose=${() => setRemoving(false)} />`}`;
+    ${
+      document_ &&
+      html`<p><button class="danger" onClick=${() => setRemoving(true)}>${t("knowledge.remove")}</button>
+      </p>`
+    }
+    ${
+      removing &&
+      html`<${ConfirmDialog} title=${t("knowledge.remove")} text=${t("knowledge.remove_text", { path: visible(path) })}
+      action=${t("knowledge.remove")} danger onConfirm=${remove} onClose=${() => setRemoving(false)} />`
+    }`;
 }
 
 function Trail({ names }) {
-  return html`<nav aria-label=${t("knowledge.trail")} class="trail"><a href=${link("knowledge")}>${t("knowledge.title")}</a>
+  return html`<nav aria-label=${t("knowledge.trail")} class="trail"><a href=${link("knowledge")}>${t("knowledge.title")}
+    </a>
     ${names.map((name) => html` › <a href=${link("knowledge", [name])}>${visible(name)}</a>`)}</nav>`;
 }
 
@@ -162,7 +222,8 @@ function Passage({ passage, current }) {
     if (current) box.current.scrollIntoView({ block: "center" });
   }, [current]);
   const { chunk_sequence_id: number, header_path: headings, content_type: kind, content } = passage;
-  return html`<article ref=${box} class="panel row ${current ? "current" : ""}" aria-current=${current ? "true" : undefined}>
+  return html`<article ref=${box} class="panel row ${current ? "current" : ""}"
+    aria-current=${current ? "true" : undefined}>
     <h2 class="passage-head"><span class="tag">${number}</span> <span class="tag">${t(`knowledge.kinds.${kind}`)}</span>
       ${" "}${visible(headings) || t("knowledge.no_heading")}</h2>
     <${Content} text=${content} kind=${kind} />
@@ -173,7 +234,9 @@ function Passage({ passage, current }) {
 function Content({ text, kind }) {
   const shown = visible(text);
   const rendered = kind !== "code_block" || /^(```|~~~)/m.test(shown);
-  return rendered ? html`<${Markdown} text=${shown} onRender=${flattenHeadings} />` : html`<pre class="plain-text" tabindex="0">${shown}</pre>`;
+  return rendered
+    ? html`<${Markdown} text=${shown} onRender=${flattenHeadings} />`
+    : html`<pre class="plain-text" tabindex="0">${shown}</pre>`;
 }
 
 function Search({ query, collection = "" }) {
@@ -188,7 +251,8 @@ function Search({ query, collection = "" }) {
       event.preventDefault();
       ask(text.trim());
     }}>
-      <input type="search" aria-label=${t("knowledge.query")} placeholder=${t("knowledge.query_hint")} required maxlength="2048" value=${text}
+      <input type="search" aria-label=${t("knowledge.query")} placeholder=${t("knowledge.query_hint")} required
+        maxlength="2048" value=${text}
         onInput=${(event) => setText(event.target.value)} />
       <button type="submit" class="primary">${t("knowledge.find")}</button>
     </form>
@@ -199,18 +263,35 @@ function Search({ query, collection = "" }) {
 function Results({ query, collection, ask }) {
   const asked = query.q;
   const found = useData(
-    (signal) => call("research-agent/query_knowledge_base", { query: asked, explain: true, ...(collection && { collections: collection }) }, { signal }),
+    (signal) =>
+      call(
+        "research-agent/query_knowledge_base",
+        { query: asked, explain: true, ...(collection && { collections: collection }) },
+        { signal },
+      ),
     [query, collection],
   );
   const { results = [], query_refinement: refinement } = found.value ?? {};
   return html`<div aria-busy=${found.loading}>
-    <p role="status" class="faint">${found.loading ? t("app.loading") : found.value && t("knowledge.found", { count: results.length })}</p>
+    <p role="status" class="faint">
+      ${found.loading ? t("app.loading") : found.value && t("knowledge.found", { count: results.length })}</p>
     <${ErrorBox} error=${found.error} onRetry=${found.reload} />
-    ${refinement && refinement.status !== "optimal" && html`<div class="panel row"><p>${t(`knowledge.refinement.${refinement.status}`)}</p>
-      ${refinement.suggestions.length > 0 && html`<p class="actions">${refinement.suggestions.map((word) => html`
-        <button key=${word} onClick=${() => ask(refined(asked, word))}>${visible(refined(asked, word))}</button>`)}</p>`}</div>`}
-    <ol class="results" aria-label=${t("knowledge.results")}>${results.map((result, index) => html`<li key=${index}>
-      <${Result} result=${result} /></li>`)}</ol>
+    ${
+      refinement &&
+      refinement.status !== "optimal" &&
+      html`<div class="panel row"><p>${t(`knowledge.refinement.${refinement.status}`)}</p>
+      ${
+        refinement.suggestions.length > 0 &&
+        html`<p class="actions">${refinement.suggestions.map(
+          (word) => html`
+        <button key=${word} onClick=${() => ask(refined(asked, word))}>${visible(refined(asked, word))}</button>`,
+        )}</p>`
+      }</div>`
+    }
+    <ol class="results" aria-label=${t("knowledge.results")}>${results.map(
+      (result, index) => html`<li key=${index}>
+      <${Result} result=${result} /></li>`,
+    )}</ol>
   </div>`;
 }
 
@@ -221,9 +302,11 @@ function Result({ result }) {
   return html`<article class="panel">
     <h3><a href=${address}>${place}</a></h3>
     <p class="faint"><span class="tag">${t(`knowledge.kinds.${metadata.content_type}`)}</span>
-      ${" "}<strong>${formatNumber(result.relevance_score, { style: "percent" })}</strong> · ${t(`knowledge.labels.${result.relevance_label}`)}</p>
+      ${" "}<strong>${formatNumber(result.relevance_score, { style: "percent" })}
+        </strong> · ${t(`knowledge.labels.${result.relevance_label}`)}</p>
     <${Content} text=${result.content} kind=${metadata.content_type} />
-    <details><summary>${t("knowledge.explain")}</summary><${ScoreParts} parts=${result.score_parts} score=${result.relevance_score} /></details>
+    <details><summary>${t("knowledge.explain")}</summary><${ScoreParts} parts=${result.score_parts}
+      score=${result.relevance_score} /></details>
   </article>`;
 }
 
@@ -233,10 +316,14 @@ function ScoreParts({ parts, score }) {
   return html`<div class="table-box" tabindex="0"><table class="score">
     <thead><tr><th scope="col">${t("knowledge.part")}</th><th scope="col">${t("knowledge.value")}</th>
       <th scope="col">${t("knowledge.weight")}</th><th scope="col">${t("knowledge.adds")}</th></tr></thead>
-    <tbody>${parts.map(({ name, value, weight }) => html`<tr key=${name}><th scope="row">${t(`knowledge.parts.${name}`)}</th>
-      <td><meter min="0" max="1" value=${value} aria-label=${t(`knowledge.parts.${name}`)}></meter> ${number(value)}</td>
-      <td>× ${number(weight)}</td><td>${number(value * weight)}</td></tr>`)}
-      <tr><th scope="row" colspan="3">${t("knowledge.score")}</th><td><strong>${number(score)}</strong></td></tr></tbody>
+    <tbody>${parts.map(
+      ({ name, value, weight }) => html`<tr key=${name}><th scope="row">${t(`knowledge.parts.${name}`)}</th>
+      <td><meter min="0" max="1" value=${value} aria-label=${t(`knowledge.parts.${name}`)}></meter> ${number(value)}
+        </td>
+      <td>× ${number(weight)}</td><td>${number(value * weight)}</td></tr>`,
+    )}
+      <tr><th scope="row" colspan="3">${t("knowledge.score")}</th><td><strong>${number(score)}</strong></td></tr>
+        </tbody>
   </table></div>`;
 }
 
@@ -244,7 +331,9 @@ function ScoreParts({ parts, score }) {
 export function refined(query, word) {
   const words = query.split(/\s+/);
   const plain = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
-  const near = words.findIndex((each) => distance(plain(each), plain(word)) <= Math.max(1, Math.floor(word.length / 4)));
+  const near = words.findIndex(
+    (each) => distance(plain(each), plain(word)) <= Math.max(1, Math.floor(word.length / 4)),
+  );
   if (near >= 0) return words.with(near, word).join(" ");
   return `${query} ${word}`;
 }

@@ -15,9 +15,24 @@ const MOST = 1000; // a page of a list: what is counted, before "and more"
 // A call of each server, which tells whether it answers. Most count what a page shows, in the list of this name.
 // Reading experiences counts as their use, so recall-kit is not called.
 const CALLS = [
-  { method: "agent-data/list_children", params: { parent_id: "root", limit: MOST }, page: "documents", list: "children" },
-  { method: "memory-server/memory/list_conversations", params: { limit: MOST }, page: "conversations", list: "conversations" },
-  { method: "research-agent/manage_collections", params: { action: "list", limit: MOST }, page: "knowledge", list: "collections" },
+  {
+    method: "agent-data/list_children",
+    params: { parent_id: "root", limit: MOST },
+    page: "documents",
+    list: "children",
+  },
+  {
+    method: "memory-server/memory/list_conversations",
+    params: { limit: MOST },
+    page: "conversations",
+    list: "conversations",
+  },
+  {
+    method: "research-agent/manage_collections",
+    params: { action: "list", limit: MOST },
+    page: "knowledge",
+    list: "collections",
+  },
   { method: "device-server/devices/list", params: { limit: MOST }, page: "devices", list: "devices" },
   { method: "tool-server/system/caller", params: {} },
 ];
@@ -35,15 +50,26 @@ export default function Start() {
     <section aria-labelledby="counts" aria-busy=${calls.loading}>
       <h2 id="counts">${t("start.counts")}</h2>
       <${ErrorBox} error=${outcomes.find(({ error }) => error)?.error} onRetry=${calls.reload} />
-      ${counted.length > 0 && html`<ul class="cards small">${counted.map(({ page, list, result }) => html`<li key=${page}>
-        <${Count} page=${page} count=${result[list].length} more=${Boolean(result.next_cursor)} /></li>`)}</ul>`}
+      ${
+        counted.length > 0 &&
+        html`<ul class="cards small">${counted.map(
+          ({ page, list, result }) => html`<li key=${page}>
+        <${Count} page=${page} count=${result[list].length} more=${Boolean(result.next_cursor)} /></li>`,
+        )}</ul>`
+      }
     </section>
     <section aria-labelledby="health">
       <h2 id="health">${t("start.health")}</h2>
       <${ErrorBox} error=${health.error} onRetry=${health.reload} />
-      ${health.value && html`<ul class="cards">${health.value.servers.map((name) => html`<li class="card" key=${name}>
+      ${
+        health.value &&
+        html`<ul class="cards">${health.value.servers.map(
+          (name) => html`<li class="card" key=${name}>
         <h3>${name}</h3><p>${t(`start.servers.${name}`)}</p>
-        <${State} error=${health.error} outcome=${outcomes.find(({ method }) => method.startsWith(`${name}/`))} /></li>`)}</ul>`}
+        <${State} error=${health.error} outcome=${outcomes.find(({ method }) => method.startsWith(`${name}/`))} />
+          </li>`,
+        )}</ul>`
+      }
     </section>
     ${isAdmin && html`<${Checks} />`}`;
 }
@@ -59,7 +85,8 @@ async function outcomeOf(each, signal) {
 }
 
 function Count({ page, count, more }) {
-  return html`<a class="card count" href=${link(page)}><strong>${formatNumber(count)}${more && "+"}</strong> ${t(`start.counted.${page}`, { count })}</a>`;
+  return html`<a class="card count" href=${link(page)}><strong>${formatNumber(count)}${more && "+"}
+    </strong> ${t(`start.counted.${page}`, { count })}</a>`;
 }
 
 // The state of a server; none where it is not known.
@@ -97,10 +124,18 @@ function Sample({ isEmpty, onLoaded }) {
   return html`<section class="panel ${isEmpty ? "prominent" : ""}" aria-labelledby="sample">
     <h2 id="sample">${t("start.sample")}</h2>
     <p>${t("start.sample_text")}</p>
-    <p><button class=${isEmpty ? "primary" : ""} onClick=${load} aria-disabled=${state === "busy"}>${t(state === "busy" ? "start.sample_loading" : "start.sample_load")}</button></p>
-    <div role="status"><ul class="plain">${done.map((name) => html`<li key=${name}><span class="state good">${t(`start.steps.${name}`)}</span></li>`)}</ul>
-      ${state === "done" && html`<p>${t("start.sample_next")}</p>
-        <ul>${Object.entries(sampleLinks(device)).map(([page, address]) => html`<li key=${page}><a href=${address}>${t(`start.sample_links.${page}`)}</a></li>`)}</ul>`}</div>
+    <p><button class=${isEmpty ? "primary" : ""} onClick=${load} aria-disabled=${state === "busy"}>
+      ${t(state === "busy" ? "start.sample_loading" : "start.sample_load")}</button></p>
+    <div role="status"><ul class="plain">
+      ${done.map((name) => html`<li key=${name}><span class="state good">${t(`start.steps.${name}`)}</span></li>`)}</ul>
+      ${
+        state === "done" &&
+        html`<p>${t("start.sample_next")}</p>
+        <ul>${Object.entries(sampleLinks(device)).map(
+          ([page, address]) => html`<li key=${page}><a href=${address}>
+          ${t(`start.sample_links.${page}`)}</a></li>`,
+        )}</ul>`
+      }</div>
     <${ErrorBox} error=${error} />
   </section>`;
 }
@@ -127,8 +162,11 @@ function Checks() {
     <p>${t("start.checks_text")}</p>
     <p><button onClick=${run} aria-disabled=${busy}>${t(busy ? "start.checking" : "start.check")}</button></p>
     <${ErrorBox} error=${error} />
-    <div role="status"><ul class="rows">${findings?.map((each) => html`<li key=${each.subject}>
-      <span class="state ${each.state}"><span class="hidden">${t(`start.states.${each.state}`)}: </span>${each.subject}</span> ${each.message}
-      ${each.advice && html`<div class="faint">${each.advice}</div>`}</li>`)}</ul></div>
+    <div role="status"><ul class="rows">${findings?.map(
+      (each) => html`<li key=${each.subject}>
+      <span class="state ${each.state}"><span class="hidden">${t(`start.states.${each.state}`)}: </span>${each.subject}
+        </span> ${each.message}
+      ${each.advice && html`<div class="faint">${each.advice}</div>`}</li>`,
+    )}</ul></div>
   </section>`;
 }

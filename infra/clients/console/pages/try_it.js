@@ -30,7 +30,14 @@ export default function TryIt({ segments }) {
         ${name === PAD && html`<${Pad} />`}
         ${method && html`<${Method} key=${name} method=${method} />`}
         ${!name && html`<div class="empty"><p>${t("try_it.choose")}</p></div>`}
-        ${name && name !== PAD && !method && document.value && html`<div class="empty"><p>${t("try_it.unknown", { name })}</p></div>`}
+        ${
+          name &&
+          name !== PAD &&
+          !method &&
+          document.value &&
+          html`<div class="empty"><p>
+          ${t("try_it.unknown", { name })}</p></div>`
+        }
       </div>
     </div>`;
 }
@@ -51,25 +58,37 @@ function methodsOf(document) {
 function Methods({ methods, current }) {
   const [filter, setFilter] = useState("");
   const words = filter.toLowerCase().split(/\s+/);
-  const shown = methods.filter((each) => words.every((word) => `${each.name} ${each.summary}`.toLowerCase().includes(word)));
+  const shown = methods.filter((each) =>
+    words.every((word) => `${each.name} ${each.summary}`.toLowerCase().includes(word)),
+  );
   const servers = [...new Set(shown.map((each) => each.server))];
   // In a narrow window the list makes room for the chosen method.
   const open = !current || matchMedia("(min-width: 75rem)").matches;
-  return html`<nav class="panel methods" aria-label=${t("try_it.methods")}><details open=${open}><summary>${t("try_it.methods")}</summary>
+  return html`<nav class="panel methods" aria-label=${t("try_it.methods")}><details open=${open}><summary>
+    ${t("try_it.methods")}</summary>
     <label>${t("try_it.filter")}
       <input type="search" value=${filter} onInput=${(event) => setFilter(event.target.value)} /></label>
     <p class="faint" role="status">${t("try_it.count", { count: shown.length })}</p>
     <p><a href=${link("try_it", [PAD])} aria-current=${current === PAD ? "page" : undefined}>${t("try_it.pad")}</a></p>
-    ${servers.map((server) => html`<section key=${server}><h2>${server}</h2><ul class="plain">
-      ${shown.filter((each) => each.server === server).map(({ name }) => html`<li key=${name}><a
-        href=${link("try_it", name.split("/"))} aria-current=${current === name ? "page" : undefined}>${name.slice(server.length + 1)}</a></li>`)}
-    </ul></section>`)}
+    ${servers.map(
+      (server) => html`<section key=${server}><h2>${server}</h2><ul class="plain">
+      ${shown
+        .filter((each) => each.server === server)
+        .map(
+          ({ name }) => html`<li key=${name}><a
+        href=${link("try_it", name.split("/"))} aria-current=${current === name ? "page" : undefined}>
+          ${name.slice(server.length + 1)}</a></li>`,
+        )}
+    </ul></section>`,
+    )}
   </details></nav>`;
 }
 
 function Method({ method }) {
   const draft = `params.${method.name}`;
-  const [params, setParams] = useState(() => read(draft) ?? initialValue({ ...method.schema, properties: requiredOf(method.schema) }));
+  const [params, setParams] = useState(
+    () => read(draft) ?? initialValue({ ...method.schema, properties: requiredOf(method.schema) }),
+  );
   const [answer, setAnswer] = useState(null);
   const change = (changed) => {
     setParams(changed);
@@ -94,7 +113,9 @@ function Method({ method }) {
 
 // Defaults are shown by the documentation; only those of required parameters are sent.
 function requiredOf(schema) {
-  return Object.fromEntries(Object.entries(schema.properties ?? {}).filter(([name]) => schema.required?.includes(name)));
+  return Object.fromEntries(
+    Object.entries(schema.properties ?? {}).filter(([name]) => schema.required?.includes(name)),
+  );
 }
 
 function Pad() {
@@ -109,7 +130,8 @@ function Pad() {
     <p>${t("try_it.pad_text")}</p>
     <${Runner} run=${run} onAnswer=${setAnswer} answer=${answer}>
       <label>${t("try_it.request")}
-        <textarea class="code" rows="10" spellcheck=${false} value=${text} onInput=${(event) => setText(event.target.value)}></textarea>
+        <textarea class="code" rows="10" spellcheck=${false} value=${text}
+          onInput=${(event) => setText(event.target.value)}></textarea>
       </label>
     <//>
   </section>`;
@@ -117,22 +139,37 @@ function Pad() {
 
 // A form that sends a request and shows the response: status, time, size and body.
 function Runner({ run, answer, onAnswer, children }) {
-  const { busy, error, run: submit } = useAction(async () => {
+  const {
+    busy,
+    error,
+    run: submit,
+  } = useAction(async () => {
     onAnswer(null);
     const started = performance.now();
     const response = await run();
     const text = await response.text();
-    onAnswer({ status: response.status, text: indented(text), size: text.length, ms: performance.now() - started, problems: problemsIn(text) });
+    onAnswer({
+      status: response.status,
+      text: indented(text),
+      size: text.length,
+      ms: performance.now() - started,
+      problems: problemsIn(text),
+    });
   });
   return html`<form onSubmit=${submit}>
       ${children}
-      <div class="actions"><button class="primary" type="submit" aria-disabled=${busy}>${busy ? t("try_it.running") : t("try_it.send")}</button></div>
+      <div class="actions"><button class="primary" type="submit" aria-disabled=${busy}>
+        ${busy ? t("try_it.running") : t("try_it.send")}</button></div>
     </form>
     <${ErrorBox} error=${error} />
-    <div aria-live="polite">${answer && html`<h3>${t("try_it.answer")}</h3>
+    <div aria-live="polite">${
+      answer &&
+      html`<h3>${t("try_it.answer")}</h3>
       <p><span class="state ${answer.status < 400 ? "good" : "wrong"}">${answer.status}</span> <span class="faint">
-        ${t("try_it.took", { ms: formatNumber(answer.ms, { maximumFractionDigits: 0 }), count: answer.size })}</span></p>
-      <${Snippet} text=${answer.text} name=${t("try_it.answer")} />`}</div>`;
+        ${t("try_it.took", { ms: formatNumber(answer.ms, { maximumFractionDigits: 0 }), count: answer.size })}</span>
+          </p>
+      <${Snippet} text=${answer.text} name=${t("try_it.answer")} />`
+    }</div>`;
 }
 
 function indented(text) {

@@ -25,11 +25,13 @@ export default {
   copy: "Copy",
   copy_failed: "The browser does not allow copying. Select the text and copy it by keyboard.",
   key: "Key",
-  key_help: "The key stays in the memory of this tab: after a reload it is asked for again. Make one with: kho keys create",
+  key_help:
+    "The key stays in the memory of this tab: after a reload it is asked for again. Make one with: kho keys create",
   key_refused: "The server refused this key or sign-in.",
   language: "Language",
   language_failed: "The language could not be loaded. Try again in a moment.",
-  load_advice: "If the server was updated while this tab was open, load the page again. Unsaved edits are kept in the browser.",
+  load_advice:
+    "If the server was updated while this tab was open, load the page again. Unsaved edits are kept in the browser.",
   load_failed: "This page could not be loaded",
   loading: "Loading …",
   menu: "Menu",
@@ -41,7 +43,8 @@ export default {
   not_set: "– not set –",
   offline: "The server cannot be reached. What you see may be out of date; the connection is tried again.",
   one_a_line: "One a line",
-  page_advice: "Load it again. Unsaved edits are kept in the browser. If it happens again, send the operator this message:",
+  page_advice:
+    "Load it again. Unsaved edits are kept in the browser. If it happens again, send the operator this message:",
   page_failed: "This page cannot be shown",
   reload: "Load again",
   render: "Show it formatted (a large text: this takes a moment)",

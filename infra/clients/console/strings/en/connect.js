@@ -14,9 +14,11 @@ export default {
   credentials: "Who calls",
   by_sign_in: "The client signs in",
   by_key: "A key of Kho",
-  key_help: "Make a key with: kho keys create --tenant <name> --role writer. Clients read it from the environment variable KHO_KEY.",
+  key_help:
+    "Make a key with: kho keys create --tenant <name> --role writer. Clients read it from the environment variable KHO_KEY.",
   install: "Add to {name}",
-  unreachable: "It connects from its own cloud, and cannot reach this address: Kho needs a public https address (KHO_PUBLIC_URL).",
+  unreachable:
+    "It connects from its own cloud, and cannot reach this address: Kho needs a public https address (KHO_PUBLIC_URL).",
   jump_links: "Clients",
   clients: {
     cursor: "Cursor",
@@ -32,7 +34,9 @@ export default {
     vscode: "Follow the link, or put this into the file of your project.",
     claude_code: "Run the command, or put the settings into the file of a project that others share.",
     codex: "Put this into the file, then start Codex again.",
-    claude_ai: "Settings → Connectors → Add custom connector. Name: Kho; leave the OAuth fields empty; then Add and Connect.",
-    chatgpt: "Settings → Apps → Advanced settings: switch Developer mode on. Then Create app, authentication OAuth, and this address.",
+    claude_ai:
+      "Settings → Connectors → Add custom connector. Name: Kho; leave the OAuth fields empty; then Add and Connect.",
+    chatgpt:
+      "Settings → Apps → Advanced settings: switch Developer mode on. Then Create app, authentication OAuth, and this address.",
   },
 };

@@ -33,7 +33,10 @@ export default {
   context_text: "The summary, and what memory/get_context returns: byte for byte what a chatbot sends.",
   most: "Messages at most",
   as_set: "as the server is set",
-  context_size: { one: "{count} message, {bytes} bytes with the summary", other: "{count} messages, {bytes} bytes with the summary" },
+  context_size: {
+    one: "{count} message, {bytes} bytes with the summary",
+    other: "{count} messages, {bytes} bytes with the summary",
+  },
   copy_json: "Copy as JSON",
   clear: "Delete all messages",
   clear_title: "Delete all messages?",

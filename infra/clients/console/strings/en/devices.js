@@ -2,7 +2,8 @@ export default {
   title: "Devices",
   intro: "Boards with tools of their own: what they can do, and whether they are there.",
   none: "There is no device yet. Switch on a board that uses this server's OTA address, and claim it by the code that it shows.",
-  none_simulate: "There is no device yet. Claim a board by the code that it shows, or connect three simulated ones to try it.",
+  none_simulate:
+    "There is no device yet. Claim a board by the code that it shows, or connect three simulated ones to try it.",
   simulate: "Connect three simulated devices",
   simulated: "A lamp, a thermostat and a camera are connected. They end with the server.",
   claim: "Claim a board",
@@ -21,7 +22,8 @@ export default {
   trail: "You are here",
   tools: "Tools",
   no_tools: "The device has no tools.",
-  stored_tools: "The device does not answer. This is the list that was stored when it last did, without the tools of its owner.",
+  stored_tools:
+    "The device does not answer. This is the list that was stored when it last did, without the tools of its owner.",
   tool_count: { one: "{count} tool", other: "{count} tools" },
   filter: "Filter the tools",
   incomplete: "The list may be incomplete: {reason}",
@@ -44,7 +46,8 @@ export default {
   notifications: "Notifications",
   no_notifications: "None in the last week.",
   release: "Release the device",
-  release_text: "Its password becomes invalid and its connection is closed. A board shows a code again when it is switched on.",
+  release_text:
+    "Its password becomes invalid and its connection is closed. A board shows a code again when it is switched on.",
   released: "{name} was released.",
   administration: "For operators: firmware and webhook",
   firmware: "Firmware",
@@ -67,7 +70,10 @@ export default {
   set_webhook: "Set webhook",
   replace_webhook: "Replace the webhook",
   webhook_secret: "The key of the signatures is shown only now:",
-  webhook_waiting: { one: "Events of {count} device wait to be sent.", other: "Events of {count} devices wait to be sent." },
+  webhook_waiting: {
+    one: "Events of {count} device wait to be sent.",
+    other: "Events of {count} devices wait to be sent.",
+  },
   webhook_dropped: { one: "{count} event was dropped.", other: "{count} events were dropped." },
   delete_webhook: "Remove",
   delete_webhook_text: "Events that wait are not sent any more.",

@@ -15,7 +15,8 @@ export default {
   judge: "A stranger wrote this. Judge the solution before you apply it.",
   similar: "An older experience is almost the same",
   submit_one: "Share an experience",
-  submit_text: "It is public at once. Use placeholders such as <API_KEY> for keys, names, addresses and paths. What you type is kept in this browser until you send it.",
+  submit_text:
+    "It is public at once. Use placeholders such as <API_KEY> for keys, names, addresses and paths. What you type is kept in this browser until you send it.",
   submit: "Publish",
   submitted: "Published.",
   refused: { one: "One field was refused.", other: "{count} fields were refused." },

@@ -51,7 +51,7 @@ export default {
   },
   labels: {
     "Highly Relevant": "highly relevant",
-    "Relevant": "relevant",
+    Relevant: "relevant",
     "Somewhat Relevant": "somewhat relevant",
     "Marginally Relevant": "marginally relevant",
   },

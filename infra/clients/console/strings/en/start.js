@@ -20,7 +20,8 @@ export default {
     devices: { one: "device", other: "devices" },
   },
   sample: "Begin with a sample",
-  sample_text: "A small greenhouse: documents with a history, a conversation, a collection to search, and on your own machine three simulated devices. What is there already stays as it is.",
+  sample_text:
+    "A small greenhouse: documents with a history, a conversation, a collection to search, and on your own machine three simulated devices. What is there already stays as it is.",
   sample_load: "Load a sample",
   sample_loading: "Loading the sample …",
   sample_next: "Now look at:",
@@ -39,7 +40,8 @@ export default {
     devices: "Three simulated devices",
   },
   checks: "Checks",
-  checks_text: "For admins: whether tables, keys, embedding, index and language model answer. A configured model is called once.",
+  checks_text:
+    "For admins: whether tables, keys, embedding, index and language model answer. A configured model is called once.",
   check: "Check now",
   checking: "Checking …",
   silent: "does not answer",

@@ -1,6 +1,7 @@
 export default {
   title: "Try it",
-  intro: "Every method of this server, as /openapi.json describes it. What you send is done: there is no practice mode.",
+  intro:
+    "Every method of this server, as /openapi.json describes it. What you send is done: there is no practice mode.",
   answer: "Answer",
   as_curl: "The request as curl",
   choose: "Choose a method, or write JSON-RPC yourself.",

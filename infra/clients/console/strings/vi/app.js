@@ -25,11 +25,13 @@ export default {
   copy: "Sao chép",
   copy_failed: "Trình duyệt không cho phép sao chép. Hãy chọn đoạn văn bản rồi sao chép bằng bàn phím.",
   key: "Khóa",
-  key_help: "Khóa chỉ nằm trong bộ nhớ của thẻ này: tải lại trang thì phải nhập lại. Tạo khóa bằng lệnh: kho keys create",
+  key_help:
+    "Khóa chỉ nằm trong bộ nhớ của thẻ này: tải lại trang thì phải nhập lại. Tạo khóa bằng lệnh: kho keys create",
   key_refused: "Máy chủ từ chối khóa hoặc phiên đăng nhập này.",
   language: "Ngôn ngữ",
   language_failed: "Không tải được ngôn ngữ này. Hãy thử lại sau giây lát.",
-  load_advice: "Nếu máy chủ vừa được cập nhật khi thẻ này đang mở, hãy tải lại trang. Nội dung chưa lưu vẫn được giữ trong trình duyệt.",
+  load_advice:
+    "Nếu máy chủ vừa được cập nhật khi thẻ này đang mở, hãy tải lại trang. Nội dung chưa lưu vẫn được giữ trong trình duyệt.",
   load_failed: "Không tải được trang này",
   loading: "Đang tải …",
   menu: "Trình đơn",
@@ -41,7 +43,8 @@ export default {
   not_set: "– chưa đặt –",
   offline: "Không kết nối được tới máy chủ. Nội dung đang hiển thị có thể đã cũ; trang sẽ tự thử lại.",
   one_a_line: "Mỗi dòng một mục",
-  page_advice: "Hãy tải lại trang. Nội dung chưa lưu vẫn được giữ trong trình duyệt. Nếu vẫn lỗi, hãy gửi thông báo này cho người vận hành:",
+  page_advice:
+    "Hãy tải lại trang. Nội dung chưa lưu vẫn được giữ trong trình duyệt. Nếu vẫn lỗi, hãy gửi thông báo này cho người vận hành:",
   page_failed: "Không hiển thị được trang này",
   reload: "Tải lại",
   render: "Hiển thị có định dạng (văn bản dài: cần một lúc)",

@@ -12,7 +12,8 @@ export default {
   submit: "Hỏi",
   busy: "Đang tìm câu trả lời …",
   unsent: "Chưa gửi gì: hãy bấm Hỏi để gửi câu hỏi này.",
-  nothing: "Không có tài liệu nào liên quan đến câu hỏi này. Hãy hỏi bằng từ khác, bỏ bớt thẻ, hoặc cho phép tìm trên web.",
+  nothing:
+    "Không có tài liệu nào liên quan đến câu hỏi này. Hãy hỏi bằng từ khác, bỏ bớt thẻ, hoặc cho phép tìm trên web.",
   answer: "Câu trả lời",
   copy: "Sao chép câu trả lời",
   context: "Các đoạn trích của câu trả lời",

@@ -2,7 +2,8 @@ export default {
   title: "Thiết bị",
   intro: "Các bo mạch có công cụ riêng: chúng làm được gì, và có đang kết nối không.",
   none: "Chưa có thiết bị nào. Hãy bật một bo mạch dùng địa chỉ OTA của máy chủ này, rồi nhận nó bằng mã hiển thị.",
-  none_simulate: "Chưa có thiết bị nào. Hãy nhận một bo mạch bằng mã nó hiển thị, hoặc kết nối ba thiết bị mô phỏng để dùng thử.",
+  none_simulate:
+    "Chưa có thiết bị nào. Hãy nhận một bo mạch bằng mã nó hiển thị, hoặc kết nối ba thiết bị mô phỏng để dùng thử.",
   simulate: "Kết nối ba thiết bị mô phỏng",
   simulated: "Đã kết nối một đèn, một bộ điều nhiệt và một máy ảnh. Chúng dừng khi máy chủ dừng.",
   claim: "Nhận bo mạch",
@@ -21,7 +22,8 @@ export default {
   trail: "Vị trí hiện tại",
   tools: "Công cụ",
   no_tools: "Thiết bị này không có công cụ.",
-  stored_tools: "Thiết bị không trả lời. Đây là danh sách đã lưu từ lần trả lời trước, không có các công cụ của chủ thiết bị.",
+  stored_tools:
+    "Thiết bị không trả lời. Đây là danh sách đã lưu từ lần trả lời trước, không có các công cụ của chủ thiết bị.",
   tool_count: { other: "{count} công cụ" },
   filter: "Lọc công cụ",
   incomplete: "Danh sách có thể chưa đủ: {reason}",

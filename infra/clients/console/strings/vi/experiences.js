@@ -15,7 +15,8 @@ export default {
   judge: "Người lạ viết nội dung này. Hãy cân nhắc trước khi áp dụng.",
   similar: "Có một kinh nghiệm cũ hơn gần như giống hệt",
   submit_one: "Chia sẻ kinh nghiệm",
-  submit_text: "Nội dung được công khai ngay. Hãy dùng ký hiệu thay thế như <API_KEY> cho khóa, tên, địa chỉ và đường dẫn. Những gì bạn gõ được giữ trong trình duyệt này cho đến khi gửi.",
+  submit_text:
+    "Nội dung được công khai ngay. Hãy dùng ký hiệu thay thế như <API_KEY> cho khóa, tên, địa chỉ và đường dẫn. Những gì bạn gõ được giữ trong trình duyệt này cho đến khi gửi.",
   submit: "Đăng",
   submitted: "Đã đăng.",
   refused: { other: "{count} ô bị từ chối." },

@@ -51,7 +51,7 @@ export default {
   },
   labels: {
     "Highly Relevant": "rất liên quan",
-    "Relevant": "liên quan",
+    Relevant: "liên quan",
     "Somewhat Relevant": "khá liên quan",
     "Marginally Relevant": "ít liên quan",
   },

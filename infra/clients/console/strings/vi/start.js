@@ -20,7 +20,8 @@ export default {
     devices: { other: "thiết bị" },
   },
   sample: "Bắt đầu với dữ liệu mẫu",
-  sample_text: "Một nhà kính nhỏ: vài tài liệu có lịch sử, một hội thoại, một bộ sưu tập để tìm kiếm, và ba thiết bị mô phỏng nếu chạy trên máy của bạn. Những gì đã có được giữ nguyên.",
+  sample_text:
+    "Một nhà kính nhỏ: vài tài liệu có lịch sử, một hội thoại, một bộ sưu tập để tìm kiếm, và ba thiết bị mô phỏng nếu chạy trên máy của bạn. Những gì đã có được giữ nguyên.",
   sample_load: "Nạp dữ liệu mẫu",
   sample_loading: "Đang nạp dữ liệu mẫu …",
   sample_next: "Giờ hãy xem:",
@@ -39,7 +40,8 @@ export default {
     devices: "Ba thiết bị mô phỏng",
   },
   checks: "Kiểm tra",
-  checks_text: "Dành cho quản trị viên: các bảng, khóa, bộ nhúng, chỉ mục và mô hình ngôn ngữ có trả lời không. Nếu có mô hình, nó được gọi một lần.",
+  checks_text:
+    "Dành cho quản trị viên: các bảng, khóa, bộ nhúng, chỉ mục và mô hình ngôn ngữ có trả lời không. Nếu có mô hình, nó được gọi một lần.",
   check: "Kiểm tra ngay",
   checking: "Đang kiểm tra …",
   silent: "không trả lời",
