@@ -9,71 +9,52 @@ import { PlainText } from "./plain_text.js";
 const LARGE = 200_000; // characters from which rendering takes long enough to be asked for
 const LONG_PARAGRAPH = 50_000; // characters without an empty line; the time for emphasis grows with their square
 const SHOWN_IMAGE = /^data:image\/(?:png|jpeg|gif|webp);/i; // DOMPurify lets every kind of data: pass in an image
+const TAGS =
+  "a blockquote br code del em h1 h2 h3 h4 h5 h6 hr img input li ol p pre strong table " + "tbody td th thead tr ul";
 const ALLOWED = {
-  ALLOWED_TAGS: [
-    "a",
-    "blockquote",
-    "br",
-    "code",
-    "del",
-    "em",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "hr",
-    "img",
-    "input",
-    "li",
-    "ol",
-    "p",
-    "pre",
-    "strong",
-    "table",
-    "tbody",
-    "td",
-    "th",
-    "thead",
-    "tr",
-    "ul",
-  ],
+  ALLOWED_TAGS: TAGS.split(" "),
   ALLOWED_ATTR: ["align", "alt", "checked", "class", "disabled", "href", "src", "start", "title", "type"],
   ALLOWED_URI_REGEXP: /^(?:https?:|mailto:|#|data:image\/(?:png|jpeg|gif|webp);)/i,
-  RETURN_DOM_FRAGMENT: true,
 };
 
 let renderer = null;
 
 // Load marked and DOMPurify, once; return a function from Markdown to a document fragment. A failure is not kept.
 async function loadRenderer() {
+  renderer ??= importRenderer();
   try {
-    return await (renderer ??= importRenderer());
+    return await renderer;
   } catch (error) {
     renderer = null;
     throw error;
   }
 }
 
-function importRenderer() {
-  return Promise.all([import("marked"), import("dompurify")]).then(([{ Marked }, { default: purify }]) => {
-    const marked = new Marked({ gfm: true });
-    marked.use({ renderer: { html: ({ text }) => escaped(text) } });
-    return (text) => {
-      const fragment = purify.sanitize(marked.parse(text), ALLOWED);
-      for (const anchor of fragment.querySelectorAll("a[href]")) {
-        if (!anchor.getAttribute("href").startsWith("#"))
-          Object.assign(anchor, { target: "_blank", rel: "noopener noreferrer" });
-      }
-      for (const image of fragment.querySelectorAll("img")) {
-        if (!SHOWN_IMAGE.test(image.getAttribute("src"))) image.replaceWith(imageLink(image));
-      }
-      for (const box of fragment.querySelectorAll("input")) box.replaceWith(box.checked ? "☑" : "☐");
-      for (const scrolling of fragment.querySelectorAll("pre, table")) scrolling.tabIndex = 0;
-      return fragment;
-    };
-  });
+async function importRenderer() {
+  const [{ Marked }, { default: purify }] = await Promise.all([import("marked"), import("dompurify")]);
+  const marked = new Marked({ gfm: true });
+  marked.use({ renderer: { html: ({ text }) => escaped(text) } });
+  return (text) => {
+    const fragment = purify.sanitize(marked.parse(text, { async: false }), { ...ALLOWED, RETURN_DOM_FRAGMENT: true });
+    replaceUnsafe(fragment);
+    /** @type {NodeListOf<HTMLElement>} */
+    const wide = fragment.querySelectorAll("pre, table");
+    for (const each of wide) each.tabIndex = 0;
+    return fragment;
+  };
+}
+
+// Links open elsewhere, images of other sites become links, and boxes cannot be ticked.
+function replaceUnsafe(fragment) {
+  for (const anchor of fragment.querySelectorAll("a[href]")) {
+    if (!anchor.getAttribute("href").startsWith("#")) {
+      Object.assign(anchor, { target: "_blank", rel: "noopener noreferrer" });
+    }
+  }
+  for (const image of fragment.querySelectorAll("img")) {
+    if (!SHOWN_IMAGE.test(image.getAttribute("src"))) image.replaceWith(imageLink(image));
+  }
+  for (const box of fragment.querySelectorAll("input")) box.replaceWith(box.checked ? "☑" : "☐");
 }
 
 function escaped(text) {

@@ -29,15 +29,16 @@ export function initialValue(schema, { sliders = false } = {}) {
   const values = Object.create(null); // a device may name a property __proto__
   for (const [name, field] of Object.entries(schema.properties ?? {})) {
     const { default: preset, ...kind } = simplified(field);
-    if (preset !== undefined && preset !== null) values[name] = preset;
-    else if (kind.const !== undefined) values[name] = kind.const;
-    else if (sliders && schema.required?.includes(name)) {
-      if (kind.type === "boolean") values[name] = false;
-      else if (isRange(kind)) values[name] = kind.minimum;
-      else if (kind.enum) values[name] = kind.enum[0];
-    }
+    const value = preset ?? kind.const ?? (sliders && schema.required?.includes(name) ? atEnd(kind) : undefined);
+    if (value !== undefined) values[name] = value;
   }
   return values;
+}
+
+// Return the value that a control of a device starts with, where it has no default.
+function atEnd(kind) {
+  if (kind.type === "boolean") return false;
+  return isRange(kind) ? kind.minimum : kind.enum?.[0];
 }
 
 // Return the schema without `null`, which every optional parameter accepts.
@@ -67,45 +68,58 @@ function Field({ name, schema, value, onChange, required, sliders, problem }) {
   const isSwitch = kind.type === "boolean" && (required || sliders); // it always has a value
   const label = html`<span class="name">${kind.title && sliders ? kind.title : name}</span>
     ${required && !isSwitch && html`<span class="faint"> ${t("app.required")}</span>`}`;
-  if (kind.type === "object" && kind.properties) {
-    return html`<fieldset class="field"><legend>${label}</legend>${hints}
-      <${SchemaForm} schema=${kind} value=${value ?? {}} sliders=${sliders}
-        onChange=${(changed) => onChange(Object.keys(changed).length ? changed : undefined)} /></fieldset>`;
-  }
-  if (isSwitch) {
-    return html`<div class="field"><label class="switch"><input type="checkbox" role="switch" ...${attributes}
-      required=${false} checked=${value ?? false}
-      onChange=${(event) => onChange(event.target.checked)} /> ${label}</label>${hints}</div>`;
-  }
+  const parts = { kind, value, onChange, sliders, attributes, label, hints };
+  if (kind.type === "object" && kind.properties) return fieldset(parts);
+  if (isSwitch) return switchField(parts);
   return html`<div class="field"><label for=${id}>${label}</label>
     <${Control} kind=${kind} value=${value} onChange=${onChange} sliders=${sliders} attributes=${attributes} />${hints}
-      </div>`;
+  </div>`;
+}
+
+function fieldset({ kind, value, onChange, sliders, label, hints }) {
+  return html`<fieldset class="field"><legend>${label}</legend>${hints}
+    <${SchemaForm} schema=${kind} value=${value ?? {}} sliders=${sliders}
+      onChange=${(changed) => onChange(Object.keys(changed).length ? changed : undefined)} /></fieldset>`;
+}
+
+function switchField({ value, onChange, attributes, label, hints }) {
+  return html`<div class="field"><label class="switch"><input type="checkbox" role="switch" ...${attributes}
+    required=${false} checked=${value ?? false}
+    onChange=${(event) => onChange(event.target.checked)} /> ${label}</label>${hints}</div>`;
 }
 
 function Control({ kind, value, onChange, sliders, attributes }) {
-  const choices =
-    kind.enum ?? (kind.const === undefined ? (kind.type === "boolean" ? [true, false] : null) : [kind.const]);
-  if (choices) {
-    return html`<select ...${attributes} value=${value === undefined ? "" : JSON.stringify(value)}
-      onChange=${(event) => onChange(event.target.value === "" ? undefined : JSON.parse(event.target.value))}>
-      <option value="">${attributes.required ? t("app.choose") : t("app.not_set")}</option>
-      ${choices
-        .filter((each) => each !== null)
-        .map(
-          (each) => html`<option value=${JSON.stringify(each)}>${String(each)}
-        </option>`,
-        )}
-    </select>`;
-  }
-  if (kind.type === "integer" || kind.type === "number")
+  const choices = choicesOf(kind);
+  if (choices) return choiceControl({ choices, value, onChange, attributes });
+  if (kind.type === "integer" || kind.type === "number") {
     return numberControl({ kind, value, onChange, sliders, attributes });
+  }
   if (kind.type === "string") return textControl({ kind, value, onChange, attributes });
   if (kind.type === "array" && simplified(kind.items ?? {}).type === "string") {
+    const change = (event) => onChange(event.target.value === "" ? undefined : event.target.value.split("\n"));
     return html`<textarea ...${attributes} rows="2" placeholder=${t("app.one_a_line")} value=${(value ?? []).join("\n")}
-      onInput=${(event) => onChange(event.target.value === "" ? undefined : event.target.value.split("\n"))}>
-        </textarea>`;
+      onInput=${change}></textarea>`;
   }
   return html`<${JsonControl} value=${value} onChange=${onChange} attributes=${attributes} />`;
+}
+
+function choicesOf(kind) {
+  if (kind.enum) return kind.enum;
+  if (kind.const !== undefined) return [kind.const];
+  return kind.type === "boolean" ? [true, false] : null;
+}
+
+function choiceControl({ choices, value, onChange, attributes }) {
+  const change = (event) => onChange(event.target.value === "" ? undefined : JSON.parse(event.target.value));
+  return html`<select ...${attributes} value=${value === undefined ? "" : JSON.stringify(value)} onChange=${change}>
+    <option value="">${attributes.required ? t("app.choose") : t("app.not_set")}</option>
+    ${choices
+      .filter((each) => each !== null)
+      .map(
+        (each) => html`<option value=${JSON.stringify(each)}>${String(each)}
+      </option>`,
+      )}
+  </select>`;
 }
 
 function numberControl({ kind, value, onChange, sliders, attributes }) {
@@ -129,7 +143,7 @@ function textControl({ kind, value, onChange, attributes }) {
     onInput=${change} />`;
 }
 
-// A value that has no form of its own is written as JSON. Text that is no JSON is marked, and not taken.
+// A value that has no form of its own is written as JSON. Text that is not JSON is marked, and not taken.
 function JsonControl({ value, onChange, attributes }) {
   const change = (event) => {
     const { value: text } = event.target;

@@ -15,8 +15,8 @@ export function diffLines(before, after) {
   const push = (kind, lines) => {
     if (!lines.length) return;
     const last = parts.at(-1);
-    if (last?.kind === kind) lines.forEach((line) => last.lines.push(line));
-    else parts.push({ kind, lines: [...lines] });
+    if (last?.kind !== kind) parts.push({ kind, lines: [...lines] });
+    else for (const line of lines) last.lines.push(line);
   };
   compare(before.split("\n"), after.split("\n"), push);
   return parts;
@@ -25,8 +25,11 @@ export function diffLines(before, after) {
 // Find the fewest edits. If there are too many, compare what lies between the lines that occur once on both sides.
 function compare(a, b, push) {
   const changes = diffArrays(a, b, { maxEditLength: MOST_EDITS });
-  if (!changes) return compareByAnchors(a, b, push);
-  return changes.forEach(({ added, removed, value }) => push(removed ? "removed" : added ? "added" : "same", value));
+  if (!changes) {
+    compareByAnchors(a, b, push);
+    return;
+  }
+  for (const { added, removed, value } of changes) push(removed ? "removed" : added ? "added" : "same", value);
 }
 
 function compareByAnchors(a, b, push) {
@@ -47,7 +50,9 @@ function compareByAnchors(a, b, push) {
 
 function uniquePairs(a, b) {
   const counts = new Map();
-  a.forEach((line, index) => counts.set(line, counts.has(line) ? null : { left: index, right: -1 }));
+  a.forEach((line, index) => {
+    counts.set(line, counts.has(line) ? null : { left: index, right: -1 });
+  });
   b.forEach((line, index) => {
     const entry = counts.get(line);
     if (entry) counts.set(line, entry.right < 0 ? { ...entry, right: index } : null);
@@ -97,15 +102,19 @@ export function Diff({ before, after, label }) {
   </div>`;
 }
 
-function rowsOf(parts) {
+// Return the rows that are shown: {kind, text} of a line, {kind: "gap", count} of equal lines far from a change.
+export function rowsOf(parts) {
   const rows = [];
-  const add = (kind, lines) => lines.forEach((text) => rows.push({ kind, text }));
-  parts.forEach(({ kind, lines }, index) => {
+  const add = (kind, lines) => {
+    for (const text of lines) rows.push({ kind, text });
+  };
+  for (const [index, { kind, lines }] of parts.entries()) {
     const [head, tail] = [index ? CONTEXT : 0, index < parts.length - 1 ? CONTEXT : 0];
-    if (kind !== "same" || lines.length <= head + tail + 1) return add(kind, lines);
-    add(kind, lines.slice(0, head));
+    const isLong = kind === "same" && lines.length > head + tail + 1;
+    add(kind, isLong ? lines.slice(0, head) : lines);
+    if (!isLong) continue;
     rows.push({ kind: "gap", count: lines.length - head - tail });
-    return add(kind, tail ? lines.slice(-tail) : []);
-  });
+    add(kind, tail ? lines.slice(-tail) : []);
+  }
   return rows;
 }

@@ -26,7 +26,12 @@ export async function abandonedDrafts(documentId) {
 // browser refuses.
 export function claimDraft(name = `${PREFIX}${newDraftId()}`) {
   let release = () => {};
-  navigator.locks?.request(name, () => new Promise((resolve) => (release = resolve)));
+  const released = /** @type {Promise<void>} */ (
+    new Promise((resolve) => {
+      release = resolve;
+    })
+  );
+  navigator.locks?.request(name, () => released);
   return {
     name,
     save: (draft) => write(name, { ...draft, at: Date.now() }),

@@ -89,7 +89,7 @@ function useFocus(value) {
   return element;
 }
 
-// What the document said at a revision.
+// The text of the document at a revision.
 function Revision({ documentId, to, newest, onEdit }) {
   const text = useData((signal) => load(documentId, to, signal), [documentId, to]);
   const heading = useFocus(text.value);

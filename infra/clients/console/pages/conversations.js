@@ -92,7 +92,7 @@ function Conversation({ id }) {
       ),
     [id, most],
   );
-  const [asking, setAsking] = useState("");
+  const [asking, setAsking] = useState(/** @type {"" | "clear" | "delete"} */ (""));
   const changed = () => {
     details.reload();
     context.reload();
@@ -101,6 +101,7 @@ function Conversation({ id }) {
   if (!value)
     return html`<h1>${visible(id)}</h1><${ErrorBox} error=${error} onRetry=${details.reload} />
     ${!error && html`<p role="status" aria-busy="true">${t("app.loading")}</p>`}`;
+  /** @param {"clear" | "delete"} method */
   const remove = async (method) => {
     await call(`${MEMORY}/${method}`, { conversation_id: id });
     toast(t(`conversations.${method}_done`));
@@ -123,7 +124,7 @@ function Conversation({ id }) {
       headings=${[["summary", t("conversations.summary")], ["context", t("conversations.context")]]} />
     <div class="transcript-and-context">
       <${Transcript} id=${id} details=${value} context=${context.value} onChange=${changed} />
-      <div class="beside">
+      <div class="stack">
         <${Summary} id=${id} summary=${value.summary} total=${value.total_count} onChange=${changed} />
         <${Context} summary=${value.summary} context=${context} most=${most} setMost=${setMost} />
         <div class="actions">
@@ -136,42 +137,57 @@ function Conversation({ id }) {
       asking &&
       html`<${ConfirmDialog} danger title=${t(`conversations.${asking}_title`)}
         text=${t(`conversations.${asking}_text`, { id: visible(id) })}
-      action=${t(`conversations.${asking}`)} onConfirm=${() => remove(asking)} onClose=${() => setAsking("")} />`
+      action=${t(`conversations.${asking}`)} onConfirm=${() => asking && remove(asking)}
+        onClose=${() => setAsking("")} />`
     }`;
 }
 
 function Transcript({ id, details, context, onChange }) {
+  const { state, older, lookNow } = useMessages(id, onChange);
+  const { box, note, leave } = useEnd();
+  // Deleted messages are looked for at once.
+  useEffect(() => {
+    lookNow();
+  }, [details.total_count]);
+  const readOlder = () => {
+    leave();
+    older();
+  };
+  const { messages, more, loading, error } = state;
+  const place = placesOf(messages, context, details.summary?.covers ?? 0);
+  return html`<section aria-labelledby="transcript" class="transcript" aria-busy=${loading}>
+    <h2 id="transcript">${t("conversations.transcript")}</h2>
+    <${ErrorBox} error=${error} onRetry=${readOlder} />
+    <div class="messages-box" ref=${box} tabindex="0" role="group" aria-label=${t("conversations.transcript")}
+      onScroll=${note}><div>
+    ${more && !loading && !error && html`<p><button onClick=${readOlder}>${t("conversations.older")}</button></p>`}
+    ${!loading && !error && !messages.length && html`<div class="empty"><p>${t("conversations.no_messages")}</p></div>`}
+    <ol class="plain messages">${messages.map(
+      (each) => html`<${Message} key=${`${each.number} ${each.at}`} message=${each} place=${place(each)} />`,
+    )}</ol></div></div>
+    <${Composer} id=${id} onSent=${lookNow} />
+  </section>`;
+}
+
+// The messages as far as they are loaded. `older` loads the page before them, `lookNow` looks for new ones.
+function useMessages(id, onChange) {
   const [state, setState] = useState({ messages: [], cursor: undefined, more: true, loading: true, error: null });
   const latest = useRef(state);
   const looked = useRef(false); // true after the first look
   latest.current = state;
-  const load = async (cursor, signal) => {
-    const page = await call(
-      `${MEMORY}/list_messages`,
-      { conversation_id: id, limit: MESSAGE_PAGE, cursor },
-      { signal },
-    );
-    return { messages: page.messages.reverse(), cursor: page.next_cursor };
-  };
   const older = async () => {
-    atEnd.current = false;
     setState((old) => ({ ...old, loading: true, error: null }));
     try {
-      const page = await load(latest.current.cursor);
-      setState((old) => ({
-        ...old,
-        messages: merge(old.messages, page.messages),
-        cursor: page.cursor,
-        more: Boolean(page.cursor),
-        loading: false,
-      }));
+      const { messages, cursor } = await loadMessages(id, latest.current.cursor);
+      const more = Boolean(cursor);
+      setState((old) => ({ ...old, messages: merge(old.messages, messages), cursor, more, loading: false }));
     } catch (error) {
       setState((old) => ({ ...old, error, loading: false }));
     }
   };
   // The newest page is looked at again and again. If none of its messages is known, the transcript begins with it.
   const look = async (signal) => {
-    const page = await load(undefined, signal).catch((error) => {
+    const page = await loadMessages(id, undefined, signal).catch((error) => {
       if (error.status === 404 && looked.current) onChange(); // deleted by another
       if (!latest.current.messages.length) setState((old) => ({ ...old, error, loading: false }));
       throw error;
@@ -196,11 +212,21 @@ function Transcript({ id, details, context, onChange }) {
     polling.current = poll(look, { every: LOOK_EVERY_MS });
     return () => polling.current.stop();
   }, [id]);
-  // The newest message stays in view, unless the reader has scrolled away from it.
+  return { state, older, lookNow: () => polling.current.now() };
+}
+
+async function loadMessages(id, cursor, signal) {
+  const params = { conversation_id: id, limit: MESSAGE_PAGE, cursor };
+  const page = await call(`${MEMORY}/list_messages`, params, { signal });
+  return { messages: page.messages.reverse(), cursor: page.next_cursor };
+}
+
+// Keep the end of a box in view, unless the reader has scrolled away from it, or `leave` was called.
+function useEnd() {
   const box = useRef(null);
   const atEnd = useRef(true);
   const top = useRef(0);
-  const noteEnd = () => {
+  const note = () => {
     if (!box.current) return; // the transcript has just left the page
     const { scrollTop, clientHeight, scrollHeight } = box.current;
     const isNear = scrollHeight - scrollTop - clientHeight < NEAR_END_PIXELS;
@@ -215,44 +241,28 @@ function Transcript({ id, details, context, onChange }) {
     observer.observe(box.current.firstElementChild);
     return () => observer.disconnect();
   }, []);
-  // What was deleted is looked for at once.
-  useEffect(() => polling.current.now(), [details.total_count]);
+  const leave = () => {
+    atEnd.current = false;
+  };
+  return { box, note, leave };
+}
 
-  const covers = details.summary?.covers ?? 0;
-  const given = new Set(
-    state.messages.slice(-(context?.messages.length ?? 0) || state.messages.length).map((each) => each.number),
-  );
-  const place = ({ number }) =>
-    !context ? "" : context.messages.length && given.has(number) ? "given" : number <= covers ? "summarized" : "lost";
-  return html`<section aria-labelledby="transcript" class="transcript" aria-busy=${state.loading}>
-    <h2 id="transcript">${t("conversations.transcript")}</h2>
-    <${ErrorBox} error=${state.error} onRetry=${older} />
-    <div class="messages-box" ref=${box} tabindex="0" role="group" aria-label=${t("conversations.transcript")}
-      onScroll=${noteEnd}><div>
-    ${
-      state.more &&
-      !state.loading &&
-      !state.error &&
-      html`<p><button onClick=${older}>${t("conversations.older")}
-      </button></p>`
-    }
-    ${
-      !state.loading &&
-      !state.error &&
-      !state.messages.length &&
-      html`<div class="empty"><p>
-      ${t("conversations.no_messages")}</p></div>`
-    }
-    <ol class="plain messages">${state.messages.map(
-      (each) => html`<li key=${`${each.number} ${each.at}`} class="message ${each.role} ${place(each)}">
-      <p class="message-head"><strong>${t(`conversations.roles.${each.role}`)}</strong>
-        <span class="faint"> ${t("conversations.number", { number: each.number })} · <time datetime=${each.at}>
-          ${formatTime(each.at)}</time></span>
-        ${place(each) && html`<span class="tag place">${t(`conversations.places.${place(each)}`)}</span>`}</p>
-      <${Markdown} text=${visible(each.content)} /></li>`,
-    )}</ol></div></div>
-    <${Composer} id=${id} onSent=${() => polling.current.now()} />
-  </section>`;
+// Return a function from a message to where it is for the model: "given", "summarized", "lost", or "" if not known.
+function placesOf(messages, context, covers) {
+  if (!context) return () => "";
+  const count = context.messages.length;
+  const given = new Set(count ? messages.slice(-count).map((each) => each.number) : []);
+  return ({ number }) => (given.has(number) ? "given" : number <= covers ? "summarized" : "lost");
+}
+
+function Message({ message, place }) {
+  const { number, at, role, content } = message;
+  return html`<li class="message ${role} ${place}">
+    <p class="message-head"><strong>${t(`conversations.roles.${role}`)}</strong>
+      <span class="faint"> ${t("conversations.number", { number })} · <time datetime=${at}>${formatTime(at)}</time>
+        </span>
+      ${place && html`<span class="tag place">${t(`conversations.places.${place}`)}</span>`}</p>
+    <${Markdown} text=${visible(content)} /></li>`;
 }
 
 // Add the messages of which the numbers are not known yet: concurrent writers' appear in any order.
@@ -263,7 +273,7 @@ function merge(known, page) {
 }
 
 function Composer({ id, onSent }) {
-  const [role, setRole] = useState("user");
+  const [role, setRole] = useState(/** @type {import("../types").Role} */ ("user"));
   const [content, setContent, takeContent] = useDraft(`message.${id}`);
   const {
     busy,
