@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Without bytecode, each of the many processes would compile the packages again: half a second for boto3 alone.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check conformance mosquitto clocks browser screenshots rie sam package container wheel stress deploy-local bench bench-smoke setup generate clean
+.PHONY: run test check check-js conformance mosquitto clocks browser screenshots rie sam package container wheel stress deploy-local bench bench-smoke setup generate clean
 
 setup:
 	@$(PYTHON) infra/prepare.py
@@ -23,6 +23,11 @@ check: setup
 	$(BIN)/python -m tests.wording
 	$(BIN)/cfn-lint template.yaml infra/deploy/observability.yaml infra/deploy/logs.yaml
 	$(BIN)/kho generate --check
+	@$(MAKE) --no-print-directory check-js
+
+# Format, lint, types and unit tests of the console's JavaScript, by tools of its package-lock.json, fetched into .venv.
+check-js: setup
+	@$(BIN)/python -m tests.suites.javascript
 
 # The public MCP conformance suite and Inspector, from npm, against the MCP endpoint.
 conformance: setup

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-SUFFIXES: Final = (".py", ".md", ".yaml")
+JAVASCRIPT: Final = (".js", ".mjs")
+SUFFIXES: Final = (".py", ".md", ".yaml", *JAVASCRIPT)
 EXEMPT: Final = (
+    "infra/clients/console/strings/vi/",
     "tests/wording.py",
     "tests/data/",
     "tests/suites/conformance/2025-11-25.yaml",
@@ -65,10 +68,10 @@ def violations(path: str, text: str) -> Iterator[tuple[int, str, str]]:
         for rule, pattern in WORDS.items():
             if re.search(pattern, line, re.IGNORECASE):
                 yield number, rule, line
-    if path.endswith(".py"):
-        for number, start in _docstrings(text):
-            if STARTS.match(start):
-                yield number, START, start
+    starts = _docstrings(text) if path.endswith(".py") else _comments(lines) if path.endswith(JAVASCRIPT) else ()
+    for number, start in starts:
+        if STARTS.match(start):
+            yield number, START, start
 
 
 def _docstrings(text: str) -> Iterator[tuple[int, str]]:
@@ -79,6 +82,13 @@ def _docstrings(text: str) -> Iterator[tuple[int, str]]:
                 case ast.Expr(value=ast.Constant(value=str(docstring))):
                     # A method's or server's module docstring begins with its name and a colon.
                     yield child.lineno, re.sub(r"^[\w-]+(?:/[\w/]+)?: ", "", docstring).partition("\n\n")[0]
+
+
+def _comments(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """Yield the line and the beginning of each comment that has lines of its own, the docstrings of JavaScript."""
+    for number, (before, line) in enumerate(pairwise(["", *lines]), 1):
+        if line.lstrip().startswith("// ") and not before.lstrip().startswith("//"):
+            yield number, line.lstrip(" /")
 
 
 def _files(paths: list[str]) -> list[str]:

@@ -11,18 +11,17 @@ const PROBE_MS = 1000; // doubled after each failure
 export class ApiError extends Error {
   // `code` is the error's name, such as CONFLICT; `data` is the error as the server sent it. Texts are made visible:
   // they quote what strangers and devices have sent.
+  /** @param {Partial<import("./types").Failure> & { code: string; message: string }} failure */
   constructor({ code, message, details = null, guidance = "", status = 0, retryAfter = 0, correlationId = "", data }) {
     super(visible(message));
     this.name = "ApiError";
-    Object.assign(this, {
-      code,
-      details: marked(details),
-      guidance: visible(guidance),
-      status,
-      retryAfter,
-      correlationId,
-      data: data ?? { code, message },
-    });
+    this.code = code;
+    this.details = marked(details);
+    this.guidance = visible(guidance);
+    this.status = status;
+    this.retryAfter = retryAfter;
+    this.correlationId = correlationId;
+    this.data = data ?? { code, message };
   }
 }
 
@@ -35,21 +34,35 @@ function marked(details) {
 
 // Call a method such as "agent-data/get_document" and return its result. Throw ApiError, or AbortError by `signal`.
 // With `quiet`, a call that needs credentials fails instead of asking for them.
-export async function call(method, params = {}, { signal: abort, quiet = false } = {}) {
+/**
+ * @template {keyof import("methods").Methods} M
+ * @param {M} method
+ * @param {import("methods").Methods[M]["params"]} [params] may be left out if it may be empty
+ * @param {{ signal?: AbortSignal; quiet?: boolean }} options
+ * @returns {Promise<import("methods").Methods[M]["result"]>}
+ */
+export async function call(method, params = /** @type {any} */ ({}), { signal: abort, quiet = false } = {}) {
   const response = await send("POST", `/${method}`, { body: JSON.stringify(params), signal: abort, quiet });
   return resultOf(response);
 }
 
 // Read a public address such as "/health" as JSON.
+/** @param {string} path @param {{ signal?: AbortSignal }} options */
 export async function get(path, { signal: abort } = {}) {
   return resultOf(await send("GET", path, { signal: abort }));
 }
 
-// Send a request with the caller's token, and return the response, whatever it is. A refused token is replaced.
+// Send a request with the caller's token, and return the response of any status. A refused token is replaced.
+/**
+ * @param {string} verb
+ * @param {string} path
+ * @param {{ body?: string; signal?: AbortSignal; headers?: Record<string, string>; quiet?: boolean }} options
+ */
 export async function send(verb, path, { body, signal: abort, headers = {}, quiet = false } = {}) {
   for (;;) {
     const token = await authorization();
     const sentAt = performance.now();
+    /** @type {Record<string, string>} */
     const all = { ...headers, ...(body === undefined ? {} : { "content-type": "application/json" }) };
     if (token) all.authorization = token;
     const response = await reach(path, { method: verb, body, headers: all, signal: abort });
@@ -76,6 +89,7 @@ function lost(error) {
   return new ApiError({ code: "OFFLINE", message: "The server cannot be reached." });
 }
 
+/** @type {{ stop: () => void } | null} */
 let watching = null;
 
 // Look for the server until it answers again, so that the page says so by itself.
@@ -88,7 +102,7 @@ function watchConnection() {
         offline.value = true; // an answer that was on its way may have said otherwise
         throw error;
       }
-      watching.stop();
+      watching?.stop();
       watching = null;
       offline.value = false;
     },

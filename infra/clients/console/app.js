@@ -38,8 +38,8 @@ effect(() => {
 async function showPage(name) {
   const known = PAGES.includes(name) ? name : "";
   try {
-    const [module] = await Promise.all([known ? import(`./pages/${known}.js`) : {}, known ? loadStrings(known) : null]);
-    if (route.value.page === name) shown.value = { name, Page: module.default ?? null, error: null };
+    const [module] = known ? await Promise.all([import(`./pages/${known}.js`), loadStrings(known)]) : [];
+    if (route.value.page === name) shown.value = { name, Page: module?.default ?? null, error: null };
   } catch (error) {
     if (route.value.page === name) shown.value = { name, Page: null, error };
   }
@@ -61,7 +61,7 @@ function Shell() {
   }, [page]);
   const address = useRef(route.value);
   useEffect(() => {
-    // What had the focus has left the page with the view that it belonged to.
+    // The view that had the focus has left the page.
     if (address.current !== route.value && document.activeElement === document.body) main.current?.focus();
     address.current = route.value;
   }, [route.value]);

@@ -32,7 +32,7 @@ export async function completeSignIn() {
   if (!query.has("state")) return "";
   const pending = takePending();
   history.replaceState(null, "", location.pathname + (pending?.hash ?? ""));
-  dispatchEvent(new HashChangeEvent("hashchange")); // replaceState tells nobody
+  dispatchEvent(new HashChangeEvent("hashchange")); // replaceState sends no event
   if (!pending || pending.state !== query.get("state")) return "";
   const server = await authorizationServer();
   if (!server || query.get("iss") !== server.issuer) return "";
@@ -53,7 +53,7 @@ export async function authorization() {
 }
 
 // Wait until there is another token than the one that was refused. Throw SignInCancelled if the person gives up, or
-// has done so since the request was sent, at `sentAt` of the page's clock: nobody is asked again for the same thing.
+// has done so since the request was sent, at `sentAt` of the page's clock: a person is asked for a thing once.
 // A token endpoint that fails for now asks for no sign-in: the refresh token is tried again by the next call.
 export async function replaceToken(refused, sentAt) {
   if (refused !== (token ? `Bearer ${token}` : "")) return;

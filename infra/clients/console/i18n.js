@@ -57,12 +57,14 @@ export function formatTime(time) {
 export function formatAge(time) {
   const seconds = (new Date(time).getTime() - Date.now()) / 1000;
   if (Number.isNaN(seconds)) return "";
+  /** @type {[Intl.RelativeTimeFormatUnit, number][]} */
   const units = [
     ["day", 86_400],
     ["hour", 3600],
     ["minute", 60],
+    ["second", 1],
   ];
-  const [unit, length] = units.find(([, each]) => Math.abs(seconds) >= each) ?? ["second", 1];
+  const [unit, length] = units.find(([, each]) => Math.abs(seconds) >= each) ?? units.at(-1);
   return new Intl.RelativeTimeFormat(language.value, { numeric: "auto" }).format(Math.round(seconds / length), unit);
 }
 

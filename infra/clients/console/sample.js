@@ -6,7 +6,7 @@ const FOLDER = "sample-greenhouse";
 const CONVERSATION = "sample-greenhouse";
 const COLLECTION = "sample-plants";
 
-// Where the sample is, for links to it.
+// Ids of the sample, for links to it.
 export const SAMPLE = { document: "sample-lamp", conversation: CONVERSATION, collection: COLLECTION };
 
 const DOCUMENTS = [
@@ -32,12 +32,13 @@ const DOCUMENTS = [
   ],
   ["sample-lamp", FOLDER, "Lamp schedule", "# Lamp schedule\n\nThe lamp is on from 6:00 to 9:00.\n"],
 ];
-// What a document says after a first version: its history has something to show.
+// A change of a document after its first version, so that its history has something to show.
 const CHANGE = [
   "sample-lamp",
   "# Lamp schedule\n\nThe lamp is on from 5:30 to 8:30, and in December from 17:00 to 19:00 too.\n",
 ];
 
+/** @type {[import("./types").Role, string][]} */
 const MESSAGES = [
   ["user", "When do I water the ferns?"],
   ["assistant", "In the morning: wet leaves burn in the noon sun."],
@@ -75,17 +76,16 @@ const EXPERIENCE = {
 };
 
 // Each step of the sample: its name, and what makes it. A step that is there already changes nothing.
+/** @type {[string, () => Promise<any>][]} */
 export const STEPS = [
   ["documents", loadDocuments],
   ["conversation", loadConversation],
   ["collection", loadCollection],
-  ...(isOneMachine
-    ? [
-        ["experience", loadExperience],
-        ["devices", () => call("device-server/devices/simulate")],
-      ]
-    : []),
 ];
+if (isOneMachine) {
+  STEPS.push(["experience", loadExperience]);
+  STEPS.push(["devices", () => call("device-server/devices/simulate")]);
+}
 
 async function loadDocuments() {
   for (const [document_id, parent_id, title, body] of DOCUMENTS) {

@@ -1,4 +1,4 @@
-// What the browser keeps: preferences and unsaved edits in localStorage, never tokens or keys.
+// The data that the browser keeps: preferences and unsaved edits in localStorage, never tokens or keys.
 const PREFIX = "kho.";
 
 // Return a stored value, or undefined.

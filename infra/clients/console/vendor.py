@@ -32,7 +32,7 @@ def fetch(npm: str) -> None:
     with tempfile.TemporaryDirectory(prefix="kho-console-") as folder:
         for name in ("package.json", "package-lock.json"):
             shutil.copy(HERE / name, Path(folder) / name)
-        command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", folder]
+        command = [npm, "ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", folder]
         subprocess.run(command, check=True)  # noqa: S603 - our own words only
         _select(Path(folder) / "node_modules")
 

@@ -2,9 +2,11 @@
 import { useRef, useState } from "preact/hooks";
 
 // `run` is a handler of events such as submit. It does nothing while the action is running.
+/** @param {() => any} act */
 export function useAction(act) {
-  const [state, setState] = useState({ busy: false, error: null });
+  const [state, setState] = useState({ busy: false, error: /** @type {import("../types").Problem} */ (null) });
   const isRunning = useRef(false);
+  /** @param {Event} [event] */
   const run = async (event) => {
     event?.preventDefault();
     if (isRunning.current) return;

@@ -2,10 +2,20 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { poll } from "../api.js";
 
+/**
+ * @template T
+ * @typedef {{ value: T | undefined; error: import("../types").Problem; loading: boolean }} Loaded
+ */
+
 // Load by `load(signal)` whenever one of `inputs` changes. Return {value, error, loading, reload, setValue}.
 // With `every` (milliseconds) it is loaded again and again while the page is shown.
+/**
+ * @template T
+ * @param {(signal: AbortSignal) => Promise<T> | T} load
+ * @param {any[]} inputs
+ */
 export function useData(load, inputs = [], { every = 0 } = {}) {
-  const [state, setState] = useState({ value: undefined, error: null, loading: true });
+  const [state, setState] = useState(/** @type {Loaded<T>} */ ({ value: undefined, error: null, loading: true }));
   const again = useRef(() => {});
   useEffect(() => {
     let stop = () => {};
@@ -35,6 +45,6 @@ export function useData(load, inputs = [], { every = 0 } = {}) {
     return () => stop();
   }, inputs);
   const reload = useCallback(() => again.current(), []);
-  const setValue = useCallback((value) => setState({ value, error: null, loading: false }), []);
+  const setValue = useCallback((/** @type {T} */ value) => setState({ value, error: null, loading: false }), []);
   return { ...state, reload, setValue };
 }

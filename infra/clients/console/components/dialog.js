@@ -10,7 +10,7 @@ export function Dialog({ title, onClose, children, wide = false }) {
   const dialog = useRef(null);
   const id = useId();
   useEffect(() => {
-    const returnTo = document.activeElement;
+    const returnTo = /** @type {HTMLElement} */ (document.activeElement);
     const element = dialog.current;
     element.showModal();
     return () => {

@@ -84,7 +84,7 @@ class FileIngestion {
   }
 }
 
-function ingest(collection, chosen, { failed, onDone }) {
+function ingest(collection, chosen, { failed = [], onDone }) {
   const current = ingestions.value[collection];
   if (current?.tally.value.running) {
     current.add(chosen, failed);

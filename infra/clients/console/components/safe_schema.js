@@ -1,4 +1,4 @@
-// Schemas that devices send: whatever is not of the form that a form needs is left out, and texts are made visible.
+// Schemas that devices send: what a form cannot show is left out, and texts are made visible.
 import { visible } from "./visible_text.js";
 
 const IS_OF = {
@@ -28,6 +28,7 @@ function safeField(field, depth) {
   if (!isObject(field) || depth === 0) return {};
   const type = Object.hasOwn(IS_OF, field.type) ? field.type : undefined;
   if (type === "object" && isObject(field.properties)) return { ...safeSchema(field, depth - 1), ...texts(field) };
+  /** @type {Record<string, any>} */
   const safe = { ...texts(field), ...(type && { type }) };
   if (Array.isArray(field.enum) && field.enum.length > 0) safe.enum = field.enum.filter(isPlain);
   if (isPlain(field.default) && (!type || IS_OF[type](field.default))) safe.default = field.default;
@@ -49,7 +50,7 @@ function isObject(value) {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-// A text that deceives is no value that a reader could choose or send knowingly.
+// A reader cannot choose or send a text that deceives knowingly.
 function isPlain(value) {
   return ["boolean", "number"].includes(typeof value) || (typeof value === "string" && visible(value) === value);
 }

@@ -1,4 +1,4 @@
-// What operators set for all devices: firmware for boards of a kind, and the webhook.
+// Settings of operators for all devices: firmware for boards of a kind, and the webhook.
 import { useState } from "preact/hooks";
 import { call } from "../api.js";
 import { useAction } from "../components/action.js";
@@ -12,6 +12,7 @@ import { visible } from "../components/visible_text.js";
 import { html } from "../html.js";
 import { formatTime, t } from "../i18n.js";
 
+/** @type {import("methods").Methods["device-server/webhooks/set"]["params"]["events"]} */
 const EVENTS = ["notification", "presence", "firmware"];
 const NO_FIRMWARE = { board: "", version: "", url: "" };
 

@@ -132,7 +132,7 @@ function Passage({ number, passage }) {
   </li>`;
 }
 
-// What the answer took, and what it had to do without.
+// The time and the tokens that the answer took, and the parts that it had to do without.
 function Usage({ usage, seconds }) {
   const tokens = usage.llm_tokens_prompt + usage.llm_tokens_completion;
   return html`<p class="faint">

@@ -272,7 +272,7 @@ function isSwitch({ properties }) {
 function Control({ device, tool, labelledby }) {
   const schema = safeSchema(tool.inputSchema);
   const [values, setValues] = useState(() => initialValue(schema, { sliders: true }));
-  const [state, setState] = useState({});
+  const [state, setState] = useState(/** @type {Record<string, any>} */ ({})); // of the last call
   const [confirming, setConfirming] = useState(false);
   const restarts = RESTARTING.includes(tool.name);
   const isInstant = isSwitch(schema) && !restarts;

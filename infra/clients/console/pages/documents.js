@@ -17,7 +17,7 @@ import { html } from "../html.js";
 import { formatTime, t } from "../i18n.js";
 import { go, link } from "../router.js";
 
-const NARROW = "(max-width: 59.99rem)"; // as in style.css: the tree is hidden beside a document
+const NARROW = "(max-width: 59.99rem)"; // as in style.css: the tree is hidden next to a document
 const BELOW = 50; // links to what is below a document
 const LOOK_EVERY_MS = 10_000; // for a newer revision of the document that is shown
 

@@ -32,8 +32,17 @@ export default function Experiences({ segments: [id, action], query }) {
   return html`<${Search} query=${query} />`;
 }
 
+/**
+ * @import { RecallKit } from "../types"
+ * @template {keyof RecallKit} M
+ * @param {M} method
+ * @param {RecallKit[M]["params"]} params
+ * @param {{ signal?: AbortSignal }} [options]
+ * @returns {Promise<RecallKit[M]["result"]["data"]>}
+ */
 async function request(method, params, options) {
-  return (await call(`recall-kit/${method}`, params, options)).data;
+  const result = /** @type {any} */ (await call(/** @type {any} */ (`recall-kit/${method}`), params, options));
+  return result.data;
 }
 
 function Search({ query }) {
@@ -191,10 +200,8 @@ function Submission() {
     <p>${t("experiences.submit_text")}</p>
     <${Form} initial=${EMPTY} draft="experience.new" action=${t("experiences.submit")}
       onSubmit=${async (values) => {
-        const created = await request(
-          "submit_experience",
-          Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null && value.length)),
-        );
+        const given = Object.entries(values).filter(([, value]) => value?.length);
+        const created = await request("submit_experience", /** @type {any} */ (Object.fromEntries(given)));
         toast(t("experiences.submitted"));
         go(link("experiences", [created.id]), { replace: true });
       }} />`;

@@ -327,7 +327,7 @@ function ScoreParts({ parts, score }) {
   </table></div>`;
 }
 
-// Return the query with a suggested word in place of the word that it corrects, or added to it.
+// Return the query with a suggested word instead of the word that it corrects, or added to it.
 export function refined(query, word) {
   const words = query.split(/\s+/);
   const plain = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();

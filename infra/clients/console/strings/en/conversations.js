@@ -1,6 +1,6 @@
 export default {
   title: "Conversations",
-  intro: "Choose a conversation: what was said, its summary, and exactly what the model gets of it.",
+  intro: "Choose a conversation: its messages, its summary, and exactly what the model gets of it.",
   list: "All conversations",
   conversation: "Conversation",
   gone: "This conversation was deleted. What you see was read before; a new message begins it again.",

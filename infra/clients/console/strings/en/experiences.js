@@ -6,7 +6,7 @@ export default {
   query_hint: "An error message or a problem, as you would describe it",
   find: "Search",
   nothing_asked: "Search for an error message or a problem to see who has solved it before.",
-  none: "Nobody has shared this yet. If you solve it, share it.",
+  none: "There is no experience of this yet. If you solve it, share it.",
   found: { one: "{count} experience", other: "{count} experiences" },
   results: "Results",
   used: { one: "found {count} time", other: "found {count} times" },

@@ -1,0 +1,1 @@
+"""Formatter, linter, types, and unit tests of the console's JavaScript."""
