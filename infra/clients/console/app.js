@@ -9,21 +9,10 @@ import { SignIn } from "./components/sign_in.js";
 import { toast, Toasts } from "./components/toast.js";
 import { html } from "./html.js";
 import { LANGUAGES, language, loadStrings, setLanguage, t } from "./i18n.js";
+import { PAGES } from "./pages.js";
 import { link, route } from "./router.js";
 import { read, write } from "./storage.js";
 
-// Pages in the order of the navigation. Each is pages/<name>.js with its strings, loaded when first shown.
-const PAGES = [
-  "start",
-  "connect",
-  "documents",
-  "ask",
-  "conversations",
-  "knowledge",
-  "experiences",
-  "devices",
-  "try_it",
-];
 const THEMES = ["system", "light", "dark"];
 const theme = signal(THEMES.includes(read("theme")) ? read("theme") : "system");
 const shown = signal({ name: "", Page: null, error: null });

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from infra.clients.console.bundle import HERE
 from tests.helpers.wait import CEILING_SECONDS, until
 from tests.suites.browser.installation import AXE
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import BrowserContext, Page, Request
 
+PAGES: Final = tuple(sorted(each.stem for each in (HERE / "pages").glob("*.js")))
+"""The names of the console's pages."""
 WIDTHS: Final = (360, 768, 1280)
 THEMES: Final = ("light", "dark")
 _HEIGHT: Final = 900

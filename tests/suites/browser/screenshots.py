@@ -24,17 +24,13 @@ if TYPE_CHECKING:
     from tests.suites.browser.console_page import ConsolePage
 
 TARGET: Final = FILE.parent / "docs" / "console"
-PAGES: Final = {
-    "start": "start",
-    "connect": "connect",
+ADDRESSES: Final = {
     "documents": "documents/sample-watering",
-    "ask": "ask",
     "conversations": "conversations/sample-greenhouse",
     "knowledge": "knowledge/sample-plants",
-    "experiences": "experiences",
-    "devices": "devices",
     "try_it": "try_it/agent-data/query_knowledge",
 }
+"""The addresses of pages that show something of the sample."""
 SIZES: Final = {"wide": (1280, 860, "light"), "narrow": (360, 740, "dark")}
 HARD_SIZES: Final = {
     "wide": (1280, 1000, "light"),
@@ -65,11 +61,13 @@ def main(hard_cases: Path | None) -> None:
 def _take_sample(tab: ConsolePage) -> None:
     from playwright.sync_api import expect
 
+    from tests.suites.browser.console_page import PAGES
+
     page = tab.open()
     page.get_by_role("button", name="Load a sample").click()
     expect(page.get_by_text("Now look at:")).to_be_visible(timeout=60_000)
-    for name, address in PAGES.items():
-        _show(tab, name, address)
+    for name in PAGES:
+        _show(tab, name, ADDRESSES.get(name, name))
         _take(tab, TARGET, name, SIZES)
 
 

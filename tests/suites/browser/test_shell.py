@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 from playwright.sync_api import expect
 
-from infra.clients.console.bundle import HERE
-from tests.suites.browser.console_page import THEMES, WIDTHS, ConsolePage
+from tests.suites.browser.console_page import PAGES, THEMES, WIDTHS, ConsolePage
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Response
 
     from tests.helpers.kho_server import KhoServer
 
-PAGES = ("start", "connect", "documents", "ask", "conversations", "knowledge", "experiences", "devices", "try_it")
-
 _TRANSFERRED: Final = """performance.getEntriesByType("resource")
   .filter(each => each.name.includes("/console/") && each.transferSize > 0).map(each => each.name)"""
-_KEYS: Final = """async url => {
-  const keys = [];
-  const walk = (value, path) => {
-    const text = typeof value === "string" ? value : value.other; // forms of a plural differ between languages
-    if (text === undefined) for (const [name, each] of Object.entries(value)) walk(each, `${path}.${name}`);
-    else keys.push(`${path} ${[...new Set(text.match(/\\{\\w+\\}/g))].sort()}`);
-  };
-  walk((await import(url)).default, "");
-  return keys.sort();
-}"""
-
-_NAMES: Final = "app|" + "|".join(PAGES)
-_KEY: Final = re.compile(rf'"((?:{_NAMES})(?:\.\w+)+)"|`((?:{_NAMES})(?:\.\w+)*)\.\w*\$\{{')
-"""A key of a text as a literal, or the beginning of one that ends with a variable."""
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -127,36 +109,6 @@ def test_tab_of_an_older_console_is_told_to_load_again(console: ConsolePage) -> 
     page.get_by_role("button", name="Load again").click()
     expect(page.get_by_role("heading", name="Try it")).to_be_visible()
     console.problems.clear()  # the browser reports the answer of 404 as an error
-
-
-def test_both_languages_have_the_same_strings(console: ConsolePage) -> None:
-    """English and Vietnamese have equal keys with equal variables, on each page."""
-    page = console.open()
-    names = {each.name for each in HERE.glob("strings/*/*.js")}
-    for name in sorted(names):
-        addresses = (console.module(f"strings/{code}/{name}") for code in ("en", "vi"))
-        english, vietnamese = (page.evaluate(_KEYS, address) for address in addresses)
-        assert english == vietnamese, name
-
-
-def test_every_text_of_the_modules_is_there(console: ConsolePage) -> None:
-    """Each key that a module names has a text in both languages."""
-    page = console.open()
-    sources = [each for each in HERE.rglob("*.js") if not {"vendor", "node_modules", "strings"} & set(each.parts)]
-    keys = {match.groups() for each in sources for match in _KEY.finditer(each.read_text(encoding="utf-8"))}
-    assert len(keys) > 300
-    for code in ("en", "vi"):
-        load = "address => import(address).then(module => module.default)"
-        tables = {name: page.evaluate(load, console.module(f"strings/{code}/{name}.js")) for name in ("app", *PAGES)}
-        missing = [key or prefix for key, prefix in keys if not _has_text(tables, key, prefix)]
-        assert missing == [], code
-
-
-def _has_text(tables: dict[str, Any], key: str | None, prefix: str | None) -> bool:
-    value: Any = tables
-    for part in (key or prefix or "").split("."):
-        value = value.get(part) if isinstance(value, dict) else None
-    return (isinstance(value, dict) and (prefix is not None or "other" in value)) or isinstance(value, str)
 
 
 def test_language_that_cannot_be_loaded_is_not_chosen(console: ConsolePage) -> None:

@@ -24,9 +24,7 @@ export function VirtualList({
   const [view, setView] = useState({ first: 0, last: 50 });
   const measure = () => {
     if (!box.current) return; // the list has just left the page
-    const { scrollTop, clientHeight } = box.current;
-    const first = Math.max(0, Math.floor(scrollTop / rowHeight) - AROUND);
-    const last = Math.ceil((scrollTop + clientHeight) / rowHeight) + AROUND;
+    const { first, last } = rowsInView(box.current, rowHeight);
     setView((old) => (old.first === first && old.last === last ? old : { first, last }));
     if (onEnd && last >= count) onEnd();
   };
@@ -48,14 +46,9 @@ export function VirtualList({
   }, [count, rowHeight]);
   useEffect(() => {
     if (active < 0 || !box.current) return;
-    const [top, bottom] = [active * rowHeight, (active + 1) * rowHeight];
-    const { scrollTop, clientHeight } = box.current;
-    if (top < scrollTop) box.current.scrollTop = top;
-    else if (bottom > scrollTop + clientHeight) box.current.scrollTop = bottom - clientHeight;
+    box.current.scrollTop = scrollFor(box.current, active, rowHeight);
   }, [active - prepended]);
-  const rows = [];
-  for (let index = view.first; index < Math.min(view.last, count); index++) rows.push(index);
-  if (active >= 0 && active < count && !rows.includes(active)) rows.push(active);
+  const rows = renderedRows(view, count, active);
   return html`<div class="virtual" ref=${(element) => {
     box.current = element;
     if (listRef) listRef.current = element;
@@ -67,4 +60,23 @@ export function VirtualList({
       )}
     </div>
   </div>`;
+}
+
+// Return the first row to render and the one after the last: those in view, and some around them.
+export function rowsInView({ scrollTop, clientHeight }, rowHeight) {
+  const first = Math.max(0, Math.floor(scrollTop / rowHeight) - AROUND);
+  return { first, last: Math.ceil((scrollTop + clientHeight) / rowHeight) + AROUND };
+}
+
+// Return the rows to render: those of the view that are there, and the active one.
+export function renderedRows({ first, last }, count, active) {
+  const rows = [];
+  for (let index = first; index < Math.min(last, count); index++) rows.push(index);
+  if (active >= 0 && active < count && !rows.includes(active)) rows.push(active);
+  return rows;
+}
+
+// Return where a box is scrolled to so that all of a row is in view; where it is, if the row is.
+export function scrollFor({ scrollTop, clientHeight }, row, rowHeight) {
+  return Math.min(row * rowHeight, Math.max(scrollTop, (row + 1) * rowHeight - clientHeight));
 }

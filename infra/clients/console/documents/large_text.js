@@ -32,7 +32,7 @@ export function LargeText({ value, label, readonly, onInput }) {
 }
 
 // Return where the parts of a text begin, after ends of lines where there are some, and where the last one ends.
-function cutsOf(text) {
+export function cutsOf(text) {
   const cuts = [0];
   while (text.length - cuts.at(-1) > PART) {
     const limit = cuts.at(-1) + PART;

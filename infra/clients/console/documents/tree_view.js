@@ -49,7 +49,7 @@ export function TreeView({ tree, selected }) {
 }
 
 // Return the first of the ids that has a row, otherwise that of the first document.
-function currentRow(rows, ids) {
+export function currentRow(rows, ids) {
   const id = ids.find((each) => rows.some((row) => row.id === each));
   return id ?? rows.find((row) => row.kind === "node")?.id;
 }

@@ -5,7 +5,7 @@ import { safeSchema } from "../../../../infra/clients/console/components/safe_sc
 
 const field = (schema) => safeSchema({ properties: { it: schema } }).properties.it;
 
-test("anything that is no schema is a form without fields", () => {
+test("anything except a schema is a form without fields", () => {
   for (const schema of [null, undefined, 7, "text", [], { properties: [] }, { properties: "x", required: "y" }]) {
     assert.deepEqual(safeSchema(schema), { type: "object", properties: {}, required: [] });
   }

@@ -15,7 +15,7 @@ test("lines, tabs, joiners, accents and pictures stay", () => {
   assert.equal(visible("a\r\nb\rc"), "a\nb\nc");
 });
 
-test("a value that is no text is shown as JSON, and nothing as an empty text", () => {
+test("any value but a text is shown as JSON, and nothing as an empty text", () => {
   assert.equal(asText({ a: "\u202e" }), '{\n  "a": "\ufffd"\n}');
   assert.equal(asText("plain"), "plain");
   assert.equal(visible(undefined), "");
