@@ -20,9 +20,9 @@ from infra.local.iot.simulator.fleet import Fleet
 from infra.local.sockets import listen
 from infra.local.template import STACK, load
 from shared.access import keys as access_keys
-from shared.access.oauth.authorization_requests import AuthorizationRequest
+from shared.access.oauth.authorization_requests import DECISION_SECONDS, AuthorizationRequest
 from shared.access.oauth.clients import CONSOLE
-from shared.access.oauth.grants import GRANT_SECONDS
+from shared.access.oauth.grants import GRANT_SECONDS, IDLE_SECONDS
 from shared.access.oauth.token_text import hash_of, read_token
 from shared.aws.dynamodb import Table, Write, to_item
 from shared.devices import keys as device_keys
@@ -166,7 +166,8 @@ def _prepare_grant() -> None:
     """Store a grant of the console and a request, with the refresh token and the handle of the sample events."""
     token = read_token("refresh", REFRESH_TOKEN)
     assert token
-    end = int(time.time()) + GRANT_SECONDS
+    now = int(time.time())
+    end = now + GRANT_SECONDS
     grant = {
         "client_id": CONSOLE,
         "client_name": "Kho",
@@ -179,13 +180,13 @@ def _prepare_grant() -> None:
         "created_at": "2026-11-18T00:00:00.000Z",
         "redeemed_at": "2026-11-18T00:00:00.000Z",
         "ends_at": end,
-        "idle_until": end,
+        "idle_until": now + IDLE_SECONDS,
     }
     table = Table(config().access_table)
     table.write(Write("Put", {"pk": access_keys.grants(TENANT), "sk": token.grant_id} | grant))
     request = AuthorizationRequest(CONSOLE, "Kho", f"{PUBLIC_URL}/console/", True, "0" * 43, PUBLIC_URL, "reader", True)
     pk, sk = access_keys.authorization(hash_of("sample-request"))
-    table.write(Write("Put", {"pk": pk, "sk": sk, "expires_at": end} | to_item(request)))
+    table.write(Write("Put", {"pk": pk, "sk": sk, "expires_at": now + DECISION_SECONDS} | to_item(request)))
     partition = access_keys.grant_tokens(TENANT, token.grant_id)
     table.write(Write("Put", {"pk": partition, "sk": access_keys.token("refresh", token.hash), "expires_at": end}))
 
