@@ -251,22 +251,21 @@ def test_open_connections_do_not_delay_the_end(tmp_path: Path) -> None:
         assert server.process.wait(CEILING_SECONDS) == 0
 
 
-def test_hangup_ends_the_server_unless_it_ignores_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("command_of_hangup", "survives"), [("env --default-signal=HUP", False), ("nohup", True)])
+def test_hangup_ends_the_server_unless_it_ignores_it(command_of_hangup: str, survives: bool, tmp_path: Path) -> None:
     """A terminal that is closed ends the server, except under nohup."""
-    with KhoServer(tmp_path / "data") as server:
-        server.process.send_signal(signal.SIGHUP)
-        assert server.process.wait(CEILING_SECONDS) == 0
     options = ["serve", "--data", str(tmp_path / "data"), "--port", "0", "--mqtt-port", "0"]
-    started = ["nohup", *command(KHO), *options]
-    with subprocess.Popen(started, stdout=subprocess.PIPE, env=ORIGINAL_ENVIRONMENT, text=True) as kept:
-        assert kept.stdout
-        address = next(line for line in kept.stdout if "listens on" in line).split()[-1]
-        assert any("Ctrl-C ends it." in line for line in kept.stdout)
-        kept.send_signal(signal.SIGHUP)
-        health = urllib3.request("GET", f"{address}/health", retries=False, timeout=CEILING_SECONDS)
-        assert health.status == 200
-        kept.terminate()
-        assert kept.wait(CEILING_SECONDS) == 0
+    started = [*command_of_hangup.split(), *command(KHO), *options]
+    with subprocess.Popen(started, stdout=subprocess.PIPE, env=ORIGINAL_ENVIRONMENT, text=True) as server:
+        assert server.stdout
+        address = next(line for line in server.stdout if "listens on" in line).split()[-1]
+        assert any("Ctrl-C ends it." in line for line in server.stdout)
+        server.send_signal(signal.SIGHUP)
+        if survives:
+            health = urllib3.request("GET", f"{address}/health", retries=False, timeout=CEILING_SECONDS)
+            assert health.status == 200
+            server.terminate()
+        assert server.wait(CEILING_SECONDS) == 0
 
 
 def test_terminal_that_nobody_reads_does_not_delay_the_end(tmp_path: Path) -> None:
