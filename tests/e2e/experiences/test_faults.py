@@ -114,7 +114,7 @@ def test_lost_index_is_rebuilt(tmp_path: Path) -> None:
         id_, deleted_id = (ask("submit_experience", **REQUIRED)["data"]["id"] for _ in range(2))
         ask("delete_experience", id=deleted_id)
     shutil.rmtree(data / "passages")
-    done = run_kho("reindex", "--data", str(data), "--collection", "experiences", "--json")
+    done = run_kho("reindex", "--data", str(data), "--json")
     assert json.loads(done.stdout) == {"indexed": 2, "unchanged": 0, "removed": 0}, done.stderr
     with KhoServer(data) as server:
         experiences = call_http(server)("query_experiences", keywords="useState is not updated")["data"]
