@@ -356,7 +356,7 @@ ANONYMOUS: Final = [
     "test phone 13800138000",
     "SSN 078-05-1120 was printed on wallets",
 ]
-"""What looks personal and belongs to no person: private and public addresses of machines, test numbers, senders without a mailbox."""
+"""Texts that look personal and belong to no person: addresses of machines, test numbers, senders without a mailbox."""
 
 KEPT_ELSEWHERE: Final = [
     "DB_SECRET: arn:aws:secretsmanager:us-east-1:123456789012:secret:shop/orders/db-Zx81Qp",

@@ -135,7 +135,7 @@ def test_receiver_that_is_down_for_ten_minutes_gets_everything_in_order(
 
 
 def run_of(outbox: Outbox) -> str:
-    """Let another run take over, long after the lease of the first has ended. Return its id."""
+    """Return the id of another run, which takes the lease after it has ended."""
     outbox.clock.advance(3600)
     other = WebhookDelivery(devices_table(), outbox.tenant, outbox.receiver.client, clock=outbox.clock)
     state = other._lease()

@@ -42,7 +42,7 @@ def test_reservations_wait_for_their_token() -> None:
 
 @pytest.fixture
 def eager_threads() -> Iterator[None]:
-    """Let threads take turns as often as possible."""
+    """Switch between threads as often as possible."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
