@@ -20,7 +20,6 @@ from shared.knowledge.ingestion_jobs import IngestionJobs
 from shared.knowledge.models import Collection, IngestionTally, NewKnowledgeDocument
 from shared.knowledge.projects import ProjectStore
 from shared.knowledge.query_history import QueryHistory
-from shared.platform.config import config
 from shared.rpc import cursor as cursors
 from shared.rpc.caller import Caller
 from shared.rpc.errors import Conflict, InvalidParams, InvalidRequest, NotFound, OutOfTime, TooLarge
@@ -29,21 +28,6 @@ from tests.helpers.dynamodb_requests import intercept_requests
 from tests.helpers.memory_index import MemoryIndex
 
 TEXT = "# Guide\n\nHow to water plants.\n"
-
-
-@pytest.fixture
-def table() -> Table:
-    return Table(config().knowledge_table)
-
-
-@pytest.fixture
-def collections(table: Table, tenant: str) -> CollectionStore:
-    return CollectionStore(table, tenant)
-
-
-@pytest.fixture
-def collection(collections: CollectionStore) -> Collection:
-    return collections.create("notes", "fundamental", recorded_space())
 
 
 @pytest.fixture

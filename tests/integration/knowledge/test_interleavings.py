@@ -3,38 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
 from shared.aws.dynamodb import ConditionFailed, Keys, Table
 from shared.knowledge import keys
-from shared.knowledge.collections import CollectionStore
 from shared.knowledge.documents import CollectionDocuments
 from shared.knowledge.ingestion_jobs import IngestionJobs
 from shared.knowledge.models import Collection, IngestionTally, NewKnowledgeDocument
 from shared.knowledge.projects import ProjectStore
-from shared.platform.config import config
 from shared.rpc.errors import Conflict, NotFound
 from shared.search.embedding.models import recorded_space
 from tests.helpers.interference import another_caller
 from tests.helpers.memory_index import MemoryIndex
 
+if TYPE_CHECKING:
+    from shared.knowledge.collections import CollectionStore
+
 PATH = "a.md"
-
-
-@pytest.fixture
-def table() -> Table:
-    return Table(config().knowledge_table)
-
-
-@pytest.fixture
-def collections(table: Table, tenant: str) -> CollectionStore:
-    return CollectionStore(table, tenant)
-
-
-@pytest.fixture
-def collection(collections: CollectionStore) -> Collection:
-    return collections.create("notes", "fundamental", recorded_space())
 
 
 @pytest.fixture
