@@ -201,7 +201,7 @@ def test_page_without_connection_says_so_and_recovers(
     retry = main.get_by_role("button", name="Try again")
 
     def is_recovered() -> bool:
-        # A page that retries by itself removes the button. A list beside the content has its own button.
+        # A page that retries by itself removes the button. A list next to the content has its own button.
         retry.evaluate_all("buttons => buttons[0]?.click()")
         return bool(main.locator(content).count()) and not failures.count()
 
