@@ -31,14 +31,13 @@ from shared.platform.lanes import bulk_lane
 from shared.search import exhaustive_search
 from shared.search.embedding.document_embedder import document_space
 from shared.search.embedding.models import current_space, recorded_space
-from shared.search.index import knowledge_index, scope_of
+from shared.search.index import close_index, knowledge_index, scope_of
 from shared.search.passages import DocumentRef
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from shared.knowledge.models import Collection
-    from shared.search.index import PassageIndex
     from shared.search.store import Scope
 
 _EXPERIENCES: Final = "experiences"
@@ -63,7 +62,7 @@ def reindex(
     tenant
         Only this tenant.
     collection
-        Only this collection of research-agent, or 'agent-data' for documents, or 'experiences', which have no tenant.
+        Only this collection of research-agent, or 'agent-data' for documents, or, without a tenant, 'experiences'.
     force
         Also index documents that are up to date.
     """
@@ -73,33 +72,19 @@ def reindex(
         if running and not config().qdrant_url:
             exit_with_error("The running 'kho serve' has locked the index: stop it first, and restart it afterwards.")
         try:
+            reindexer = _Reindexer(tenant, collection, force=force)
             if not config().qdrant_url:
-                _remove_damaged_indexes(is_partial=bool(tenant or collection))
-            index = knowledge_index()
+                reindexer.remove_damaged_indexes()
+            with bulk_lane():
+                done = reindexer.run()
         except ConfigurationError as error:
             exit_with_error(f"{error}.")
-        try:
-            with bulk_lane():
-                done = _Reindexer(index, tenant, collection, force=force).run()
         finally:
-            index.close()
+            close_index()
     if as_json:
         print(json.dumps({part: done[part] for part in _PARTS}))
     else:
         print(f"{done['indexed']} documents indexed, {done['unchanged']} unchanged, {done['removed']} removed.")
-
-
-def _remove_damaged_indexes(*, is_partial: bool) -> None:
-    """Remove the embedded indexes that cannot be read. They are made again from DynamoDB, if all is indexed."""
-    folder, space = Path(config().qdrant_folder), current_space()
-    for index_folder, index_space in ((folder, space), (folder / experience_index.COLLECTION, document_space(space))):
-        if is_readable(index_space, index_folder):
-            continue
-        if is_partial:
-            exit_with_error(f"The index in {index_folder} is damaged: omit --tenant and --collection.")
-        print(f"The index in {index_folder} is damaged: it is made again.", file=sys.stderr)
-        shutil.rmtree(index_folder / "shard", ignore_errors=True)
-        (index_folder / "space.json").unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +102,6 @@ class _Reindexer:
     The index is listed before the tables, so that documents added meanwhile are not taken for deleted ones.
     """
 
-    index: PassageIndex
     tenant: str
     collection: str
     force: bool
@@ -125,10 +109,37 @@ class _Reindexer:
     rebuilt: set[str] = field(default_factory=set)
     """The ids of the collections that are rebuilt."""
 
+    @property
+    def has_experiences(self) -> bool:
+        """True if the experiences are indexed, all of them in an index of their own."""
+        return not self.tenant and self.collection in ("", _EXPERIENCES)
+
+    @property
+    def has_passages(self) -> bool:
+        """True if documents or collections are indexed."""
+        return bool(self.tenant) or self.collection != _EXPERIENCES
+
+    def remove_damaged_indexes(self) -> None:
+        """Remove the embedded indexes of this run that cannot be read. They are made again if all of it is indexed."""
+        folder, space = Path(config().qdrant_folder), current_space()
+        indexes = []
+        if self.has_passages:
+            indexes.append((folder, space, not (self.tenant or self.collection)))
+        if self.has_experiences:
+            indexes.append((folder / experience_index.COLLECTION, document_space(space), True))
+        for index_folder, index_space, is_made_again in indexes:
+            if is_readable(index_space, index_folder):
+                continue
+            if not is_made_again:
+                exit_with_error(f"The index in {index_folder} is damaged: omit --tenant and --collection.")
+            print(f"The index in {index_folder} is damaged: it is made again.", file=sys.stderr)
+            shutil.rmtree(index_folder / "shard", ignore_errors=True)
+            (index_folder / "space.json").unlink(missing_ok=True)
+
     def run(self) -> Counter[str]:
         """Rebuild the index with a progress bar. Return the numbers of indexed, unchanged and removed documents."""
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        orphans = self.index.documents(self.tenant)
+        orphans = knowledge_index().documents(self.tenant) if self.has_passages else set()
         with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
             for name, tasks in self._collections():
                 for task in progress.track(tasks, description=escape(name)):
@@ -136,7 +147,7 @@ class _Reindexer:
                     self.done["indexed" if task.rebuild() else "unchanged"] += 1
         for scope in orphans:
             if not self.collection or self.rebuilt.intersection(scope.collections or ()):
-                self.index.erase(scope)
+                knowledge_index().erase(scope)
                 self.done["removed"] += 1
         return self.done
 
@@ -145,8 +156,10 @@ class _Reindexer:
         if self.collection in ("", document_index.COLLECTION):
             self.rebuilt.add(document_index.COLLECTION)
             yield document_index.COLLECTION, list(self._documents())
-        if self.collection in ("", _EXPERIENCES) and not self.tenant:
+        if self.has_experiences:
             yield from self._experiences()
+        if not self.has_passages:
+            return
         table = Table(config().knowledge_table)
         for pk, name in list(table.keys(knowledge_keys.partition(self.tenant, "collections"))):
             tenant_id = pk.removesuffix(knowledge_keys.partition("", "collections"))
@@ -175,7 +188,7 @@ class _Reindexer:
                 yield _IndexTask(scope, partial(refresh, tenant_id, document_id))
 
     def _collection_documents(self, table: Table, tenant_id: str, collection: Collection) -> Iterator[_IndexTask]:
-        documents = CollectionDocuments(table, tenant_id, collection, self.index)
+        documents = CollectionDocuments(table, tenant_id, collection, knowledge_index())
         for path in documents.paths():
             scope = scope_of(DocumentRef(tenant_id, collection.id, path))
             yield _IndexTask(scope, partial(documents.rebuild, path, force=self.force))

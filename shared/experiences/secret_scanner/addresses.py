@@ -47,6 +47,7 @@ def _is_mailbox(candidate: Candidate) -> bool:
     return not _EXAMPLE_DOMAIN.search(domain)
 
 
+_OCTET: Final = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
 _RESOLVERS: Final = frozenset(
     re.findall(
         r"\S+",
@@ -134,7 +135,7 @@ ADDRESSES: Final = (
     SecretRule("e-mail address", r"[\p{Latin}0-9._%+-]+@(?:[\p{Latin}0-9-]+\.)+[A-Za-z]{2,24}", _is_mailbox),
     SecretRule("e-mail address", r"(?i)[a-z0-9._+-]+[ ]?[\[({<][ ]?at[ ]?[\])}>][ ]?(?:[a-z0-9-]+\.)+[a-z]{2,24}", _is_spelled_mailbox),
     SecretRule("e-mail address", r"(?i)[a-z0-9._+-]+[ ]?[\[({<][ ]?at[ ]?[\])}>][ ]?[a-z0-9-]+(?:[ ]?[\[({<][ ]?dot[ ]?[\])}>][ ]?[a-z0-9-]+)+", _is_spelled_mailbox),
-    SecretRule("IP address", r"(?:^|[^\w.]|\b[vVr]|_)((?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)){3})", _is_ipv4),
-    SecretRule("IP address", r"\b(?:ip|ec2|host|node)-((?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:-(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)){3})\b", _is_host_name),
+    SecretRule("IP address", rf"(?:^|[^\w.]|\b[vVr]|_)({_OCTET}(?:\.{_OCTET}){{3}})", _is_ipv4),
+    SecretRule("IP address", rf"\b(?:ip|ec2|host|node)-({_OCTET}(?:-{_OCTET}){{3}})\b", _is_host_name),
     SecretRule("IP address", r"(?i)(?:^|[^\w:.])([23][0-9a-f]{3}(?::[0-9a-f]{0,4}){2,7})", _is_ipv6),
 )  # fmt: skip

@@ -119,6 +119,22 @@ def test_lost_index_is_reported_refused_and_repaired(data: Path, lose: Callable[
         assert "Warning" not in server.printed()
 
 
+def test_lost_index_of_experiences_is_repaired_alone(data: Path) -> None:
+    """The index of documents is lost too, and neither read nor made again."""
+    lose_folder(data)
+    repaired = run_kho("reindex", "--data", str(data), "--collection", "experiences", "--json")
+    assert (repaired.returncode, json.loads(repaired.stdout)) == (0, {"indexed": 1, "unchanged": 0, "removed": 0})
+    with KhoServer(data) as server:
+        assert server.call("recall-kit/query_experiences", keywords="ferns")["data"]["experiences"]
+        assert server.post("/agent-data/query_knowledge", b'{"query": "ferns"}').status == 503
+
+
+def test_lost_index_of_experiences_stops_no_other_repair(data: Path) -> None:
+    shutil.rmtree(data / "passages" / "experiences")
+    partial = run_kho("reindex", "--data", str(data), "--tenant", "local", "--json")
+    assert (partial.returncode, json.loads(partial.stdout)) == (0, {"indexed": 0, "unchanged": 2, "removed": 0})
+
+
 def test_lost_index_is_told_without_a_server(data: Path) -> None:
     """The command line opens the folder by itself."""
     lose_folder(data)
