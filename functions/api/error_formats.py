@@ -1,10 +1,18 @@
 """Error formats: HTTP status, JSON-RPC code and body of each error, by endpoint and server."""
 
-from http import HTTPStatus
-from typing import Any
+from __future__ import annotations
 
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from api.jsonrpc_requests import MAX_BATCH, echoed_id
 from shared.rpc import errors
 from shared.rpc.errors import KhoError
+from shared.rpc.strict_json import parse
+
+if TYPE_CHECKING:
+    from api.http_events import HttpRequest
 
 _TABLE: dict[type[KhoError], tuple[HTTPStatus, int]] = {
     errors.ParseError: (HTTPStatus.BAD_REQUEST, -32700),
@@ -24,21 +32,8 @@ _TABLE: dict[type[KhoError], tuple[HTTPStatus, int]] = {
     errors.Internal: (HTTPStatus.INTERNAL_SERVER_ERROR, -32603),
 }
 
-_SERVERS: dict[str, dict[type[KhoError], int]] = {
-    "memory-server": {errors.NotFound: -32001},
-    "tool-server": {errors.NotFound: -32001, errors.ToolFailed: -32002},
-    "research-agent": {errors.Unavailable: -32000, errors.OutOfTime: -32000, errors.Internal: -32000},
-}
-_CATEGORIES: dict[str, dict[str, int]] = {
-    "research-agent": {"CONFIGURATION": -32001, "COLLECTION": -32002, "DOCUMENT": -32003, "QUERY": -32004},
-}
-"""Servers that number errors by category: the first word of the error code."""
-
 AGENT_DATA = "agent-data"
-JSONRPC = "jsonrpc"
-"""The format of the JSON-RPC endpoint, which belongs to no server."""
 RECALL_KIT = "recall-kit"
-"""The server whose errors have the same format at every endpoint; others' errors have the endpoint's format."""
 _RECALL_KIT_CODES: dict[type[KhoError], str] = {errors.Unavailable: "DATABASE_ERROR", errors.OutOfTime: "TIMEOUT"}
 _INVALID, _FAILED = "VALIDATION_ERROR", "Validation failed"
 _NOT_SANITIZED = "CONTEXT_NOT_SANITIZED"
@@ -51,26 +46,6 @@ _RETRYABLE_CODES = frozenset({"IN_PROGRESS"})
 def status_of(kind: type[KhoError]) -> HTTPStatus:
     """Return the HTTP status of errors of this kind."""
     return _TABLE[kind][0]
-
-
-def http_body(error: KhoError, server: str = "", request_id: str | None = None) -> dict[str, Any]:
-    """Return the HTTP body of `error` in the format of `server`, with agent-data's request id."""
-    if server == RECALL_KIT:
-        return recall_kit_body(error)
-    body: dict[str, Any] = {"error": error.facts()}
-    return body if request_id is None else body | {"request_id": request_id}
-
-
-def recall_kit_body(error: KhoError) -> dict[str, Any]:
-    """Return `error` in recall-kit's format, which is the same at every endpoint."""
-    if isinstance(error, errors.InvalidParams):
-        return {"success": False, "error": _validation_error(error)}
-    code = _RECALL_KIT_CODES.get(type(error), error.code)
-    known = error.details if isinstance(error.details, dict) else {}
-    return {
-        "success": False,
-        "error": {"code": code, "message": error.message, "details": {"guidance": error.guidance} | known},
-    }
 
 
 def _validation_error(error: errors.InvalidParams) -> dict[str, Any]:
@@ -95,24 +70,100 @@ def http_headers(error: KhoError) -> dict[str, str]:
     return {"retry-after": str(after)} if retryable else {}
 
 
-def jsonrpc_error(error: KhoError, server: str) -> dict[str, Any]:
-    """Return the JSON-RPC error object of `error` for `server`."""
-    code = _code_of(error, server)
-    if error.code == _DEVICE_ERROR:
-        return {"code": error.details["code"], "message": error.message, "data": _data(error)}
-    # Codes of the specification keep its messages; data has the details.
-    predefined = -32768 <= code <= -32600
-    return {
-        "code": code,
-        "message": error.summary if predefined else error.message,
-        "data": _data(error),
-    }
+@dataclass(frozen=True)
+class Dialect:
+    """The format of a server's errors at every endpoint, or of an endpoint's errors that belong to no server."""
+
+    schema: str = "Failure"
+    """The name of the HTTP body's schema in the OpenAPI document."""
+    numbers: dict[type[KhoError], int] = field(default_factory=dict)
+    """Numbers that differ from those of other servers."""
+    categories: dict[str, int] = field(default_factory=dict)
+    """Numbers by the first word of the error code."""
+    is_jsonrpc_result: ClassVar[bool] = False
+    """True if an error is a JSON-RPC result."""
+
+    def http_body(self, error: KhoError, _request: HttpRequest) -> Any:
+        """Return the body of the HTTP response to `request`."""
+        return {"error": error.facts()}
+
+    def tool_facts(self, error: KhoError) -> dict[str, Any]:
+        """Return the structured content of an MCP tool's result."""
+        return error.facts()
+
+    def number(self, error: KhoError) -> int:
+        """Return the code of the JSON-RPC error. An error of a device has the device's own."""
+        if error.code == _DEVICE_ERROR:
+            return int(error.details["code"])
+        category = self.categories.get(error.code.partition("_")[0])
+        return category or self.numbers.get(type(error), _TABLE[type(error)][1])
+
+    def jsonrpc_error(self, error: KhoError) -> dict[str, Any]:
+        """Return the JSON-RPC error object."""
+        number = self.number(error)
+        # Codes of the specification keep its messages; data has the details.
+        predefined = -32768 <= number <= -32600 and error.code != _DEVICE_ERROR
+        data = {"code": error.code, "details": error.details, "guidance": error.guidance}
+        return {"code": number, "message": error.summary if predefined else error.message, "data": data}
+
+    def jsonrpc_response(self, id_: Any, error: KhoError) -> dict[str, Any]:
+        """Return the JSON-RPC response to the request of this id."""
+        failed = {"result": self.tool_facts(error)} if self.is_jsonrpc_result else {"error": self.jsonrpc_error(error)}
+        return {"jsonrpc": "2.0", **failed, "id": id_}
 
 
-def _data(error: KhoError) -> dict[str, Any]:
-    return {"code": error.code, "details": error.details, "guidance": error.guidance}
+class _AgentData(Dialect):
+    def http_body(self, error: KhoError, request: HttpRequest) -> Any:
+        request_id = request.request_id()
+        return {"error": error.facts()} | ({} if request_id is None else {"request_id": request_id})
 
 
-def _code_of(error: KhoError, server: str) -> int:
-    category = _CATEGORIES.get(server, {}).get(error.code.partition("_")[0])
-    return category or _SERVERS.get(server, {}).get(type(error), _TABLE[type(error)][1])
+class _RecallKit(Dialect):
+    """The format of recall-kit, which is the same at every endpoint."""
+
+    is_jsonrpc_result = True
+
+    def http_body(self, error: KhoError, _request: HttpRequest) -> Any:
+        return self.tool_facts(error)
+
+    def tool_facts(self, error: KhoError) -> dict[str, Any]:
+        if isinstance(error, errors.InvalidParams):
+            return {"success": False, "error": _validation_error(error)}
+        code = _RECALL_KIT_CODES.get(type(error), error.code)
+        known = error.details if isinstance(error.details, dict) else {}
+        details = {"guidance": error.guidance} | known
+        return {"success": False, "error": {"code": code, "message": error.message, "details": details}}
+
+
+class _JsonRpc(Dialect):
+    """The format of a body that is refused as a whole: the error for each of its requests."""
+
+    def http_body(self, error: KhoError, request: HttpRequest) -> Any:
+        try:
+            requests = parse(request.body)
+        except errors.ParseError:
+            requests = None
+        if isinstance(requests, list) and 1 <= len(requests) <= MAX_BATCH:
+            return [self.jsonrpc_response(echoed_id(each), error) for each in requests]
+        return self.jsonrpc_response(echoed_id(requests), error)
+
+
+DIALECT: Final = Dialect()
+"""The dialect of servers and endpoints without one of their own."""
+_DIALECTS: Final = {
+    AGENT_DATA: _AgentData("ActionFailure"),
+    "actions": _AgentData("ActionFailure"),
+    "jsonrpc": _JsonRpc("Refusal"),
+    "memory-server": Dialect(numbers={errors.NotFound: -32001}),
+    RECALL_KIT: _RecallKit("RecallKitFailure"),
+    "research-agent": Dialect(
+        numbers={errors.Unavailable: -32000, errors.OutOfTime: -32000, errors.Internal: -32000},
+        categories={"CONFIGURATION": -32001, "COLLECTION": -32002, "DOCUMENT": -32003, "QUERY": -32004},
+    ),
+    "tool-server": Dialect(numbers={errors.NotFound: -32001, errors.ToolFailed: -32002}),
+}
+
+
+def dialect_of(name: str) -> Dialect:
+    """Return the dialect of a server, or of an endpoint by the first part of its path."""
+    return _DIALECTS.get(name, DIALECT)

@@ -11,8 +11,7 @@ from functools import cached_property
 from http import HTTPStatus
 from typing import Any, Final, Self
 
-from api.error_formats import AGENT_DATA, JSONRPC, http_body, http_headers, status_of
-from api.jsonrpc_errors import refusal
+from api.error_formats import dialect_of, http_headers, status_of
 from shared.platform.telemetry import correlation_id_from
 from shared.rpc.caller import ANONYMOUS, Caller
 from shared.rpc.errors import InvalidRequest, KhoError, ParseError, TooLarge
@@ -177,11 +176,8 @@ def respond(
 
 
 def error_response(request: HttpRequest, error: KhoError, server: str) -> HttpResponse:
-    """Return the response with `error` in the format of `server`."""
-    if server == JSONRPC:
-        body = refusal(request.body, error)
-    else:
-        body = http_body(error, server, request.request_id() if server == AGENT_DATA else None)
+    """Return the response with `error` in the dialect of `server`."""
+    body = dialect_of(server).http_body(error, request)
     return HttpResponse(status_of(type(error)), compact(body), http_headers(error))
 
 

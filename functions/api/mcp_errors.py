@@ -7,7 +7,7 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPOR
 from mcp_types.jsonrpc import HEADER_MISMATCH
 from mcp_types.version import KNOWN_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
-from api.error_formats import RECALL_KIT, jsonrpc_error, recall_kit_body
+from api.error_formats import dialect_of
 from shared.rpc.errors import (
     Conflict,
     FieldProblem,
@@ -39,7 +39,7 @@ def is_handshake(revision: str) -> bool:
 
 def protocol_error(error: KhoError, server: str, revision: str) -> MCPError:
     """Return `error` as a JSON-RPC error."""
-    return formatted_error(jsonrpc_error(error, server), revision, not_found=isinstance(error, NotFound))
+    return formatted_error(dialect_of(server).jsonrpc_error(error), revision, not_found=isinstance(error, NotFound))
 
 
 def formatted_error(error: dict[str, Any], revision: str, *, not_found: bool) -> MCPError:
@@ -101,9 +101,9 @@ def tool_failure(error: KhoError, server: str, revision: str) -> dict[str, Any]:
 
     A failure of recall-kit or of a device is a result in every revision, for the model to read and act on.
     """
-    facts, text = error.facts(), f"{error.code}: {error.message} {error.guidance}".strip()
-    if server == RECALL_KIT:
-        facts = recall_kit_body(error)
+    dialect = dialect_of(server)
+    facts, text = dialect.tool_facts(error), f"{error.code}: {error.message} {error.guidance}".strip()
+    if dialect.is_jsonrpc_result:
         text = compact(facts)
     elif is_handshake(revision) and not (server == _DEVICE_SERVER and isinstance(error, _DEVICE_FAILURES)):
         raise protocol_error(error, server, revision) from None

@@ -18,12 +18,11 @@ from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from mcp.shared.message import ServerMessageMetadata
 from mcp.shared.transport_context import TransportContext
 from mcp_types import DEFAULT_NEGOTIATED_VERSION, ProgressToken, RequestId
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.requests import Request
 from starlette.types import Scope, Send
 
-from api.jsonrpc_errors import error_response
-from api.mcp_errors import with_data
+from api.error_formats import DIALECT
+from api.mcp_errors import is_handshake, with_data
 from shared.rpc.errors import InvalidRequest
 from shared.rpc.strict_json import compact
 
@@ -60,7 +59,7 @@ class _DispatchContext:
 
 def uses_handshake_revision(scope: Scope) -> bool:
     """Return True if the request is of a revision with a handshake."""
-    return Request(scope).headers.get(_REVISION, DEFAULT_NEGOTIATED_VERSION) in HANDSHAKE_PROTOCOL_VERSIONS
+    return is_handshake(Request(scope).headers.get(_REVISION, DEFAULT_NEGOTIATED_VERSION))
 
 
 async def serve_handshake_message(server: Server[Any], scope: Scope, message: Mapping[str, Any], send: Send) -> None:
@@ -74,7 +73,7 @@ async def serve_handshake_message(server: Server[Any], scope: Scope, message: Ma
     accepts_json, accepts_stream = (any(each in kinds for each in accepted) for kinds in (_JSON, _STREAM))
     if not (accepts_json or accepts_stream):
         refusal = InvalidRequest(details={"reason": "the answer is JSON"}, guidance="Accept application/json.")
-        await _send(send, 406, "application/json", compact(error_response(message["id"], refusal)))
+        await _send(send, 406, "application/json", compact(DIALECT.jsonrpc_response(message["id"], refusal)))
         return
     params = message.get("params")
     context = _DispatchContext(

@@ -15,7 +15,6 @@ from shared.rpc import errors
 from shared.rpc.catalogue import MethodEntry, catalogue
 from shared.rpc.strict_json import compact
 
-_FAILURES: Final = {error_formats.AGENT_DATA: "ActionFailure", error_formats.RECALL_KIT: "RecallKitFailure"}
 _DECLARED: Final = (errors.UnknownMethod, errors.MethodNotAllowed, errors.NotFound, errors.Conflict, errors.ToolFailed)
 """Kinds that only methods with them in `errors` raise. Any call can raise the others."""
 _GATEWAY_STATUSES: Final = frozenset({401, 403, 413, 429, 500, 503})
@@ -59,7 +58,7 @@ def _method(entry: MethodEntry) -> dict[str, Any]:
         "summary": entry.summary,
         "requestBody": {"required": True, "content": json_content(entry.params)},
         "responses": {"200": json_response("The result.", entry.result)}
-        | _failures(entry.errors, _FAILURES.get(entry.server, "Failure")),
+        | _failures(entry.errors, error_formats.dialect_of(entry.server).schema),
         **({"security": []} if entry.anonymous else {}),
     }
 

@@ -10,9 +10,9 @@ from typing import Any, Final, Self
 
 from api.authentication import caller_from_headers, require_authenticated
 from api.deployment import CREDENTIALS, lambda_function
-from api.error_formats import JSONRPC, RECALL_KIT, recall_kit_body
+from api.error_formats import DIALECT, dialect_of
 from api.http_events import MAX_ANSWER_BYTES, HttpRequest, HttpResponse, endpoint, event_bytes
-from api.jsonrpc_errors import MAX_BATCH, MAX_ID_CHARACTERS, echoed_id, error_response, is_id, principal_problem
+from api.jsonrpc_requests import MAX_BATCH, MAX_ID_CHARACTERS, echoed_id, is_id, principal_problem
 from shared.rpc.caller import ANONYMOUS, Caller
 from shared.rpc.catalogue import MethodEntry, catalogue
 from shared.rpc.errors import FieldProblem, InvalidParams, InvalidRequest, KhoError, ParseError, TooLarge, UnknownMethod
@@ -42,21 +42,21 @@ class _RequestObject:
 
 
 @lambda_function(CREDENTIALS, memory=1024, timeout=28, invokes=("*",), routes={"Jsonrpc": "POST /jsonrpc"})
-@endpoint("endpoints/jsonrpc", server=JSONRPC)
+@endpoint("endpoints/jsonrpc", server="jsonrpc")
 def handler(request: HttpRequest) -> HttpResponse:
     """Answer one JSON-RPC request or a batch of them."""
     caller = caller_from_headers(request)
     try:
         body = request.json(caller)
     except TooLarge as error:
-        return HttpResponse(HTTPStatus.OK, compact(error_response(None, error)))
+        return HttpResponse(HTTPStatus.OK, compact(DIALECT.jsonrpc_response(None, error)))
     except (ParseError, InvalidRequest) as error:
         require_authenticated(caller)
-        return HttpResponse(HTTPStatus.OK, compact(error_response(None, error)))
+        return HttpResponse(HTTPStatus.OK, compact(DIALECT.jsonrpc_response(None, error)))
     if not any(_is_anonymous(item) for item in (body if isinstance(body, list) else [body])):
         require_authenticated(caller)
     if isinstance(body, list) and (refusal := _batch_refusal(body, caller)):
-        return HttpResponse(HTTPStatus.OK, compact(error_response(None, refusal)))
+        return HttpResponse(HTTPStatus.OK, compact(DIALECT.jsonrpc_response(None, refusal)))
     budget = _ResponseBudget()
     answer = partial(_answer, caller=caller, correlation_id=request.correlation_id, budget=budget)
     if not isinstance(body, list):
@@ -85,7 +85,7 @@ class _ResponseBudget:
             if size <= self._left:
                 self._left -= size
                 return text
-        return compact(error_response(id_, TooLarge("The answer exceeds 6 MB.")))
+        return compact(DIALECT.jsonrpc_response(id_, TooLarge("The answer exceeds 6 MB.")))
 
 
 def _batch_refusal(batch: list[Any], caller: Caller) -> InvalidRequest | None:
@@ -106,7 +106,7 @@ def _answer(item: Any, *, caller: Caller, correlation_id: str, budget: _Response
     try:
         request = _RequestObject.of(item)
     except InvalidRequest as error:
-        return compact(error_response(echoed_id(item), error))
+        return compact(DIALECT.jsonrpc_response(echoed_id(item), error))
     try:
         raw = _invoke_raw(request, caller, correlation_id)
         if request.id is _NOTIFICATION:
@@ -115,7 +115,8 @@ def _answer(item: Any, *, caller: Caller, correlation_id: str, budget: _Response
     except KhoError as error:
         if request.id is _NOTIFICATION:
             return None
-        return compact(_error_answer(request, error))
+        known = catalogue().methods.get(request.method)
+        return compact(dialect_of(known.server if known else "").jsonrpc_response(request.id, error))
 
 
 def _invoke_raw(request: _RequestObject, caller: Caller, correlation_id: str) -> bytes:
@@ -151,13 +152,6 @@ def _named_params(params: list[Any] | dict[str, Any], entry: MethodEntry) -> dic
     named = dict(zip(entry.fields, params, strict=False))
     refuse_large_params(named)
     return named
-
-
-def _error_answer(request: _RequestObject, error: KhoError) -> dict[str, Any]:
-    """Return the answer for a method's error. For recall-kit it is a result."""
-    if request.method in catalogue().methods and request.method.startswith(f"{RECALL_KIT}/"):
-        return {"jsonrpc": "2.0", "result": recall_kit_body(error), "id": request.id}
-    return error_response(request.id, error, request.method.partition("/")[0])
 
 
 def _problem(item: Any) -> str | None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from api.error_formats import RECALL_KIT, jsonrpc_error, recall_kit_body, status_of
+from api.error_formats import dialect_of, status_of
 from infra.deploy.field_descriptions import field_description
 from shared.rpc import errors
 from shared.rpc.field_messages import PATTERNS
@@ -23,7 +23,6 @@ ANSWERS: Final = PAGES / "answers"
 
 _MAX_DEPTH: Final = 4
 _WIDTH: Final = 110
-_CATEGORIES: Final = "research-agent"
 """The server that numbers errors by the first word of their code."""
 
 
@@ -74,14 +73,15 @@ def _method(method: dict[str, Any], tool: dict[str, Any] | None, example: dict[s
 
 
 def _errors(server: str, names: list[str]) -> Iterator[str]:
+    dialect = dialect_of(server)
     for kind in (getattr(errors, name) for name in names):
         error: KhoError = kind()
-        if server == RECALL_KIT:
-            yield f"`{recall_kit_body(error)['error']['code']}` (HTTP {status_of(kind).value})"
-        elif server == _CATEGORIES and kind not in (errors.Unavailable, errors.OutOfTime):
+        if dialect.is_jsonrpc_result:
+            yield f"`{dialect.tool_facts(error)['error']['code']}` (HTTP {status_of(kind).value})"
+        elif dialect.categories and kind not in dialect.numbers:
             yield f"`{error.code}` (HTTP {status_of(kind).value}, JSON-RPC by category)"
         else:
-            yield f"`{error.code}` (HTTP {status_of(kind).value}, JSON-RPC {jsonrpc_error(error, server)['code']})"
+            yield f"`{error.code}` (HTTP {status_of(kind).value}, JSON-RPC {dialect.number(error)})"
 
 
 def _fields(schema: dict[str, Any], definitions: dict[str, Any], path: str = "", depth: int = 0) -> Iterator[Any]:

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, Final
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import StreamingResponse
 
-from api.error_formats import AGENT_DATA
 from api.http_events import HttpRequest, accepts_gzip, error_response
 from shared.devices.firmware_releases import LOCAL_PREFIX, open_file
 from shared.platform.telemetry import correlation_id_from
@@ -343,7 +342,7 @@ def _shown(path: str) -> str:
 def _error(event: dict[str, Any], error: KhoError) -> _GatewayResponse:
     request = HttpRequest.from_event(event)
     server = request.path.removeprefix("/").partition("/")[0]
-    response = error_response(request, error, AGENT_DATA if server == "actions" else server)
+    response = error_response(request, error, server)
     return _GatewayResponse.from_result(response.to_event(request.correlation_id))
 
 

@@ -43,9 +43,9 @@ class BackendError(Exception):
     @classmethod
     def from_kho_error(cls, error: KhoError) -> BackendError:
         """Convert an error to research-agent's format."""
-        from api.error_formats import jsonrpc_error
+        from api.error_formats import dialect_of
 
-        record = jsonrpc_error(error, SERVER)
+        record = dialect_of(SERVER).jsonrpc_error(error)
         return cls(record["code"], record["message"], record["data"])
 
     @classmethod

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from fastmcp.server.elicitation import AcceptedElicitation
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from api.mcp_errors import is_handshake
 
 if TYPE_CHECKING:
     from fastmcp import Context
@@ -25,7 +26,7 @@ async def elicit_confirmation(ctx: Context, question: str) -> bool | InputRequir
 
     In the newest revision, a first call returns the question, and the client repeats the call with the answer.
     """
-    if not is_modern(ctx):
+    if not ctx.request_context or is_handshake(ctx.request_context.protocol_version):
         try:
             response = await ctx.elicit(question, bool)
         except MCPError:
@@ -41,9 +42,3 @@ async def elicit_confirmation(ctx: Context, question: str) -> bool | InputRequir
     answer = responses[_CONFIRMATION]
     accepted = isinstance(answer, ElicitResult) and answer.action == "accept" and answer.content
     return bool(accepted and accepted.get(_CONFIRMATION) is True)
-
-
-def is_modern(ctx: Context | None) -> bool:
-    """Return whether the client's protocol revision reserves JSON-RPC's error codes and elicits input by results."""
-    request = ctx.request_context if ctx else None
-    return bool(request and request.protocol_version in MODERN_PROTOCOL_VERSIONS)

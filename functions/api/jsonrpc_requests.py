@@ -1,32 +1,12 @@
-"""JSON-RPC error responses: to one request object, and to a request body that is refused as a whole."""
+"""JSON-RPC request objects: their ids, and what makes one invalid at every endpoint."""
 
 from typing import Any, Final
 
-from api.error_formats import jsonrpc_error
-from shared.rpc.errors import KhoError, ParseError
-from shared.rpc.strict_json import is_encodable, parse
+from shared.rpc.strict_json import is_encodable
 
 MAX_BATCH: Final = 50
 MAX_ID_CHARACTERS: Final = 1024
 """An id is sent back: the answer to one that fills a request would be too large."""
-
-
-def error_response(id_: Any, error: KhoError, server: str = "") -> dict[str, Any]:
-    """Return the response with `error` to the request of this id."""
-    return {"jsonrpc": "2.0", "error": jsonrpc_error(error, server), "id": id_}
-
-
-def refusal(body: bytes, error: KhoError) -> Any:
-    """Return the response to a body that is refused as a whole: `error` for each of its requests."""
-    try:
-        requests = parse(body)
-    except ParseError:
-        return error_response(None, error)
-    if not isinstance(requests, list):
-        return error_response(echoed_id(requests), error)
-    if not 1 <= len(requests) <= MAX_BATCH:
-        return error_response(None, error)
-    return [error_response(echoed_id(each), error) for each in requests]
 
 
 def is_id(value: Any) -> bool:
