@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 from playwright.sync_api import expect
 
+from tests.helpers.wait import until
 from tests.suites.browser.console_page import PAGES, THEMES, WIDTHS, ConsolePage
 
 if TYPE_CHECKING:
@@ -16,6 +17,18 @@ if TYPE_CHECKING:
 
 _TRANSFERRED: Final = """performance.getEntriesByType("resource")
   .filter(each => each.name.includes("/console/") && each.transferSize > 0).map(each => each.name)"""
+
+# Types in the search box in the moment in which it appears, and counts the frames that are drawn afterwards.
+_TYPE_AT_ONCE: Final = """() => new MutationObserver((_, observer) => {
+    const box = document.querySelector("main input[type=search]");
+    if (!box) return;
+    observer.disconnect();
+    box.value = "typed early";
+    box.dispatchEvent(new Event("input", { bubbles: true }));
+    window.framesAfterTyping = 0;
+    const count = () => ++window.framesAfterTyping < 3 && requestAnimationFrame(() => setTimeout(count));
+    requestAnimationFrame(() => setTimeout(count));
+}).observe(document.body, { childList: true, subtree: true })"""
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -130,3 +143,13 @@ def test_page_that_fails_to_render_says_so(console: ConsolePage) -> None:
     assert console.violations() == []
     page.get_by_role("link", name="Documents", exact=True).click()
     expect(page.get_by_role("heading", name="Documents", exact=True)).to_be_visible()
+
+
+@pytest.mark.parametrize("name", ["experiences", "knowledge"])
+def test_text_that_is_typed_while_a_search_appears_is_kept(console: ConsolePage, server: KhoServer, name: str) -> None:
+    server.call("research-agent/manage_collections", action="create", collection_name=f"early-{name}")
+    page = console.open("start")
+    page.evaluate(_TYPE_AT_ONCE)
+    page.get_by_role("link", name=name.title(), exact=True).first.click()
+    until(lambda: page.evaluate("window.framesAfterTyping") == 3)
+    expect(page.get_by_role("searchbox")).to_have_value("typed early")

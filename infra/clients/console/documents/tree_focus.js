@@ -1,5 +1,5 @@
 // The row of the tree that has the focus.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 // Return the active row's id, how to change it, and the ref of the tree's element. `latest` is the id of the last
 // rendering, for what waits for an answer.
@@ -9,7 +9,7 @@ export function useTreeFocus(tree, selected) {
   latest.current = active;
   const awaited = useRef(null); // the row that gets the focus as soon as it is there
   const box = useRef(null);
-  useEffect(() => setActive(selected ?? null), [selected]);
+  useLayoutEffect(() => setActive(selected ?? null), [selected]);
   useEffect(() => {
     if (!awaited.current) return;
     const rows = [...(box.current?.querySelectorAll("[role=treeitem]") ?? [])];

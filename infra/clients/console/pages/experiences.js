@@ -1,5 +1,5 @@
 // Experiences: search, read, submit with refusals at the field, and moderation.
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { call } from "../api.js";
 import { session } from "../auth.js";
 import { useAction } from "../components/action.js";
@@ -48,7 +48,7 @@ async function request(method, params, options) {
 function Search({ query }) {
   const asked = query.q ?? "";
   const [text, setText] = useState(asked);
-  useEffect(() => setText(asked), [asked]);
+  useLayoutEffect(() => setText(asked), [asked]);
   return html`<h1>${t("experiences.title")}</h1>
     <p>${t("experiences.intro")}</p>
     <form class="toolbar" role="search" onSubmit=${(event) => {

@@ -1,5 +1,5 @@
 // Knowledge: collections, their documents and passages; ingestion by drop; queries with the parts of each score.
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { call, poll } from "../api.js";
 import { useAction } from "../components/action.js";
 import { useData } from "../components/data.js";
@@ -242,7 +242,7 @@ function Content({ text, kind }) {
 function Search({ query, collection = "" }) {
   const [text, setText] = useState(query.q ?? "");
   const asked = query.q ?? "";
-  useEffect(() => setText(asked), [asked]);
+  useLayoutEffect(() => setText(asked), [asked]);
   const ask = (words) => go(link("knowledge", collection ? [collection] : [], { q: words }));
   const id = useId();
   return html`<section aria-labelledby=${id}>
