@@ -9,12 +9,12 @@ from api.deployment import PROXY_SECRET, lambda_function, table
 from api.http_events import HttpRequest, HttpResponse
 from oauth.http import form_of, oauth_endpoint, query_of
 from oauth.metering import admit_stranger
-from oauth.page import DECIDED, consent_page, error_page, render_error
+from oauth.page import REQUEST_OVER, consent_page, error_page, render_error
 from shared.access.api_keys import ApiKeys
 from shared.access.oauth.authorization_requests import (
     AuthorizationRequest,
     AuthorizationRequests,
-    Signer,
+    ResourceOwner,
     read_request,
 )
 from shared.access.oauth.clients import ClientDocuments, OAuthClients
@@ -70,26 +70,26 @@ def _decide(request: HttpRequest) -> HttpResponse:
     pending = _requests().find(handle)
     if pending is None:
         admit_stranger(request)
-        raise OAuthError("invalid_request", DECIDED)
+        raise OAuthError("invalid_request", REQUEST_OVER)
     if form.get("decision") != "allow":
         return _refuse(pending, handle)
     role = next((each for each in ROLES if each == form.get("role", pending.role)), None)
     if role is None:
         raise OAuthError("invalid_scope", f"The roles are {', '.join(ROLES)}.")
-    signer = pending.signer
-    if signer is None:
+    owner = pending.owner
+    if owner is None:
         try:
-            signer = _key_signer(form.get("key", ""))
+            owner = _key_owner(form.get("key", ""))
         except NotSignedIn:
             admit_stranger(request)
             return consent_page(request, pending, handle, problem="refused" if "key" in form else "missing")
     removal = _requests().removal(handle)
-    keeping = _clients().keep(pending.client_id)
+    extension = _clients().extend_lifetime(pending.client_id)
     try:
-        code = Grants(_table()).start(pending, signer, role, removal, *([keeping] if keeping else []))
+        code = Grants(_table()).issue_code(pending, owner, role, removal, *([extension] if extension else []))
     except ConditionFailed:
-        raise OAuthError("invalid_request", DECIDED) from None
-    logger.info("granted", extra={"tenant_id": signer.tenant_id, "client_id": pending.client_id, "role": role})
+        raise OAuthError("invalid_request", REQUEST_OVER) from None
+    logger.info("granted", extra={"tenant_id": owner.tenant_id, "client_id": pending.client_id, "role": role})
     return _redirect(pending, {"code": code, "state": pending.state})
 
 
@@ -97,14 +97,14 @@ def _refuse(pending: AuthorizationRequest, handle: str) -> HttpResponse:
     try:
         _table().write(_requests().removal(handle))
     except ConditionFailed:
-        raise OAuthError("invalid_request", DECIDED) from None
+        raise OAuthError("invalid_request", REQUEST_OVER) from None
     answer = {"error": "access_denied", "error_description": "The person denied the request.", "state": pending.state}
     return _redirect(pending, answer)
 
 
-def _key_signer(text: str) -> Signer:
+def _key_owner(text: str) -> ResourceOwner:
     key = ApiKeys(_table()).authenticate(text.strip())
-    return Signer(key.tenant_id, key.name, key.role, key.id, int(key.ends) if key.ends else None)
+    return ResourceOwner(key.tenant_id, key.name, key.role, key.id, int(key.ends) if key.ends else None)
 
 
 def _refuse_foreign_forms(headers: Mapping[str, str]) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from shared.access.oauth.errors import OAuthError
 
 SIGN_IN: Final = "/oauth/sign-in"
-DECIDED: Final = "This request is over: it took too long, or has been decided. Start again in the application."
+REQUEST_OVER: Final = "This request is over: it took too long, or has been decided. Start again in the application."
 _STYLE: Final = (
     ":root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}"
     "main{max-width:34rem;margin:2rem auto;padding:0 1rem}"
@@ -160,8 +160,8 @@ def _resource(pending: AuthorizationRequest, texts: Mapping[str, str]) -> str:
 def _roles(pending: AuthorizationRequest, texts: Mapping[str, str]) -> str:
     """Return a choice of the roles up to the one that the client asks for, each with its tools."""
     highest = ROLES.index(pending.role)
-    if pending.signer:
-        highest = min(highest, ROLES.index(pending.signer.role))
+    if pending.owner:
+        highest = min(highest, ROLES.index(pending.owner.role))
     choices = []
     for role in ROLES[: highest + 1]:
         checked = " checked" if role == ROLES[highest] else ""
@@ -176,9 +176,9 @@ def _roles(pending: AuthorizationRequest, texts: Mapping[str, str]) -> str:
 
 
 def _sign_in(pending: AuthorizationRequest, handle: str, texts: Mapping[str, str]) -> str:
-    if pending.signer:
-        tenant = texts["tenant"].format(tenant=escape(pending.signer.tenant_id))
-        return f"<p>{texts['signed_in']} <strong>{escape(pending.signer.sub)}</strong> ({tenant}).</p>"
+    if pending.owner:
+        tenant = texts["tenant"].format(tenant=escape(pending.owner.tenant_id))
+        return f"<p>{texts['signed_in']} <strong>{escape(pending.owner.sub)}</strong> ({tenant}).</p>"
     key = (
         f'<label>{texts["key"]} <input type="password" name="key" required autocomplete="off" spellcheck="false">'
         f"</label><p>{texts['key_help']}</p>"

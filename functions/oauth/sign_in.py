@@ -6,8 +6,8 @@ from api.deployment import CREDENTIALS, PROVIDER_SECRET, lambda_function, table
 from api.http_events import HttpRequest, HttpResponse
 from oauth.http import oauth_endpoint, query_of
 from oauth.metering import admit_stranger
-from oauth.page import DECIDED, SIGN_IN, consent_page, render_error
-from shared.access.oauth.authorization_requests import AuthorizationRequests, Signer
+from oauth.page import REQUEST_OVER, SIGN_IN, consent_page, render_error
+from shared.access.oauth.authorization_requests import AuthorizationRequests, ResourceOwner
 from shared.access.oauth.errors import OAuthError
 from shared.access.oauth.provider_sign_in import CALLBACK, ProviderSignIn
 from shared.aws.dynamodb import Table
@@ -39,7 +39,7 @@ def _visit_provider(request: HttpRequest, requests: AuthorizationRequests) -> Ht
     handle = query_of(request).get("request", "")
     if requests.find(handle) is None:
         admit_stranger(request)
-        raise OAuthError("invalid_request", DECIDED)
+        raise OAuthError("invalid_request", REQUEST_OVER)
     admit_stranger(request, "sign-in pages")  # anybody can open a page, and leave it for the provider again and again
     address = ProviderSignIn(config()).address(requests.start_sign_in(handle))
     return HttpResponse(HTTPStatus.SEE_OTHER, headers={"location": address, "referrer-policy": "no-referrer"})
@@ -51,14 +51,14 @@ def _return_from_provider(request: HttpRequest, requests: AuthorizationRequests)
     visit = requests.end_sign_in(query.get("state", ""))
     if visit is None:
         admit_stranger(request)
-        raise OAuthError("invalid_request", DECIDED)
+        raise OAuthError("invalid_request", REQUEST_OVER)
     if query.get("iss", config().oidc_issuer) != config().oidc_issuer or "code" not in query:
         raise OAuthError("access_denied", "The identity provider has not signed you in.")
     caller = ProviderSignIn(config()).caller(query["code"], visit)
     held = [role for role in ROLES if role in caller.roles]
     if not held:
         raise OAuthError("access_denied", "Your account at the identity provider has no role in Kho.")
-    signed = requests.finish_sign_in(visit, Signer(caller.tenant_id, caller.sub, held[-1]))
+    signed = requests.finish_sign_in(visit, ResourceOwner(caller.tenant_id, caller.sub, held[-1]))
     if signed is None:
-        raise OAuthError("invalid_request", DECIDED)
+        raise OAuthError("invalid_request", REQUEST_OVER)
     return consent_page(request, *signed)

@@ -79,8 +79,8 @@ class ApiKeys:
     def list_keys(self, tenant_id: str | None = None) -> list[ApiKey]:
         """List the keys of one tenant or of all tenants, oldest first."""
         pages = self._table.query(keys.PARTITION, Keys.after(" "))
-        listed = [_key(item) for page in pages for item in page if tenant_id in (None, item["tenant_id"])]
-        return sorted(listed, key=lambda key: (key.created_at, key.id))
+        api_keys = [_key(item) for page in pages for item in page if tenant_id in (None, item["tenant_id"])]
+        return sorted(api_keys, key=lambda key: (key.created_at, key.id))
 
     def revoke(self, key_id: str) -> ApiKey:
         """Revoke the key. Revoking it again changes nothing."""

@@ -2,7 +2,7 @@
 
     pk                         sk              item
     keys                       {id}            API key: tenant, role, name and the SHA-256 of the secret
-    {tenant}#grants            {id}            OAuth grant: client, signer, role, resource and the hash of its code
+    {tenant}#grants            {id}            OAuth grant: client, owner, role, resource and the hash of its code
     {tenant}#grant#{id}        access#{hash}   access token: role, expiry
     {tenant}#grant#{id}        refresh#{hash}  refresh token: idle expiry, time of use
     #client#{id}               client          registered OAuth client

@@ -31,7 +31,7 @@ from infra.local.iot.mqtt.primitives import binary, variable
 from infra.local.iot.mqtt.reason_codes import MalformedPacket
 from oauth.http import form_of
 from oauth.page import _texts
-from shared.access.oauth.clients import _basic, _described
+from shared.access.oauth.clients import _basic, _parse_metadata
 from shared.access.oauth.display_names import display_name
 from shared.access.oauth.errors import OAuthError
 from shared.access.oauth.redirect_uris import is_redirect_uri, matches
@@ -547,7 +547,7 @@ PARSERS: Final = (
     ),
     Parser(
         "OAuth client's metadata",
-        _described,
+        _parse_metadata,
         256 * KIB,
         {
             "redirect URIs": lambda n: {"redirect_uris": [f"https://a.example/{each}" for each in range(n // 20)]},

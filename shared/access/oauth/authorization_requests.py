@@ -31,7 +31,7 @@ _DEFAULT_ROLE: Final[Role] = "reader"
 
 
 @dataclass(frozen=True, slots=True)
-class Signer:
+class ResourceOwner:
     """The resource owner, who signs in: a key's tenant, name and role, or those in the identity provider's token."""
 
     tenant_id: str
@@ -56,7 +56,7 @@ class AuthorizationRequest:
     """The highest role that the client asks for."""
     refreshable: bool
     state: str | None = None
-    signer: Signer | None = None
+    owner: ResourceOwner | None = None
     """The person whom the identity provider has signed in."""
 
 
@@ -106,7 +106,7 @@ class AuthorizationRequests:
 
     def store(self, request: AuthorizationRequest) -> str:
         """Store a request. Return its handle."""
-        handle, write = self._storing(request)
+        handle, write = self._insertion(request)
         self._table.write(write)
         return handle
 
@@ -141,31 +141,31 @@ class AuthorizationRequests:
             return None
         return SignInState(state, item["number"], item["request"])
 
-    def finish_sign_in(self, visit: SignInState, signer: Signer) -> tuple[AuthorizationRequest, str] | None:
-        """Give the request a signer and a new handle, which only the signer's browser gets. Return both.
+    def finish_sign_in(self, visit: SignInState, owner: ResourceOwner) -> tuple[AuthorizationRequest, str] | None:
+        """Give the request its owner and a new handle, which only the owner's browser gets. Return both.
 
-        Return None if the request is over. The old handle ends: who knows it could let the signer decide for another
+        Return None if the request is over. The old handle ends: who knows it could let the owner decide for another
         browser.
         """
         request = self._find(visit.request)
         if request is None:
             return None
-        signed = replace(request, signer=signer)
-        handle, write = self._storing(signed)
+        owned = replace(request, owner=owner)
+        handle, write = self._insertion(owned)
         try:
             self._table.transact(_removal(keys.authorization(visit.request)), write)
         except ConditionFailed:
             return None
-        return signed, handle
+        return owned, handle
 
     def _find(self, handle_hash: str) -> AuthorizationRequest | None:
         item = self._table.get(*keys.authorization(handle_hash))
         if item is None or not self._waits(item):
             return None
         request = from_item(AuthorizationRequest, item)
-        return replace(request, signer=Signer(**item["signer"])) if "signer" in item else request
+        return replace(request, owner=ResourceOwner(**item["owner"])) if "owner" in item else request
 
-    def _storing(self, request: AuthorizationRequest) -> tuple[str, Write]:
+    def _insertion(self, request: AuthorizationRequest) -> tuple[str, Write]:
         handle = secrets.token_urlsafe(32)
         pk, sk = keys.authorization(hash_of(handle))
         return handle, Write("Put", {"pk": pk, "sk": sk, "expires_at": self._expiry()} | to_item(request))

@@ -100,27 +100,27 @@ class OAuthClients:
 
     def register(self, metadata: Any) -> tuple[OAuthClient, str]:
         """Register a client. Return it and its secret, which is not stored and empty for a public client."""
-        described = _described(metadata)
+        client = _parse_metadata(metadata)
         client_id, secret = secrets.token_hex(16), ""
-        if described.auth_method != "none":
+        if client.auth_method != "none":
             secret = secrets.token_urlsafe(32)
         pk, sk = keys.oauth_client(client_id)
         item = {
             "pk": pk,
             "sk": sk,
-            "name": described.name,
-            "redirect_uris": list(described.redirect_uris),
-            "auth_method": described.auth_method,
+            "name": client.name,
+            "redirect_uris": list(client.redirect_uris),
+            "auth_method": client.auth_method,
             "secret_hash": hash_of(secret) if secret else "",
-            "scope": described.scope,
-            "grant_types": list(described.grant_types),
+            "scope": client.scope,
+            "grant_types": list(client.grant_types),
             "expires_at": int(self._clock()) + UNUSED_SECONDS,
         }
         self._table.write(Write("Put", item, condition="attribute_not_exists(pk)"))
         return _client(client_id, item), secret
 
-    def keep(self, client_id: str) -> Write | None:
-        """Return the write that keeps a registration because a person authorises it, None if there is none."""
+    def extend_lifetime(self, client_id: str) -> Write | None:
+        """Return the write that prolongs a registration that a person authorises, None for a client without one."""
         if not _is_registered_id(client_id):
             return None
         pk, sk = keys.oauth_client(client_id)
@@ -159,16 +159,16 @@ class ClientDocuments:
 
     def client(self, url: str) -> OAuthClient:
         """Return the client that the document at `url` describes. Failures are cached too: they may be an attack."""
-        known = self._fetched.get(url)
-        if known is None:
+        outcome = self._fetched.get(url)
+        if outcome is None:
             try:
-                known = self._fetch(url)
+                outcome = self._fetch(url)
             except OAuthError as error:
-                known = error
-            self._fetched.put(url, known)
-        if isinstance(known, OAuthError):
-            raise OAuthError(known.code, known.description)
-        return known
+                outcome = error
+            self._fetched.put(url, outcome)
+        if isinstance(outcome, OAuthError):
+            raise OAuthError(outcome.code, outcome.description)
+        return outcome
 
     def _fetch(self, url: str) -> OAuthClient:
         _require_document_url(url)
@@ -186,15 +186,13 @@ class ClientDocuments:
             raise OAuthError("invalid_client", "The client's metadata must be a JSON object with its own address.")
         if "client_secret" in document:
             raise OAuthError("invalid_client", "The client's metadata contains a secret.")
-        described = _described({"token_endpoint_auth_method": "none"} | document)
-        if described.auth_method != "none":
+        client = _parse_metadata({"token_endpoint_auth_method": "none"} | document)
+        if client.auth_method != "none":
             raise OAuthError("invalid_client", "A client with metadata at an address has no secret: use 'none'.")
-        return OAuthClient(
-            url, described.name, described.redirect_uris, scope=described.scope, grant_types=described.grant_types
-        )
+        return OAuthClient(url, client.name, client.redirect_uris, scope=client.scope, grant_types=client.grant_types)
 
 
-def _described(metadata: Any) -> OAuthClient:
+def _parse_metadata(metadata: Any) -> OAuthClient:
     """Return the client that its metadata describe, without an id. Unknown members are ignored, as RFC 7591 says."""
     if not isinstance(metadata, dict):
         raise OAuthError("invalid_client_metadata", "The metadata must be a JSON object.")

@@ -1,4 +1,4 @@
-"""Grants: what a signer allows a client, with the codes and tokens that are issued for it.
+"""Grants: what a resource owner allows a client, with the codes and tokens that are issued for it.
 
 A grant is one item, and each of its tokens another. A code works once, and refresh tokens rotate: each works once. A
 second use revokes the grant with everything that was issued for it. A refresh token that is used again within
@@ -31,7 +31,7 @@ from shared.rpc.errors import NotFound, NotSignedIn
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shared.access.oauth.authorization_requests import AuthorizationRequest, Signer
+    from shared.access.oauth.authorization_requests import AuthorizationRequest, ResourceOwner
     from shared.access.oauth.clients import OAuthClient
 
 CODE_SECONDS: Final = 60
@@ -43,6 +43,8 @@ REPEAT_SECONDS: Final = 30
 """The time in which a second use of a refresh token revokes nothing. It gives no tokens, so it helps no thief."""
 _VERIFIER: Final = re.compile(r"[A-Za-z0-9._~-]{43,128}", re.ASCII)
 _GRANT_ID: Final = re.compile(r"[0-9a-f]{16}", re.ASCII)
+_STORED: Final = "attribute_exists(pk)"
+_NOT_REVOKED: Final = "attribute_not_exists(revoked_at)"
 _ENDED: Final = "This refresh token is expired or revoked, or of another client."
 
 GrantState = Literal["active", "ended", "revoked"]
@@ -68,7 +70,7 @@ class Grant:
     revoked_at: str | None
 
     def state(self, now: float) -> GrantState:
-        """Return the grant's state at `now`, apart from that of the key that signed it."""
+        """Return the grant's state at `now`, apart from that of the key that allowed it."""
         if self.revoked_at:
             return "revoked"
         is_believed = lasts(self.ends_at, now, GRANT_SECONDS) and lasts(self.idle_until, now, IDLE_SECONDS)
@@ -99,15 +101,15 @@ class Grants:
         self._clock = clock
         self._admit = admit
 
-    def start(self, request: AuthorizationRequest, signer: Signer, role: Role, *decision: Write) -> str:
+    def issue_code(self, request: AuthorizationRequest, owner: ResourceOwner, role: Role, *decision: Write) -> str:
         """Store a grant and return its code, all with the writes of the decision or none. Raise ConditionFailed."""
         now = self._clock()
         grant_id = secrets.token_hex(8)
-        code = new_token("code", signer.tenant_id, grant_id)
-        ends_at = int(min(now + GRANT_SECONDS, signer.ends or now + GRANT_SECONDS))
-        role = min(role, request.role, signer.role, key=ROLES.index)
+        code = new_token("code", owner.tenant_id, grant_id)
+        ends_at = int(min(now + GRANT_SECONDS, owner.ends or now + GRANT_SECONDS))
+        role = min(role, request.role, owner.role, key=ROLES.index)
         item = {
-            "pk": keys.grants(signer.tenant_id),
+            "pk": keys.grants(owner.tenant_id),
             "sk": grant_id,
             "client_id": request.client_id,
             "client_name": request.client_name,
@@ -117,8 +119,8 @@ class Grants:
             "resource": request.resource,
             "refreshable": request.refreshable,
             "role": role,
-            "sub": signer.sub,
-            "key_id": signer.key_id,
+            "sub": owner.sub,
+            "key_id": owner.key_id,
             "created_at": iso_time(now),
             "ends_at": ends_at,
             "code_hash": hash_of(code),
@@ -148,13 +150,13 @@ class Grants:
             raise OAuthError("invalid_grant", "code_verifier does not match the code_challenge.")
         grant = _grant(item)
         self._require_resource(grant, resource)
-        self._require_signer(grant)
+        self._require_authorization(grant)
         idle_until = min(int(now) + (IDLE_SECONDS if grant.refreshable else ACCESS_SECONDS), int(grant.ends_at))
         redemption = Write(
             "Update",
             {"pk": item["pk"], "sk": item["sk"]},
             expression="SET redeemed_at = :now, idle_until = :idle, expires_at = :end",
-            condition="attribute_not_exists(redeemed_at) AND attribute_not_exists(revoked_at)",
+            condition=f"attribute_not_exists(redeemed_at) AND {_NOT_REVOKED}",
             values={":now": iso_time(now), ":idle": idle_until, ":end": int(grant.ends_at)},
         )
         tokens, writes = self._issue(grant, grant.role)
@@ -184,20 +186,20 @@ class Grants:
         if scope_role is not None and ROLES.index(scope_role) > ROLES.index(grant.role):
             raise OAuthError("invalid_scope", "The scope exceeds what was granted.")
         self._require_resource(grant, resource)
-        self._require_signer(grant)
+        self._require_authorization(grant)
         tokens, writes = self._issue(grant, scope_role or grant.role)
         use = Write(
             "Update",
             {"pk": key[0], "sk": key[1]},
             expression="SET used_at = :now",
-            condition="attribute_exists(pk) AND attribute_not_exists(used_at)",
+            condition=f"{_STORED} AND attribute_not_exists(used_at)",
             values={":now": iso_time(now)},
         )
         extension = Write(
             "Update",
             {"pk": keys.grants(grant.tenant_id), "sk": grant.id},
             expression="SET idle_until = :idle",
-            condition="attribute_exists(pk) AND attribute_not_exists(revoked_at)",
+            condition=f"{_STORED} AND {_NOT_REVOKED}",
             values={":idle": min(int(now) + IDLE_SECONDS, int(grant.ends_at))},
         )
         try:
@@ -216,7 +218,7 @@ class Grants:
         if reference is None or item is None or not lasts(item["expires_at"], now, ACCESS_SECONDS):
             raise NotSignedIn("This token is expired, or not valid.")
         grant = self._find(reference.tenant_id, reference.grant_id)
-        if grant is None or grant.state(now) != "active" or not self._is_signed(grant):
+        if grant is None or grant.state(now) != "active" or not self._is_authorized(grant):
             raise NotSignedIn("This token is revoked.")
         caller = Caller(grant.sub, frozenset((item["role"],)), grant.tenant_id)
         return Identity(caller, item["expires_at"], grant.resource)
@@ -239,13 +241,13 @@ class Grants:
         else:
             pages = self._table.query(keys.grants(tenant_id), Keys.after(" "))
             items = [item for page in pages for item in page]
-        listed = [_grant(item) for item in items if "redeemed_at" in item]
-        return sorted(listed, key=lambda grant: (grant.created_at, grant.id))
+        grants = [_grant(item) for item in items if "redeemed_at" in item]
+        return sorted(grants, key=lambda grant: (grant.created_at, grant.id))
 
     def state(self, grant: Grant, now: float) -> GrantState:
-        """Return the grant's state at `now`: a grant ends with the key that signed it."""
+        """Return the grant's state at `now`: a grant ends with the key that allowed it."""
         state = grant.state(now)
-        return "ended" if state == "active" and not self._is_signed(grant) else state
+        return "ended" if state == "active" and not self._is_authorized(grant) else state
 
     def revoke(self, tenant_id: str, grant_id: str) -> Grant:
         """Revoke a grant. Revoking it again changes nothing."""
@@ -259,15 +261,15 @@ class Grants:
         now = int(self._clock())
         expiry = min(now + ACCESS_SECONDS, int(grant.ends_at))
         access = new_token("access", grant.tenant_id, grant.id)
-        writes = [self._stored("access", access, {"role": role, "expires_at": expiry})]
+        writes = [self._token_insertion("access", access, {"role": role, "expires_at": expiry})]
         refresh = ""
         if grant.refreshable:
             refresh = new_token("refresh", grant.tenant_id, grant.id)
             # A used token is kept as long as the grant, to recognise its second use.
-            writes.append(self._stored("refresh", refresh, {"expires_at": int(grant.ends_at)}))
+            writes.append(self._token_insertion("refresh", refresh, {"expires_at": int(grant.ends_at)}))
         return IssuedTokens(access, refresh, role, expiry - now), writes
 
-    def _stored(self, kind: Literal["access", "refresh"], text: str, attributes: Item) -> Write:
+    def _token_insertion(self, kind: Literal["access", "refresh"], text: str, attributes: Item) -> Write:
         reference = read_token(kind, text)
         assert reference
         pk, sk = self._token_key(kind, reference)
@@ -284,12 +286,12 @@ class Grants:
         if resource and resource != grant.resource:
             raise OAuthError("invalid_target", "resource is not that of the authorization request.")
 
-    def _require_signer(self, grant: Grant) -> None:
-        if not self._is_signed(grant):
+    def _require_authorization(self, grant: Grant) -> None:
+        if not self._is_authorized(grant):
             self._revoke(grant.tenant_id, grant.id)
-            raise OAuthError("invalid_grant", "The key that signed this grant was revoked, or lost its role.")
+            raise OAuthError("invalid_grant", "The key that allowed this grant was revoked, or lost its role.")
 
-    def _is_signed(self, grant: Grant) -> bool:
+    def _is_authorized(self, grant: Grant) -> bool:
         return not grant.key_id or self._keys.allows(grant.key_id, grant.tenant_id, grant.role)
 
     def _repeated(self, reference: TokenReference) -> OAuthError:
@@ -312,7 +314,7 @@ class Grants:
             "Update",
             {"pk": keys.grants(tenant_id), "sk": grant_id},
             expression="SET revoked_at = if_not_exists(revoked_at, :now)",
-            condition="attribute_exists(pk)",
+            condition=_STORED,
             values={":now": iso_time(self._clock())},
         )
         try:

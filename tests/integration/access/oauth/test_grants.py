@@ -14,7 +14,7 @@ import pytest
 
 from shared.access.api_keys import ApiKeys
 from shared.access.credentials import CachingVerifier, CredentialVerifier
-from shared.access.oauth.authorization_requests import AuthorizationRequest, AuthorizationRequests, Signer
+from shared.access.oauth.authorization_requests import AuthorizationRequest, AuthorizationRequests, ResourceOwner
 from shared.access.oauth.clients import OAuthClient
 from shared.access.oauth.errors import OAuthError
 from shared.access.oauth.grants import Grants, IssuedTokens
@@ -66,8 +66,8 @@ class Granting:
     def code(self) -> str:
         """Return a new code."""
         key = self.key
-        signer = Signer(key.tenant_id, key.name, key.role, key.id, int(key.ends) if key.ends else None)
-        return self.grants.start(self.request, signer, self.request.role)
+        owner = ResourceOwner(key.tenant_id, key.name, key.role, key.id, int(key.ends) if key.ends else None)
+        return self.grants.issue_code(self.request, owner, self.request.role)
 
     def redeem(self, code: str) -> IssuedTokens:
         """Exchange a code."""
@@ -101,7 +101,7 @@ def granting(make_key: Callable[[Role], tuple[ApiKey, str]]) -> Granting:
     return Granting(make_key("writer")[0])
 
 
-def test_code_gives_tokens_of_the_signers_tenant(granting: Granting, tenant: str) -> None:
+def test_code_gives_tokens_of_the_owners_tenant(granting: Granting, tenant: str) -> None:
     identity = granting.grants.verify(granting.tokens().access_token)
     assert identity.caller.tenant_id == tenant
     assert identity.caller.roles == {"writer"}
@@ -110,12 +110,12 @@ def test_code_gives_tokens_of_the_signers_tenant(granting: Granting, tenant: str
 
 
 @pytest.mark.parametrize(
-    ("signer", "requested", "granted"), [("reader", "admin", "reader"), ("admin", "reader", "reader")]
+    ("owner", "requested", "granted"), [("reader", "admin", "reader"), ("admin", "reader", "reader")]
 )
-def test_grant_never_exceeds_signer_or_request(
-    make_key: Callable[[Role], tuple[ApiKey, str]], signer: Role, requested: Role, granted: Role
+def test_grant_never_exceeds_owner_or_request(
+    make_key: Callable[[Role], tuple[ApiKey, str]], owner: Role, requested: Role, granted: Role
 ) -> None:
-    assert Granting(make_key(signer)[0], requested).tokens().role == granted
+    assert Granting(make_key(owner)[0], requested).tokens().role == granted
 
 
 def test_store_contains_hashes_only(granting: Granting, tenant: str) -> None:
@@ -400,14 +400,14 @@ def test_refreshes_at_the_same_moment_are_no_theft(granting: Granting, monkeypat
     """Both requests have read the token as unused before either uses it: one wins, and its tokens live."""
     tokens = granting.tokens()
     both_have_read = threading.Barrier(2, timeout=CEILING_SECONDS)
-    is_signed = Grants._is_signed
+    is_authorized = Grants._is_authorized
 
     def wait_for_the_other(grants: Grants, grant: Any) -> bool:
         both_have_read.wait(60)
-        return is_signed(grants, grant)
+        return is_authorized(grants, grant)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Grants, "_is_signed", wait_for_the_other)
+        patched.setattr(Grants, "_is_authorized", wait_for_the_other)
         won = race(2, lambda: granting.refresh(tokens))
     assert len(won) == 1
     assert granting.is_valid(won[0])

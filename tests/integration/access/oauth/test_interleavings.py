@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shared.access import keys
-from shared.access.oauth.authorization_requests import AuthorizationRequests, Signer
+from shared.access.oauth.authorization_requests import AuthorizationRequests, ResourceOwner
 from shared.access.oauth.clients import OAuthClients
 from shared.access.oauth.errors import OAuthError
 from shared.access.oauth.token_text import read_token
@@ -186,17 +186,17 @@ def test_visit_to_the_provider_ends_once(granting: Granting, ended: str) -> None
     requests = AuthorizationRequests(Table(config().access_table))
     handle = requests.store(granting.request)
     visit = requests.start_sign_in(handle)
-    signer = Signer(granting.key.tenant_id, "lan", "writer", "", None)
+    owner = ResourceOwner(granting.key.tenant_id, "lan", "writer", "", None)
     won: list[Any] = []
 
     def act() -> None:
         if ended == "visit":
-            won.append(requests.finish_sign_in(visit, signer))
+            won.append(requests.finish_sign_in(visit, owner))
         else:
             granting.table.write(requests.removal(handle))
 
     with another_caller(act, before="TransactWriteItems"):
-        assert requests.finish_sign_in(visit, signer) is None
+        assert requests.finish_sign_in(visit, owner) is None
     assert requests.find(handle) is None
     for _, new_handle in won:
         assert requests.find(new_handle)

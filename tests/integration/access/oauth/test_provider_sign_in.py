@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from oauth.page import DECIDED
+from oauth.page import REQUEST_OVER
 from shared.access.api_keys import ApiKeys
 from shared.aws.dynamodb import Table
 from shared.platform.config import config
@@ -84,7 +84,7 @@ def test_provider_gets_the_clients_secret(
 def test_signing_in_grants_nothing_without_a_decision(
     provider: IdentityProvider, client: OAuthTestClient, tenant: str
 ) -> None:
-    """An attacker who has begun the request cannot finish it: only the signer's page has the new handle."""
+    """An attacker who has begun the request cannot finish it: only the owner's page has the new handle."""
     attackers_page = client.open_page()
     consent = come_back(provider.sign_in(visit(attackers_page), tenant_id=tenant))
     assert "location" not in consent.headers
@@ -102,7 +102,7 @@ def test_each_visit_works_once(provider: IdentityProvider, client: OAuthTestClie
     failing = provider.sign_in(visit(client.open_page()), tenant_id=tenant).replace("code=", "code=x")
     assert come_back(failing).status == 503
     again = come_back(failing)
-    assert (again.status, DECIDED in again.body) == (400, True)
+    assert (again.status, REQUEST_OVER in again.body) == (400, True)
 
 
 def test_visit_that_ends_twice_at_once_calls_the_provider_once(
@@ -119,7 +119,7 @@ def test_visit_that_ends_twice_at_once_calls_the_provider_once(
 
     with intercept_requests(overtake):
         late = come_back(query)
-    assert (others[0].status, late.status, DECIDED in late.body) == (200, 400, True)
+    assert (others[0].status, late.status, REQUEST_OVER in late.body) == (200, 400, True)
 
 
 def test_answer_of_another_visit_is_refused(provider: IdentityProvider, client: OAuthTestClient, tenant: str) -> None:
@@ -130,7 +130,7 @@ def test_answer_of_another_visit_is_refused(provider: IdentityProvider, client: 
     assert come_back(f"code={stolen}&state={state}").status == 503
     third = visit(client.open_page())
     refused = come_back(provider.sign_in(third, tenant_id=tenant, nonce="another"))
-    assert (refused.status, DECIDED in refused.body) == (400, False)
+    assert (refused.status, REQUEST_OVER in refused.body) == (400, False)
 
 
 @pytest.mark.parametrize(
