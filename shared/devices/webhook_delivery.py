@@ -48,6 +48,12 @@ _MAX_DOUBLINGS: Final = 5
 _DEAD_AFTER: Final = 3
 """Failures in a row, without a success, after which nothing is sent in this run."""
 
+_RETRY_IS_DUE: Final = "(attribute_not_exists(retry_at) OR retry_at <= :now OR retry_at > :latest_retry)"
+_LEASE_IS_FREE: Final = (
+    "(attribute_not_exists(run_id) OR run_id = :run OR lease_until < :now OR lease_until > :latest_lease)"
+)
+_MAY_RUN: Final = f"attribute_exists(pk) AND {_RETRY_IS_DUE} AND {_LEASE_IS_FREE}"
+
 _stopping: Final = threading.Event()
 
 
@@ -88,7 +94,7 @@ class _Round:
         with self.lock:
             self.dropped += events
 
-    def come_back(self, at: float) -> None:
+    def schedule(self, at: float) -> None:
         with self.lock:
             self.next_at = at if self.next_at is None else min(self.next_at, at)
 
@@ -98,7 +104,7 @@ class _Round:
         return self.failures_in_a_row >= _DEAD_AFTER
 
     @property
-    def is_hopeless(self) -> bool:
+    def has_failed(self) -> bool:
         """Return True if the receiver was not reached once, or refused all that was sent."""
         return self.delivered == 0 and (self.unreachable > 0 or self.is_dead)
 
@@ -137,8 +143,8 @@ class WebhookDelivery:
                     return
                 continue
             tally = self._round(webhook)
-            self._tell(tally)
-            if tally.is_hopeless:
+            self._record_outcome(tally)
+            if tally.has_failed:
                 failures = int(state.get("failures", 0)) + 1
                 retry_at = self._clock() + _backoff(failures)
                 self._release(retry_at, failures=failures, retry_at=retry_at)
@@ -163,13 +169,8 @@ class WebhookDelivery:
             ":latest_retry": _ms(latest(now, _MAX_RETRY_SECONDS)),
             ":latest_lease": _ms(latest(now, _LEASE_SECONDS)),
         }
-        condition = (
-            "attribute_exists(pk) AND "
-            "(attribute_not_exists(retry_at) OR retry_at <= :now OR retry_at > :latest_retry) AND "
-            "(attribute_not_exists(run_id) OR run_id = :run OR lease_until < :now OR lease_until > :latest_lease)"
-        )
         try:
-            return self._table.write(Write("Update", key, "SET run_id = :run, lease_until = :until", condition, values))
+            return self._table.write(Write("Update", key, "SET run_id = :run, lease_until = :until", _MAY_RUN, values))
         except ConditionFailed:
             return None
 
@@ -204,7 +205,7 @@ class WebhookDelivery:
         """Send the events of one device in order, up to the first failure."""
         due_at = float(waiting.get("due_at", 0)) / 1000
         if lasts(due_at, self._clock(), _MAX_RETRY_SECONDS):
-            tally.come_back(due_at)
+            tally.schedule(due_at)
             return
         device_id = waiting["sk"].removeprefix(keys.WAITING)
         events = self._events(device_id)
@@ -219,12 +220,11 @@ class WebhookDelivery:
             if not goes_on:
                 return
         if len(events) == _PAGE:
-            tally.come_back(self._clock())
+            tally.schedule(self._clock())
             return
-        condition = "latest = :latest"
         values = {":latest": waiting["latest"]}
-        if not self._write(Write("Delete", self._waiting_key(device_id), "", condition, values)):
-            tally.come_back(self._clock())  # a new event has come meanwhile
+        if not self._write(Write("Delete", self._waiting_key(device_id), "", "latest = :latest", values)):
+            tally.schedule(self._clock())  # a new event has come meanwhile
 
     def _deliver(self, webhook: Webhook, waiting: Item, item: Item, tally: _Round) -> bool:
         """Send an event, or drop it if it is too old. Return False if the device's events have to wait."""
@@ -238,7 +238,7 @@ class WebhookDelivery:
         settled_at = (event.at_ms + _SETTLE_MS) / 1000
         is_settled = not lasts(settled_at, now, _SETTLE_MS / 1000)
         if not is_settled or tally.is_dead or now >= tally.ends_at or _stopping.is_set():
-            tally.come_back(settled_at)
+            tally.schedule(settled_at)
             return False
         problem, refused = self._send(webhook, event)
         if problem:
@@ -280,24 +280,16 @@ class WebhookDelivery:
         values = {":due": _ms(due_at), ":attempts": attempts}
         key = {"pk": waiting["pk"], "sk": waiting["sk"]}
         self._write(Write("Update", key, "SET due_at = :due, attempts = :attempts", "attribute_exists(pk)", values))
-        tally.come_back(due_at)
+        tally.schedule(due_at)
 
-    def _tell(self, tally: _Round) -> None:
+    def _record_outcome(self, tally: _Round) -> None:
         """Record failures and dropped events, for `webhooks/get` and the log."""
         key = {"pk": self._partition, "sk": keys.WEBHOOK_STATUS}
         now = iso_time(self._clock())
         if tally.failures:
             logger.warning("webhook failing", extra={"tenant_id": self._tenant_id, "failure": tally.problem})
-            problem = {":now": now, ":problem": tally.problem}
-            self._table.write(
-                Write(
-                    "Update",
-                    key,
-                    "SET failing_since = if_not_exists(failing_since, :now), problem = :problem",
-                    "",
-                    problem,
-                )
-            )
+            failing = "SET failing_since = if_not_exists(failing_since, :now), problem = :problem"
+            self._table.write(Write("Update", key, failing, "", {":now": now, ":problem": tally.problem}))
         elif tally.delivered and tally.next_at is None and self._webhooks.status().problem:
             self._table.write(Write("Update", key, "REMOVE failing_since, problem"))
         if tally.dropped:
@@ -337,7 +329,7 @@ class WebhookDelivery:
 
 
 def wake(table: Table, events: Iterable[tuple[str, str]], at_ms: int) -> list[str]:
-    """Note the devices of new events, given by their keys. Return the tenants whose delivery is to be started."""
+    """Mark the devices of new events as waiting. Return the tenants whose delivery is to be started."""
     latest: dict[tuple[str, str], str] = {}
     for pk, sk in events:
         place = keys.outbox_of(pk)
@@ -345,11 +337,12 @@ def wake(table: Table, events: Iterable[tuple[str, str]], at_ms: int) -> list[st
     for (tenant_id, device_id), sk in latest.items():
         key = {"pk": keys.webhook(tenant_id), "sk": f"{keys.WAITING}{device_id}"}
         table.write(Write("Update", key, "SET latest = :latest", "", {":latest": f"{sk}#{secrets.token_hex(4)}"}))
-    return [tenant_id for tenant_id in dict.fromkeys(tenant for tenant, _ in latest) if _note(table, tenant_id, at_ms)]
+    tenants = dict.fromkeys(tenant_id for tenant_id, _ in latest)
+    return [tenant_id for tenant_id in tenants if _mark_due(table, tenant_id, at_ms)]
 
 
-def _note(table: Table, tenant_id: str, at_ms: int) -> bool:
-    """Note that a tenant has new events. Return False if its run is active, or its receiver is left alone now."""
+def _mark_due(table: Table, tenant_id: str, at_ms: int) -> bool:
+    """Mark a tenant's new events as due. Return False if its run is active, or its receiver is left alone now."""
     values = {":stamp": secrets.token_hex(8), ":now": at_ms}
     state = table.write(
         Write("Update", {"pk": keys.WEBHOOKS, "sk": tenant_id}, "SET stamp = :stamp, due_at = :now", "", values)
