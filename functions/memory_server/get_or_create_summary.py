@@ -52,6 +52,6 @@ def handler(params: GetOrCreateSummary, caller: Caller) -> SummaryResult:
     if stored and stored.text:
         return SummaryResult(stored.text)
     model = language_model() if settings.auto_summary else None
-    if model is None or history.last_number < settings.summarize_threshold:
+    if model is None or history.header.last_number < settings.summarize_threshold:
         return SummaryResult("")
     return SummaryResult(summarize(history, model, params.language, settings.keep_recent_messages))

@@ -3,7 +3,6 @@
 from api.deployment import lambda_function, table
 from api.handler import Caller, method
 from memory_server import ConversationParams, conversations
-from shared.memory.message_history import MessageHistory
 from shared.memory.models import ConversationResult, SummaryText
 from shared.rpc.errors import NotFound
 from shared.rpc.mcp_catalog import McpTool
@@ -30,6 +29,7 @@ class SetSummary(ConversationParams):
 )
 def handler(params: SetSummary, caller: Caller) -> ConversationResult:
     """Store the summary. Keep all messages."""
-    history = MessageHistory(conversations(caller), params.conversation_id)
-    history.set_summary(params.summary, covers=history.last_number)
+    stored = conversations(caller)
+    header = stored.require(params.conversation_id)
+    stored.set_summary(header, params.summary, covers=header.last_number)
     return ConversationResult("success", params.conversation_id)

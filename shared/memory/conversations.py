@@ -82,6 +82,24 @@ class Conversations:
         if header.last_number % _COUNT_AFTER_MESSAGES == 0:
             self._count_further(conversation_id, header)
 
+    def set_summary(self, header: ConversationHeader, text: str, covers: int, *, replace: bool = True) -> None:
+        """Store the summary of the messages up to number `covers`, in the generation of `header`.
+
+        Without `replace`, raise ConditionFailed if there is a summary already.
+        """
+        item = {
+            "pk": keys.messages(self.tenant_id, header.generation),
+            "sk": keys.SUMMARY,
+            "text": text,
+            "covers": covers if text else 0,  # an empty summary covers no message
+            "updated_at": now(),
+        }
+        write = Write("Put", item)
+        if not replace:
+            absent = "attribute_not_exists(pk) OR #text = :empty"
+            write = Write("Put", item, condition=absent, names={"#text": "text"}, values={":empty": ""})
+        self.table.write(write)
+
     def clear(self, conversation_id: str) -> None:
         """Delete the messages and the summary. Do nothing if the conversation does not exist."""
         self._end_generation(
@@ -112,17 +130,17 @@ class Conversations:
     def list_ids(self, limit: int, cursor: str | None, prefix: str = "") -> tuple[list[str], str | None]:
         """Return the conversation ids that begin with `prefix`, in order, and a cursor if more follow."""
         after = cursors.decode_sort_key(cursor) if cursor else " "
-        wanted = Keys.beginning(prefix) if prefix and not cursor else Keys.after(after)
-        pages = self.table.query(keys.conversations(self.tenant_id), wanted, limit=limit + 1)
-        listed = (item["sk"] for page in pages for item in page)
-        ids = list(takewhile(lambda id_: id_.startswith(prefix), listed))
+        bounds = Keys.beginning(prefix) if prefix and not cursor else Keys.after(after)
+        pages = self.table.query(keys.conversations(self.tenant_id), bounds, limit=limit + 1)
+        sort_keys = (item["sk"] for page in pages for item in page)
+        ids = list(takewhile(lambda id_: id_.startswith(prefix), sort_keys))
         return ids[:limit], cursors.encode(ids[limit - 1]) if len(ids) > limit else None
 
     def list_entries(self, limit: int, cursor: str | None, prefix: str = "") -> ConversationEntryPage:
         """Return the conversations whose ids begin with `prefix`, in order, without those deleted meanwhile."""
         ids, next_cursor = self.list_ids(limit, cursor, prefix)
-        wanted = [(keys.conversation(self.tenant_id, id_), keys.HEADER) for id_ in ids]
-        headers = {item["conversation_id"]: _header(item) for item in self.table.get_all(wanted)}
+        header_keys = [(keys.conversation(self.tenant_id, id_), keys.HEADER) for id_ in ids]
+        headers = {item["conversation_id"]: _header(item) for item in self.table.get_all(header_keys)}
         entries = [
             ConversationEntry(id_, header.created_at, header.updated_at, header.preview)
             for id_ in ids

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from shared.aws.dynamodb import Item, Keys, Write
+from shared.aws.dynamodb import Item, Keys
 from shared.memory import keys
 from shared.memory.conversations import Conversations
 from shared.memory.models import (
@@ -14,7 +14,6 @@ from shared.memory.models import (
     NumberedMessagePage,
     OldMessages,
 )
-from shared.platform.clock import now
 from shared.rpc import cursor as cursors
 from shared.rpc.response_size import SizeBudget, take_page
 
@@ -25,10 +24,8 @@ class MessageHistory:
     def __init__(self, conversations: Conversations, conversation_id: str) -> None:
         header = conversations.require(conversation_id)
         self.conversation_id = conversation_id
-        self.generation = header.generation
-        self.last_number = header.last_number
-        self._header = header
-        self._conversations = conversations
+        self.header = header
+        self.conversations = conversations
         self._table = conversations.table
         self._partition = keys.messages(conversations.tenant_id, header.generation)
 
@@ -49,13 +46,13 @@ class MessageHistory:
         pages = self._table.query(self._partition, bounds, descending=True, limit=limit + 1)
         messages = (_numbered(item) for page in pages for item in page)
         page, rest = take_page(messages, limit, asdict, SizeBudget())
-        return NumberedMessagePage(page, None if rest is None else cursors.encode(self.generation, rest.number))
+        return NumberedMessagePage(page, None if rest is None else cursors.encode(self.header.generation, rest.number))
 
     def details(self, keep_recent: int) -> ConversationDetails:
         """Return the conversation without its messages."""
-        header = self._header
         total = self._total(self._last(keep_recent))
-        return ConversationDetails(self.conversation_id, header.created_at, header.updated_at, total, self.summary())
+        times = self.header.created_at, self.header.updated_at
+        return ConversationDetails(self.conversation_id, *times, total, self.summary())
 
     def old(
         self, keep_recent: int, limit: int | None, cursor: str | None, *, leave_out_summarized: bool
@@ -72,30 +69,6 @@ class MessageHistory:
         """Return the stored summary, or None if there is none."""
         item = self._table.get(self._partition, keys.SUMMARY)
         return ConversationSummary(item["text"], int(item["covers"]), item["updated_at"]) if item else None
-
-    def set_summary(self, text: str, covers: int, *, replace: bool = True) -> None:
-        """Store the summary of the messages up to number `covers`.
-
-        Without `replace`, raise ConditionFailed if there is a summary already.
-        """
-        item = {
-            "pk": self._partition,
-            "sk": keys.SUMMARY,
-            "text": text,
-            "covers": covers if text else 0,  # an empty summary covers no message
-            "updated_at": now(),
-        }
-        if replace:
-            self._table.write(Write("Put", item))
-            return
-        put_if_absent = Write(
-            "Put",
-            item,
-            condition="attribute_not_exists(pk) OR #text = :empty",
-            names={"#text": "text"},
-            values={":empty": ""},
-        )
-        self._table.write(put_if_absent)
 
     def oldest(self, keep_recent: int, max_bytes: int) -> tuple[list[ChatMessage], int]:
         """Return the messages before the last `keep_recent` that fit in `max_bytes`, and the number of the last one."""
@@ -117,8 +90,8 @@ class MessageHistory:
 
     def _total(self, recent: list[Item]) -> int:
         """Return the number of all messages. Count in the store only those that no writer has counted."""
-        counted_to = self._header.counted_to
-        counted = counted_to - len(self._conversations.gaps(self._header))
+        counted_to = self.header.counted_to
+        counted = counted_to - len(self.conversations.gaps(self.header))
         boundary = _first_number(recent)
         if counted_to + 1 < boundary:
             counted += self._table.count(
@@ -130,7 +103,7 @@ class MessageHistory:
         if cursor is None:
             return 1
         generation, number = cursors.decode(cursor, str, int)
-        if generation != self.generation or not 1 <= number <= keys.LAST_NUMBER:
+        if generation != self.header.generation or not 1 <= number <= keys.LAST_NUMBER:
             raise cursors.stale()
         return int(number)
 
@@ -145,7 +118,7 @@ class MessageHistory:
         items, rest = take_page(
             (item for page in pages for item in page), limit, lambda item: asdict(_message(item)), budget
         )
-        next_cursor = None if rest is None else cursors.encode(self.generation, keys.number(rest["sk"]))
+        next_cursor = None if rest is None else cursors.encode(self.header.generation, keys.number(rest["sk"]))
         return [_message(item) for item in items], next_cursor
 
 

@@ -25,7 +25,7 @@ def summarize(history: MessageHistory, model: LanguageModel, language: Language,
     if not text or not is_encodable(text) or len(text.encode("utf-8")) > MAX_CONTENT_BYTES:
         raise Unavailable("The language model returned no usable summary.")
     try:
-        history.set_summary(text, covers, replace=False)
+        history.conversations.set_summary(history.header, text, covers, replace=False)
     except ConditionFailed:
         # Another call has stored one meanwhile; it counts.
         stored = history.summary()

@@ -135,7 +135,7 @@ def test_clear_and_delete_hide_old_messages_during_concurrent_writes(
 def test_purge_removes_all_items(conversations: Conversations, tenant: str, store: str, ending: str) -> None:
     for number in range(60):
         conversations.append("over", "user", str(number))
-    MessageHistory(conversations, "over").set_summary("told", covers=60)
+    conversations.set_summary(conversations.require("over"), "told", covers=60)
     generation = conversations.require("over").generation
     getattr(conversations, ending)("over")
     conversations.purge(generation)
@@ -162,7 +162,7 @@ def test_second_purge_runs_after_all_old_writers_ended(conversations: Conversati
 
 def test_summary_is_removed_with_its_messages(conversations: Conversations) -> None:
     conversations.append("secret", "user", "secret")
-    MessageHistory(conversations, "secret").set_summary("a secret plan", covers=1)
+    conversations.set_summary(conversations.require("secret"), "a secret plan", covers=1)
     conversations.clear("secret")
     assert MessageHistory(conversations, "secret").summary() is None
 
@@ -214,7 +214,7 @@ def test_old_messages_precede_recent_ones_and_are_unsummarized(conversations: Co
         return [message.content for message in history.messages], history.total_count
 
     assert old() == (["0", "1", "2", "3"], 10)
-    MessageHistory(conversations, "old").set_summary("so far", covers=10)
+    conversations.set_summary(conversations.require("old"), "so far", covers=10)
     assert old() == ([], 10)
     assert old(leave_out=False) == (["0", "1", "2", "3"], 10)
     for number in range(10, 18):
@@ -225,7 +225,7 @@ def test_old_messages_precede_recent_ones_and_are_unsummarized(conversations: Co
 def test_an_empty_summary_covers_nothing(conversations: Conversations) -> None:
     for number in range(10):
         conversations.append("blank", "user", str(number))
-    MessageHistory(conversations, "blank").set_summary("", covers=10)
+    conversations.set_summary(conversations.require("blank"), "", covers=10)
     assert len(MessageHistory(conversations, "blank").old(6, None, None, leave_out_summarized=True).messages) == 4
 
 
@@ -444,7 +444,7 @@ def test_details_tell_what_the_summary_covers(conversations: Conversations) -> N
         conversations.append("told", "user", str(number))
     history = MessageHistory(conversations, "told")
     assert (history.details(6).total_count, history.details(6).summary) == (20, None)
-    history.set_summary("About numbers.", history.last_number)
+    conversations.set_summary(history.header, "About numbers.", history.header.last_number)
     conversations.append("told", "user", "20")
     details = MessageHistory(conversations, "told").details(6)
     assert details.summary is not None

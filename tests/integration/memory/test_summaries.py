@@ -38,10 +38,10 @@ def test_summary_that_another_caller_just_stored_stays(tenant: str) -> None:
     conversations = Conversations(Table(config().memory_table), tenant)
     conversations.get_or_create("chat")
     history = MessageHistory(conversations, "chat")
-    history.set_summary("", 0)
-    history.set_summary("Mine.", 3, replace=False)
+    conversations.set_summary(history.header, "", 0)
+    conversations.set_summary(history.header, "Mine.", 3, replace=False)
     with pytest.raises(ConditionFailed):
-        history.set_summary("Late.", 4, replace=False)
+        conversations.set_summary(history.header, "Late.", 4, replace=False)
     stored = history.summary()
     assert stored
     assert (stored.text, stored.covers) == ("Mine.", 3)
