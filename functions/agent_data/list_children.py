@@ -42,5 +42,5 @@ class ListChildren(PageParams):
 )
 def handler(params: ListChildren, caller: Caller) -> ChildPage:
     """List the children that are not deleted, or the deleted ones, without their bodies."""
-    wanted = ChildrenQuery(**params.model_dump(exclude={"limit", "cursor"}))
-    return document_queries(caller).children(wanted, params.limit, params.cursor)
+    query = ChildrenQuery(**params.model_dump(exclude={"limit", "cursor"}))
+    return document_queries(caller).children(query, params.limit, params.cursor)

@@ -81,7 +81,7 @@ def create(work: UnitOfWork, request: WriteRequest, new: NewDocument) -> WriteRe
     """Create a document as the last child of its parent."""
     body = _deferred_body(work, new.body)
 
-    def plan(now: int) -> WritePlan:
+    def prepare(now: int) -> WritePlan:
         if work.table.get(**work.key(new.document_id)):
             raise errors.already_exists(new.document_id)
         ancestors = work.tree.ancestors(new.parent_id, now)
@@ -99,7 +99,7 @@ def create(work: UnitOfWork, request: WriteRequest, new: NewDocument) -> WriteRe
             updated_at=now,
             delete_at=ancestors[0].delete_at if ancestors else None,
         )
-        order_key = SiblingOrder(work.tree, new.parent_id, new.document_id).key(SiblingPosition(), now)
+        order_key = SiblingOrder(work.tree, new.parent_id, new.document_id).make_room(SiblingPosition(), now)
         position = TreePosition(
             document_id=new.document_id,
             parent_id=new.parent_id,
@@ -118,7 +118,7 @@ def create(work: UnitOfWork, request: WriteRequest, new: NewDocument) -> WriteRe
         ]
         return WritePlan(writes, head.write_result())
 
-    return work.execute(request, new.document_id, plan)
+    return work.execute(request, new.document_id, prepare)
 
 
 def update(
@@ -131,7 +131,7 @@ def update(
     """Apply a patch to a document, if it is still at the revision that the caller knows."""
     new_body = None if patch.body is None else _deferred_body(work, patch.body)
 
-    def plan(now: int) -> WritePlan:
+    def prepare(now: int) -> WritePlan:
         item = work.table.get(**work.key(document_id))
         old = from_item(DocumentHead, item) if item else None
         if old is None or old.deleted(now):
@@ -161,7 +161,7 @@ def update(
         ]
         return WritePlan(writes, head.write_result())
 
-    return work.execute(request, document_id, plan)
+    return work.execute(request, document_id, prepare)
 
 
 def move(
@@ -172,15 +172,15 @@ def move(
     Concurrent moves cannot form a cycle.
     """
 
-    def plan(now: int) -> WritePlan:
+    def prepare(now: int) -> WritePlan:
         node = work.require(document_id)
         if node.head.deleted(now) or node.position.deleted(now):
             raise errors.no_document(document_id)
         ancestors = work.tree.ancestors(parent_id, now)
         if any(ancestor.document_id == document_id for ancestor in ancestors):
             raise errors.cycle(document_id, parent_id)
-        old = _with_reliable_height(work, node.position, parent_id, MAX_DEPTH - len(ancestors) - 1)
-        order_key = SiblingOrder(work.tree, parent_id, document_id).key(target, now)
+        old = _settle_height(work, node.position, parent_id, MAX_DEPTH - len(ancestors) - 1)
+        order_key = SiblingOrder(work.tree, parent_id, document_id).make_room(target, now)
         new = replace(old, parent_id=parent_id, order_key=order_key)
         parent = ancestors[0] if ancestors else None
         if parent is not None and parent.delete_at is not None and old.outlives(parent.delete_at):
@@ -198,7 +198,7 @@ def move(
         ]
         return WritePlan(writes, head.write_result())
 
-    return work.execute(request, document_id, plan)
+    return work.execute(request, document_id, prepare)
 
 
 def _deferred_body(work: UnitOfWork, text: str) -> Callable[[], dict[str, Any]]:
@@ -243,8 +243,11 @@ def _current_body(work: UnitOfWork, old: DocumentHead) -> dict[str, Any]:
     return {name: item[name] for name in ("body", "body_digest") if name in item}
 
 
-def _with_reliable_height(work: UnitOfWork, position: TreePosition, parent_id: str, max_height: int) -> TreePosition:
-    """Return the position. Measure its height if it is too high or unfinished. Raise TOO_DEEP if it stays too high."""
+def _settle_height(work: UnitOfWork, position: TreePosition, parent_id: str, max_height: int) -> TreePosition:
+    """Measure the height of a position if it is too high or unfinished.
+
+    Return the position, or store the height and raise TOO_DEEP if it stays too high.
+    """
     if position.height > max_height or position.measuring:
         position = work.tree.measure_height(position, max_height)
         if position.height > max_height:

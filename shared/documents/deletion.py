@@ -43,7 +43,7 @@ def delete(work: UnitOfWork, request: WriteRequest, document_id: str, deletion: 
     """Delete a document now or at a given time. Change nothing if it is already deleted."""
     details = {"reason": deletion.reason, "deleted_by": deletion.deleted_by}
 
-    def plan(now: int) -> WritePlan:
+    def prepare(now: int) -> WritePlan:
         node = work.require(document_id)
         if node.head.deleted(now):
             return WritePlan([], node.head.write_result(deleted=True))
@@ -60,7 +60,7 @@ def delete(work: UnitOfWork, request: WriteRequest, document_id: str, deletion: 
         return WritePlan(writes, marked.head.write_result(deleted=delete_at <= now))
 
     follow_up = partial(_delete_descendants, work, request, document_id, details) if deletion.recursive else None
-    return work.execute(request, document_id, plan, follow_up)
+    return work.execute(request, document_id, prepare, follow_up)
 
 
 def restore(work: UnitOfWork, request: WriteRequest, document_id: str, *, recursive: bool = False) -> WriteResult:
@@ -68,7 +68,7 @@ def restore(work: UnitOfWork, request: WriteRequest, document_id: str, *, recurs
     # A deletion that has taken effect is restored below the document only if that is requested.
     pending_at = None if recursive else timestamps.now()
 
-    def plan(now: int) -> WritePlan:
+    def prepare(now: int) -> WritePlan:
         node = work.require(document_id)
         if node.head.delete_at is None:
             return WritePlan([], node.head.write_result(deleted=False))
@@ -82,7 +82,7 @@ def restore(work: UnitOfWork, request: WriteRequest, document_id: str, *, recurs
         return WritePlan(writes, marked.head.write_result(deleted=False))
 
     return work.execute(
-        request, document_id, plan, partial(_restore_descendants, work, request, document_id, pending_at)
+        request, document_id, prepare, partial(_restore_descendants, work, request, document_id, pending_at)
     )
 
 

@@ -71,22 +71,22 @@ class DocumentQueries:
         described = _description(head, content["metadata"], is_human_readable=content["is_human_readable"])
         return Document(content=Content(content["mime_type"], self.text(content)), **described)
 
-    def children(self, wanted: ChildrenQuery, limit: int, cursor: str | None) -> ChildPage:
+    def children(self, query: ChildrenQuery, limit: int, cursor: str | None) -> ChildPage:
         """Return a page of a parent's children in order. Without a cursor it begins with `from_child`."""
         now = timestamps.now()
-        parent_id = wanted.parent_id
+        parent_id = query.parent_id
         if parent_id != keys.ROOT:
             position = Tree(self._table, self._tenant_id).find(parent_id)
-            if position is None or (position.deleted(now) and not wanted.deleted):
+            if position is None or (position.deleted(now) and not query.deleted):
                 raise errors.no_document(parent_id, "parent_id")
         if cursor:
             bound = _sort_key(cursor)
-        elif wanted.from_child:
-            bound = self._sort_key_around(parent_id, wanted.from_child, backwards=wanted.backwards)
+        elif query.from_child:
+            bound = self._sort_key_around(parent_id, query.from_child, backwards=query.backwards)
         else:
-            bound = _AFTER_ALL if wanted.backwards else _BEFORE_ALL
-        children, next_cursor = _page(self._children(wanted, bound, limit, now), limit)
-        if wanted.has_children:
+            bound = _AFTER_ALL if query.backwards else _BEFORE_ALL
+        children, next_cursor = _page(self._children(query, bound, limit, now), limit)
+        if query.has_children:
             positions = Tree(self._table, self._tenant_id).positions(child.document_id for child in children)
             children = [replace(each, has_children=not positions[each.document_id].childless) for each in children]
         return ChildPage(children, next_cursor)
@@ -132,8 +132,8 @@ class DocumentQueries:
 
     def heads(self, document_ids: Iterable[str]) -> dict[str, DocumentHead]:
         """Return those of several documents, deleted or not, that were ever created."""
-        wanted = [(keys.document(self._tenant_id, document_id), keys.DOCUMENT) for document_id in document_ids]
-        return {item["document_id"]: from_item(DocumentHead, item) for item in self._table.get_all(wanted)}
+        head_keys = [(keys.document(self._tenant_id, document_id), keys.DOCUMENT) for document_id in document_ids]
+        return {item["document_id"]: from_item(DocumentHead, item) for item in self._table.get_all(head_keys)}
 
     def body(self, head: DocumentHead) -> str:
         """Return the text of a document."""
@@ -174,21 +174,21 @@ class DocumentQueries:
         key = keys.child(position.order_key, child_id)
         return f"{key}{_BEFORE_ALL}" if backwards else f"{key[:-1]}{chr(ord(key[-1]) - 1)}{_AFTER_ALL}"
 
-    def _children(self, wanted: ChildrenQuery, bound: str, limit: int, now: int) -> Iterator[tuple[str, ChildDocument]]:
+    def _children(self, query: ChildrenQuery, bound: str, limit: int, now: int) -> Iterator[tuple[str, ChildDocument]]:
         """Iterate over the deleted or other children beyond a sort key, each with its sort key."""
-        partition = keys.children(self._tenant_id, wanted.parent_id)
+        partition = keys.children(self._tenant_id, query.parent_id)
         size = min(limit + 1, _HEADS_PER_BATCH)
-        beyond = Keys.before if wanted.backwards else Keys.after
+        beyond = Keys.before if query.backwards else Keys.after
         entries: list[Item] = [{"sk": bound}]
         while entries:
-            pages = self._table.query(partition, beyond(entries[-1]["sk"]), descending=wanted.backwards, limit=size)
+            pages = self._table.query(partition, beyond(entries[-1]["sk"]), descending=query.backwards, limit=size)
             entries = [item for page in pages for item in page]
-            listed = [entry for entry in entries if (entry.get("delete_at", math.inf) <= now) == wanted.deleted]
-            heads = self.heads(entry["document_id"] for entry in listed)
-            for entry in listed:
+            matching = [entry for entry in entries if (entry.get("delete_at", math.inf) <= now) == query.deleted]
+            heads = self.heads(entry["document_id"] for entry in matching)
+            for entry in matching:
                 head = heads[entry["document_id"]]
                 # It may have been moved, deleted or restored since it was listed.
-                if head.parent_id == wanted.parent_id and head.deleted(now) == wanted.deleted:
+                if head.parent_id == query.parent_id and head.deleted(now) == query.deleted:
                     described = _description(head, head.metadata, is_human_readable=head.is_human_readable)
                     yield entry["sk"], ChildDocument(mime_type=head.mime_type, **described)
             if len(entries) < size:

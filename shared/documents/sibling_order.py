@@ -53,8 +53,8 @@ class SiblingOrder:
         self._document_id = document_id
         self._partition = keys.children(tree.tenant_id, parent_id)
 
-    def key(self, target: SiblingPosition, now: int) -> str:
-        """Return an order key for the wanted position. Rebalance the siblings around it first if keys run out."""
+    def make_room(self, target: SiblingPosition, now: int) -> str:
+        """Return an order key for a position. Rebalance the siblings around it first if keys run out."""
         left, right = self._neighbours(target, now)
         key = _between(left, right)
         if key is None or len(key) > fractional_index.MAX_LENGTH:

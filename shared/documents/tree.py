@@ -100,8 +100,8 @@ class Tree:
 
     def positions(self, document_ids: Iterable[str]) -> dict[str, TreePosition]:
         """Return the positions of those documents that exist, deleted or not."""
-        wanted = [(keys.document(self.tenant_id, document_id), keys.POSITION) for document_id in document_ids]
-        return {item["document_id"]: from_item(TreePosition, item) for item in self.table.get_all(wanted)}
+        position_keys = [(keys.document(self.tenant_id, document_id), keys.POSITION) for document_id in document_ids]
+        return {item["document_id"]: from_item(TreePosition, item) for item in self.table.get_all(position_keys)}
 
     def ancestors(self, parent_id: str, now: int) -> list[TreePosition]:
         """Return the positions from a parent up to the top, nearest first. Raise if one is missing or deleted.

@@ -102,13 +102,14 @@ class UnitOfWork:
         self,
         request: WriteRequest,
         document_id: str,
-        plan: Callable[[int], WritePlan],
+        prepare: Callable[[int], WritePlan],
         follow_up: Callable[[], None] | None = None,
     ) -> WriteResult:
-        """Commit the writes of `plan` and the request's result in one transaction.
+        """Commit the writes that `prepare` returns and the request's result in one transaction.
 
-        `plan` gets the current time, reads the current state and returns conditional writes. If a condition fails
-        because another writer was faster, `plan` runs again. With a `follow_up`, which has transactions of its own, the
+        `prepare` gets the current time, reads the current state and returns conditional writes. It may first write what
+        holds without them: shorter order keys of siblings, or a measured height. If a condition fails because another
+        writer was faster, `prepare` runs again. With a `follow_up`, which has transactions of its own, the
         first transaction claims the request, and the result is stored after the last.
         """
 
@@ -117,9 +118,9 @@ class UnitOfWork:
             if stored:
                 return stored
             try:
-                planned = plan(timestamps.now())
-                result = replace(planned.result, request_id=request.request_id)
-                self.commit(*planned.writes, *self.idempotency.record(request, None if follow_up else result))
+                plan = prepare(timestamps.now())
+                result = replace(plan.result, request_id=request.request_id)
+                self.commit(*plan.writes, *self.idempotency.record(request, None if follow_up else result))
             except KhoError:
                 # An earlier request with this id may have succeeded, and so caused this error.
                 stored = self.idempotency.stored_result(request)
