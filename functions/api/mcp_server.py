@@ -33,10 +33,12 @@ Answer = Callable[[Any, McpRequestContext, str], dict[str, Any]]
 RequestHandler = tuple[str, type[BaseModel], Answer]
 Context = ServerRequestContext[Any, Any]
 
-EVERYTHING: Final = "a storehouse for agents. Tools named memory_… keep conversations; the others say what they do"
+EVERYTHING: Final = (
+    "a store for agents. Tools named memory_… keep conversations; the descriptions of the others say what they do"
+)
 _INSTRUCTIONS: Final = (
-    "Kho: {}. Ids that tools take come from other tools' results or from the resources. An error's 'guidance' says "
-    "what to do about it."
+    "Kho: {}. Take the ids that a tool needs from the results of other tools or from the resources. The 'guidance' of "
+    "an error says what to do."
 )
 _CACHED: Final = CacheHint(ttl_ms=60_000, scope="private")
 _FRESH: Final = CacheHint(ttl_ms=0, scope="private")

@@ -20,8 +20,8 @@ GET: Final = f"{SERVER}/devices/get"
 LIST: Final = f"{SERVER}/tools/list"
 CALL: Final = f"{SERVER}/tools/call"
 _INSTRUCTIONS: Final = (
-    "One device and its own tools. A call is done once or not at all. If no answer comes in time, the error says "
-    "whether it may have been done: find that out before you call again."
+    "One device and its own tools. A call runs once or not at all. If no reply comes in time, the error says whether "
+    "the call may have run: find out before you call again."
 )
 _PAGE: Final = 1000
 

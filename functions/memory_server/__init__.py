@@ -41,10 +41,10 @@ MCP_PROMPTS: Final = [
         title="Summarise a conversation",
         description="Write the summary that replaces a conversation's older messages.",
         text=(
-            "Summarise the conversation below so that it can continue without its older messages: who wants what, what "
-            "was found, decided and promised, and what is still open. Build on the summary that it has, if any. Write "
-            "in the language with the code '{language}', in at most 200 words, and nothing but the summary. Then store "
-            "it with memory_set_summary, for the conversation '{conversation_id}'."
+            "Summarise the conversation below so that it can continue without its older messages. Say who wants what, "
+            "what was found, decided and promised, and what is still open. If it has a summary, build on that. Write "
+            "at most 200 words in the language with the code '{language}', and write only the summary. Then store it "
+            "with memory_set_summary as the summary of the conversation '{conversation_id}'."
         ),
         arguments=[
             McpPromptArgument("conversation_id", "The conversation to summarise.", required=True),

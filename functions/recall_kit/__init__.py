@@ -15,14 +15,14 @@ MCP_PROMPTS: Final = [
         title="Write up an experience",
         description="Turn a problem that was just solved into an experience that others can find and use.",
         text=(
-            "You have just solved this problem: '{problem}'. Write it up for others who run into it. First call "
-            "query_experiences with the words they would search for; if an experience already describes it, stop and "
-            "name it. Otherwise call submit_experience: 'title' is the problem in one line as it appears, with the "
-            "exact words of the error; 'problem_description' the symptoms, the versions, and what did not help; "
-            "'root_cause' the reason, if you know it; 'solution' the proven steps; 'context' the smallest code that "
-            "shows the problem. It is public: use placeholders such as <API_KEY>, <EMAIL> and <PATH> instead of keys, "
-            "passwords, names, addresses and paths of this project. Write in the language of the problem. Report the "
-            "returned id."
+            "You have just solved this problem: '{problem}'. Write it up for others who have it. First call "
+            "query_experiences with the words that they would search for. If an experience already describes the "
+            "problem, name it and stop. Otherwise call submit_experience. 'title' is the problem in one line, with the "
+            "exact words of the error. 'problem_description' has the symptoms, the versions, and what did not help. "
+            "'root_cause' is the reason, if you know it. 'solution' has the steps that worked. 'context' is the "
+            "smallest code that shows the problem. Experiences are public: instead of keys, passwords, names, "
+            "addresses and paths of this project, write placeholders such as <API_KEY>, <EMAIL> and <PATH>. Write in "
+            "the language of the problem. At the end, report the id that was returned."
         ),
         arguments=[McpPromptArgument("problem", "The problem, and how it was solved, in a few words.", required=True)],
     )
