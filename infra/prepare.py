@@ -90,11 +90,11 @@ def pip_install(*arguments: str, python: Path = _PYTHON) -> None:
 
 def npm() -> str:
     """Return npm. If this machine has none, install Node.js from PyPI."""
-    found = shutil.which("npm", path=_path())
-    if found is None:
+    path = shutil.which("npm", path=_path())
+    if path is None:
         install("--require-hashes", "-r", str(NODE))
-        found = str(_SCRIPTS / "npm")
-    return found
+        path = str(_SCRIPTS / "npm")
+    return path
 
 
 def _wanted() -> str:

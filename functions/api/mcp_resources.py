@@ -164,11 +164,11 @@ def _invoke_method(method: str, params: dict[str, Any], context: McpRequestConte
 
 def prompt_arguments(prompt: McpPrompt, arguments: dict[str, str]) -> dict[str, str]:
     """Return all arguments of a prompt. Raise InvalidParams if one is missing or unknown."""
-    known = {each.name: each for each in prompt.arguments}
+    declared = {each.name: each for each in prompt.arguments}
     unknown = [
         FieldProblem(field=encodable(name), message="is not an argument of this prompt")
         for name in arguments
-        if name not in known
+        if name not in declared
     ]
     missing = [
         FieldProblem(field=each.name, message="is required")
@@ -177,7 +177,7 @@ def prompt_arguments(prompt: McpPrompt, arguments: dict[str, str]) -> dict[str, 
     ]
     if unknown or missing:
         raise InvalidParams(*unknown, *missing)
-    return {name: arguments.get(name) or each.default for name, each in known.items()}
+    return {name: arguments.get(name) or each.default for name, each in declared.items()}
 
 
 def _describe(resource: McpResource) -> dict[str, Any]:

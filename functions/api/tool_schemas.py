@@ -34,8 +34,8 @@ def _shortened(schema: dict[str, Any]) -> dict[str, Any]:
     if "items" in outside:
         outside["items"] = _shortened(outside["items"])
     examples = outside.get("examples", [])
-    told = "enum" in outside or "default" in outside or "description" in outside
-    if told and all(isinstance(each, str) for each in examples):
+    is_explained = "enum" in outside or "default" in outside or "description" in outside
+    if is_explained and all(isinstance(each, str) for each in examples):
         outside.pop("examples", None)
     if outside.get("additionalProperties") is True:
         del outside["additionalProperties"]  # it is the default

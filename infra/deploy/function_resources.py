@@ -100,10 +100,10 @@ class DeclaredFunction:
 def declared_functions(*packages: str) -> Iterator[DeclaredFunction]:
     """Every module of the packages, or of all, that has a handler."""
     for package in packages or PACKAGES:
-        for found in pkgutil.iter_modules(importlib.import_module(package).__path__):
-            module = importlib.import_module(f"{package}.{found.name}")
+        for entry in pkgutil.iter_modules(importlib.import_module(package).__path__):
+            module = importlib.import_module(f"{package}.{entry.name}")
             if hasattr(module, "handler"):
-                yield DeclaredFunction(package, found.name, module.handler, _summary(module))
+                yield DeclaredFunction(package, entry.name, module.handler, _summary(module))
 
 
 def template() -> str:

@@ -74,7 +74,7 @@ class Shutdown:
 
     def finish(self) -> NoReturn:
         """End the process after a graceful end. What still runs was given up by its callers."""
-        self._tell("Ended.")
+        self._print("Ended.")
         self._exit(0)
 
     def _forward(self, number: int, _frame: object) -> None:
@@ -91,25 +91,25 @@ class Shutdown:
         faulthandler.dump_traceback_later(self._grace_seconds, exit=True, file=self._nowhere)
         self._end()
         if names := _summary(self._unfinished()):
-            self._tell(f"Ending within {self._grace_seconds:g} s. Waiting for {names}. Ctrl-C ends at once.")
+            self._print(f"Ending within {self._grace_seconds:g} s. Waiting for {names}. Ctrl-C ends at once.")
         else:
-            self._tell("Ending.")
+            self._print("Ending.")
         while (seconds := deadline - time.monotonic()) > 0:
             self._receiver.settimeout(seconds)
             with suppress(TimeoutError):
                 # Programs that end others repeat SIGTERM. A person who presses Ctrl-C again waits no longer.
                 if self._receive() == signal.SIGINT:
-                    self._tell("Ended at once.")
+                    self._print("Ended at once.")
                     self._exit(128 + signal.SIGINT)
         names = _summary(self._unfinished()) or "background work"
-        self._tell(f"Ended by force after {self._grace_seconds:g} s: {names} did not end.")
+        self._print(f"Ended by force after {self._grace_seconds:g} s: {names} did not end.")
         _within_seconds(lambda: logger.error("ended by force", extra={"unfinished": names}))
         self._exit(128 + first)
 
     def _receive(self) -> int:
         return self._receiver.recv(1)[0]
 
-    def _tell(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         def write() -> None:
             with suppress(OSError, ValueError):  # its output may be closed, or a file on a full disk
                 print(text, file=self._output, flush=True)

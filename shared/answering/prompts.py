@@ -34,12 +34,12 @@ class ModelPrompt:
 def build_prompt(request: AnswerRequest, sources: Sequence[AnswerSource]) -> ModelPrompt:
     """Build a prompt to answer from `sources`, as many as fit."""
     fence = _fence(request.question, *(source.text for source in sources))
-    shown = _within_limit(sources)
+    selected = _within_limit(sources)
     language = language_name(request.language) if request.language else "the language of the question"
-    blocks = [_block(f"source {number}", fence, source.text) for number, source in enumerate(shown, start=1)]
-    ending = f"Answer the question from these {len(shown)} sources, in {language}."
+    blocks = [_block(f"source {number}", fence, source.text) for number, source in enumerate(selected, start=1)]
+    ending = f"Answer the question from these {len(selected)} sources, in {language}."
     text = "\n\n".join([_block("question", fence, request.question), *blocks, ending])
-    return ModelPrompt(_system(fence, language, _FORMS[request.format]), text, fence, len(shown))
+    return ModelPrompt(_system(fence, language, _FORMS[request.format]), text, fence, len(selected))
 
 
 def _system(fence: str, language: str, form: str) -> str:
@@ -68,11 +68,11 @@ def _fence(*texts: str) -> str:
 
 
 def _within_limit(sources: Sequence[AnswerSource]) -> list[AnswerSource]:
-    shown: list[AnswerSource] = []
+    selected: list[AnswerSource] = []
     size = 0
     for source in sources:
         size += len(source.text)
-        if shown and size > _MAX_CHARACTERS:
+        if selected and size > _MAX_CHARACTERS:
             break
-        shown.append(source)
-    return shown
+        selected.append(source)
+    return selected

@@ -134,9 +134,9 @@ class IngestionJobs:
             Write(
                 "Update",
                 {"pk": keys.partition(self._tenant_id, "job", job_id), "sk": keys.JOB},
-                expression="SET #status = :status, tally = :tally, #total = :total, message = :said, updated_at = :now",
+                expression="SET #status = :status, tally = :tally, #total = :total, message = :text, updated_at = :now",
                 condition="attribute_exists(pk)",
-                values={":status": status, ":tally": counts, ":total": total, ":said": message, ":now": now()},
+                values={":status": status, ":tally": counts, ":total": total, ":text": message, ":now": now()},
                 names={"#status": "status", "#total": "total"},
             )
         )

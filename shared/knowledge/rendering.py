@@ -38,10 +38,10 @@ def render_query_results(results: QueryResults) -> str:
 def render_collections(done: CollectionsResult) -> str:
     """Render the message, a table of collections, and a table of documents."""
     parts = [done.message]
-    shown = done.collections if done.collections is not None else [done.collection] if done.collection else []
-    if shown:
+    collections = done.collections if done.collections is not None else [done.collection] if done.collection else []
+    if collections:
         rows = [
-            (each.name, each.type, each.documents, each.chunks, ", ".join(each.projects), each.model) for each in shown
+            (one.name, one.type, one.documents, one.chunks, ", ".join(one.projects), one.model) for one in collections
         ]
         parts.append(_table(("collection", "type", "documents", "chunks", "projects", "model"), rows))
     if done.documents:
@@ -54,8 +54,8 @@ def render_collections(done: CollectionsResult) -> str:
 
 def render_projects(done: ProjectsResult) -> str:
     """Render the message and a table of projects."""
-    shown = done.projects if done.projects is not None else [done.project] if done.project else []
-    rows = [(each.name, ", ".join(each.collections), ", ".join(each.searched)) for each in shown]
+    projects = done.projects if done.projects is not None else [done.project] if done.project else []
+    rows = [(each.name, ", ".join(each.collections), ", ".join(each.searched)) for each in projects]
     table = [_table(("project", "collections", "searched by default"), rows)] if rows else []
     return "\n\n".join([done.message, *table])
 

@@ -52,8 +52,8 @@ def search(  # noqa: PLR0913 - each is a part of the search
     question = SearchQuestion(query, collections.tenant_id, tuple(searched), rated + _EXTRA_HITS, context)
     try:
         candidates = index.candidates(question, embedding)
-        found = {passage.document for passage in candidates.passages.values()}
-        check = submit(lambda: current_revisions(collections, searched, found))  # while the candidates are ranked
+        ids = {passage.document for passage in candidates.passages.values()}
+        check = submit(lambda: current_revisions(collections, searched, ids))  # while the candidates are ranked
         hits = index.rank(candidates).hits
     except Unavailable:
         raise not_searchable() from None

@@ -80,8 +80,8 @@ class _Target:
 
 def resolve(host: str, port: int) -> list[str]:
     """Resolve a name by the operating system."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in entries))
 
 
 def is_public(address: str) -> bool:

@@ -24,7 +24,7 @@ class ErrorTemplate:
     problem: tuple[str, str] | None = None
     always: dict[str, Any] = field(default_factory=dict)
 
-    def __call__(self, *about: Any, **words: Any) -> KhoError:
+    def __call__(self, *about: str | int | list[str], **words: str | int) -> KhoError:
         """Return the error, with the values of `about` in its details."""
         names = self.about
         if names is None:

@@ -90,8 +90,8 @@ class InvalidParams(KhoError):
     advice = "Correct the fields listed in details and call again; nothing was changed."
 
     def __init__(self, *problems: FieldProblem, code: str | None = None) -> None:
-        listed = "; ".join(f"{problem['field']}: {problem['message']}" for problem in problems[:5])
-        super().__init__(f"{self.summary}: {listed}" if listed else self.summary, details=list(problems), code=code)
+        texts = "; ".join(f"{problem['field']}: {problem['message']}" for problem in problems[:5])
+        super().__init__(f"{self.summary}: {texts}" if texts else self.summary, details=list(problems), code=code)
 
 
 class NotSignedIn(KhoError):

@@ -46,7 +46,7 @@ def _invisible(name: str) -> str | None:
     name = _FLAG.sub("\U0001f3f4", name)
     for match in _INVISIBLE.finditer(name):
         if not _is_meaningful(match[0], name[: match.start()], name[match.end() :]):
-            return f"holds an invisible character, {_described(match[0])}"
+            return f"holds an invisible character, {_code_point(match[0])}"
     return None
 
 
@@ -67,8 +67,8 @@ def _is_meaningful(char: str, before: str, after: str) -> bool:
 
 def _look_alike(name: str) -> str | None:
     for word in _WORD.findall(name):
-        if (found := _LATIN_LOOK_ALIKES.search(word)) and any(map(_is_latin, word)):
-            return f"mixes Latin letters in '{word}' with a look-alike, {_described(found[0])}"
+        if (look_alike := _LATIN_LOOK_ALIKES.search(word)) and any(map(_is_latin, word)):
+            return f"mixes Latin letters in '{word}' with a look-alike, {_code_point(look_alike[0])}"
     return None
 
 
@@ -76,5 +76,5 @@ def _is_latin(letter: str) -> bool:
     return unicodedata.name(letter, "").startswith("LATIN ")
 
 
-def _described(char: str) -> str:
+def _code_point(char: str) -> str:
     return f"U+{ord(char):04X} {unicodedata.name(char, '')}".rstrip()

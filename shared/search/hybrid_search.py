@@ -135,13 +135,13 @@ class HybridSearch:
         )
         self._fill_gaps(semantic, keywords, scope)
         words = self._calibration.restored_words if is_restored else self._calibration.words * keywords.coverage
-        found = Candidates(question, scope, semantic, keywords, self._matches(semantic, keywords), words=words)
-        best = _best_first(self._scores(found, found.matches))[: max(_RERANKED, question.top_k)]
+        candidates = Candidates(question, scope, semantic, keywords, self._matches(semantic, keywords), words=words)
+        best = _best_first(self._scores(candidates, candidates.matches))[: max(_RERANKED, question.top_k)]
         stored = self._store.read_with_terms(best, keywords.terms.numbers)
         kept = [id_ for id_ in best if id_ in stored]  # others were deleted in the meantime
         return replace(
-            found,
-            matches={id_: found.matches[id_] for id_ in kept},
+            candidates,
+            matches={id_: candidates.matches[id_] for id_ in kept},
             passages={id_: Passage.from_record(stored[id_][0]["passage"]) for id_ in kept},
             overlaps={id_: keywords.rarity.overlap(stored[id_][1]) for id_ in kept},
         )
@@ -204,10 +204,10 @@ class HybridSearch:
         among_known = replace(scope, ids=known)
         compared = [replace(each, scope=among_known, limit=len(known)) for each in nearest] if known else []
         results = self._store.search([*nearest, *compared])
-        found = results[: len(nearest)]
-        for scores, others in zip(found, results[len(nearest) :], strict=False):
+        ranked = results[: len(nearest)]
+        for scores, others in zip(ranked, results[len(nearest) :], strict=False):
             scores.update(others)
-        return _SemanticCandidates(embedding, context, found[0], found[1] if context else {})
+        return _SemanticCandidates(embedding, context, ranked[0], ranked[1] if context else {})
 
     def _by_words(self, terms: SparseTerms, scope: Scope, limit: int) -> _KeywordCandidates:
         if not terms.numbers:

@@ -31,7 +31,7 @@ class CheckResult:
 
     def to_json(self) -> dict[str, str]:
         """Return the result as `kho doctor --json` prints it."""
-        return {"subject": self.subject, "state": self.state, "said": self.message, "advice": self.advice}
+        return {"subject": self.subject, "state": self.state, "message": self.message, "advice": self.advice}
 
 
 class CheckReport:
@@ -110,8 +110,8 @@ def check_keys(report: CheckReport, how: str, tenant_id: str | None = None) -> N
     from shared.aws.dynamodb import Table
 
     with report.guard("Keys", "See the tables above."):
-        listed = ApiKeys(Table(config().access_table)).list_keys(tenant_id)
-        active = sum(key.state(time.time()) == "active" for key in listed)
+        api_keys = ApiKeys(Table(config().access_table)).list_keys(tenant_id)
+        active = sum(key.state(time.time()) == "active" for key in api_keys)
         if active:
             report.good("Keys", f"{active} active.")
         elif config().oidc_issuer:

@@ -74,7 +74,7 @@ class ServerTool(Generic[A]):
 @cache
 def tools() -> dict[str, ServerTool[Any]]:
     """Return every tool by name."""
-    modules = (importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__))
+    modules = (importlib.import_module(f"{__name__}.{entry.name}") for entry in pkgutil.iter_modules(__path__))
     return {module.TOOL.name: module.TOOL for module in modules}
 
 

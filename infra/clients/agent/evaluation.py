@@ -84,8 +84,8 @@ def evaluate(
 def ranked_documents(backend: Backend, query: str, collections: str) -> list[str]:
     """Return the documents that a query finds, best first."""
     params = {"query": query, "collections": collections, "top_k": PASSAGES}
-    found = backend.call("query_knowledge_base", params)["results"]
-    return list(dict.fromkeys(each["source_document"] for each in found))
+    results = backend.call("query_knowledge_base", params)["results"]
+    return list(dict.fromkeys(each["source_document"] for each in results))
 
 
 def _judged(place: str, line: str) -> JudgedQuery:

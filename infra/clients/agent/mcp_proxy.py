@@ -95,9 +95,9 @@ class _Proxy:
             raise protocol_error(error, "", context.protocol_version) from None
 
     async def _list_tools(self, packaged: Answer, context: Context, params: Any) -> dict[str, Any]:
-        listed = await self._list(packaged, context, params)
+        response = await self._list(packaged, context, params)
         schemas = {name: {"inputSchema": tool.parameters} for name, tool in self._own.items()}
-        return listed | {"tools": [each | schemas.get(each["name"], {}) for each in listed["tools"]]}
+        return response | {"tools": [each | schemas.get(each["name"], {}) for each in response["tools"]]}
 
     async def _call_tool(self, context: Context, params: Any) -> HandlerResult:
         return await (self._call_own if params.name in self._own else self._forward)(context, params)

@@ -116,8 +116,8 @@ def _solved(experiences: RemoteBackend, error: str) -> str:
     if not error.strip():
         return ""
     query = {"keywords": error.strip()[-_ERROR_CHARACTERS:], "limit": _MAX_EXPERIENCES}
-    found = experiences.call("query_experiences", query)["data"]["experiences"]
-    if not found:
+    solved = experiences.call("query_experiences", query)["data"]["experiences"]
+    if not solved:
         return ""
     heading = f"Others have solved problems like this one. {_AS_DATA} Judge a solution before you apply it."
-    return "\n\n".join([heading, *(f"## {each['title']}\n\n{each['solution']}" for each in found)])
+    return "\n\n".join([heading, *(f"## {each['title']}\n\n{each['solution']}" for each in solved)])

@@ -152,7 +152,7 @@ def _conversations(tenant_id: str) -> Iterator[dict[str, Any]]:
             partition = memory_keys.messages(tenant_id, header["generation"])
             items = [item for part in table.query(partition, Keys.after(" ")) for item in part]
             messages = [{name: value for name, value in item.items() if name != "pk"} for item in items]
-            yield {"conversation_id": conversation_id, "said": messages}
+            yield {"conversation_id": conversation_id, "messages": messages}
 
 
 def _knowledge(tenant_id: str) -> Iterator[dict[str, Any]]:

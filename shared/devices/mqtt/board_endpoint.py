@@ -42,8 +42,8 @@ def board_endpoint(host_header: str) -> str:
 def _local_address(mqtt_url: str, host_header: str) -> str:
     broker = urlsplit(mqtt_url)
     configured = (broker.hostname, urlsplit(config().public_url).hostname)
-    known = [each for each in configured if each and each not in _NOWHERE and ":" not in each]
-    host = known[0] if known else re.sub(r":\d*$", "", host_header)
+    hosts = [each for each in configured if each and each not in _NOWHERE and ":" not in each]
+    host = hosts[0] if hosts else re.sub(r":\d*$", "", host_header)
     if not _HOST.fullmatch(host):
         message = "must be a host name or an IPv4 address"
         raise InvalidRequest(f"Host {message}.", details=[FieldProblem(field="Host", message=message)])

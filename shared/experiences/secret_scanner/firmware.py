@@ -36,11 +36,11 @@ def _is_key(candidate: Candidate) -> bool:
     """Return True if a list of 16 bytes or more, which are neither counted out nor published, has the name of a key."""
     if _OTHER_KEY.search(candidate.lead):
         return False
-    listed = _BYTES.match(candidate.value + candidate.after(_LONGEST_LIST))
-    if listed is None:
+    numbers = _BYTES.match(candidate.value + candidate.after(_LONGEST_LIST))
+    if numbers is None:
         return False
-    parts = re.findall(r"0x[0-9A-Fa-f]+|(?<=\\x)[0-9A-Fa-f]{2}|\b\d+", listed[0])
-    values = [int(part, 10 if part.isdigit() and "\\x" not in listed[0] else 16) for part in parts]
+    parts = re.findall(r"0x[0-9A-Fa-f]+|(?<=\\x)[0-9A-Fa-f]{2}|\b\d+", numbers[0])
+    values = [int(part, 10 if part.isdigit() and "\\x" not in numbers[0] else 16) for part in parts]
     steps = {(other - one) % 256 for one, other in itertools.pairwise(values)}
     return len(steps) > 4 and not "".join(f"{value:02x}" for value in values).startswith(_PUBLISHED_KEYS)
 

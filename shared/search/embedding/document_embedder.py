@@ -67,5 +67,5 @@ class DocumentEmbedder:
 
 
 def _mean(vectors: Sequence[Vector | RemoteText]) -> Vector:
-    known = [vector for vector in vectors if not isinstance(vector, RemoteText)]
-    return unit(map(sum, zip(*known, strict=True)))
+    stored = [vector for vector in vectors if not isinstance(vector, RemoteText)]
+    return unit(map(sum, zip(*stored, strict=True)))

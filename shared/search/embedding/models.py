@@ -43,9 +43,11 @@ class Space:
         """Raise an error if `recorded` describes another space."""
         different = {name: recorded.get(name) for name, value in self.record().items() if recorded.get(name) != value}
         if different:
-            listed = ", ".join(f"{name} {was!r} instead of {self.record()[name]!r}" for name, was in different.items())
+            differences = ", ".join(
+                f"{name} {was!r} instead of {self.record()[name]!r}" for name, was in different.items()
+            )
             raise ConfigurationError(
-                f"the knowledge index was made with {listed}; set the embedding model back, or use an empty index"
+                f"the knowledge index was made with {differences}; set the embedding model back, or use an empty index"
             )
 
 
@@ -63,12 +65,12 @@ def current_space() -> Space:
     settings = config()
     if settings.embedder == "function":
         return E5_SMALL
-    known = _INFERRED if settings.embedder == "qdrant" else _BEDROCK
-    model = settings.embedding_model or known[0].model
-    for space in known:
+    spaces = _INFERRED if settings.embedder == "qdrant" else _BEDROCK
+    model = settings.embedding_model or spaces[0].model
+    for space in spaces:
         if space.model == model:
             return space
-    named = ", ".join(space.model for space in known)
+    named = ", ".join(space.model for space in spaces)
     raise ConfigurationError(
         f"KHO_EMBEDDING_MODEL is '{model}'; with KHO_EMBEDDER={settings.embedder} it can be: {named}"
     )

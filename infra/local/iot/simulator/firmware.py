@@ -130,7 +130,7 @@ class Firmware:
     def _list(self, params: dict[str, Any], request_id: Any) -> FirmwareReply:
         cursor = params.get("cursor")
         try:
-            listed = page(
+            tools = page(
                 self.tools,
                 cursor if isinstance(cursor, str) else "",
                 with_user_tools=params.get("withUserTools") is True,
@@ -138,8 +138,8 @@ class Firmware:
         except SimulatedToolError as error:
             raise _RequestError(_FAILED, str(error)) from None
         if Quirk.REPEATING_CURSOR in self.quirks and cursor:
-            listed = json.dumps(json.loads(listed) | {"nextCursor": cursor}, separators=(",", ":"))
-        return _result(request_id, listed)
+            tools = json.dumps(json.loads(tools) | {"nextCursor": cursor}, separators=(",", ":"))
+        return _result(request_id, tools)
 
     def _call(self, params: dict[str, Any], request_id: Any) -> FirmwareCall:
         name = params.get("name")

@@ -48,8 +48,8 @@ def test_running_server_is_queried_without_taking_its_lock(tmp_path: Path) -> No
         running = read_server_info(server.data)
         assert running
         assert code == 0
-        assert findings["HTTP"]["said"].startswith(running["address"])
-        assert findings["Devices"]["said"].startswith(running["mqtt_url"])
+        assert findings["HTTP"]["message"].startswith(running["address"])
+        assert findings["Devices"]["message"].startswith(running["mqtt_url"])
         assert {findings[name]["state"] for name in ("HTTP", "Clock", "Devices", "Qdrant")} == {"good"}
 
 
@@ -74,7 +74,7 @@ def test_what_workers_gave_up_is_reported(tmp_path: Path) -> None:
     (tmp_path / FILE_NAME).write_text("".join(f"{json.dumps(asdict(each))}\n" for each in letters))
     code, findings = run_doctor("--data", str(tmp_path))
     assert (code, findings["Dead letters"]["state"]) == (1, "wrong")
-    assert findings["Dead letters"]["said"] == (
+    assert findings["Dead letters"]["message"] == (
         "Workers gave up: 2 of index_documents (INTERNAL_ERROR), 1 of ingest (CRASHED)."
     )
     assert FILE_NAME in findings["Dead letters"]["advice"]
@@ -92,10 +92,10 @@ def test_deployed_stack_is_checked_with_operator_credentials(letters: int) -> No
         environment = ENVIRONMENT | {"AWS_ENDPOINT_URL": url}
         code, findings = run_doctor("--stack", "kho", environment=environment)
     assert code == 1
-    assert findings["Stack"]["said"] == "kho is CREATE_COMPLETE."
-    assert findings["kho-MemoryTable"]["said"] == "The table has no point-in-time recovery."
+    assert findings["Stack"]["message"] == "kho is CREATE_COMPLETE."
+    assert findings["kho-MemoryTable"]["message"] == "The table has no point-in-time recovery."
     assert findings["Dead letters"]["state"] == ("wrong" if letters else "good")
-    assert findings["Worker purge_messages"]["said"] == "Its event source mapping is not enabled (there is none)."
+    assert findings["Worker purge_messages"]["message"] == "Its event source mapping is not enabled (there is none)."
     assert findings["Qdrant"]["advice"] == "Deploy with the parameter QdrantUrl."
 
 

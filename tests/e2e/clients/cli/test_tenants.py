@@ -83,7 +83,9 @@ def test_export_contains_all_data_of_one_tenant(data: Path, tmp_path: Path) -> N
     assert documents["kept"]["content"] == {"mime_type": "text/markdown", "body": LARGE}
     assert documents["gone"]["content"]["body"] == "by acme"
     (conversation,) = lines(tmp_path / "out" / "conversations.jsonl")
-    assert [item["content"] for item in conversation["said"] if "content" in item] == [f"acme {n}" for n in range(3)]
+    assert [item["content"] for item in conversation["messages"] if "content" in item] == [
+        f"acme {n}" for n in range(3)
+    ]
     (text,) = lines(tmp_path / "out" / "knowledge.jsonl")
     assert (text["collection"], text["text"]) == ("notes", "# acme")
     items = lines(tmp_path / "out" / "items.jsonl")
