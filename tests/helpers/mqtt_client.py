@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from infra.local.iot.broker.authorization import FleetAccessRules
-from infra.local.iot.broker.broker import SYSTEM
 from infra.local.iot.broker.limits import Limits
 from infra.local.iot.broker.local_broker import LocalBroker
 from infra.local.iot.broker.messages import BrokerMessage
@@ -31,7 +30,6 @@ from infra.local.iot.mqtt.packets import (
     Publish,
     Suback,
     Subscribe,
-    SubscriptionRequest,
 )
 from infra.local.sockets import listen
 from tests.helpers.wait import CEILING_SECONDS
@@ -62,7 +60,7 @@ async def admit_none(_: ClientIdentity) -> bool:
 
 def send_direct_message(broker: LocalBroker, client_id: str, topic: str, payload: bytes) -> None:
     """Send one client a message at QoS 0."""
-    broker.call(lambda state: state.send_direct(client_id, BrokerMessage(topic, payload, sender=SYSTEM)))
+    broker.call(lambda state: state.send_direct(client_id, BrokerMessage(topic, payload)))
 
 
 class BrokerUnderTest(Protocol):
@@ -164,7 +162,7 @@ class RawMqttClient:
 
     def subscribe(self, *filters: str, qos: int = 0) -> list[int]:
         """Return SUBACK's code for each filter."""
-        self.send(Subscribe(1, [SubscriptionRequest(topic_filter, qos) for topic_filter in filters]))
+        self.send(Subscribe(1, [(topic_filter, qos) for topic_filter in filters]))
         return self.expect(Suback).reasons
 
     def publish(self, topic: str, payload: bytes = b"", **about: object) -> None:

@@ -128,11 +128,8 @@ def test_backend_connection_lost_during_a_call(home: DeviceBackend) -> None:
             home.core.broker.call(methodcaller("end_connection", client_id))
 
         def heard_again() -> bool:
-            return any(
-                each.topic_filter == f"devices/{one.id}/up"
-                for client_id in ids
-                for each in home.core.broker.broker.subscriptions(client_id) or []
-            )
+            connections = home.core.broker.broker._connections
+            return any(f"devices/{one.id}/up" in connections[each].subscriptions for each in ids if each in connections)
 
         until(heard_again)
         one.fleet.do(one.simulated.finish)
@@ -148,8 +145,8 @@ def test_lost_subscription_is_renewed(home: DeviceBackend, monkeypatch: pytest.M
         assert isinstance(line, MqttTransport)
         broker = home.core.broker
         for connection in line._connections:
-            session = broker.broker._sessions[connection.client_id]
-            broker.call(methodcaller("unsubscribe", session, f"devices/{one.id}/up"))
+            at_broker = broker.broker._connections[connection.client_id]
+            broker.call(methodcaller("unsubscribe", at_broker, f"devices/{one.id}/up"))
         assert one.text(ECHO, text="heard") == "heard"
 
 

@@ -290,7 +290,7 @@ def test_oversized_call_is_not_sent(home: DeviceBackend) -> None:
 
 def test_a_subscribing_device_is_reached_by_publishing(home: DeviceBackend) -> None:
     with home.device(Quirk.SUBSCRIBES) as one:
-        until(lambda: home.core.broker.broker.subscriptions(one.id))
+        until(lambda: home.core.broker.broker.subscribers.match(f"devices/{one.id}/down"))
         published = replace(one.device, downlink="publish")
         before = home.core.broker.broker.counters.sent
         assert home.talks.call(published, ECHO, {"text": "x"}, TIMEOUT_MS).content[0]["text"] == "x"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.local.iot.broker.authorization import ClientIdentity, FleetAccessRules
+from infra.local.iot.broker.messages import BrokerMessage
 from infra.local.iot.broker.subscriptions import Subscriptions
-from infra.local.iot.mqtt.packets import SubscriptionRequest
 from infra.local.iot.mqtt.topics import matches
 from shared.devices.ids import BACKEND_PREFIX
 from tests.helpers.mqtt_client import admit_all, admit_none
 
 if TYPE_CHECKING:
-    from infra.local.iot.broker.messages import BrokerMessage
+    from infra.local.iot.broker.subscriptions import Subscriber
 
 levels = st.sampled_from(["a", "b", "+", "", "$c"])
 filters = st.lists(levels, min_size=1, max_size=4).flatmap(
@@ -26,49 +25,32 @@ filters = st.lists(levels, min_size=1, max_size=4).flatmap(
 names = st.lists(st.sampled_from(["a", "b", "", "$c"]), min_size=1, max_size=4).map("/".join).filter(bool)
 
 
-@dataclass(eq=False)
-class Someone:
-    """A subscriber that only records."""
-
-    taken: list[BrokerMessage] = field(default_factory=list)
-
-    def receive(self, message: BrokerMessage, request: SubscriptionRequest) -> None:  # noqa: ARG002 - a subscriber's
-        """Record the message."""
-        self.taken.append(message)
-
-
 @given(
-    st.lists(st.tuples(st.integers(0, 3), filters, st.integers(0, 1), st.booleans()), max_size=20),
+    st.lists(st.tuples(st.integers(0, 3), filters, st.booleans()), max_size=20),
     st.lists(names, max_size=5),
 )
-def test_topic_reaches_exactly_matching_subscribers(
-    changes: list[tuple[int, str, int, bool]], topics: list[str]
-) -> None:
-    people = [Someone() for _ in range(4)]
-    tree, held = Subscriptions(), dict[tuple[int, str], int]()
-    for who, topic_filter, qos, away in changes:
+def test_topic_reaches_exactly_matching_subscribers(changes: list[tuple[int, str, bool]], topics: list[str]) -> None:
+    people: list[Subscriber] = [list[BrokerMessage]().append for _ in range(4)]
+    subscriptions, held = Subscriptions(), set[tuple[int, str]]()
+    for who, topic_filter, away in changes:
         if away:
-            tree.remove(people[who], topic_filter)
-            held.pop((who, topic_filter), None)
+            subscriptions.remove(people[who], topic_filter)
+            held.discard((who, topic_filter))
         else:
-            tree.add(people[who], SubscriptionRequest(topic_filter, qos))
-            held[who, topic_filter] = qos
+            subscriptions.add(people[who], topic_filter)
+            held.add((who, topic_filter))
         for topic in topics:
-            expected: dict[Someone, int] = {}
-            for (person, wanted), granted in held.items():
-                if matches(wanted, topic):
-                    expected[people[person]] = max(granted, expected.get(people[person], 0))
-            assert {subscriber: request.qos for subscriber, request in tree.match(topic)} == expected
+            expected = {people[person] for person, topic_filter in held if matches(topic_filter, topic)}
+            assert subscriptions.match(topic) == expected
 
 
-def test_removed_filters_leave_no_nodes() -> None:
-    tree, person = Subscriptions(), Someone()
-    for number in range(100):
-        for topic_filter in (f"a/{number}", f"+/{number}/#"):
-            tree.add(person, SubscriptionRequest(topic_filter))
-            tree.remove(person, topic_filter)
-    assert not tree._exact
-    assert not tree._root.children
+def test_removed_filters_leave_nothing() -> None:
+    subscriptions, subscriber = Subscriptions(), list[BrokerMessage]().append
+    for topic_filter in ("a/1", "+/1/#"):
+        subscriptions.add(subscriber, topic_filter)
+        subscriptions.remove(subscriber, topic_filter)
+    assert not subscriptions._exact
+    assert not subscriptions._wildcards
 
 
 access = FleetAccessRules("secret", admit_all)

@@ -24,7 +24,6 @@ from infra.local.iot.mqtt.packets import (
     Publish,
     Suback,
     Subscribe,
-    SubscriptionRequest,
     Unsuback,
     Unsubscribe,
     Will,
@@ -61,7 +60,6 @@ about_message = {
     "response_topic": topics,
     "correlation_data": payloads,
 }
-about_reason = given_properties(reason_string=texts)
 wills = st.builds(
     Will, topics, payloads, st.integers(0, 2), st.booleans(), given_properties(**about_message, will_delay=four)
 )
@@ -87,35 +85,21 @@ packets = st.one_of(
     st.builds(
         Connack,
         reasons,
-        st.booleans(),
         given_properties(server_keepalive=numbers, assigned_client_id=texts, maximum_qos=st.booleans()),
     ),
     st.builds(Publish, topics, payloads, st.just(0), st.booleans(), properties=given_properties(**about_message)),
-    st.builds(
-        Publish,
-        topics,
-        payloads,
-        st.integers(1, 2),
-        st.booleans(),
-        st.booleans(),
-        numbers,
-        given_properties(**about_message),
-    ),
-    st.builds(Puback, numbers, reasons, about_reason),
+    st.builds(Publish, topics, payloads, st.integers(1, 2), st.booleans(), numbers, given_properties(**about_message)),
+    st.builds(Puback, numbers, reasons),
     st.builds(
         Subscribe,
         numbers,
-        st.lists(
-            st.builds(SubscriptionRequest, filters, st.integers(0, 2), st.booleans(), st.booleans(), st.integers(0, 2)),
-            min_size=1,
-            max_size=4,
-        ),
+        st.lists(st.tuples(filters, st.integers(0, 2)), min_size=1, max_size=4),
         given_properties(subscription_identifier=st.integers(1, 268_435_455)),
     ),
-    st.builds(Suback, numbers, st.lists(reasons, min_size=1, max_size=4), about_reason),
-    st.builds(Unsubscribe, numbers, st.lists(filters, min_size=1, max_size=4), given_properties()),
-    st.builds(Unsuback, numbers, st.lists(reasons, min_size=1, max_size=4), about_reason),
-    st.builds(Disconnect, reasons, given_properties(session_expiry=four, reason_string=texts)),
+    st.builds(Suback, numbers, st.lists(reasons, min_size=1, max_size=4)),
+    st.builds(Unsubscribe, numbers, st.lists(filters, min_size=1, max_size=4)),
+    st.builds(Unsuback, numbers, st.lists(reasons, min_size=1, max_size=4)),
+    st.builds(Disconnect, reasons),
     st.just(Pingreq()),
     st.just(Pingresp()),
 )
@@ -144,11 +128,9 @@ def as_mqtt_3(packet: Packet) -> Packet:
             packet.password = None
         if packet.will:
             packet.will.properties = None
-    if isinstance(packet, Subscribe):
-        packet.requests = [SubscriptionRequest(each.topic_filter, each.qos) for each in packet.requests]
     if isinstance(packet, Puback | Disconnect):
         packet.reason = 0
-    if not isinstance(packet, Pingreq | Pingresp):
+    if isinstance(packet, Connect | Connack | Publish | Subscribe):
         packet.properties = None
     return packet
 
@@ -160,6 +142,22 @@ def test_packet_round_trip(packet: Packet) -> None:
     assert decode(*only(encode(packet, MQTT_5)), MQTT_5) == packet
     packet = as_mqtt_3(packet)
     assert decode(*only(encode(packet, MQTT_3)), MQTT_3) == packet
+
+
+@pytest.mark.parametrize(
+    ("header", "body", "packet"),
+    [
+        (0x40, b"\0\1\x10\4\x1f\0\1a", Puback(1, 0x10)),
+        (0x82, b"\0\1\5\x26\0\0\0\0\0\1a\x2d", Subscribe(1, [("a", 1)], Properties(user_properties=[("", "")]))),
+        (0xA2, b"\0\1\5\x26\0\0\0\0\0\1a", Unsubscribe(1, ["a"])),
+        (0xE0, b"\4\5\x11\0\0\0\1", Disconnect(4)),
+        (0x3A, b"\0\1a\0\1\0x", Publish("a", b"x", 1, packet_id=1)),
+        (0x20, b"\1\0\0", Connack()),
+    ],
+)
+def test_options_without_effect_are_accepted(header: int, body: bytes, packet: Packet) -> None:
+    """Clients may send properties, duplicates and subscription options of MQTT 5 that change nothing here."""
+    assert decode(header, body, MQTT_5) == packet
 
 
 @given(st.lists(packets, max_size=4), st.lists(st.integers(1, 40), max_size=30))
@@ -202,6 +200,7 @@ def test_corrupted_packet_is_rejected_or_valid(packet: Packet, data: st.DataObje
         (b"\x30\xff\xff\xff\x7f", ReasonCode.PACKET_TOO_LARGE),
         (b"\x30\xff\xff\xff\xff\x01", ReasonCode.PACKET_TOO_LARGE),
         (b"\xc0\x80\x00", ReasonCode.MALFORMED_PACKET),
+        (b"\xc0\x80\x80\x80\x80", ReasonCode.MALFORMED_PACKET),
     ],
 )
 def test_invalid_length_is_rejected_immediately(data: bytes, reason: ReasonCode) -> None:
@@ -222,6 +221,8 @@ def test_invalid_length_is_rejected_immediately(data: bytes, reason: ReasonCode)
         (0x30, b"\0\3\xed\xa0\x80x", MQTT_3, ReasonCode.MALFORMED_PACKET),
         (0x30, b"\0\1\0x", MQTT_3, ReasonCode.MALFORMED_PACKET),
         (0x36, b"\0\1a\0\1x", MQTT_3, ReasonCode.MALFORMED_PACKET),
+        (0x30, b"\0\1a\3\x23\0\1", MQTT_5, ReasonCode.TOPIC_ALIAS_INVALID),
+        (0x30, b"\0\0\3\x23\0\1", MQTT_5, ReasonCode.TOPIC_ALIAS_INVALID),
         (0x38, b"\0\1ax", MQTT_3, ReasonCode.MALFORMED_PACKET),
         (0x32, b"\0\1a\0\0x", MQTT_3, ReasonCode.MALFORMED_PACKET),
         (0x30, b"\0\1a\4\x23\0\1\x26", MQTT_5, ReasonCode.MALFORMED_PACKET),

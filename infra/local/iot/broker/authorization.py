@@ -16,7 +16,6 @@ class ClientIdentity:
     client_id: str
     user_name: str | None = None
     password: bytes | None = None
-    address: str = ""
 
 
 class FleetAccessRules:

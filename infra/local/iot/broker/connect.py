@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from infra.local.iot.broker.limits import fits
@@ -13,18 +12,6 @@ from infra.local.iot.mqtt.reason_codes import ReasonCode
 if TYPE_CHECKING:
     from infra.local.iot.broker.limits import Limits
     from infra.local.iot.mqtt.packets import Connect
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectTerms:
-    """The negotiated terms of a connection."""
-
-    keepalive: int
-    session_expiry: int
-    receive_maximum: int
-    packet_bytes: int | None
-    properties: Properties | None
-    """The properties of the CONNACK, in MQTT 5."""
 
 
 def connect_error(connect: Connect, limits: Limits) -> ReasonCode | None:
@@ -38,6 +25,8 @@ def connect_error(connect: Connect, limits: Limits) -> ReasonCode | None:
     if connect.will:
         if connect.will.qos == 2:
             return ReasonCode.QOS_NOT_SUPPORTED
+        if connect.will.retain:
+            return ReasonCode.RETAIN_NOT_SUPPORTED
         if not fits(limits, connect.will.topic):
             return ReasonCode.TOPIC_NAME_INVALID
         if len(connect.will.payload) > limits.payload_bytes:
@@ -45,30 +34,17 @@ def connect_error(connect: Connect, limits: Limits) -> ReasonCode | None:
     return None
 
 
-def negotiate(connect: Connect, limits: Limits, client_id: str) -> ConnectTerms:
-    """Return the terms granted to an accepted client."""
+def negotiate(connect: Connect, limits: Limits, client_id: str) -> Properties:
+    """Return the properties of an accepted client's CONNACK. Its session ends with the connection."""
     shortest, longest = limits.keepalive_seconds
     keepalive = min(max(connect.keepalive or longest, shortest), longest)
-    if connect.level != MQTT_5:
-        return ConnectTerms(keepalive, 0 if connect.clean else limits.session_seconds, 65_535, None, None)
-    requested = connect.properties or Properties()
-    expiry = min(requested.session_expiry or 0, limits.session_seconds)
-    return ConnectTerms(
-        keepalive,
-        expiry,
-        requested.receive_maximum or 65_535,
-        requested.maximum_packet_size,
-        Properties(
-            session_expiry=expiry if expiry != (requested.session_expiry or 0) else None,
-            receive_maximum=limits.unacknowledged,
-            maximum_qos=True,
-            retain_available=True,
-            maximum_packet_size=limits.packet_bytes,
-            assigned_client_id=None if connect.client_id else client_id,
-            topic_alias_maximum=limits.topic_aliases,
-            wildcard_available=True,
-            identifier_available=False,
-            shared_available=False,
-            server_keepalive=keepalive if keepalive != connect.keepalive else None,
-        ),
+    return Properties(
+        session_expiry=0 if connect.properties and connect.properties.session_expiry else None,
+        maximum_qos=True,
+        retain_available=False,
+        maximum_packet_size=limits.packet_bytes,
+        assigned_client_id=None if connect.client_id else client_id,
+        identifier_available=False,
+        shared_available=False,
+        server_keepalive=keepalive if keepalive != connect.keepalive else None,
     )

@@ -10,21 +10,19 @@ from infra.local.iot.broker.authorization import ClientIdentity
 from infra.local.iot.broker.connect import connect_error, negotiate
 from infra.local.iot.broker.outbox import Outbox
 from infra.local.iot.broker.packet_handler import PacketHandler
-from infra.local.iot.broker.presence import DisconnectReason
-from infra.local.iot.broker.sessions import ClientLink
+from infra.local.iot.broker.presence import DisconnectReason, PresenceRecord
 from infra.local.iot.mqtt.decoding import decode
 from infra.local.iot.mqtt.encoding import encode
 from infra.local.iot.mqtt.framing import Framer
 from infra.local.iot.mqtt.packets import MQTT_3, MQTT_5, Connack, Connect, Disconnect, Kind, Packet
-from infra.local.iot.mqtt.reason_codes import CONNACK_3, MalformedPacket, ReasonCode
+from infra.local.iot.mqtt.reason_codes import CONNACK_3, CONNACK_3_UNAVAILABLE, MalformedPacket, ReasonCode
 from shared.rpc.errors import KhoError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from infra.local.iot.broker.broker import Broker
-    from infra.local.iot.broker.presence import PresenceRecord
-    from infra.local.iot.broker.sessions import BrokerSession
+    from infra.local.iot.broker.messages import BrokerMessage
     from infra.local.iot.mqtt.packets import Will
 
 _CONNECT: Final = Kind.CONNECT << 4
@@ -37,15 +35,15 @@ _LINGER_SECONDS: Final = 2.0
 
 
 class BrokerConnection(asyncio.Protocol):
-    """The protocol of one client's connection."""
+    """The protocol of one client's connection. Its subscriptions end with it."""
 
     transport: asyncio.Transport
-    session: BrokerSession
     presence: PresenceRecord
     _outbox: Outbox
 
     def __init__(self, broker: Broker) -> None:
         self.client = ClientIdentity("")
+        self.subscriptions: set[str] = set()
         self.will: Will | None = None
         self._broker = broker
         self._loop = broker.loop
@@ -54,6 +52,7 @@ class BrokerConnection(asyncio.Protocol):
         self.level = MQTT_3
         self._authentication: asyncio.Task[None] | None = None
         self._handler: PacketHandler | None = None
+        self._packet_bytes: int | None = None
         self._started = False
         self._ended = False
         self._received_at = self._loop.time()
@@ -64,7 +63,7 @@ class BrokerConnection(asyncio.Protocol):
         """Register the connection and start the timeout for its CONNECT."""
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
-        self._outbox = Outbox(transport, self._broker.flusher, self._broker.limits.outbound_bytes, self._resume)
+        self._outbox = Outbox(transport, self._loop, self._broker.limits.outbound_bytes, self._process)
         if not self._broker.register(self):
             self._ended = True
             transport.abort()
@@ -94,6 +93,15 @@ class BrokerConnection(asyncio.Protocol):
         self._frames = self._framer.feed(data)
         self._process()
 
+    def receive(self, message: BrokerMessage) -> bool:
+        """Send a message. Return False if the client reads too slowly, or takes no packet of this size."""
+        data = message.packet(self.level)
+        if (self._packet_bytes is not None and len(data) > self._packet_bytes) or not self._outbox.offer(data):
+            self._broker.counters.dropped_slow += 1
+            return False
+        self._broker.counters.sent += 1
+        return True
+
     def send(self, packet: Packet) -> None:
         """Send a packet."""
         self._outbox.send(encode(packet, self.level))
@@ -105,8 +113,6 @@ class BrokerConnection(asyncio.Protocol):
         if self._handler and self.level == MQTT_5:
             self.send(Disconnect(code))
         self._finish(reason)
-        self._outbox.flush()
-        self.transport.close()
         self._loop.call_later(_LINGER_SECONDS, self.transport.abort)
 
     def close(self, *, with_will: bool) -> None:
@@ -114,14 +120,6 @@ class BrokerConnection(asyncio.Protocol):
         if not with_will:
             self.will = None
         self._finish(DisconnectReason.CLIENT_INITIATED_DISCONNECT)
-        self._outbox.flush()
-        self.transport.close()
-
-    def _resume(self) -> None:
-        """Resume sending and reading after the outbox has drained."""
-        if self._handler and not self._ended:
-            self.session.send_queued()
-        self._process()
 
     def _process(self) -> None:
         """Process packets until none is left, the client must wait, or other clients get their turn."""
@@ -136,7 +134,7 @@ class BrokerConnection(asyncio.Protocol):
             return
         if self._ended or self._authentication:
             return
-        if self._outbox.full:  # `_resume` continues once it has drained
+        if self._outbox.full:  # this continues once it has drained
             self.transport.pause_reading()
         elif dropped_before != self._broker.counters.dropped_rate:
             self.transport.pause_reading()
@@ -171,10 +169,10 @@ class BrokerConnection(asyncio.Protocol):
         limits = self._broker.limits
         peer = self.transport.get_extra_info("peername") or ("", 0)
         client_id = connect.client_id or f"assigned-{secrets.token_hex(8)}"
-        self.client = ClientIdentity(client_id, connect.user_name, connect.password, peer[0])
+        self.client = ClientIdentity(client_id, connect.user_name, connect.password)
         reason = connect_error(connect, limits)
         try:
-            if reason is None and not await self._broker.may_connect(self.client, connect.will):
+            if reason is None and not await self._broker.may_connect(self, connect):
                 self._broker.counters.refused += 1
                 reason = ReasonCode.NOT_AUTHORIZED
         except KhoError:
@@ -183,21 +181,19 @@ class BrokerConnection(asyncio.Protocol):
         if self._ended:
             return
         if reason is not None:
-            self.send(
-                Connack(
-                    reason if self.level == MQTT_5 else CONNACK_3.get(reason, CONNACK_3[ReasonCode.SERVER_UNAVAILABLE])
-                )
-            )
+            self.send(Connack(reason if self.level == MQTT_5 else CONNACK_3.get(reason, CONNACK_3_UNAVAILABLE)))
             self.end(reason, DisconnectReason.AUTH_ERROR)
             return
-        terms = negotiate(connect, limits, client_id)
-        self._received_at, self._timeout_seconds = self._loop.time(), terms.keepalive * 1.5
+        granted = negotiate(connect, limits, client_id)
+        keepalive = granted.server_keepalive or connect.keepalive
+        self._received_at, self._timeout_seconds = self._loop.time(), keepalive * 1.5
         self._schedule_timeout()
         self.will = connect.will
-        session_present = self._broker.open_session(self, client_id, connect, terms)
+        self._packet_bytes = connect.properties.maximum_packet_size if connect.properties else None
+        self.presence = PresenceRecord(client_id, keepalive, peer[0])
         self._handler = PacketHandler(self._broker, self)
-        self.send(Connack(0, session_present, terms.properties))
-        self.session.attach(ClientLink(self._outbox, self.level, terms.receive_maximum, terms.packet_bytes))
+        self.send(Connack(properties=granted))
+        self._broker.attach(self)
         self._process()
 
     def _finish(self, reason: DisconnectReason) -> None:
@@ -210,6 +206,8 @@ class BrokerConnection(asyncio.Protocol):
             self._authentication.cancel()
         if self._handler:
             self._broker.detach(self, reason)
+        self._outbox.flush()
+        self.transport.close()
 
     def _schedule_timeout(self) -> None:
         """Schedule the check of the receive timeout."""

@@ -16,12 +16,8 @@ class Limits:
     subscriptions: int = 50
     publishes_per_second: int | None = 100
     """Messages above this rate are discarded; None disables the limit, for benchmarks."""
-    unacknowledged: int = 100
-    topic_aliases: int = 8
     keepalive_seconds: tuple[int, int] = (30, 1200)
     """The shortest and the longest keepalive; the latter also applies if the client requests none."""
-    session_seconds: int = 3600
-    message_expiry_seconds: int = 604_800
     connect_seconds: float = 10.0
     """The time from the TCP connection to an accepted CONNECT."""
     presence_seconds: float = 1800.0
@@ -30,10 +26,6 @@ class Limits:
     connections: int = 20_000
     unauthenticated_connections: int = 2_000
     """The number of these that may be unauthenticated."""
-    sessions_kept: int = 10_000
-    retained_messages: int = 5_000
-    queued_messages: int = 1_000
-    """Messages at QoS 1 queued for one absent or slow client."""
     outbound_bytes: int = 1024 * 1024
     """Bytes buffered for one client that does not read."""
 

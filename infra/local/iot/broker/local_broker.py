@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from infra.local.iot.broker.broker import Broker
 from infra.local.iot.broker.connection import BrokerConnection
 from infra.local.iot.broker.limits import Limits
-from infra.local.iot.mqtt.packets import SubscriptionRequest
 
 if TYPE_CHECKING:
     import socket
@@ -21,17 +19,6 @@ if TYPE_CHECKING:
     from infra.local.iot.broker.messages import BrokerMessage
 
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Listener:
-    """A listener of this process, called in the broker's thread with each matching message."""
-
-    handler: Callable[[BrokerMessage], None]
-
-    def receive(self, message: BrokerMessage, request: SubscriptionRequest) -> None:  # noqa: ARG002 - part of the Subscriber protocol
-        """Handle a message."""
-        self.handler(message)
 
 
 class LocalBroker:
@@ -74,9 +61,8 @@ class LocalBroker:
 
     def listen(self, topic_filter: str, handler: Callable[[BrokerMessage], None]) -> Callable[[], None]:
         """Call `handler` in the broker's thread with each matching message until the returned function is called."""
-        listener = Listener(handler)
-        self.call(lambda broker: broker.subscribers.add(listener, SubscriptionRequest(topic_filter)))
-        return lambda: self.call(lambda broker: broker.subscribers.remove(listener, topic_filter))
+        self.call(lambda broker: broker.subscribers.add(handler, topic_filter))
+        return lambda: self.call(lambda broker: broker.subscribers.remove(handler, topic_filter))
 
     async def _listen(self, broker: Broker) -> None:
         self._server = await self._loop.create_server(lambda: BrokerConnection(broker), sock=self._socket, backlog=1024)

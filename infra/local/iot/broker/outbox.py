@@ -9,34 +9,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Flusher:
-    """Flushes once per loop iteration the outboxes of many clients."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._outboxes: list[Outbox] = []
-
-    def add(self, outbox: Outbox) -> None:
-        """Schedule an outbox to be flushed."""
-        if not self._outboxes:
-            self._loop.call_soon(self._flush)
-        self._outboxes.append(outbox)
-
-    def _flush(self) -> None:
-        outboxes, self._outboxes = self._outboxes, []
-        for outbox in outboxes:
-            outbox.flush()
-
-
 class Outbox:
-    """Packets for one client; droppable packets are refused while it does not read."""
+    """Packets for one client, written once per loop iteration; droppable packets are refused while it does not read."""
 
-    __slots__ = ("_drained", "_flusher", "_limit", "_packets", "_paused", "_size", "_transport")
+    __slots__ = ("_drained", "_limit", "_loop", "_packets", "_paused", "_size", "_transport")
 
-    def __init__(self, transport: asyncio.Transport, flusher: Flusher, limit: int, drained: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        loop: asyncio.AbstractEventLoop,
+        limit: int,
+        drained: Callable[[], None],
+    ) -> None:
         self._transport = transport
         self._drained = drained
-        self._flusher = flusher
+        self._loop = loop
         self._limit = limit
         self._packets: list[bytes] = []
         self._size = 0
@@ -67,7 +54,7 @@ class Outbox:
     def send(self, data: bytes) -> None:
         """Send a packet without a check; responses are bounded by the client's own packets."""
         if not self._packets:
-            self._flusher.add(self)
+            self._loop.call_soon(self.flush)
         self._packets.append(data)
         self._size += len(data)
 

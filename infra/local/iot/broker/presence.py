@@ -31,28 +31,21 @@ class PresenceRecord:
     """One current or past connection of a client."""
 
     client_id: str
-    clean_session: bool
     keepalive: int
-    session_expiry: int
-    peer: tuple[str, int]
-    local: tuple[str, int]
+    address: str
     version: int = 0
     session_identifier: str = field(default_factory=lambda: secrets.token_hex(16))
     connected_at: int = field(default_factory=now_ms)
     disconnected_at: int | None = None
     reason: DisconnectReason | None = None
 
-    @property
-    def connected(self) -> bool:
-        """True while the client is connected."""
-        return self.disconnected_at is None
-
 
 class PresenceTracker:
     """The latest connection of each client, and the publisher of its lifecycle events."""
 
-    def __init__(self, publish: Callable[[str, bytes], object]) -> None:
+    def __init__(self, publish: Callable[[str, bytes], object], seconds: float) -> None:
         self._publish = publish
+        self._seconds = seconds
         self._records: OrderedDict[str, PresenceRecord] = OrderedDict()
 
     def on_connected(self, record: PresenceRecord) -> None:
@@ -62,7 +55,7 @@ class PresenceTracker:
         self._records[record.client_id] = record
         while len(self._records) > _REMEMBERED_CLIENTS:
             self._records.popitem(last=False)
-        self._publish_event(record, "connected", record.connected_at, {"ipAddress": record.peer[0]})
+        self._publish_event(record, "connected", record.connected_at, {"ipAddress": record.address})
 
     def on_disconnected(self, record: PresenceRecord, reason: DisconnectReason) -> None:
         """Record a disconnect and publish its event."""
@@ -71,12 +64,12 @@ class PresenceTracker:
         details = {"clientInitiatedDisconnect": client_initiated, "disconnectReason": reason.value}
         self._publish_event(record, "disconnected", record.disconnected_at, details)
 
-    def find(self, client_id: str, seconds: float) -> PresenceRecord | None:
-        """Return the client's latest connection; after its end, for `seconds`."""
+    def find(self, client_id: str) -> PresenceRecord | None:
+        """Return the client's latest connection; after its end, only for a time."""
         record = self._records.get(client_id)
         if record and record.disconnected_at:
             age_ms = now_ms() - record.disconnected_at
-            return record if 0 <= age_ms <= seconds * 1000 else None
+            return record if 0 <= age_ms <= self._seconds * 1000 else None
         return record
 
     def _publish_event(self, record: PresenceRecord, event_type: str, timestamp: int, details: dict[str, Any]) -> None:

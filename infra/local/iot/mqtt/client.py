@@ -5,18 +5,9 @@ from collections.abc import Callable
 from typing import Final
 
 from infra.local.iot.mqtt.decoding import decode
-from infra.local.iot.mqtt.encoding import PINGREQ, encode, publish
+from infra.local.iot.mqtt.encoding import encode
 from infra.local.iot.mqtt.framing import Framer
-from infra.local.iot.mqtt.packets import (
-    MQTT_3,
-    Connack,
-    Connect,
-    Disconnect,
-    Puback,
-    Publish,
-    Subscribe,
-    SubscriptionRequest,
-)
+from infra.local.iot.mqtt.packets import MQTT_3, Connack, Connect, Disconnect, Pingreq, Publish, Subscribe
 from infra.local.iot.mqtt.reason_codes import MalformedPacket
 
 _MAX_PACKET_BYTES: Final = 512 * 1024
@@ -27,7 +18,7 @@ class ConnectRefused(Exception):
 
 
 class MqttClient(asyncio.Protocol):
-    """One connection. It acknowledges messages and passes them to `on_message`."""
+    """One connection. It passes messages to `on_message`."""
 
     def __init__(self, connect: Connect, on_message: Callable[[str, bytes], None], on_lost: Callable[[], None]) -> None:
         self._connect = connect
@@ -38,12 +29,12 @@ class MqttClient(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._ping: asyncio.TimerHandle | None = None
         self._accepted: asyncio.Future[None] = self._loop.create_future()
-        self._is_accepted = False
 
     @property
     def connected(self) -> bool:
         """True if published messages are sent."""
-        return self._transport is not None and not self._transport.is_closing() and self._is_accepted
+        is_open = self._transport is not None and not self._transport.is_closing()
+        return is_open and self._accepted.done() and self._accepted.exception() is None
 
     async def wait_accepted(self, seconds: float) -> None:
         """Wait for the broker's CONNACK."""
@@ -51,11 +42,11 @@ class MqttClient(asyncio.Protocol):
 
     def publish(self, topic: str, payload: bytes) -> None:
         """Send a message at QoS 0. Without a connection it is lost, as with a real device."""
-        self.send(publish(Publish(topic, payload), MQTT_3))
+        self.send(encode(Publish(topic, payload), MQTT_3))
 
     def subscribe(self, topic_filter: str) -> None:
         """Subscribe to a filter."""
-        self.send(encode(Subscribe(1, [SubscriptionRequest(topic_filter)]), MQTT_3))
+        self.send(encode(Subscribe(1, [(topic_filter, 0)]), MQTT_3))
 
     def send(self, data: bytes) -> None:
         """Send raw bytes."""
@@ -94,27 +85,23 @@ class MqttClient(asyncio.Protocol):
         self._transport = None
         if self._ping:
             self._ping.cancel()
-        if not self._accepted.done():
-            self._accepted.set_exception(exc or ConnectRefused("The broker closed the connection"))
-            self._accepted.exception()
+        self._refuse(exc or ConnectRefused("The broker closed the connection"))
         self._on_lost()
 
     def _handle(self, header: int, body: bytes) -> None:
-        packet = decode(header, body, MQTT_3)
-        match packet:
-            case Publish():
-                if packet.qos:
-                    self.send(encode(Puback(packet.packet_id), MQTT_3))
-                self._on_message(packet.topic, packet.payload)
+        match decode(header, body, MQTT_3):
+            case Publish(topic, payload):
+                self._on_message(topic, payload)
             case Connack(reason=0) if not self._accepted.done():
-                self._is_accepted = True
                 self._accepted.set_result(None)
-            case Connack() if not self._accepted.done():
-                self._accepted.set_exception(
-                    ConnectRefused(f"The broker rejected the client with code {packet.reason}")
-                )
-                self._accepted.exception()
+            case Connack(reason):
+                self._refuse(ConnectRefused(f"The broker rejected the client with code {reason}"))
+
+    def _refuse(self, error: Exception) -> None:
+        if not self._accepted.done():
+            self._accepted.set_exception(error)
+            self._accepted.exception()  # asyncio warns of an exception that is never read
 
     def _send_ping(self) -> None:
-        self.send(PINGREQ)
+        self.send(encode(Pingreq(), MQTT_3))
         self._ping = self._loop.call_later(self._connect.keepalive, self._send_ping)

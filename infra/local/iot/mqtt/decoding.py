@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from infra.local.iot.mqtt import packets
 from infra.local.iot.mqtt import properties as props
 from infra.local.iot.mqtt.packets import Kind
-from infra.local.iot.mqtt.primitives import PacketReader, text_from
+from infra.local.iot.mqtt.primitives import PacketReader
 from infra.local.iot.mqtt.reason_codes import MalformedPacket, ReasonCode
 from infra.local.iot.mqtt.topics import is_filter, is_topic
 
@@ -20,55 +20,31 @@ if TYPE_CHECKING:
 def decode(header: int, body: bytes, level: int) -> packets.Packet:
     """Decode the packet with this first byte and body."""
     kind, flags = header >> 4, header & 0x0F
+    reader = PacketReader(body)
     if kind == Kind.PUBLISH:
-        return _publish(flags, body, level)
+        return _publish(flags, reader, level)
     decoder = _DECODERS.get(kind)
     if decoder is None:
         raise MalformedPacket(f"packets of type {kind} are not supported", ReasonCode.PROTOCOL_ERROR)
     if flags != packets.RESERVED_FLAGS.get(Kind(kind), 0):
         raise MalformedPacket("reserved flags are set")
-    reader = PacketReader(body)
     packet = decoder(reader, level)
     reader.finish()
     return packet
 
 
-def _publish(flags: int, body: bytes, level: int) -> packets.Publish:
+def _publish(flags: int, reader: PacketReader, level: int) -> packets.Publish:
     qos = flags >> 1 & 3
     if qos == 3 or (flags & packets.DUPLICATE and not qos):
         raise MalformedPacket("flags of a PUBLISH contradict each other")
-    position = 2 + int.from_bytes(body[:2], "big")
-    if position > len(body) or len(body) < 2:
-        raise MalformedPacket("the packet is truncated")
-    topic = text_from(body[2:position])
-    packet_id = 0
-    if qos:
-        packet_id = int.from_bytes(body[position : position + 2], "big")
-        position += 2
-        if position > len(body) or not packet_id:
-            raise MalformedPacket("a message at QoS 1 has no packet identifier")
-    properties = None
-    if level == packets.MQTT_5:
-        reader = PacketReader(body, position)
-        properties = props.decode(reader, Kind.PUBLISH)
-        position = reader.position
-        _check_message(properties)
-    if (topic or not (properties and properties.topic_alias is not None)) and not is_topic(topic):
+    topic = reader.text()
+    packet_id = _packet_id(reader) if qos else 0
+    properties = _properties(reader, Kind.PUBLISH, level)
+    if properties and properties.topic_alias is not None:
+        raise MalformedPacket("topic aliases are not supported", ReasonCode.TOPIC_ALIAS_INVALID)
+    if not is_topic(topic):
         raise MalformedPacket("a topic is empty or has wildcards", ReasonCode.TOPIC_NAME_INVALID)
-    return packets.Publish(
-        topic,
-        body[position:],
-        qos,
-        bool(flags & packets.RETAIN),
-        bool(flags & packets.DUPLICATE),
-        packet_id,
-        properties,
-    )
-
-
-def _check_message(properties: Properties | None) -> None:
-    if properties and properties.response_topic is not None and not is_topic(properties.response_topic):
-        raise MalformedPacket("a response topic is empty or has wildcards", ReasonCode.PROTOCOL_ERROR)
+    return packets.Publish(topic, reader.rest(), qos, bool(flags & packets.RETAIN), packet_id, properties)
 
 
 def _connect(reader: PacketReader, _: int) -> packets.Connect:
@@ -83,94 +59,79 @@ def _connect(reader: PacketReader, _: int) -> packets.Connect:
     if level == packets.MQTT_3 and has_password and not has_user:
         raise MalformedPacket("a CONNECT has a password but no user name")
     keepalive = reader.integer(2)
-    properties = props.decode(reader, Kind.CONNECT) if level == packets.MQTT_5 else None
+    properties = _properties(reader, Kind.CONNECT, level)
     client_id = reader.text()
     will = None
     if has_will:
-        will_properties = props.decode(reader, Kind.WILL) if level == packets.MQTT_5 else None
-        _check_message(will_properties)
+        will_properties = _properties(reader, Kind.WILL, level)
         topic = reader.text()
         if not is_topic(topic):
             raise MalformedPacket("a will's topic is empty or has wildcards", ReasonCode.TOPIC_NAME_INVALID)
         will = packets.Will(topic, reader.binary(), will_qos, will_retain, will_properties)
-    return packets.Connect(
-        client_id,
-        level,
-        clean=bool(flags & packets.CLEAN),
-        keepalive=keepalive,
-        will=will,
-        user_name=reader.text() if has_user else None,
-        password=reader.binary() if has_password else None,
-        properties=properties,
-    )
+    user_name = reader.text() if has_user else None
+    password = reader.binary() if has_password else None
+    clean = bool(flags & packets.CLEAN)
+    return packets.Connect(client_id, level, clean, keepalive, will, user_name, password, properties)
 
 
 def _connack(reader: PacketReader, level: int) -> packets.Connack:
     flags, reason = reader.integer(1), reader.integer(1)
     if flags > 1:
         raise MalformedPacket("reserved flags are set")
-    return packets.Connack(reason, bool(flags), _properties(reader, Kind.CONNACK, level))
+    return packets.Connack(reason, _properties(reader, Kind.CONNACK, level))
 
 
 def _subscribe(reader: PacketReader, level: int) -> packets.Subscribe:
-    packet_id, properties = _head(reader, Kind.SUBSCRIBE, level)
+    packet_id, properties = _packet_id(reader), _properties(reader, Kind.SUBSCRIBE, level)
     requests = []
     while reader.remaining:
         topic_filter, options = _filter(reader), reader.integer(1)
-        qos, handling = options & 3, options >> 4 & 3
-        if qos == 3 or handling == 3 or options & (0xC0 if level == packets.MQTT_5 else 0xFC):
+        qos, retain_handling = options & 3, options >> 4 & 3
+        if qos == 3 or retain_handling == 3 or options & (0xC0 if level == packets.MQTT_5 else 0xFC):
             raise MalformedPacket("subscription options are invalid")
-        requests.append(
-            packets.SubscriptionRequest(
-                topic_filter,
-                qos,
-                bool(options & packets.NO_LOCAL),
-                bool(options & packets.RETAIN_AS_PUBLISHED),
-                handling,
-            )
-        )
+        requests.append((topic_filter, qos))
     if not requests:
         raise MalformedPacket("a SUBSCRIBE has no filter", ReasonCode.PROTOCOL_ERROR)
     return packets.Subscribe(packet_id, requests, properties)
 
 
-def _suback(reader: PacketReader, level: int) -> packets.Suback:
-    packet_id, properties = _head(reader, Kind.SUBACK, level)
-    return packets.Suback(packet_id, list(reader.rest()), properties)
-
-
 def _unsubscribe(reader: PacketReader, level: int) -> packets.Unsubscribe:
-    packet_id, properties = _head(reader, Kind.UNSUBSCRIBE, level)
+    packet_id, _ = _packet_id(reader), _properties(reader, Kind.UNSUBSCRIBE, level)
     filters = []
     while reader.remaining:
         filters.append(_filter(reader))
     if not filters:
         raise MalformedPacket("an UNSUBSCRIBE has no filter", ReasonCode.PROTOCOL_ERROR)
-    return packets.Unsubscribe(packet_id, filters, properties)
+    return packets.Unsubscribe(packet_id, filters)
 
 
-def _unsuback(reader: PacketReader, level: int) -> packets.Unsuback:
-    packet_id, properties = _head(reader, Kind.UNSUBACK, level)
-    return packets.Unsuback(packet_id, list(reader.rest()), properties)
+def _acknowledgement(reader: PacketReader, kind: Kind, level: int) -> tuple[int, list[int]]:
+    packet_id, _ = _packet_id(reader), _properties(reader, kind, level)
+    return packet_id, list(reader.rest())
 
 
-def _reason(reader: PacketReader, kind: Kind, level: int) -> tuple[int, Properties | None]:
+def _reason(reader: PacketReader, kind: Kind, level: int) -> int:
     """Read a reason code and properties, which may be absent."""
     if level == packets.MQTT_3 or not reader.remaining:
-        return 0, None
-    return reader.integer(1), props.decode(reader, kind) if reader.remaining else None
+        return 0
+    reason = reader.integer(1)
+    if reader.remaining:
+        props.decode(reader, kind)
+    return reason
 
 
 def _properties(reader: PacketReader, kind: Kind, level: int) -> Properties | None:
-    return props.decode(reader, kind) if level == packets.MQTT_5 else None
+    properties = props.decode(reader, kind) if level == packets.MQTT_5 else None
+    if properties and properties.response_topic is not None and not is_topic(properties.response_topic):
+        raise MalformedPacket("a response topic is empty or has wildcards", ReasonCode.PROTOCOL_ERROR)
+    return properties
 
 
-def _head(reader: PacketReader, kind: Kind, level: int) -> tuple[int, Properties | None]:
-    """Read the packet identifier and the properties."""
+def _packet_id(reader: PacketReader) -> int:
     packet_id = reader.integer(2)
     if not packet_id:
         raise MalformedPacket("a packet identifier is 0")
-    return packet_id, _properties(reader, kind, level)
+    return packet_id
 
 
 def _filter(reader: PacketReader) -> str:
@@ -183,12 +144,12 @@ def _filter(reader: PacketReader) -> str:
 _DECODERS: Final[dict[int, Callable[[PacketReader, int], packets.Packet]]] = {
     Kind.CONNECT: _connect,
     Kind.CONNACK: _connack,
-    Kind.PUBACK: lambda reader, level: packets.Puback(reader.integer(2), *_reason(reader, Kind.PUBACK, level)),
+    Kind.PUBACK: lambda reader, level: packets.Puback(reader.integer(2), _reason(reader, Kind.PUBACK, level)),
     Kind.SUBSCRIBE: _subscribe,
-    Kind.SUBACK: _suback,
+    Kind.SUBACK: lambda reader, level: packets.Suback(*_acknowledgement(reader, Kind.SUBACK, level)),
     Kind.UNSUBSCRIBE: _unsubscribe,
-    Kind.UNSUBACK: _unsuback,
+    Kind.UNSUBACK: lambda reader, level: packets.Unsuback(*_acknowledgement(reader, Kind.UNSUBACK, level)),
     Kind.PINGREQ: lambda _reader, _level: packets.Pingreq(),
     Kind.PINGRESP: lambda _reader, _level: packets.Pingresp(),
-    Kind.DISCONNECT: lambda reader, level: packets.Disconnect(*_reason(reader, Kind.DISCONNECT, level)),
+    Kind.DISCONNECT: lambda reader, level: packets.Disconnect(_reason(reader, Kind.DISCONNECT, level)),
 }

@@ -44,10 +44,6 @@ PASSWORD: Final = 0x40
 USER_NAME: Final = 0x80
 """Flags of CONNECT."""
 
-NO_LOCAL: Final = 0x04
-RETAIN_AS_PUBLISHED: Final = 0x08
-"""Subscription options of MQTT 5; the QoS precedes them, retain handling follows."""
-
 
 @dataclass(slots=True)
 class Will:
@@ -79,7 +75,6 @@ class Connack:
     """The response to CONNECT."""
 
     reason: int = 0
-    session_present: bool = False
     properties: Properties | None = None
 
 
@@ -91,7 +86,6 @@ class Publish:
     payload: bytes = b""
     qos: int = 0
     retain: bool = False
-    duplicate: bool = False
     packet_id: int = 0
     properties: Properties | None = None
 
@@ -102,26 +96,14 @@ class Puback:
 
     packet_id: int
     reason: int = 0
-    properties: Properties | None = None
-
-
-@dataclass(slots=True)
-class SubscriptionRequest:
-    """One filter of a SUBSCRIBE."""
-
-    topic_filter: str
-    qos: int = 0
-    no_local: bool = False
-    retain_as_published: bool = False
-    retain_handling: int = 0
 
 
 @dataclass(slots=True)
 class Subscribe:
-    """A client's request to subscribe."""
+    """A client's request to subscribe to filters, each with the QoS that it asks for."""
 
     packet_id: int
-    requests: list[SubscriptionRequest]
+    requests: list[tuple[str, int]]
     properties: Properties | None = None
 
 
@@ -131,7 +113,6 @@ class Suback:
 
     packet_id: int
     reasons: list[int]
-    properties: Properties | None = None
 
 
 @dataclass(slots=True)
@@ -140,7 +121,6 @@ class Unsubscribe:
 
     packet_id: int
     topic_filters: list[str]
-    properties: Properties | None = None
 
 
 @dataclass(slots=True)
@@ -149,7 +129,6 @@ class Unsuback:
 
     packet_id: int
     reasons: list[int] = field(default_factory=list)
-    properties: Properties | None = None
 
 
 @dataclass(slots=True)
@@ -167,7 +146,6 @@ class Disconnect:
     """The last packet of the side that ends the connection; the broker sends it only in MQTT 5."""
 
     reason: int = 0
-    properties: Properties | None = None
 
 
 Packet = (

@@ -12,29 +12,28 @@ _MAX_LENGTH: Final = 65_535
 class PacketReader:
     """A reader of one packet's body that never reads past its end."""
 
-    __slots__ = ("_body", "_end", "position")
+    __slots__ = ("_body", "_position")
 
-    def __init__(self, body: bytes, position: int = 0, end: int | None = None) -> None:
+    def __init__(self, body: bytes) -> None:
         self._body = body
-        self._end = len(body) if end is None else end
-        self.position = position
+        self._position = 0
 
     @property
     def remaining(self) -> int:
         """The number of unread bytes."""
-        return self._end - self.position
+        return len(self._body) - self._position
 
     def take(self, size: int) -> bytes:
         """Return the next bytes."""
-        start, stop = self.position, self.position + size
-        if stop > self._end:
+        start, stop = self._position, self._position + size
+        if stop > len(self._body):
             raise MalformedPacket("the packet is truncated")
-        self.position = stop
+        self._position = stop
         return self._body[start:stop]
 
     def rest(self) -> bytes:
         """Return all unread bytes."""
-        return self.take(self._end - self.position)
+        return self.take(self.remaining)
 
     def integer(self, size: int) -> int:
         """Read an integer of `size` bytes."""
@@ -58,37 +57,22 @@ class PacketReader:
 
     def text(self) -> str:
         """Read length-prefixed text."""
-        return text_from(self.binary())
-
-    def part(self, size: int) -> PacketReader:
-        """Return a reader limited to the next bytes."""
-        start = self.position
-        self.position = start + size
-        if self.position > self._end:
-            raise MalformedPacket("the packet is truncated")
-        return PacketReader(self._body, start, self.position)
+        try:
+            text = self.binary().decode("utf-8")
+        except UnicodeDecodeError:
+            raise MalformedPacket("text is not UTF-8") from None
+        if "\0" in text:
+            raise MalformedPacket("text holds NUL")
+        return text
 
     def finish(self) -> None:
         """Raise MalformedPacket if bytes are left."""
-        if self.position != self._end:
+        if self.remaining:
             raise MalformedPacket("the packet has trailing bytes")
-
-
-def text_from(raw: bytes) -> str:
-    """Decode UTF-8 text."""
-    try:
-        text = raw.decode("utf-8")
-    except UnicodeDecodeError:
-        raise MalformedPacket("text is not UTF-8") from None
-    if "\0" in text:
-        raise MalformedPacket("text holds NUL")
-    return text
 
 
 def variable(value: int) -> bytes:
     """Encode a variable-length integer."""
-    if value < 0x80:
-        return value.to_bytes(1, "big")
     parts = bytearray()
     while True:
         value, byte = value >> 7, value & 0x7F
@@ -97,11 +81,16 @@ def variable(value: int) -> bytes:
             return bytes(parts)
 
 
+def number(value: int) -> bytes:
+    """Encode an integer of two bytes."""
+    return value.to_bytes(2, "big")
+
+
 def binary(value: bytes) -> bytes:
     """Encode length-prefixed binary data."""
     if len(value) > _MAX_LENGTH:
         raise ValueError(f"{len(value)} bytes exceed the maximum of a 2-byte length")
-    return len(value).to_bytes(2, "big") + value
+    return number(len(value)) + value
 
 
 def text(value: str) -> bytes:
@@ -111,7 +100,4 @@ def text(value: str) -> bytes:
 
 def packet(header: int, body: bytes) -> bytes:
     """Encode a complete packet."""
-    size = len(body)
-    if size < 0x80:
-        return bytes((header, size)) + body
-    return bytes((header,)) + variable(size) + body
+    return bytes((header,)) + variable(len(body)) + body

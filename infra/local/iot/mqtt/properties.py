@@ -56,9 +56,7 @@ class Properties:
     content_type: Annotated[str | None, _Wire(0x03, _TEXT, _MESSAGE)] = None
     response_topic: Annotated[str | None, _Wire(0x08, _TEXT, _MESSAGE)] = None
     correlation_data: Annotated[bytes | None, _Wire(0x09, _BINARY, _MESSAGE)] = None
-    subscription_identifier: Annotated[
-        int | None, _Wire(0x0B, _VARIABLE, (Kind.PUBLISH, Kind.SUBSCRIBE), positive=True)
-    ] = None
+    subscription_identifier: Annotated[int | None, _Wire(0x0B, _VARIABLE, (Kind.SUBSCRIBE,), positive=True)] = None
     session_expiry: Annotated[int | None, _Wire(0x11, _FOUR, (*_BOTH, Kind.DISCONNECT))] = None
     assigned_client_id: Annotated[str | None, _Wire(0x12, _TEXT, (Kind.CONNACK,))] = None
     server_keepalive: Annotated[int | None, _Wire(0x13, _TWO, (Kind.CONNACK,))] = None
@@ -67,8 +65,6 @@ class Properties:
     request_problem_information: Annotated[bool | None, _Wire(0x17, _FLAG, (Kind.CONNECT,))] = None
     will_delay: Annotated[int | None, _Wire(0x18, _FOUR, (Kind.WILL,))] = None
     request_response_information: Annotated[bool | None, _Wire(0x19, _FLAG, (Kind.CONNECT,))] = None
-    response_information: Annotated[str | None, _Wire(0x1A, _TEXT, (Kind.CONNACK,))] = None
-    server_reference: Annotated[str | None, _Wire(0x1C, _TEXT, (Kind.CONNACK, Kind.DISCONNECT))] = None
     reason_string: Annotated[str | None, _Wire(0x1F, _TEXT, _ANSWERS)] = None
     receive_maximum: Annotated[int | None, _Wire(0x21, _TWO, _BOTH, positive=True)] = None
     topic_alias_maximum: Annotated[int | None, _Wire(0x22, _TWO, _BOTH)] = None
@@ -93,7 +89,7 @@ def decode(reader: PacketReader, kind: Kind) -> Properties | None:
     size = reader.variable()
     if not size:
         return None
-    part = reader.part(size)
+    part = PacketReader(reader.take(size))
     properties = Properties()
     while part.remaining:
         name, wire = _BY_IDENTIFIER.get(part.variable(), ("", None))

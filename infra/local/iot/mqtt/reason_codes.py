@@ -28,21 +28,21 @@ class ReasonCode(IntEnum):
     PACKET_TOO_LARGE = 0x95
     QUOTA_EXCEEDED = 0x97
     ADMINISTRATIVE_ACTION = 0x98
+    RETAIN_NOT_SUPPORTED = 0x9A
     QOS_NOT_SUPPORTED = 0x9B
     SHARED_SUBSCRIPTIONS_NOT_SUPPORTED = 0x9E
     SUBSCRIPTION_IDENTIFIERS_NOT_SUPPORTED = 0xA1
 
 
+CONNACK_3_UNAVAILABLE: Final = 3
 CONNACK_3: Final = {
     ReasonCode.SUCCESS: 0,
     ReasonCode.UNSUPPORTED_PROTOCOL_VERSION: 1,
     ReasonCode.CLIENT_IDENTIFIER_NOT_VALID: 2,
-    ReasonCode.SERVER_UNAVAILABLE: 3,
     ReasonCode.NOT_AUTHORIZED: 5,
+    ReasonCode.RETAIN_NOT_SUPPORTED: 5,
 }
 """MQTT 3.1.1's CONNACK return codes; any other reason becomes 'unavailable'."""
-
-SUBACK_3_FAILURE: Final = 0x80
 
 
 class MalformedPacket(Exception):

@@ -17,7 +17,6 @@ from infra.local.iot.mqtt.packets import (
 )
 from infra.local.iot.mqtt.properties import Properties
 from infra.local.iot.mqtt.reason_codes import ReasonCode
-from tests.helpers.clock import Clock
 from tests.helpers.mqtt_client import (
     DOWN,
     UP,
@@ -30,7 +29,7 @@ from tests.helpers.mqtt_client import (
     running_broker,
     send_direct_message,
 )
-from tests.helpers.wait import CEILING_SECONDS, until
+from tests.helpers.wait import CEILING_SECONDS
 
 
 def test_second_connection_takes_over_the_client_id(served: EmbeddedBroker) -> None:
@@ -98,41 +97,18 @@ def test_will_is_published_on_loss_but_not_on_disconnect(served: EmbeddedBroker)
         assert wire.connect("lamp", will=Will("devices/fan/up", b"")).reason == 5
 
 
-def test_session_is_resumed_after_reconnect(served: EmbeddedBroker) -> None:
-    with client(served, "sleeper", MQTT_5, properties=Properties(session_expiry=3600)):
-        pass
-    with RawMqttClient(served.port, MQTT_5) as wire:
-        assert wire.connect("sleeper", clean=False).session_present
-
-
-def test_session_expires() -> None:
-    limits = Limits(session_seconds=1, connect_seconds=CEILING_SECONDS)
-    with running_broker(limits) as served:
-        with client(served, "sleeper", MQTT_5, properties=Properties(session_expiry=3600)):
-            assert served.broker.broker.subscriptions("sleeper") == []
-        until(lambda: served.broker.broker.subscriptions("sleeper") is None)
-        with RawMqttClient(served.port, MQTT_5) as wire:
-            assert not wire.connect("sleeper", clean=False).session_present
-
-
-def test_expired_message_is_not_sent() -> None:
-    clock = Clock()
-    with (
-        running_broker(clock=clock) as served,
-        backend(served) as home,
-        client(served, "lamp", MQTT_5, properties=Properties(receive_maximum=1)) as lamp,
-    ):
-        lamp.subscribe(DOWN, qos=1)
-        home.publish(DOWN, b"1", qos=1, packet_id=1)
-        home.publish(DOWN, b"2", qos=1, packet_id=2, properties=Properties(message_expiry=1))
-        home.publish(DOWN, b"3", qos=1, packet_id=3)
-        home.settle()
-        first = lamp.expect(Publish)
-        assert lamp.settle() == []  # the receive maximum is one
-        clock.advance(1)
-        lamp.send(Puback(first.packet_id))
-        assert lamp.expect(Publish).payload == b"3"
-        assert served.broker.broker.counters.expired == 1
+def test_session_ends_with_its_connection(served: EmbeddedBroker) -> None:
+    """MQTT 5 clients read in the CONNACK that no session is kept."""
+    with backend(served) as home:
+        for level, keeping in ((MQTT_3, None), (MQTT_5, Properties(session_expiry=3600))):
+            with RawMqttClient(served.port, level) as sleeper:
+                granted = sleeper.connect("sleeper", clean=False, properties=keeping).properties
+                assert granted is None if level == MQTT_3 else granted and granted.session_expiry == 0
+                assert sleeper.subscribe("devices/sleeper/down", qos=1) == [0]
+            home.publish("devices/sleeper/down", b"x", qos=1, packet_id=1)
+            assert home.expect(Puback).reason == ReasonCode.NO_MATCHING_SUBSCRIBERS
+            with client(served, "sleeper", level, clean=False) as again:
+                assert again.settle() == []
 
 
 def test_broker_shutdown_disconnects_clients_with_reason() -> None:

@@ -51,7 +51,7 @@ def talk(served: EmbeddedBroker) -> Callable[..., Any]:
             until(lambda: not is_connected())  # so that the next conversation does not see its end
 
     def is_connected() -> bool:
-        visit = served.broker.call(lambda broker: broker.presence_record("sim"))
-        return visit is not None and visit.connected
+        visit = served.broker.call(lambda broker: broker.presence.find("sim"))
+        return visit is not None and visit.reason is None
 
     return begin

@@ -89,7 +89,7 @@ def test_device_stalls_without_hello_response(talk: Any) -> None:
 
 def test_a_subscribing_device_is_reached_by_publishing(talk: Any, served: EmbeddedBroker) -> None:
     with talk(Quirk.SUBSCRIBES) as it, backend(served) as home:
-        until(lambda: bool(served.broker.broker.subscriptions("sim")))
+        until(lambda: bool(served.broker.broker.subscribers.match("devices/sim/down")))
         request = {"jsonrpc": "2.0", "method": "initialize", "params": {}, "id": 1}
         home.publish("devices/sim/down", json.dumps({"type": "mcp", "payload": request}).encode())
         assert it.reply()["id"] == 1
