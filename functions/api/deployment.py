@@ -43,10 +43,15 @@ STREAM_SECONDS: Final = 86_400
 
 
 class TableAccess(NamedTuple):
-    """The DynamoDB actions that a function calls on one table."""
+    """The DynamoDB actions that a function calls on one table, whose name is in its environment."""
 
     table: str
     actions: tuple[str, ...]
+
+    @property
+    def variable(self) -> str:
+        """The variable of the table's name."""
+        return f"KHO_{self.table.removesuffix('Table').upper()}_TABLE"
 
 
 class Dependency(NamedTuple):
@@ -56,8 +61,8 @@ class Dependency(NamedTuple):
     layers: tuple[str, ...] = ()
     memory: int = 0
     """The least megabytes of a function with these libraries."""
-    environment: tuple[tuple[str, str], ...] = ()
-    """Pairs of a variable and a resource, for this function alone. `Globals` has the variables of all."""
+    variables: tuple[str, ...] = ()
+    """Environment variables, whose values `Environment` of `infra/template/base.yaml` has."""
 
 
 class TableStream(NamedTuple):
@@ -108,20 +113,90 @@ class Deployment(NamedTuple):
     provisioned: Provisioned | None = None
 
 
-PROXY_SECRET: Final = Dependency(("ProxySecretAccess", "SecretsKeyAccess"))
+def variables(*names: str) -> Dependency:
+    """Name environment variables that a function reads and no dependency has."""
+    return Dependency(variables=names)
+
+
+FUNCTION_NAMES: Final = variables("KHO_FUNCTION_PREFIX")
+"""The names of the stack's functions. Each function that invokes methods has them."""
+CALL_LIMITS: Final = variables("KHO_KEY_CALLS_A_MINUTE", "KHO_TENANT_CALLS_A_MINUTE")
+"""The rate limits of keys and tenants. Each method has them."""
+ANONYMOUS_LIMITS: Final = variables(
+    "KHO_ADDRESS_QUERY_BURST",
+    "KHO_ADDRESS_QUERIES_A_MINUTE",
+    "KHO_ADDRESS_SUBMISSION_BURST",
+    "KHO_ADDRESS_SUBMISSIONS_A_MINUTE",
+    "KHO_ANONYMOUS_QUERIES_A_MINUTE",
+    "KHO_ANONYMOUS_SUBMISSIONS_A_MINUTE",
+)
+"""The rate limits of callers without a key. Each anonymous method has them."""
+PUBLIC_URL: Final = variables("KHO_PUBLIC_URL")
+"""The address under which clients reach the API."""
+OAUTH: Final = variables(
+    *PUBLIC_URL.variables,
+    "KHO_ADDRESS_SIGN_IN_BURST",
+    "KHO_ADDRESS_SIGN_INS_A_MINUTE",
+    "KHO_ADDRESS_REGISTRATION_BURST",
+    "KHO_ADDRESS_REGISTRATIONS_A_MINUTE",
+    "KHO_SIGN_INS_A_MINUTE",
+    "KHO_REGISTRATIONS_A_MINUTE",
+)
+"""OAuth's issuer, and the rate limits of its endpoints."""
+UNKNOWN_BOARD_LIMITS: Final = variables(
+    "KHO_ADDRESS_CHECK_IN_BURST", "KHO_ADDRESS_CHECK_INS_A_MINUTE", "KHO_CHECK_INS_A_MINUTE"
+)
+"""The rate limits of boards without an owner."""
+MODERATORS: Final = variables("KHO_MODERATORS_TENANT")
+"""The tenant whose admins moderate experiences."""
+PROXY_SECRET: Final = Dependency(("ProxySecretAccess", "SecretsKeyAccess"), variables=("KHO_PROXY_SECRET_SECRET",))
 """Verification of the proxy in front of the API."""
-CREDENTIALS: Final = Dependency(("CredentialVerification", *PROXY_SECRET.policies), ("AccessLayer",))
+CREDENTIALS: Final = Dependency(
+    ("CredentialVerification", *PROXY_SECRET.policies),
+    ("AccessLayer",),
+    variables=(
+        *PROXY_SECRET.variables,
+        *PUBLIC_URL.variables,
+        "KHO_ACCESS_TABLE",
+        "KHO_OIDC_ISSUER",
+        "KHO_OIDC_AUDIENCE",
+        "KHO_OIDC_JWKS_URL",
+        "KHO_OIDC_TENANT_CLAIM",
+        "KHO_OIDC_ROLES_CLAIM",
+    ),
+)
 """Verification of API keys and tokens, and of the proxy in front of the API."""
-PROVIDER_SECRET: Final = Dependency(("ProviderSecretAccess", "SecretsKeyAccess"))
+PROVIDER_SECRET: Final = Dependency(
+    ("ProviderSecretAccess", "SecretsKeyAccess"),
+    variables=("KHO_OIDC_CLIENT_ID", "KHO_OIDC_CLIENT_SECRET_SECRET", "KHO_OIDC_SCOPES"),
+)
 """Kho's own secret at the identity provider."""
-SEARCH_INDEX: Final = Dependency(("QdrantKeyAccess", "SecretsKeyAccess"), memory=INDEX_MEMORY)
+SEARCH_INDEX: Final = Dependency(
+    ("QdrantKeyAccess", "SecretsKeyAccess"),
+    memory=INDEX_MEMORY,
+    variables=(
+        "KHO_QDRANT_URL",
+        "KHO_QDRANT_KEY_SECRET",
+        "KHO_QDRANT_COLLECTION",
+        "KHO_EMBEDDER",
+        "KHO_EMBEDDING_MODEL",
+        "KHO_RERANKER",
+        "KHO_RERANK_MODEL",
+    ),
+)
 """The search index, for functions that embed no text."""
+_EMBEDDING: Final = (
+    *SEARCH_INDEX.variables,
+    *FUNCTION_NAMES.variables,
+    "KHO_EMBEDDING_CALLS",
+    "KHO_EMBEDDING_INSTANCES",
+)
 EMBEDDING_INDEX: Final = SEARCH_INDEX._replace(
-    policies=(*SEARCH_INDEX.policies, "EmbeddingFunctionAccess", "EmbeddingModelAccess")
+    policies=(*SEARCH_INDEX.policies, "EmbeddingFunctionAccess", "EmbeddingModelAccess"), variables=_EMBEDDING
 )
 """The search index, and the function or model that embeds texts and queries for it."""
 BULK_EMBEDDING_INDEX: Final = SEARCH_INDEX._replace(
-    policies=(*SEARCH_INDEX.policies, "BulkEmbeddingFunctionAccess", "EmbeddingModelAccess")
+    policies=(*SEARCH_INDEX.policies, "BulkEmbeddingFunctionAccess", "EmbeddingModelAccess"), variables=_EMBEDDING
 )
 """The same for bulk work, which has an embedding function of its own."""
 SPLITTING: Final = Dependency(layers=("KnowledgeLayer",))
@@ -129,29 +204,51 @@ SPLITTING: Final = Dependency(layers=("KnowledgeLayer",))
 EMBEDDING_MODEL: Final = Dependency(layers=("EmbeddingLayer",), memory=INDEX_MEMORY)
 """The embedding model itself."""
 RERANKING_MODEL: Final = Dependency(("RerankingModelAccess",))
-LANGUAGE_MODEL: Final = Dependency(("LanguageModelAccess", "LanguageModelKeyAccess", "SecretsKeyAccess"))
-DEVICE_DOWNLINK: Final = Dependency(("DeviceMessaging", "DeviceConnectionAccess"), ("DevicesLayer",))
+LANGUAGE_MODEL: Final = Dependency(
+    ("LanguageModelAccess", "LanguageModelKeyAccess", "SecretsKeyAccess"),
+    variables=("KHO_MODEL_PROVIDER", "KHO_MODEL", "KHO_MODEL_URL", "KHO_MODEL_KEY_SECRET"),
+)
+DATA_PLANE: Final = variables("KHO_IOT_ENDPOINT", "AWS_ENDPOINT_URL_IOT_DATA_PLANE")
+"""The address of IoT Core, which knows the devices that are connected."""
+DEVICE_DOWNLINK: Final = Dependency(
+    ("DeviceMessaging", "DeviceConnectionAccess"),
+    ("DevicesLayer",),
+    variables=(*DATA_PLANE.variables, "KHO_MQTT_URL", "KHO_MQTT_TOKEN"),
+)
 """Messages to devices over MQTT."""
 DEVICE_MESSAGES: Final = DEVICE_DOWNLINK._replace(
-    policies=(*DEVICE_DOWNLINK.policies, "VisionTokenAccess", "SecretsKeyAccess")
+    policies=(*DEVICE_DOWNLINK.policies, "VisionTokenAccess", "SecretsKeyAccess"),
+    variables=(
+        *DEVICE_DOWNLINK.variables,
+        *PUBLIC_URL.variables,
+        "KHO_VISION_URL",
+        "KHO_VISION_TOKEN_SECRET",
+        "KHO_MODEL_PROVIDER",
+    ),
 )
 """Sessions with devices over MQTT."""
-DEVICE_CONNECTIONS: Final = Dependency(("DeviceConnectionAccess",))
+DEVICE_CONNECTIONS: Final = Dependency(("DeviceConnectionAccess",), variables=DATA_PLANE.variables)
 """IoT Core's record of which devices are connected."""
-DEVICE_DISCONNECTION: Final = Dependency(("DeviceDisconnection",))
+DEVICE_DISCONNECTION: Final = Dependency(("DeviceDisconnection",), variables=DATA_PLANE.variables)
 """Closing the connection of a device that was revoked."""
-BOARD_PASSWORDS: Final = Dependency(("DeviceSecretAccess", "SecretsKeyAccess"))
+BOARD_PASSWORDS: Final = Dependency(
+    ("DeviceSecretAccess", "SecretsKeyAccess"), variables=("KHO_DEVICE_SECRET", "KHO_DEVICE_SECRET_SECRET")
+)
 """The secret of the passwords of claimed boards."""
-WEBHOOK_DELIVERY: Final = Dependency(("WebhookDeliveryAccess",))
+WEBHOOK_DELIVERY: Final = Dependency(("WebhookDeliveryAccess",), variables=FUNCTION_NAMES.variables)
 """Starting the delivery of a tenant's webhook events."""
-DEVICE_ENDPOINT: Final = Dependency(("DeviceEndpointAccess",), environment=(("KHO_DEVICE_DOMAIN", "DeviceEndpoint"),))
+DEVICE_ENDPOINT: Final = Dependency(
+    ("DeviceEndpointAccess",),
+    variables=("KHO_DEVICE_DOMAIN", "KHO_BOARD_ENDPOINT", "KHO_MQTT_URL", *PUBLIC_URL.variables),
+)
 """The address of the endpoint for devices with a password. It needs the authorizer, so no authorizer may need it."""
 CONSOLE_FILES: Final = Dependency(layers=("ConsoleLayer",))
 """The bundled files of the console."""
-MCP_SDK: Final = Dependency(layers=("McpLayer",))
+MCP_SDK: Final = Dependency(layers=("McpLayer",), variables=("KHO_CORS_ORIGINS", *PUBLIC_URL.variables))
+"""The MCP endpoints."""
 SECRET_SCANNER: Final = Dependency(layers=("SecretsLayer",))
 WEB_SEARCH: Final = Dependency(layers=("SearchLayer",))
-DEAD_LETTERS: Final = Dependency(environment=(("KHO_DEAD_LETTERS", "DeadLetters"),))
+DEAD_LETTERS: Final = variables("KHO_DEAD_LETTERS")
 """The dead-letter queue. Each worker of a stream has it."""
 
 

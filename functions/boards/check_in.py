@@ -12,7 +12,16 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from api.authentication import anonymous_source
-from api.deployment import BOARD_PASSWORDS, DEVICE_ENDPOINT, DEVICES, PROXY_SECRET, lambda_function, table
+from api.deployment import (
+    BOARD_PASSWORDS,
+    DEVICE_ENDPOINT,
+    DEVICES,
+    PROXY_SECRET,
+    UNKNOWN_BOARD_LIMITS,
+    lambda_function,
+    table,
+    variables,
+)
 from api.http_events import HttpRequest, HttpResponse, respond
 from shared.access.rate_limits import rate_limits
 from shared.aws.dynamodb import Write
@@ -48,6 +57,8 @@ _TOO_MANY: Final = "Too many boards wait to be claimed. Try again in a quarter o
     BOARD_PASSWORDS,
     DEVICE_ENDPOINT,
     PROXY_SECRET,
+    UNKNOWN_BOARD_LIMITS,
+    variables("KHO_ADDRESS_WAITING_BOARDS"),
     timeout=20,
     condition=DEVICES,
     # The gateway has no routes that end with a slash: `proxy` is empty at /ota/.

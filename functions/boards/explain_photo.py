@@ -10,7 +10,15 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from api.authentication import anonymous_source
-from api.deployment import DEVICES, LANGUAGE_MODEL, PROXY_SECRET, lambda_function, table
+from api.deployment import (
+    DEVICES,
+    LANGUAGE_MODEL,
+    PROXY_SECRET,
+    UNKNOWN_BOARD_LIMITS,
+    lambda_function,
+    table,
+    variables,
+)
 from api.http_events import HttpRequest, HttpResponse, error_response
 from api.multipart import parse_form
 from shared.access.rate_limits import rate_limits
@@ -36,6 +44,8 @@ _NAME: Final = "boards/explain_photo"
     table("Limits", "UpdateItem"),
     LANGUAGE_MODEL,
     PROXY_SECRET,
+    UNKNOWN_BOARD_LIMITS,
+    variables("KHO_DEVICE_PHOTO_BURST", "KHO_DEVICE_PHOTOS_A_MINUTE"),
     condition=DEVICES,
     routes={"Photo": "POST /vision/explain"},
     concurrency="AnonymousConcurrency",

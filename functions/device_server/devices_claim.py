@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from api.deployment import DEVICE_DISCONNECTION, lambda_function, table
+from api.deployment import DEVICE_DISCONNECTION, lambda_function, table, variables
 from api.handler import Caller, Params, method
 from device_server import DeviceId, disconnect_device, require_device
 from shared.access.attempt_limits import wrong_claims
@@ -28,7 +28,9 @@ class ClaimDevice(Params):
 
 
 @lambda_function(
-    table("Devices", "BatchGetItem", "DeleteItem", "GetItem", "PutItem", "UpdateItem"), DEVICE_DISCONNECTION
+    table("Devices", "BatchGetItem", "DeleteItem", "GetItem", "PutItem", "UpdateItem"),
+    DEVICE_DISCONNECTION,
+    variables("KHO_ADDRESS_WAITING_BOARDS", "KHO_WRONG_CLAIMS_A_MINUTE", "KHO_WRONG_CLAIMS_AN_HOUR"),
 )
 @method(
     "device-server/devices/claim",

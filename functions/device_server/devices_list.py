@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from api.deployment import lambda_function, table
+from api.deployment import DATA_PLANE, lambda_function, table
 from api.handler import Caller, method
 from shared.devices.registry import devices_table, registry
 from shared.devices.schemas import DeviceView, device_view
@@ -21,7 +21,7 @@ class DevicePage:
     next_cursor: str | None = None
 
 
-@lambda_function(table("Devices", "BatchGetItem", "Query"))
+@lambda_function(table("Devices", "BatchGetItem", "Query"), DATA_PLANE)
 @method(
     "device-server/devices/list",
     role="reader",

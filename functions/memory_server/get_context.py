@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from api.deployment import lambda_function, table
+from api.deployment import lambda_function, table, variables
 from api.handler import Caller, method
 from memory_server import ConversationParams, conversations
 from shared.memory.message_history import MessageHistory
@@ -29,7 +29,7 @@ class MessageContext:
     messages: list[ChatMessage]
 
 
-@lambda_function(table("Memory", "GetItem", "Query"))
+@lambda_function(table("Memory", "GetItem", "Query"), variables("KEEP_RECENT_MESSAGES"))
 @method(
     "memory-server/memory/get_context",
     role="reader",

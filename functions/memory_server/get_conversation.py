@@ -1,6 +1,6 @@
 """memory-server/memory/get_conversation: a conversation's times, number of messages, and summary."""
 
-from api.deployment import lambda_function, table
+from api.deployment import lambda_function, table, variables
 from api.handler import Caller, method
 from memory_server import ConversationParams, conversations
 from shared.memory.message_history import MessageHistory
@@ -9,7 +9,7 @@ from shared.platform.config import config
 from shared.rpc.errors import NotFound
 
 
-@lambda_function(table("Memory", "GetItem", "Query"))
+@lambda_function(table("Memory", "GetItem", "Query"), variables("KEEP_RECENT_MESSAGES"))
 @method(
     "memory-server/memory/get_conversation",
     role="reader",

@@ -1,6 +1,6 @@
 """memory-server/memory/get_old_messages: the messages to summarize: all but the recent ones."""
 
-from api.deployment import lambda_function, table
+from api.deployment import lambda_function, table, variables
 from api.handler import Caller, method
 from memory_server import MessagePageParams, conversations
 from shared.memory.message_history import MessageHistory
@@ -10,7 +10,7 @@ from shared.rpc.errors import NotFound
 from shared.rpc.mcp_catalog import McpTool
 
 
-@lambda_function(table("Memory", "GetItem", "Query"))
+@lambda_function(table("Memory", "GetItem", "Query"), variables("COMPRESS_AFTER_SUMMARY", "KEEP_RECENT_MESSAGES"))
 @method(
     "memory-server/memory/get_old_messages",
     role="reader",

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import FailFast, Field
 
-from api.deployment import LANGUAGE_MODEL, lambda_function, table
+from api.deployment import LANGUAGE_MODEL, lambda_function, table, variables
 from api.handler import Caller, Params, method
 from memory_server import ConversationParams, conversations
 from shared.language_model import language_model
@@ -31,7 +31,11 @@ class GetOrCreateSummary(ConversationParams):
     language: Language = "vi"
 
 
-@lambda_function(table("Memory", "GetItem", "PutItem", "Query"), LANGUAGE_MODEL)
+@lambda_function(
+    table("Memory", "GetItem", "PutItem", "Query"),
+    LANGUAGE_MODEL,
+    variables("AUTO_SUMMARY", "KEEP_RECENT_MESSAGES", "SUMMARIZE_THRESHOLD"),
+)
 @method(
     "memory-server/memory/get_or_create_summary",
     role="writer",

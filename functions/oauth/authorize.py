@@ -5,7 +5,7 @@ from functools import cache
 from http import HTTPStatus
 from urllib.parse import urlencode
 
-from api.deployment import PROXY_SECRET, lambda_function, table
+from api.deployment import OAUTH, PROXY_SECRET, lambda_function, table, variables
 from api.http_events import HttpRequest, HttpResponse
 from oauth.http import form_of, oauth_endpoint, query_of
 from oauth.metering import admit_stranger
@@ -29,7 +29,9 @@ from shared.rpc.errors import NotAllowed, NotSignedIn
 
 
 @lambda_function(
+    OAUTH,
     PROXY_SECRET,
+    variables("KHO_OIDC_CLIENT_ID", "KHO_OIDC_ISSUER"),
     table("Access", "GetItem", "PutItem", "UpdateItem", "DeleteItem"),
     table("Limits", "UpdateItem"),
     timeout=20,

@@ -2,7 +2,7 @@
 
 from http import HTTPStatus
 
-from api.deployment import lambda_function
+from api.deployment import PUBLIC_URL, lambda_function
 from api.http_events import HttpRequest, HttpResponse, endpoint
 from oauth.http import require_oauth
 from shared.access.oauth.clients import AUTH_METHODS, GRANT_TYPES
@@ -11,7 +11,7 @@ from shared.rpc.caller import ROLES
 from shared.rpc.strict_json import compact
 
 
-@lambda_function(timeout=10, routes={"Metadata": "GET /.well-known/oauth-authorization-server"})
+@lambda_function(PUBLIC_URL, timeout=10, routes={"Metadata": "GET /.well-known/oauth-authorization-server"})
 @endpoint("oauth/metadata")
 def handler(_request: HttpRequest) -> HttpResponse:
     """Answer with the metadata, whose addresses come from the settings alone."""

@@ -3,7 +3,7 @@
 import time
 from http import HTTPStatus
 
-from api.deployment import PROXY_SECRET, lambda_function, table
+from api.deployment import OAUTH, PROXY_SECRET, lambda_function, table
 from api.http_events import HttpRequest, HttpResponse
 from oauth.http import oauth_endpoint, require_small
 from oauth.metering import admit_stranger
@@ -16,6 +16,7 @@ from shared.rpc.strict_json import compact, parse
 
 
 @lambda_function(
+    OAUTH,
     PROXY_SECRET,
     table("Access", "PutItem"),
     table("Limits", "UpdateItem"),

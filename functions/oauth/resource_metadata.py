@@ -2,7 +2,7 @@
 
 from http import HTTPStatus
 
-from api.deployment import lambda_function
+from api.deployment import PUBLIC_URL, lambda_function
 from api.http_events import HttpRequest, HttpResponse, endpoint
 from oauth.http import require_oauth
 from shared.access.oauth.resources import MCP, METADATA, is_resource, scopes_of
@@ -12,6 +12,7 @@ from shared.rpc.strict_json import compact
 
 
 @lambda_function(
+    PUBLIC_URL,
     timeout=10,
     routes={
         "Whole": f"GET {METADATA}",

@@ -2,7 +2,7 @@
 
 from http import HTTPStatus
 
-from api.deployment import PROXY_SECRET, lambda_function, table
+from api.deployment import OAUTH, PROXY_SECRET, lambda_function, table
 from api.http_events import HttpRequest, HttpResponse
 from oauth.http import form_of, oauth_endpoint
 from oauth.metering import authenticated_client, metered_grants
@@ -10,6 +10,7 @@ from shared.access.oauth.errors import OAuthError
 
 
 @lambda_function(
+    OAUTH,
     PROXY_SECRET,
     table("Access", "GetItem", "UpdateItem"),
     table("Limits", "UpdateItem"),

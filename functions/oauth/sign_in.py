@@ -2,7 +2,7 @@
 
 from http import HTTPStatus
 
-from api.deployment import CREDENTIALS, PROVIDER_SECRET, lambda_function, table
+from api.deployment import CREDENTIALS, OAUTH, PROVIDER_SECRET, lambda_function, table
 from api.http_events import HttpRequest, HttpResponse
 from oauth.http import oauth_endpoint, query_of
 from oauth.metering import admit_stranger
@@ -17,6 +17,7 @@ from shared.rpc.caller import ROLES
 
 @lambda_function(
     CREDENTIALS,
+    OAUTH,
     PROVIDER_SECRET,
     table("Access", "DeleteItem", "PutItem"),
     table("Limits", "UpdateItem"),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from http import HTTPStatus
 
-from api.deployment import PROXY_SECRET, lambda_function, table
+from api.deployment import OAUTH, PROXY_SECRET, lambda_function, table
 from api.http_events import HttpRequest, HttpResponse
 from oauth.http import form_of, oauth_endpoint
 from oauth.metering import authenticated_client, metered_grants
@@ -17,6 +17,7 @@ from shared.rpc.strict_json import compact
 
 
 @lambda_function(
+    OAUTH,
     PROXY_SECRET,
     table("Access", "GetItem", "PutItem", "UpdateItem"),
     table("Limits", "UpdateItem"),

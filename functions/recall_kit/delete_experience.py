@@ -1,6 +1,6 @@
 """recall-kit/delete_experience: hide an experience until it is restored; for moderators."""
 
-from api.deployment import SEARCH_INDEX, lambda_function, table
+from api.deployment import MODERATORS, SEARCH_INDEX, lambda_function, table
 from api.handler import Caller, method
 from recall_kit import ExperienceIdParams, require_moderator
 from shared.experiences.index import index_immediately
@@ -9,7 +9,7 @@ from shared.experiences.responses import ModerationResult, ResponseEnvelope
 from shared.rpc.errors import NotFound, Unavailable
 
 
-@lambda_function(table("Experiences", "BatchGetItem", "PutItem"), SEARCH_INDEX)
+@lambda_function(table("Experiences", "BatchGetItem", "PutItem"), SEARCH_INDEX, MODERATORS)
 @method(
     "recall-kit/delete_experience",
     role="admin",

@@ -1,6 +1,6 @@
 """recall-kit/restore_experience: restore a deleted experience; for moderators."""
 
-from api.deployment import EMBEDDING_INDEX, lambda_function, table
+from api.deployment import EMBEDDING_INDEX, MODERATORS, lambda_function, table
 from api.handler import Caller, method
 from recall_kit import ExperienceIdParams, require_moderator
 from shared.experiences.index import index_immediately
@@ -9,7 +9,7 @@ from shared.experiences.responses import ModerationResult, ResponseEnvelope
 from shared.rpc.errors import NotFound, Unavailable
 
 
-@lambda_function(table("Experiences", "BatchGetItem", "PutItem", "UpdateItem"), EMBEDDING_INDEX)
+@lambda_function(table("Experiences", "BatchGetItem", "PutItem", "UpdateItem"), EMBEDDING_INDEX, MODERATORS)
 @method(
     "recall-kit/restore_experience",
     role="admin",

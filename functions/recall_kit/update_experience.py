@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from api.deployment import EMBEDDING_INDEX, SECRET_SCANNER, lambda_function, table
+from api.deployment import EMBEDDING_INDEX, MODERATORS, SECRET_SCANNER, lambda_function, table
 from api.handler import Caller, method
 from recall_kit import require_moderator
 from shared.experiences.index import index_immediately
@@ -44,6 +44,7 @@ class UpdateExperience(RequiredParams):
 @lambda_function(
     table("Experiences", "BatchGetItem", "PutItem", "UpdateItem"),
     EMBEDDING_INDEX,
+    MODERATORS,
     SECRET_SCANNER,
 )
 @method(

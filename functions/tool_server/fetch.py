@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from api.deployment import lambda_function, table
+from api.deployment import PUBLIC_URL, lambda_function, table
 from api.handler import Caller, Params, method
 from shared.rpc.errors import NotFound
 from shared.rpc.mcp_catalog import McpTool
@@ -17,7 +17,7 @@ class FetchText(Params):
     id: Annotated[str, Field(min_length=1, max_length=1024, description="An id that search returned.")]
 
 
-@lambda_function(table("Documents", "GetItem", "Query"), table("Knowledge", "GetItem", "Query"))
+@lambda_function(table("Documents", "GetItem", "Query"), table("Knowledge", "GetItem", "Query"), PUBLIC_URL)
 @method(
     "tool-server/fetch",
     role="reader",

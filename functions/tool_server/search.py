@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from api.deployment import EMBEDDING_INDEX, RERANKING_MODEL, lambda_function, table
+from api.deployment import EMBEDDING_INDEX, PUBLIC_URL, RERANKING_MODEL, lambda_function, table
 from api.handler import Caller, Params, method
 from shared.rpc.errors import Unavailable
 from shared.rpc.mcp_catalog import McpTool
@@ -37,7 +37,11 @@ class FoundTexts:
 
 
 @lambda_function(
-    table("Documents", "BatchGetItem"), table("Knowledge", "BatchGetItem", "Query"), EMBEDDING_INDEX, RERANKING_MODEL
+    table("Documents", "BatchGetItem"),
+    table("Knowledge", "BatchGetItem", "Query"),
+    EMBEDDING_INDEX,
+    RERANKING_MODEL,
+    PUBLIC_URL,
 )
 @method(
     "tool-server/search",

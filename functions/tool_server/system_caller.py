@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from api.deployment import MODERATORS, lambda_function
 from api.handler import Caller, Params, method
 from shared.platform.config import config
 from shared.rpc.caller import ROLES, Role
@@ -20,6 +21,7 @@ class CallerDescription:
     is_moderator: Annotated[bool, Field(description="true if the caller may change and delete shared experiences")]
 
 
+@lambda_function(MODERATORS)
 @method("tool-server/system/caller", role="reader")
 def handler(_params: Params, caller: Caller) -> CallerDescription:
     """Describe the caller."""

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from api.deployment import EMBEDDING_INDEX, LANGUAGE_MODEL, lambda_function, table
+from api.deployment import EMBEDDING_INDEX, LANGUAGE_MODEL, lambda_function, table, variables
 from api.handler import Caller, Params, method
 from shared.services.diagnostics import CheckReport, State, check_index, check_keys, check_model, check_stores
 
@@ -31,6 +31,7 @@ class SystemCheck:
 @lambda_function(
     EMBEDDING_INDEX,
     LANGUAGE_MODEL,
+    variables("KHO_OIDC_ISSUER"),
     table("Access", "GetItem", "Query"),
     table("Devices", "GetItem"),
     table("Documents", "GetItem"),

@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from typing import Any, Final
 
-from api.deployment import DEVICE_MESSAGES, IotRule, lambda_function, table
+from api.deployment import DEVICE_MESSAGES, IotRule, lambda_function, table, variables
 from shared.devices import protocol
 from shared.devices.device_client import DeviceHello
 from shared.devices.dropped_messages import DroppedMessages
@@ -34,6 +34,7 @@ _dropped: Final = DroppedMessages()
 @lambda_function(
     table("Devices", "BatchGetItem", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
     DEVICE_MESSAGES,
+    variables("KHO_AUDIO_PORT", "KHO_AUDIO_SERVER"),
     rules=(
         IotRule(
             "DeviceUp",

@@ -8,6 +8,7 @@ import json
 import pkgutil
 import re
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,11 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from api.deployment import (
+    ANONYMOUS_LIMITS,
+    CALL_LIMITS,
     CREDENTIALS,
     DEAD_LETTERS,
     DEFAULT_MEMORY,
     DEFAULT_TIMEOUT,
     DEVICES,
+    FUNCTION_NAMES,
     Dependency,
     TableAccess,
     deployment_of,
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from api.deployment import Deployment, IotRule, TableStream
+    from shared.rpc.method import Method
 
 SERVERS: Final = ("agent_data", "memory_server", "tool_server", "recall_kit", "research_agent", "device_server")
 PACKAGES: Final = ("endpoints", "discovery", "oauth", *SERVERS, "workers", "boards")
@@ -108,11 +113,8 @@ def declared_functions(*packages: str) -> Iterator[DeclaredFunction]:
 
 def template() -> str:
     """Return the text of `template.yaml`."""
-    sections: dict[str, str] = {}
-    for file in sorted(_BASE.glob("*.yaml")):
-        for section in _SECTION.split(file.read_text(encoding="utf-8"))[1:]:
-            name, _, body = section.partition(":")
-            sections[name] = f"{sections[name].rstrip()}\n{body}" if name in sections else body
+    sections = _sections()
+    sections.pop("Environment")
     functions = list(declared_functions())
     policies = _managed_policies(sections["Resources"])
     parts = [sections.pop("Resources").rstrip()]
@@ -125,24 +127,39 @@ def template() -> str:
     return f"{_HEAD}{head}Resources:{resources}\n\nOutputs:{outputs}"
 
 
+def _sections() -> dict[str, str]:
+    """Return the text of each section of the hand-written files."""
+    sections: dict[str, str] = {}
+    for file in sorted(_BASE.glob("*.yaml")):
+        for section in _SECTION.split(file.read_text(encoding="utf-8"))[1:]:
+            name, _, body = section.partition(":")
+            sections[name] = f"{sections[name].rstrip()}\n{body}" if name in sections else body
+    return sections
+
+
+@cache
+def variable_values() -> dict[str, Any]:
+    """Return the value of each variable that functions declare."""
+    return _document("Environment", _sections()["Environment"])
+
+
 def _managed_policies(resources: str) -> dict[str, str | None]:
     """Return the condition of each managed policy."""
-    document: dict[str, Any] = yaml.load(f"Resources:{resources}", TemplateLoader)["Resources"]  # noqa: S506 - a SafeLoader
+    document = _document("Resources", resources)
     return {name: each.get("Condition") for name, each in document.items() if each["Type"] == "AWS::IAM::ManagedPolicy"}
+
+
+def _document(section: str, body: str) -> dict[str, Any]:
+    document: dict[str, Any] = yaml.load(f"{section}:{body}", TemplateLoader)[section]  # noqa: S506 - a SafeLoader
+    return document
 
 
 def _resources(
     function: DeclaredFunction, functions: list[DeclaredFunction], policies: dict[str, str | None]
 ) -> dict[str, Any]:
     deployment = deployment_of(function.handler)
-    uses = list(deployment.uses)
     method = function.handler.method if isinstance(function.handler, Handler) else None
-    if method:
-        uses.append(table("Limits", "UpdateItem"))
-    if method and method.anonymous:
-        uses.append(CREDENTIALS)
-    if deployment.stream:
-        uses += [DEAD_LETTERS, table("Limits", "UpdateItem")]
+    uses = _uses(deployment, method)
     role = f"{function.logical_id}Role"
     properties: dict[str, Any] = {
         "FunctionName": {"Fn::Sub": f"${{AWS::StackName}}-{function.name}"},
@@ -154,7 +171,7 @@ def _resources(
     layers = {layer for each in uses if isinstance(each, Dependency) for layer in each.layers}
     if layers:
         properties["Layers"] = [{"Ref": layer} for layer in sorted(layers, key=_LAYERS.index)]
-    properties |= _environment(uses)
+    properties |= environment(uses)
     if deployment.memory != DEFAULT_MEMORY:
         properties["MemorySize"] = deployment.memory
     if deployment.timeout != DEFAULT_TIMEOUT:
@@ -194,11 +211,26 @@ def _concurrency(deployment: Deployment, *, anonymous: bool) -> dict[str, Any]:
     return properties
 
 
-def _environment(uses: list[TableAccess | Dependency]) -> dict[str, Any]:
+def _uses(deployment: Deployment, method: Method[Any, Any] | None) -> list[TableAccess | Dependency]:
+    """Return what the function declares, and what follows from its kind."""
+    uses = list(deployment.uses)
+    if method:
+        uses += [table("Limits", "UpdateItem"), CALL_LIMITS]
+    if method and method.anonymous:
+        uses += [CREDENTIALS, ANONYMOUS_LIMITS]
+    if deployment.invokes:
+        uses.append(FUNCTION_NAMES)
+    if deployment.stream:
+        uses += [DEAD_LETTERS, table("Limits", "UpdateItem")]
+    return uses
+
+
+def environment(uses: Sequence[TableAccess | Dependency]) -> dict[str, Any]:
     """Return the environment variables that the function has besides those of all functions."""
-    named = [pair for each in uses if isinstance(each, Dependency) for pair in each.environment]
-    variables = {name: {"Ref": resource} for name, resource in named}
-    return {"Environment": {"Variables": variables}} if variables else {}
+    names = {name for each in uses for name in ([each.variable] if isinstance(each, TableAccess) else each.variables)}
+    if unknown := sorted(names - variable_values().keys()):
+        raise ValueError(f"{', '.join(unknown)}: add the value to Environment in infra/template/base.yaml")
+    return {"Environment": {"Variables": {name: variable_values()[name] for name in sorted(names)}}} if names else {}
 
 
 def _role(

@@ -47,7 +47,7 @@ def require_free_space(folder: Path, needed: int = 0) -> None:
 
 def is_full(folder: Path, needed: int = 0) -> bool:
     """Return True if fewer than `needed` bytes and the configured minimum are free."""
-    return shutil.disk_usage(folder).free < config().min_free_bytes + needed
+    return shutil.disk_usage(folder).free < (config().min_free_mb << 20) + needed
 
 
 def is_store_full() -> bool:

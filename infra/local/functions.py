@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from shared.platform.config import function_variables
 from shared.platform.telemetry import logger
 from shared.rpc.invocation import FunctionCrashed
 
@@ -54,11 +55,14 @@ class Functions:
 
     def _run(self, name: str, payload: bytes) -> bytes:
         handler = self._handlers.get(name) or self._import(name)
+        reset = function_variables.set(self._functions[name].variables)
         try:
             return json.dumps(handler(json.loads(payload), LambdaContext(name)), ensure_ascii=False).encode("utf-8")
         except Exception as error:
             logger.exception("function crashed", extra={"function": name})
             raise FunctionCrashed(name) from error
+        finally:
+            function_variables.reset(reset)
 
     def _import(self, name: str) -> Callable[[Any, Any], Any]:
         module, _, attribute = self._functions[name].handler.rpartition(".")

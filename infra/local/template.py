@@ -73,6 +73,8 @@ class FunctionDefinition:
     name: str
     handler: str
     timeout: float
+    variables: frozenset[str] | None = None
+    """The names of its environment variables; None for a function of one machine alone, which reads all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,7 @@ class Template:
     schedules: list[ScheduleTrigger] = field(default_factory=list)
     tables: list[TableDefinition] = field(default_factory=list)
     environment: dict[str, str] = field(default_factory=dict)
+    """The variables of all functions together, except those that name resources which one machine does not have."""
 
 
 @cache
@@ -151,8 +154,6 @@ class _TemplateReader:
 
     def read(self) -> Template:
         template = Template()
-        variables = self._defaults["Environment"]["Variables"]
-        template.environment = {name: str(self._value(value)) for name, value in variables.items()}
         for logical, resource in self._resources.items():
             properties = resource.get("Properties", {})
             match resource["Type"]:
@@ -174,7 +175,9 @@ class _TemplateReader:
     def _function(self, template: Template, properties: dict[str, Any]) -> None:
         name = self._function_name(properties)
         timeout = float(properties.get("Timeout", self._defaults["Timeout"]))
-        template.functions[name] = FunctionDefinition(name, properties["Handler"], timeout)
+        variables = self._defaults["Environment"]["Variables"] | properties.get("Environment", {}).get("Variables", {})
+        template.environment |= {name: str(self._value(each)) for name, each in variables.items() if self._has(each)}
+        template.functions[name] = FunctionDefinition(name, properties["Handler"], timeout, frozenset(variables))
         for event in properties.get("Events", {}).values():
             details = event["Properties"]
             match event["Type"]:
@@ -217,6 +220,11 @@ class _TemplateReader:
 
     def _table_name(self, logical: str) -> str:
         return f"{STACK}-{logical}"
+
+    def _has(self, value: Any) -> bool:
+        """Return False for the name of a resource that one machine does not have."""
+        resource: dict[str, Any] = self._resources.get(value.get("Ref", ""), {}) if isinstance(value, dict) else {}
+        return resource.get("Type") in (None, "AWS::DynamoDB::Table")
 
     def _value(self, value: Any) -> Any:
         match value:

@@ -91,7 +91,7 @@ class RateLimits:
 
     def require_sign_in_capacity(self, source: str, kind: SignInRequest) -> None:
         """Count a stranger's request to an OAuth endpoint. Raise TooManyRequests if a bucket of its kind is empty."""
-        settings = self._settings.oauth
+        settings = self._settings
         own, total = self._sign_in_size, settings.sign_ins_a_minute
         if kind == "registrations":
             own = BucketSize(settings.address_registration_burst, settings.address_registrations_a_minute)
@@ -121,7 +121,7 @@ class RateLimits:
 
     @property
     def _sign_in_size(self) -> BucketSize:
-        return BucketSize(self._settings.oauth.address_sign_in_burst, self._settings.oauth.address_sign_ins_a_minute)
+        return BucketSize(self._settings.address_sign_in_burst, self._settings.address_sign_ins_a_minute)
 
     def _anonymous(self, caller: Caller, role: Role) -> list[_Bucket]:
         settings, kind = self._settings, _kind(role)

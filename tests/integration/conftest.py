@@ -18,6 +18,7 @@ from shared.search.index import close_index
 from tests.helpers.document_agent import DocumentAgent
 from tests.helpers.dynamodb import running_store
 from tests.helpers.dynamodb_requests import intercept_requests
+from tests.helpers.function_variables import methods_with_their_variables
 from tests.helpers.limits import long_limits
 from tests.helpers.model_server import MODEL, ModelServer, model_server
 
@@ -30,6 +31,12 @@ if TYPE_CHECKING:
 def _limits() -> Iterator[None]:
     """Set time limits that a slow machine never reaches."""
     with long_limits():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _variables() -> Iterator[None]:
+    with methods_with_their_variables():
         yield
 
 

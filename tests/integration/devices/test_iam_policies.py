@@ -25,6 +25,7 @@ from shared.rpc.caller import ROLES, Caller
 from tests.helpers.board_requests import BOARD_SETTINGS, BoardCaller
 from tests.helpers.camera_requests import CameraDevice, form, photo_event
 from tests.helpers.device_backend import DeviceBackend, DeviceUnderTest, running_device_backend
+from tests.helpers.function_variables import variables_of
 from tests.helpers.measured_policies import measures
 from tests.helpers.template import METERING, table_actions
 from tests.helpers.webhook_receiver import URL, webhook_receiver
@@ -172,7 +173,8 @@ def test_policy_of_device_authorizer(tenant: str, store_actions: StoreActions) -
     credentials = {"clientId": device.id, "username": device.id, "password": base64.b64encode(password.encode())}
     context = SimpleNamespace(invoked_function_arn="arn:aws:lambda:us-east-1:000000000000:function:kho")
     store_actions.clear()
-    assert handler({"protocolData": {"mqtt": credentials}}, context)["isAuthenticated"]
+    with variables_of("boards-authorizer"):
+        assert handler({"protocolData": {"mqtt": credentials}}, context)["isAuthenticated"]
     assert store_actions == table_actions("boards-authorizer")
 
 
@@ -318,5 +320,6 @@ def test_policy_of_device_provisioning(tenant: str, store_actions: StoreActions)
     device, password = registry().register(tenant, f"board-{uuid4().hex}")
     store_actions.clear()
     event = {"parameters": {"SerialNumber": device.id, "Password": password}}
-    assert handler(event, None) == {"allowProvisioning": True}
+    with variables_of("boards-provisioning"):
+        assert handler(event, None) == {"allowProvisioning": True}
     assert store_actions == table_actions("boards-provisioning")

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import urllib3
 
 from tests.helpers.wait import CEILING_SECONDS
+from tests.suites.rie.functions import environment_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -61,7 +62,7 @@ class Instance:
         command += ["--runtime-interface-emulator-address", self._address, "--runtime-api-address", runtime_api]
         self._process = subprocess.Popen(
             [*command, str(installed.python), "-m", "awslambdaric", function.handler],
-            env=kept | dict(environment) | own,
+            env=kept | environment_of(function, environment) | own,
             cwd=installed.task,
             stdout=self._log,
             stderr=subprocess.STDOUT,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from infra.local.template import FILE, TemplateLoader, load
 from shared.search.embedding.function import BULK_FUNCTION, URGENT_FUNCTION
 from workers.wake_webhooks import FUNCTION as DELIVERY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +25,16 @@ class DeployedFunction:
     layers: tuple[str, ...]
     memory_mb: int
     timeout: float
+    variables: frozenset[str]
+    """The names of its environment variables."""
     trigger: str
     """The trigger: HTTP, a stream, a rule, the gateway's authorization, or other functions, waiting or not."""
+
+
+def environment_of(function: DeployedFunction, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment without the variables that only other functions declare."""
+    others = load().environment.keys() - function.variables
+    return {name: value for name, value in environment.items() if name not in others}
 
 
 def deployed_functions() -> list[DeployedFunction]:
@@ -51,6 +62,7 @@ def deployed_functions() -> list[DeployedFunction]:
                 layers=tuple(layer["Ref"] for layer in [*usual["Layers"], *properties.get("Layers", [])]),
                 memory_mb=properties.get("MemorySize", usual["MemorySize"]),
                 timeout=template.functions[name].timeout,
+                variables=template.functions[name].variables or frozenset(),
                 trigger=triggers.get(name, "IoT Core"),
             )
         )

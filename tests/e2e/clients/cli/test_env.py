@@ -35,20 +35,21 @@ def write_settings(data: Path, output: Path) -> subprocess.CompletedProcess[str]
 
 
 def invoke(function: str, settings: dict[str, str]) -> Any:
-    """Run a function on its sample event in a process of its own, with no variables but these."""
+    """Run a function on its sample event in a process of its own, with its own variables of these alone."""
+    own = {name: value for name, value in settings.items() if name in (load().functions[function].variables or ())}
     path = os.pathsep.join([str(FILE.parent), str(FILE.parent / "functions")])
     done = subprocess.run(
         [sys.executable, "-c", INVOKE, function.replace("-", ".")],
         input=event(function),
         capture_output=True,
         check=True,
-        env={"PYTHONPATH": path} | settings | SAM,
+        env={"PYTHONPATH": path, "AWS_LAMBDA_FUNCTION_NAME": function} | own | SAM,
     )
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def test_function_with_the_written_settings_uses_the_servers_store(tmp_path: Path) -> None:
-    """A container gets only variables that the template declares, and reaches the server's data with them."""
+    """A container gets only variables that its function declares, and reaches the server's data with them."""
     with KhoServer(tmp_path / "data", "--store", "loopback") as server:
         file = tmp_path / "env.json"
         written = write_settings(server.data, file)

@@ -10,6 +10,7 @@ from shared.access.credentials import cached_verifier, verifier
 from shared.access.rate_limits import rate_limits
 from shared.aws.dynamodb import Table
 from shared.platform.config import config
+from tests.helpers.function_variables import variables_of
 from tests.helpers.mcp_events import event
 from tests.helpers.oauth_client import PUBLIC_URL, Answer
 
@@ -55,5 +56,7 @@ def send(
     # API Gateway encodes forms.
     gateway_event["body"], gateway_event["isBase64Encoded"] = base64.b64encode(body.encode()).decode(), True
     name = _FUNCTIONS.get(path, "oauth.resource_metadata" if path.startswith("/.well-known/") else "endpoints.mcp")
-    response = importlib.import_module(name).handler(gateway_event, None)
+    handler = importlib.import_module(name).handler
+    with variables_of(name.replace(".", "-")):
+        response = handler(gateway_event, None)
     return Answer(response["statusCode"], response["headers"], response["body"])

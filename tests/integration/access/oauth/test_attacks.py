@@ -382,9 +382,9 @@ def test_key_is_not_passed_on(client: OAuthTestClient, key: str) -> None:
 
 def test_flood_of_registrations_is_bounded(client: OAuthTestClient) -> None:
     """A flood ends at the address's limit, leaves items that expire within a day, and locks no other address out."""
-    statuses = [client.register().status for _ in range(config().oauth.address_registration_burst + 5)]
+    statuses = [client.register().status for _ in range(config().address_registration_burst + 5)]
     assert statuses[-1] == 429
-    assert statuses.count(201) <= config().oauth.address_registration_burst
+    assert statuses.count(201) <= config().address_registration_burst
     assert client.open_page().status == 200
     late = OAuthClients(Table(config().access_table), PUBLIC_URL, clock=lambda: FAR)
     assert late.find(client.client_id) is None
