@@ -7,16 +7,20 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, Final, TypedDict
+from typing import IO, Any, Final, TypedDict
 
 from platformdirs import user_data_path
 
 from infra.installation import IS_CHECKOUT
 from infra.local.free_space import reserve_released
+from shared.platform.formats import INDEX_FORMAT, DataTooNew, format_record, require_known_format
 
 DEFAULT_DATA: Final = Path(".kho") if IS_CHECKOUT else user_data_path("kho", appauthor=False)
 """A checkout keeps its data in the working folder, an installed wheel where the platform keeps users' data."""
 _SERVER_INFO: Final = "serving.json"
+_FORMAT_FILE: Final = "format.json"
+_FORMAT: Final = 1
+"""The format of the folder's files. Those of the tables and indexes in it have formats of their own."""
 _POLL_SECONDS: Final = 0.1
 _OWN_FILES: Final = ("dynamodb.sqlite", "kho.log")
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
@@ -59,6 +63,7 @@ def lock_folder(folder: Path, *, create: bool = True) -> Iterator[None]:
         # A server that was killed left it behind.
         (folder / _SERVER_INFO).unlink(missing_ok=True)
         try:
+            _require_known_formats(folder)
             yield
         finally:
             (folder / _SERVER_INFO).unlink(missing_ok=True)
@@ -124,6 +129,28 @@ def _open_lock(folder: Path, *, create: bool) -> IO[str]:
         raise DataFolderError(f"{folder} is a file, not a folder") from None
     except OSError as error:
         raise DataFolderError(f"{folder} cannot be used: {error.strerror}") from None
+
+
+def _require_known_formats(folder: Path) -> None:
+    """Refuse a folder of a newer program, whose files this one may damage. Record the format of another."""
+    try:
+        for index in (folder / "passages", folder / "passages" / "experiences"):
+            require_known_format(f"The index {index}", _recorded_format(index / "space.json"), INDEX_FORMAT)
+        file = folder / _FORMAT_FILE
+        number = require_known_format(f"The data folder {folder}", _recorded_format(file), _FORMAT)
+    except DataTooNew as error:
+        raise DataFolderError(str(error)) from None
+    if number < _FORMAT:
+        with suppress(OSError):  # on a full disk, the next start records it
+            file.write_text(json.dumps(format_record(_FORMAT)))
+
+
+def _recorded_format(file: Path) -> dict[str, Any]:
+    try:
+        recorded = json.loads(file.read_bytes())
+    except (OSError, ValueError):  # there is none, or it is damaged, which is found when it is used
+        return {}
+    return recorded if isinstance(recorded, dict) else {}
 
 
 def _make_private(folder: Path) -> None:

@@ -27,7 +27,7 @@ from shared.aws.dynamodb_client import DynamoDBHttpClient
 from shared.platform.telemetry import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
     from infra.local.template import TableDefinition
@@ -159,8 +159,11 @@ def connect(url: str) -> Iterator[DynamoDBHttpClient]:
         yield client
 
 
-def create_tables(url: str, tables: Iterable[TableDefinition]) -> None:
-    """Create the template's tables that do not exist yet in the store at `url`, and streams that they lack."""
+def create_tables(url: str, tables: Collection[TableDefinition]) -> bool:
+    """Create the template's tables that do not exist yet in the store at `url`, and streams that they lack.
+
+    Return True if a table was created.
+    """
     with connect(url) as client:
         page = client.list_tables()
         existing = set(page["TableNames"])
@@ -175,6 +178,7 @@ def create_tables(url: str, tables: Iterable[TableDefinition]) -> None:
                 if not description.get("StreamSpecification", {}).get("StreamEnabled"):
                     stream = table.creation["StreamSpecification"]
                     client.update_table(TableName=table.name, StreamSpecification=stream)
+    return any(table.name not in existing for table in tables)
 
 
 def index_and_trim(file: Path) -> None:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from infra.local.data_folder import ServerInfo, write_server_info
-from infra.local.dynamodb import create_tables
 from infra.local.functions import Functions
 from infra.local.gateway import AccessLog, Gateway, with_cors
 from infra.local.http_protocol import BoundedHttpProtocol
@@ -58,7 +57,6 @@ def run(  # noqa: PLR0913 - each is a part of the machine
 ) -> None:
     """Serve until the shutdown begins. Then finish the requests, and close every service."""
     with ExitStack() as stack:
-        create_tables(store_url, template.tables)
         template = add_methods(template)
         functions = Functions(template.functions)
         stack.callback(functions.close)

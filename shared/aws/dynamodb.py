@@ -154,7 +154,7 @@ class Table:
 
     def get(self, pk: str, sk: str) -> Item | None:
         """Return the item with this key, or None."""
-        with self._request("GetItem"):
+        with _request("GetItem", self.name):
             response = self._client.get_item(TableName=self.name, Key=marshal(_key(pk, sk)), ConsistentRead=True)
         return unmarshal(response["Item"]) if "Item" in response else None
 
@@ -165,7 +165,7 @@ class Table:
         attempt = 0
         while pending:
             request: Any = {self.name: {"Keys": pending[:_READ_BATCH], "ConsistentRead": True, **projection}}
-            with self._request("BatchGetItem"):
+            with _request("BatchGetItem", self.name):
                 response = self._client.batch_get_item(RequestItems=request)
             items = response["Responses"].get(self.name, [])
             yield from (unmarshal(item) for item in items)
@@ -205,7 +205,7 @@ class Table:
         """Retry with exponential backoff while another transaction is in progress."""
         for attempt in range(_CONFLICT_ATTEMPTS):
             try:
-                with self._request(operation):
+                with _request(operation, self.name):
                     send()
             except _Conflicted:
                 time.sleep(random.uniform(0, 0.02 * 2 ** min(attempt, 5)))  # noqa: S311 - jitter, no secret
@@ -252,22 +252,32 @@ class Table:
         for page in self._scan(condition, values, ProjectionExpression="pk, sk"):
             yield from ((item["pk"], item["sk"]) for item in page)
 
-    def _scan(self, condition: str, values: Mapping[str, str], **more: Any) -> Iterator[list[Item]]:
-        request: Any = {
+    def scan_from(
+        self, position: Item | None, condition: str, values: Mapping[str, Any], limit: int
+    ) -> Iterator[tuple[list[Item], Item | None]]:
+        """Scan for items from a position on, at most `limit` at a time. Yield each page with the next position."""
+        start = {"ExclusiveStartKey": marshal(position)} if position else {}
+        for page in self._pages("Scan", self._scan_request(condition, values) | {"Limit": limit} | start):
+            next_position = page.get("LastEvaluatedKey")
+            yield [unmarshal(item) for item in page["Items"]], next_position and unmarshal(next_position)
+
+    def _scan(self, condition: str, values: Mapping[str, Any], **more: Any) -> Iterator[list[Item]]:
+        for page in self._pages("Scan", self._scan_request(condition, values) | more):
+            yield [unmarshal(item) for item in page["Items"]]
+
+    def _scan_request(self, condition: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        return {
             "TableName": self.name,
             "FilterExpression": condition,
             "ExpressionAttributeValues": marshal(values),
             "ConsistentRead": True,
-            **more,
         }
-        for page in self._pages("Scan", request):
-            yield [unmarshal(item) for item in page["Items"]]
 
     def _pages(self, operation: Literal["Query", "Scan"], request: Any) -> Iterator[Any]:
         """Yield each page. Changes that the caller makes to `request` apply to the next page."""
         send = self._client.query if operation == "Query" else self._client.scan
         while True:
-            with self._request(operation):
+            with _request(operation, self.name):
                 page: Any = send(**request)
             yield page
             if "LastEvaluatedKey" not in page:
@@ -284,7 +294,7 @@ class Table:
         pending: list[Any] = [{"DeleteRequest": {"Key": marshal(_key(pk, sk))}} for pk, sk in keys]
         attempt = 0
         while pending:
-            with self._request("BatchWriteItem"):
+            with _request("BatchWriteItem", self.name):
                 response = self._client.batch_write_item(RequestItems={self.name: pending[:_WRITE_BATCH]})
             unprocessed: list[Any] = response.get("UnprocessedItems", {}).get(self.name, [])
             # A busy partition takes a part of a batch: only a batch without any is an attempt without progress.
@@ -295,17 +305,28 @@ class Table:
                 time.sleep(0.02 * 2 ** min(attempt, 5))
             pending = unprocessed + pending[_WRITE_BATCH:]
 
-    @contextmanager
-    def _request(self, operation: str) -> Iterator[None]:
-        with store_call(operation, self.name):
-            try:
-                yield
-            except ClientError as error:
-                raise _translate_errors(error, operation, self.name) from None
-            except BotoCoreError as error:
-                failure = str(error.kwargs.get("error") or type(error).__name__)
-                logger.warning("store", extra={"operation": operation, "table": self.name, "failure": failure})
-                raise Unavailable("The store is not answering.") from None
+
+def read_from_tables(tables: Iterable[str], pk: str, sk: str) -> dict[str, Item]:
+    """Read the item of one key from each of several tables that has it, in one request."""
+    request: Any = {name: {"Keys": [marshal(_key(pk, sk))], "ConsistentRead": True} for name in tables}
+    with _request("BatchGetItem", "several tables"):
+        response = client().batch_get_item(RequestItems=request)
+    if response.get("UnprocessedKeys"):
+        raise Unavailable("The store takes no more reads.")
+    return {name: unmarshal(item) for name, items in response["Responses"].items() for item in items}
+
+
+@contextmanager
+def _request(operation: str, table: str) -> Iterator[None]:
+    with store_call(operation, table):
+        try:
+            yield
+        except ClientError as error:
+            raise _translate_errors(error, operation, table) from None
+        except BotoCoreError as error:
+            failure = str(error.kwargs.get("error") or type(error).__name__)
+            logger.warning("store", extra={"operation": operation, "table": table, "failure": failure})
+            raise Unavailable("The store is not answering.") from None
 
 
 class _Conflicted(Exception):

@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from shared.migrations.formats import FORMAT_KEY, TABLES, current_format, table_name
 from shared.platform.config import ConfigurationError, config
+from shared.platform.formats import DataTooNew, require_known_format
 from shared.rpc.errors import KhoError
 
 if TYPE_CHECKING:
@@ -93,15 +95,31 @@ class CheckReport:
 
 
 def check_stores(report: CheckReport) -> None:
-    """Check that each table answers."""
+    """Check that each table answers, and has the format of this program."""
+    for table in TABLES:
+        subject = f"Table {table}"
+        with report.guard(subject, "Run 'kho doctor' with the operator's credentials: it tells more of each table."):
+            check_format(report, subject, table)
+
+
+def check_format(report: CheckReport, subject: str, table: str) -> None:
+    """Compare the format of a table with this program's."""
     from shared.aws.dynamodb import Table
 
-    names = ("access", "devices", "documents", "experiences", "knowledge", "limits", "memory")
-    for name in names:
-        subject = f"Table {name}"
-        with report.guard(subject, "Run 'kho doctor' with the operator's credentials: it tells more of each table."):
-            Table(getattr(config(), f"{name}_table")).get(_NOBODY, _NOBODY)
-            report.good(subject, "It answers.")
+    item = Table(table_name(table)).get(*FORMAT_KEY) or {}
+    try:
+        number = require_known_format("The table", item, current_format(table))
+    except DataTooNew as error:
+        report.wrong(subject, f"{error}.", "Deploy or install that version.")
+        return
+    if number < current_format(table):
+        report.note(
+            subject,
+            f"It has format {number}; this program's is {current_format(table)}.",
+            "Run: kho migrate, with --stack <name> for a deployed stack.",
+        )
+    else:
+        report.good(subject, f"It is active, with format {number}.")
 
 
 def check_keys(report: CheckReport, how: str, tenant_id: str | None = None) -> None:

@@ -58,6 +58,12 @@ def running_store() -> Iterator[str]:
             engine.close()
 
 
+def empty_documents(url: str) -> None:
+    """Empty the table of documents in the store at `url`."""
+    boto3_client(url).delete_table(TableName=config().documents_table)
+    create_tables(url, load().tables)
+
+
 @contextmanager
 def store_of(data: Path) -> Iterator[None]:
     """Use the store of the server that runs on a data folder."""

@@ -4,7 +4,9 @@ import contextlib
 import errno
 import os
 import re
+import shlex
 import socket
+import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,14 +19,14 @@ from infra.clients.cli.target import exit_with_error
 from infra.clients.console.bundle import BundleError, bundle
 from infra.local.components import ComponentUnavailable, provide_model
 from infra.local.data_folder import DEFAULT_DATA, DataFolderError, lock_folder
-from infra.local.dynamodb import DURABLE, connect
+from infra.local.dynamodb import DURABLE, connect, create_tables
 from infra.local.environment import FIRMWARE_FOLDER, point_at_store, prepare
 from infra.local.iot.broker.limits import Limits
 from infra.local.iot.device_secret import configure_device_secret
 from infra.local.shutdown import GRACE_SECONDS, Shutdown
 from infra.local.sockets import address_of, listen, network_address_of
 from infra.local.store import StoreUnavailable, start_engine
-from infra.local.template import load
+from infra.local.template import Template, load
 from shared.aws import dead_letters
 from shared.platform.config import Auth
 
@@ -139,14 +141,9 @@ def serve(  # noqa: PLR0913 - one argument an option
         from infra.local import serve as machine
         from infra.local.integrity import start_checks
         from infra.local.iot import iot_core  # imported here: they read their settings at import
-        from shared.language_model import language_model
-        from shared.platform.config import ConfigurationError, config
 
-        try:
-            config()
-            language_model()
-        except ConfigurationError as error:
-            exit_with_error(str(error))
+        _require_valid_settings()
+        _prepare_tables(store_url, template, data)
         start_checks(data, embedded=not aws_endpoint and DURABLE)
         if host in _LOOPBACK:
             _allow_reading(root or (Path(),))
@@ -165,6 +162,38 @@ def serve(  # noqa: PLR0913 - one argument an option
             durable=bool(aws_endpoint) or DURABLE,
         )
     shutdown.finish()
+
+
+def _require_valid_settings() -> None:
+    from shared.language_model import language_model
+    from shared.platform.config import ConfigurationError, config
+
+    try:
+        config()
+        language_model()
+    except ConfigurationError as error:
+        exit_with_error(str(error))
+
+
+def _prepare_tables(store_url: str, template: Template, data: Path) -> None:
+    """Create missing tables, and bring all to this program's formats. On a full disk they are served as they are."""
+    from shared.migrations.runner import migrate
+    from shared.platform.formats import DataTooNew
+    from shared.rpc.errors import KhoError
+
+    create_tables(store_url, template.tables)
+    try:
+        migrate(lambda line: _tell(f"Migrating {line}."))
+    except DataTooNew as error:
+        exit_with_error(f"{error}. Or choose another folder with --data.")
+    except (KhoError, ClientError) as error:
+        command = f"kho migrate --data {shlex.quote(str(data))}"
+        _tell(f"Warning: the data is not migrated: {error} Run later: {command}")
+
+
+def _tell(line: str) -> None:
+    with contextlib.suppress(OSError):  # the output may be a file on a full disk
+        print(line, file=sys.stderr, flush=True)
 
 
 def _watch_signals(grace_seconds: float) -> Shutdown:

@@ -80,10 +80,14 @@ def open_stores(target: DataTarget, *, create: bool = False) -> Iterator[ServerI
 
 def table_name(definition: TableDefinition) -> str:
     """Return the configured name of a table of the template."""
-    from shared.platform.config import config
+    from shared.migrations import formats
 
-    name: str = getattr(config(), f"{definition.logical.removesuffix('Table').lower()}_table")
-    return name
+    return formats.table_name(short_name(definition))
+
+
+def short_name(definition: TableDefinition) -> str:
+    """Return the name of a table in settings, such as `memory`."""
+    return definition.logical.removesuffix("Table").lower()
 
 
 def require_tenant_id(tenant_id: str) -> None:
@@ -109,7 +113,8 @@ def _apply_stack_settings(stack: str) -> None:
         function = client.get_function_configuration(FunctionName=f"{stack}-{_ANY_FUNCTION}")
     except client.exceptions.ResourceNotFoundException:
         exit_with_error(
-            f"There is no stack '{stack}' of Kho in {client.meta.region_name}. Correct --stack, or choose its region."
+            f"There is no stack '{stack}' of Kho in {client.meta.region_name}. Correct --stack, choose its region, or, "
+            "after an upgrade, deploy it first."
         )
     os.environ.update(function["Environment"]["Variables"])
     os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"

@@ -176,7 +176,7 @@ def _check_space(space: Space, file: Path) -> None:
     if file.exists():
         try:
             recorded = json.loads(file.read_bytes())
-            space.require(recorded)
+            space.require(recorded, f"The index {file.parent}")
         except (ValueError, AttributeError):
             raise IndexDamaged(f"the index in {file.parent} is damaged") from None
         return

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from shared.platform.config import ConfigurationError, config
+from shared.platform.formats import INDEX_FORMAT, format_record, require_known_format
 from shared.search.calibration import Calibration
 
 if TYPE_CHECKING:
@@ -36,19 +37,22 @@ class Space:
     tokens: bool = False
 
     def record(self) -> dict[str, Any]:
-        """Return the fields of the space that a collection stores."""
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "calibration"}
+        """Return what an index records: its format, and the fields of the space."""
+        return format_record(INDEX_FORMAT) | self._fields()
 
-    def require(self, recorded: Mapping[str, Any]) -> None:
-        """Raise an error if `recorded` describes another space."""
-        different = {name: recorded.get(name) for name, value in self.record().items() if recorded.get(name) != value}
+    def require(self, recorded: Mapping[str, Any], index: str) -> None:
+        """Raise an error if an index was made by a newer program or in another space, as it has recorded."""
+        require_known_format(index, recorded, INDEX_FORMAT)
+        own = self._fields()
+        different = {name: recorded.get(name) for name, value in own.items() if recorded.get(name) != value}
         if different:
-            differences = ", ".join(
-                f"{name} {was!r} instead of {self.record()[name]!r}" for name, was in different.items()
-            )
+            differences = ", ".join(f"{name} {was!r} instead of {own[name]!r}" for name, was in different.items())
             raise ConfigurationError(
                 f"the knowledge index was made with {differences}; set the embedding model back, or use an empty index"
             )
+
+    def _fields(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "calibration"}
 
 
 E5_SMALL: Final = Space("intfloat/multilingual-e5-small", 384, "query: ", "passage: ", Calibration(), tokens=True)

@@ -47,7 +47,7 @@ class QdrantServerStore(RecordStore):
             info = collection.info()
         if info is None or not info.metadata:
             raise ConfigurationError(f"the Qdrant collection '{name}' is not a knowledge index; name another")
-        space.require(info.metadata)
+        space.require(info.metadata, f"The Qdrant collection '{name}'")
         # The creator may have been killed before it created all indexes.
         for field, schema in _field_schemas().items():
             if field not in info.indexed:

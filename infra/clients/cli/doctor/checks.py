@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import urllib3
 
-from infra.clients.cli.target import table_name
+from infra.clients.cli.target import short_name, table_name
 from infra.local.template import load
+from shared.services.diagnostics import check_format
 
 if TYPE_CHECKING:
     from shared.services.diagnostics import CheckReport
@@ -33,7 +34,7 @@ def check_tables(report: CheckReport) -> None:
             elif "StreamSpecification" in definition.creation and not has_stream:
                 report.wrong(name, "The table has no stream for the workers.", "Deploy the template again.")
             else:
-                report.good(name, "The table is active.")
+                check_format(report, name, short_name(definition))
 
 
 def check_http_endpoint(report: CheckReport, address: str, advice: str) -> None:

@@ -82,7 +82,7 @@ def test_what_workers_gave_up_is_reported(tmp_path: Path) -> None:
 
 def test_text_output_has_one_line_per_check(tmp_path: Path) -> None:
     lines = run_kho("doctor", "--data", str(tmp_path)).stdout.splitlines()
-    assert any(line.startswith("✓ kho-MemoryTable: The table is active.") for line in lines)
+    assert any(line.startswith("✓ kho-MemoryTable: It is active, with format 1.") for line in lines)
     assert "    Start it: kho serve" in lines
 
 

@@ -1,0 +1,1 @@
+"""Migrations on the real store."""

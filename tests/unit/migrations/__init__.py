@@ -1,0 +1,1 @@
+"""Migrations without a store."""
