@@ -73,6 +73,7 @@ def test_role_is_required_before_parameters_are_read() -> None:
 
 def test_example_is_that_of_the_method() -> None:
     assert text_of.example == {"size": 1}
+    assert method("memory-server/text", role="writer")(text_of.method.run).example == {}
 
 
 def test_source_of_an_open_server_is_the_gateways_word() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from typing import Any
 
 import pytest
@@ -75,4 +74,5 @@ def test_page_has_1_to_1000_entries_and_100_by_default() -> None:
     assert PageParams().limit == 100
     for limit in (1, 1000, 7.0):
         assert PageParams.model_validate({"limit": limit}).limit == limit
-    assert json.dumps(PageParams.model_validate({"cursor": "x" * 4096}).cursor)
+    for cursor in ("x", "x" * 4096):
+        assert PageParams.model_validate({"cursor": cursor}).cursor == cursor

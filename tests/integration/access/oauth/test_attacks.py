@@ -260,6 +260,40 @@ def test_client_with_a_secret_must_present_it(
     assert secret not in json.dumps(stored, default=str)
 
 
+def basic(credentials: str | bytes) -> dict[str, str]:
+    text = credentials.encode() if isinstance(credentials, str) else credentials
+    return {"authorization": f"Basic {base64.b64encode(text).decode()}"}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"authorization": "Basic "},
+        {"authorization": "Basic !!!!"},
+        {"authorization": "Basic YTpi*"},
+        basic("no colon"),
+        basic(b"\xff:\xfe"),
+    ],
+)
+def test_malformed_basic_credentials_are_refused(client: OAuthTestClient, headers: dict[str, str]) -> None:
+    refused = client.post("/oauth/token", {"grant_type": "authorization_code", "code": "x"}, headers)
+    assert is_error(refused, "invalid_client", 401)
+    assert refused.json["error_description"] == "The Authorization header is not valid."
+
+
+def test_client_presents_its_credentials_once(client: OAuthTestClient, key: str) -> None:
+    """Otherwise a server in front and Kho could each look at another secret."""
+    secret = client.register(token_endpoint_auth_method="client_secret_basic").json["client_secret"]
+    code = client.code(key)
+    form = {"grant_type": "authorization_code", "code": code, "code_verifier": VERIFIER, "redirect_uri": CALLBACK}
+    header = basic(f"{client.client_id}:{secret}")
+    for more in ({"client_secret": secret}, {"client_id": "another"}):
+        refused = client.post("/oauth/token", form | more, header)
+        assert is_error(refused, "invalid_client", 401)
+        assert "two different kinds" in refused.json["error_description"]
+    assert client.post("/oauth/token", form | {"client_id": client.client_id}, header).status == 200
+
+
 def test_scopes_and_roles_do_not_escalate(
     client: OAuthTestClient, make_key: Callable[[Role], tuple[ApiKey, str]]
 ) -> None:

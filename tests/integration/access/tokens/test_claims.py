@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from shared.access.credentials import CredentialVerifier
+from shared.platform.config import config
 from shared.rpc.caller import Caller
+from shared.rpc.errors import NotSignedIn
 from tests.helpers.identity_provider import AUDIENCE, IdentityProvider
 from tests.helpers.token_verification import ShiftedClock, token_verifier, verification_error
 
@@ -55,6 +58,32 @@ def test_clock_skew_of_a_minute_is_tolerated(provider: IdentityProvider, clock: 
     assert tokens.verify(provider.token(exp=now - 50)).caller.sub == "user-1"
     assert tokens.verify(provider.token(nbf=now + 50, iat=now + 50)).caller.sub == "user-1"
     assert verification_error(tokens, provider.token(exp=now - 61)) == "This token is expired."
+
+
+def test_nonce_is_that_of_the_sign_in(provider: IdentityProvider) -> None:
+    tokens = token_verifier(provider)
+    assert tokens.verify(provider.token(nonce="first"), "first").caller.sub == "user-1"
+    for other in (provider.token(nonce="second"), provider.token()):
+        with pytest.raises(NotSignedIn, match="This token is of another sign-in"):
+            tokens.verify(other, "first")
+    assert tokens.verify(provider.token(nonce="first")).caller.sub == "user-1", "an access token has no sign-in"
+
+
+def test_token_of_the_provider_in_a_header_proves_its_caller(
+    provider: IdentityProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KHO_OIDC_ISSUER", provider.issuer)
+    monkeypatch.setenv("KHO_OIDC_AUDIENCE", AUDIENCE)
+    config.cache_clear()
+    try:
+        verifier = CredentialVerifier("no table")
+        caller = verifier.verify(f"Bearer {provider.token()}").caller
+        with pytest.raises(NotSignedIn, match="This is not a valid token"):
+            verifier.verify("Bearer a.b.c")
+    finally:
+        monkeypatch.undo()
+        config.cache_clear()
+    assert caller == Caller("user-1", frozenset({"writer"}), "tenant-asia-01")
 
 
 FAR_FUTURE = 4_102_444_800

@@ -19,6 +19,17 @@ def test_keys_are_fetched_once(provider: IdentityProvider) -> None:
     assert provider.asked == ["/keys"], "where the settings say it, it needs no discovery"
 
 
+def test_keys_of_other_types_are_no_keys(provider: IdentityProvider) -> None:
+    """With a symmetric key its readers could sign."""
+    symmetric = {"kty": "oct", "k": "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0", "kid": "rsa"}
+    edwards = {"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", "kid": "rsa"}
+    provider.serve("/keys", {"keys": [symmetric, edwards]})
+    with pytest.raises(Unavailable):
+        token_verifier(provider).verify(provider.token())
+    provider.publish(symmetric, edwards)
+    assert token_verifier(provider).verify(provider.token()).caller.sub == "user-1"
+
+
 def test_foreign_tokens_do_not_trigger_a_fetch(provider: IdentityProvider) -> None:
     tokens = token_verifier(provider)
     for text in ("x", "a.b.c", unsigned_token({"alg": "none"}, {}), unsigned_token({"alg": "HS256", "kid": "rsa"}, {})):
