@@ -6,6 +6,7 @@ import ipaddress
 import re
 from typing import Final
 
+from shared.experiences.secret_scanner.personal import GENERIC_NAMES
 from shared.experiences.secret_scanner.placeholders import is_placeholder
 from shared.experiences.secret_scanner.rules import Candidate, SecretRule
 from shared.experiences.secret_scanner.version_numbers import is_version
@@ -21,6 +22,8 @@ _FILE_EXTENSIONS: Final = re.compile(
     r"mount|path|slice|scope|device|swap|finish",
     re.IGNORECASE,
 )
+_OWN_NETWORK: Final = re.compile(r"\.(?:local|lan|home|internal|intranet|localdomain|home\.arpa)$", re.IGNORECASE)
+"""Names that no public server resolves."""
 _KEYWORDS: Final = frozenset(["this", "super", "return", "self", "break", "continue", "git"])
 _SCHEME: Final = re.compile(r"(?<![\w+.-])(?!(?:mailto|xmpp|sips?):)[A-Za-z][A-Za-z0-9+.-]*://$", re.IGNORECASE)
 
@@ -39,6 +42,8 @@ def _is_mailbox(candidate: Candidate) -> bool:
     if is_placeholder(local) and before.endswith(":"):  # a URL's password and host
         return False
     if _SCHEME.search(before) and candidate.after(1) != "@":  # a URL's user and host
+        return False
+    if _OWN_NETWORK.search(domain) and GENERIC_NAMES.match(local):
         return False
     if _SENDER_WITHOUT_MAILBOX.fullmatch(local) or _SENDER_DOMAIN.search(domain):
         return False

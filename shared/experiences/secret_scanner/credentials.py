@@ -28,6 +28,7 @@ from shared.experiences.secret_scanner.values import (
     is_bare_password,
     is_bare_secret,
     is_literal,
+    is_passphrase,
     is_password,
     is_quoted_secret,
     is_token,
@@ -68,6 +69,13 @@ def _is_bearer(candidate: Candidate) -> bool:
     )
 
 
+def _is_header_key(candidate: Candidate) -> bool:
+    """Accept a random value of a header that ends in "key", unless it only tells requests apart."""
+    return is_token(candidate) and not re.search(
+        "idempotency|websocket|cache|surrogate|public|sort|row", candidate.lead, re.IGNORECASE
+    )
+
+
 def _is_named_value(candidate: Candidate) -> bool:
     """Accept the value of a name/value pair, as in container definitions."""
     password = re.search(PASSWORD, candidate.lead, re.IGNORECASE)
@@ -82,6 +90,9 @@ CREDENTIALS: Final = (
     SecretRule("bearer token", r"(?i)\b(?:bearer|ssws)[ \t]+([A-Za-z0-9_.~+/=-]{16})", _is_bearer, BASE64),
     SecretRule("basic credentials", r"(?i)\bbasic[ \t]+([A-Za-z0-9+/]{6})", _is_basic, "[A-Za-z0-9+/=]"),
     SecretRule("authorization header", r"(?i)\bauthorization[\"']?[ \t]{0,3}[:=,][ \t]{0,3}[\"']?(?:[a-z0-9-]{1,20}[ \t]+)?([A-Za-z0-9_.~+/=:-]{16})", _is_bearer, BASE64),
+    SecretRule("secret", r"(?im)(?:^|[\s\"'`{(,])(?:x-(?:[a-z0-9]{1,20}-){0,3}|fastly-)key[\"']?[ \t]?[:=][ \t]?[\"']?([A-Za-z0-9_.~+/=-]{12})", _is_header_key, BASE64),
+    SecretRule("password", r"(?i)\bapp(?:lication)?[-_ ]?passwords?[^\n]{0,30}?[^\w]((?:[a-z0-9]{4} ){5}[a-z0-9]{4})\b", lambda c: bool(re.search(r"\d", c.value))),
+    SecretRule("password", r"(?i)\bapp[-_ ]?password[\"'`]?(?:[ \t]?[:=]|[ \t](?:is|was))[ \t]?[\"'`]?((?:[a-z]{4} ){3}[a-z]{4})\b", lambda _: True),
     SecretRule("session cookie", r"(?i)\b(?:set-)?cookie[\"']?[ \t]{0,3}[:=,][ \t]{0,3}[\"']?(?:[\w.%-]+=[^;\s\"']*;[ \t]?)*?[\w.%-]+=([^;\s\"'<>]{16})", is_token, r"[^;\s\"'<>]"),
     SecretRule("session id", r"(?i)\b(?:phpsessid|jsessionid|asp\.net_sessionid)=([a-z0-9]{20})", lambda c: is_literal(c) and len(set(c.value)) > 7, "[A-Za-z0-9]"),
     SecretRule("session id", rf"(?i)(?:{SESSION})[\"'`\]]{{0,2}}{GAP}[:=]{GAP}[\"'`]?([A-Za-z0-9%._~+/=-]{{12}})", is_token, "[A-Za-z0-9%._~+/=-]"),
@@ -97,5 +108,6 @@ CREDENTIALS: Final = (
     SecretRule("password", r"(?i)\b(?:key|name|id)=[\"'][\w.:-]*?(?:password|passwd|pwd|secret|api[-_]?key|token)[\"'][ \t]{1,4}value=[\"']([^\"'\n]{3})", is_password, IN_QUOTES),
     SecretRule("password", r"(?:^|[\s'\"`(=])[\w.-]+:([^\s:@/'\"]{3,80})@(?:localhost\b|\d{1,3}(?:\.\d{1,3}){3}|[\w-]+(?:\.[\w-]+)*:\d{2,5})", is_literal),
     SecretRule("password", r"(?i)\b(?:auth|basicauth|credentials|passwordcredentials|networkcredential|httpbasicauth|passwordauthentication|log_?in|sign_?in|authenticate)\b[ \t]*[=(:][ \t]*[(\[{]?[ \t]*['\"][^'\"\n]{1,80}['\"][ \t]*,[ \t]*['\"]([^'\"\n]{3})", is_password, IN_QUOTES),
+    SecretRule("password", r"(?i)\bauth[ \t]?=[ \t]?\([ \t]?[a-z_][\w.]{1,40},[ \t]?[\"']([^\"'\n]{3})", lambda c: is_password(c) and is_passphrase(c.value), IN_QUOTES),
     SecretRule("password", r"\b(?:getConnection|connect)\([^()\n]{1,120},[ \t]*[\"'][^\"'\n]{1,60}[\"'],[ \t]*[\"']([^\"'\n]{3})", lambda c: is_password(c) and bool(re.search(r"[^a-z_]", c.value)), IN_QUOTES),
 )  # fmt: skip

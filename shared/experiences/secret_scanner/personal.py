@@ -87,7 +87,7 @@ def _is_iban(candidate: Candidate) -> bool:
     )
 
 
-_GENERIC_NAMES: Final = re.compile(
+GENERIC_NAMES: Final = re.compile(
     r"^(?:users?\d*|user[-_]?name|you|your[-_ ]?(?:user[-_]?)?(?:name|user|id)?|yourname|me|name|my[-_]?(?:name|user|username)?|login|account|"
     r"someone|somebody|anyone|person|example|foo|bar|baz|test(?:er|user)?|guest|admin|administrator|root|public|shared|default|all users|"
     r"ubuntu|debian|centos|fedora|ec2-user|runner|runneradmin|node|vscode|app|appuser|circleci|jovyan|git|deploy|deployer|www|www-data|docker|"
@@ -103,7 +103,7 @@ def _is_person(candidate: Candidate) -> bool:
     name = candidate.value.rstrip(".,:;!?)。，、")
     return (
         bool(name)
-        and not _GENERIC_NAMES.match(name)
+        and not GENERIC_NAMES.match(name)
         and not re.search(r"[<>${}%*:\[]|^\d+$|^[0-9a-f-]{24,}$|\.{2,}|…", name)
     )
 

@@ -8,7 +8,14 @@ from typing import Final
 from shared.experiences.secret_scanner.names import ACCOUNT, BARE, BASE64, PASSWORD, SECRET, WITHOUT_QUOTES
 from shared.experiences.secret_scanner.placeholders import changes
 from shared.experiences.secret_scanner.rules import Candidate, SecretRule
-from shared.experiences.secret_scanner.values import is_bare_password, is_mixed, is_passphrase, is_password, is_token
+from shared.experiences.secret_scanner.values import (
+    before_other_script,
+    is_bare_password,
+    is_mixed,
+    is_passphrase,
+    is_password,
+    is_token,
+)
 
 
 def _is_token_in_prose(candidate: Candidate) -> bool:
@@ -19,11 +26,6 @@ def _is_token_in_prose(candidate: Candidate) -> bool:
     return not named and len(candidate.value) >= 12 and is_token(candidate)
 
 
-def _before_other_script(value: str) -> str:
-    """Return the value up to letters of another script, which continue the sentence, without its punctuation."""
-    return re.split(r"[\u0e00-\u0e7f\u3000-\u9fff\uac00-\ud7a3\uff00-\uffef]", value)[0].rstrip(".:!?*,")
-
-
 _VERB: Final = re.compile(
     r"(?:to|will|must|not|can|should|could|would|you|we|they|tests?|checks?)[ \t]+$", re.IGNORECASE
 )
@@ -31,7 +33,7 @@ _VERB: Final = re.compile(
 
 def _is_password_in_prose(candidate: Candidate) -> bool:
     """Accept a value next to the word "password" without an assignment, if it cannot be a word."""
-    value = _before_other_script(candidate.value)
+    value = before_other_script(candidate.value)
     known = re.search(r"sha\d|base64|pbkdf2|md5|bcrypt|argon2|oauth2|utf-?8|v\d|https?:|[/\\]", value, re.IGNORECASE)
     is_verb = re.match(r"pass[ \t]", candidate.lead, re.IGNORECASE) and _VERB.search(candidate.before(20))
     if known or is_verb or not is_password(candidate) or len(value) < 6:
@@ -59,8 +61,16 @@ def _is_named_login(candidate: Candidate) -> bool:
 
 def _is_login(candidate: Candidate) -> bool:
     """Accept the value after an account's name, if it is a passphrase or mixes words, numbers and punctuation."""
-    value = _before_other_script(candidate.value)
+    value = before_other_script(candidate.value)
     return is_password(candidate) and (is_passphrase(value) or is_mixed(value))
+
+
+def _is_quoted_login(candidate: Candidate) -> bool:
+    """Accept a whole quotation after a quoted account, if it can be no name."""
+    value = candidate.value
+    return (
+        candidate.after(1) in ('"', "'", "`") and is_password(candidate) and (is_passphrase(value) or is_mixed(value))
+    )
 
 
 _GROUP: Final = r"accounts?|users?|username|log[- ]?in|credentials?|tài khoản|tai khoan|tk|đăng nhập|dang nhap|账号|帐号|账户|用户名?|登录"
@@ -89,6 +99,7 @@ PROSE: Final = (
     SecretRule("password", rf"(?i)\b(?:{_PAIR}){_PAIR_COPULA}[\w.@-]{{2,40}}(?::[ \t]?|[ \t][/|,][ \t])[\"'`]?{BARE}", _is_login, WITHOUT_QUOTES),
     SecretRule("password", rf"(?i)(?:{_PAIR}){_PAIR_COPULA}[a-z][\w.-]{{1,30}}(?:[ \t]{{1,3}}|[/,，、:])[\"'`]?{BARE}", lambda c: not c.lead.isascii() and _is_login(c), WITHOUT_QUOTES),
     SecretRule("password", rf"(?i)(?:{ACCOUNT})(?:[^\n]{{0,40}}?[\w.-]{{2,40}})?[\"'`]?[ \t][/|][ \t][\"'`]?{BARE}", _is_named_login, WITHOUT_QUOTES),
+    SecretRule("password", rf"(?i)(?:{ACCOUNT}|\blog(?:ged)?[ -]?in[ \t](?:as|with)|\b(?:try|use|using|enter|type|dùng|nhập)\b|输入|使用)[^\n\"'`]{{0,20}}[\"'`][\w.@-]{{2,40}}[\"'`][ \t]{{0,2}}(?:with|and|as|or|/|,|và|和|与)(?:[ \t](?:the[ \t])?pass\w*)?[ \t]{{0,2}}[\"'`]{BARE}", _is_quoted_login, WITHOUT_QUOTES),
     SecretRule("password", rf"(?i)(?:\bcreds|\bcredentials(?:[ \t](?:are|is|were))?|\b(?:log(?:ged)?|sign(?:ed)?)[ -]?in[ \t](?:as|with|using)|đăng nhập (?:bằng|với))[ \t:]{{1,3}}(?:(?:are|is)[ \t])?[\w.-]{{2,30}}/{BARE}", _is_login, WITHOUT_QUOTES),
     SecretRule("password", rf"(?i)(?:(?:密码|口令|暗号)[ \t]?\(|(?:{PASSWORD})(?:[ \t][(\[]|[ \t]?[「『【《]))[ \t]?[\"'`]?{BARE}", _is_login, WITHOUT_QUOTES),
     SecretRule("password", r"(?i)\b(?:pass[- ]?(?:phrase|word|code)|mật khẩu)[ \t]{1,3}[\"'`]([^\"'`\n]{6,60})[\"'`]", _is_quoted_phrase),

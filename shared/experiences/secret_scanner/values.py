@@ -37,14 +37,26 @@ def is_password(candidate: Candidate) -> bool:
     )
 
 
+def before_other_script(value: str) -> str:
+    """Return the value up to letters of another script, which continue the sentence, without its punctuation."""
+    beginning = re.split(r"[\u0e00-\u0e7f\u3000-\u9fff\uac00-\ud7a3\uff00-\uffef]", value.lstrip("「『【《"))[0]
+    return beginning.rstrip(".:!?*,")
+
+
 def is_bare_password(candidate: Candidate) -> bool:
     """Accept an unquoted value if it looks like a password or is the whole value of a setting."""
-    value = candidate.value.rstrip(".:!?*。")
+    value = before_other_script(candidate.value + _joined(candidate))
     if not is_password(candidate) or is_placeholder(value) or len(value) < 4:
         return False
     if re.search(r"[0-9]", value) or re.search(r"[A-Za-z][!@#$%^&*+~][A-Za-z]|[!@#$%^&*]$", value):
         return not re.fullmatch(r"[\d.,:%-]+|\d+[-_ ]?[a-z]{1,12}|\w+/\w+.*", value) or is_setting(candidate)
     return is_setting(candidate) and bool(re.fullmatch(r"[a-z]{6,}", value))
+
+
+def _joined(candidate: Candidate) -> str:
+    """Return what "&" joins to the value, unless it is the next parameter of a query."""
+    joined = re.match(r"&[^\s\"'`<>,;|(){}\[\]\\=&]+(?![=&])", candidate.after(40))
+    return joined[0] if joined else ""
 
 
 def is_bare_secret(candidate: Candidate) -> bool:

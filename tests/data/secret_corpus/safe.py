@@ -88,6 +88,11 @@ PLACEHOLDERS: Final = [
 ]
 
 TECHNICAL: Final = [
+    f"Idempotency-Key: {uuid()}",
+    f"Sec-WebSocket-Key: {base64_of(16)}",
+    f"X-Cache-Key: {hexadecimal(32)}",
+    f"npub1{random_text(58, '023456789acdefghjklmnpqrstuvwxyz')}",
+    f"xpub6CUGRUonZSQ4{random_text(96)}",
     f"git checkout {hexadecimal(40)}",
     f"fixed in {hexadecimal(7)}",
     f"sha256:{hexadecimal(64)}",
@@ -231,6 +236,21 @@ TECHNICAL: Final = [
 ]
 
 PROSE: Final = [
+    "The password used to be stored in plain text.",
+    "Le mot de passe est trop court.",
+    "la contraseña es obligatoria",
+    "contraseña: string;",
+    "Das Passwort muss 12 Zeichen haben.",
+    "пароль: минимум 8 символов",
+    "パスワードは8文字以上です",
+    "비밀번호는 8자 이상이어야 합니다",
+    "The default login is `admin` with `editor` rights.",
+    "Log in as `ops` with `kubectl`, user `app` and group `www-data`.",
+    "Use `python3` / `node20` for the build.",
+    "App passwords work with most mail apps.",
+    "An app password that will only show once is made there.",
+    "Pass wifi events to the handler, then read the mode.",
+    "curl 'https://a.example/?user=a&pass=b&mode=1'",
     "The password is required and must be at least 8 characters.",
     "Your token is invalid or has expired; sign in again.",
     "Reset the password with the link in the e-mail.",
@@ -289,6 +309,9 @@ PROSE: Final = [
 ]
 
 ANONYMOUS: Final = [
+    "ssh pi@raspberrypi.local",
+    "root@gateway.lan:~# reboot",
+    "admin@nas.home.arpa",
     "http://admin:admin@localhost:9200",
     "postgres://postgres:postgres@localhost:5432/app",
     "ssh root@8.8.4.4",
