@@ -12,6 +12,9 @@ import boto3
 import urllib3
 from moto.server import ThreadedMotoServer
 
+from infra.clients.cli.target import SETTINGS_FUNCTIONS
+from infra.local.template import load
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -28,7 +31,7 @@ _SESSION = boto3.Session("test", "test", region_name="us-east-1")  # of no real 
 
 @contextmanager
 def running_aws_stack(stack: str, settings: Mapping[str, str], *, dead_letters: int = 0) -> Iterator[str]:
-    """Yield the AWS endpoint of `stack`: a table, a dead-letter queue, and a function with `settings`."""
+    """Yield the AWS endpoint of `stack`: a table, a dead-letter queue, and functions with their own `settings`."""
     server = ThreadedMotoServer("127.0.0.1", 0)
     server.start()
     host, port = server.get_host_and_port()
@@ -37,14 +40,17 @@ def running_aws_stack(stack: str, settings: Mapping[str, str], *, dead_letters: 
         role = _SESSION.client("iam", endpoint_url=url).create_role(
             RoleName=stack, AssumeRolePolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": []})
         )
-        _SESSION.client("lambda", endpoint_url=url).create_function(
-            FunctionName=f"{stack}-discovery-health",
-            Runtime="python3.13",
-            Role=role["Role"]["Arn"],
-            Handler="discovery.health.handler",
-            Code={"ZipFile": _code()},
-            Environment={"Variables": dict(settings)},
-        )
+        for name in SETTINGS_FUNCTIONS:
+            function = load().functions[name]
+            own = {key: value for key, value in settings.items() if key in (function.variables or ())}
+            _SESSION.client("lambda", endpoint_url=url).create_function(
+                FunctionName=f"{stack}-{name}",
+                Runtime="python3.13",
+                Role=role["Role"]["Arn"],
+                Handler=function.handler,
+                Code={"ZipFile": _code()},
+                Environment={"Variables": {"KHO_AUTH": "required"} | own},
+            )
         _SESSION.client("cloudformation", endpoint_url=url).create_stack(
             StackName=stack, TemplateBody=json.dumps(_template(stack))
         )

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from infra.local.template import TableDefinition
 
 AsJson = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")]
-_ANY_FUNCTION: Final = "discovery-health"
+SETTINGS_FUNCTIONS: Final = ("tool_server-system_check", "device_server-devices_list")
+"""The functions that together have the variables of a stack which commands need: tables, index, model, IoT Core."""
 
 
 @Parameter(name="*")
@@ -110,13 +111,14 @@ def _apply_stack_settings(stack: str) -> None:
         exit_with_error("No AWS credentials were found. Sign in first, as for the AWS command line.")
     client = boto3.client("lambda")
     try:
-        function = client.get_function_configuration(FunctionName=f"{stack}-{_ANY_FUNCTION}")
+        functions = [client.get_function_configuration(FunctionName=f"{stack}-{name}") for name in SETTINGS_FUNCTIONS]
     except client.exceptions.ResourceNotFoundException:
         exit_with_error(
             f"There is no stack '{stack}' of Kho in {client.meta.region_name}. Correct --stack, choose its region, or, "
             "after an upgrade, deploy it first."
         )
-    os.environ.update(function["Environment"]["Variables"])
+    for function in functions:
+        os.environ.update(function["Environment"]["Variables"])
     os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"
     # The stack's log level is for its functions. Log lines would mix with the command's output.
     logger.setLevel(logging.CRITICAL)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 COMMANDS: list[tuple[App, str]] = [
     (kho, "keys list"),
+    (kho, "migrate"),
     (kho, "keys revoke key"),
     (kho, "devices list"),
     (kho, "devices call lamp switch"),
