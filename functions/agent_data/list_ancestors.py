@@ -1,6 +1,6 @@
 """agent-data/list_ancestors: the documents above a document, from the top down."""
 
-from agent_data import document_queries
+from agent_data.stores import document_queries
 from api.deployment import lambda_function, table
 from api.handler import Caller, Params, method
 from shared.documents.models import AncestorList, DocumentId

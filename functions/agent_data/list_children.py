@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agent_data import document_queries
+from agent_data.stores import document_queries
 from api.deployment import lambda_function, table
 from api.handler import Caller, method
 from shared.documents.models import ChildPage, DocumentId, ParentId

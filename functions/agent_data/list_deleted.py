@@ -1,6 +1,6 @@
 """agent-data/list_deleted: the deleted documents of the whole tree, last deleted first."""
 
-from agent_data import document_queries
+from agent_data.stores import document_queries
 from api.deployment import lambda_function, table
 from api.handler import Caller, method
 from shared.documents.models import DeletedDocumentPage

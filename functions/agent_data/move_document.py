@@ -4,7 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agent_data import DocumentWriteParams, unit_of_work
+from agent_data.stores import unit_of_work
+from agent_data.writes import DocumentWriteParams
 from api.deployment import lambda_function, table
 from api.handler import Caller, Params, method
 from shared.documents import commands

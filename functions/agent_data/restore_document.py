@@ -1,6 +1,7 @@
 """agent-data/restore_document: restore a deleted document, or cancel its scheduled deletion."""
 
-from agent_data import DocumentWriteParams, unit_of_work
+from agent_data.stores import unit_of_work
+from agent_data.writes import DocumentWriteParams
 from api.deployment import EMBEDDING_INDEX, SPLITTING, lambda_function, table
 from api.handler import Caller, method
 from shared.documents import deletion

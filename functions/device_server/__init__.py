@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated
 
 from pydantic import Field
 
-from shared.devices.registry import registry
-from shared.platform.telemetry import logger
-from shared.platform.ttl_cache import TtlCache
-from shared.rpc.errors import Unavailable
 from shared.rpc.field_messages import worded
 from shared.rpc.method import Params
-
-if TYPE_CHECKING:
-    from shared.devices.registry import RegisteredDevice
-    from shared.rpc.caller import Caller
 
 DeviceId = Annotated[str, Field(min_length=1, max_length=128, examples=["esp32-7c9ebd"])]
 BoardName = Annotated[
@@ -28,9 +20,6 @@ BoardName = Annotated[
         description="the kind of board, as its User-Agent begins and `devices/list` shows it",
     ),
 ]
-
-_CACHE_SECONDS: Final = 10.0
-_cached_devices: Final[TtlCache[tuple[str, str], RegisteredDevice]] = TtlCache(_CACHE_SECONDS)
 
 
 class DeviceParams(Params):
@@ -53,27 +42,3 @@ class FirmwareView:
             description="the first 100 boards that failed three times to install it, and are not offered it any more"
         ),
     ] = field(default_factory=list)
-
-
-def require_device(caller: Caller, device_id: str) -> RegisteredDevice:
-    """Return a device of the caller's tenant. Raise NotFound if there is none with this id."""
-    return registry().require(caller.tenant_id, device_id)
-
-
-def cached_device(caller: Caller, device_id: str) -> RegisteredDevice:
-    """Return the device of this id from a short-lived cache, so that a call does not wait for the table."""
-    key = caller.tenant_id, device_id
-    return _cached_devices.get(key) or _cached_devices.put(key, require_device(caller, device_id))
-
-
-def disconnect_device(caller: Caller, device_id: str) -> None:
-    """Close the connection of a device that was revoked. Log a failure: the broker refuses its next connection."""
-    from shared.devices.mqtt.client_factory import data_plane
-
-    _cached_devices.delete((caller.tenant_id, device_id))
-    plane = data_plane()
-    try:
-        if plane:
-            plane.disconnect(device_id)
-    except Unavailable:
-        logger.warning("revoked device not disconnected", extra={"device_id": device_id})

@@ -9,7 +9,8 @@ from pydantic import Field
 
 from api.deployment import DEVICE_DOWNLINK, lambda_function, table
 from api.handler import Caller, method
-from device_server import DeviceParams, cached_device
+from device_server import DeviceParams
+from device_server.devices import cached_device
 from shared.devices import protocol
 from shared.devices.mqtt.client_factory import device_client
 from shared.rpc.errors import NotFound, TooManyRequests, Unavailable

@@ -8,7 +8,8 @@ from pydantic import Field
 
 from api.deployment import DEVICE_DISCONNECTION, lambda_function, table, variables
 from api.handler import Caller, Params, method
-from device_server import DeviceId, disconnect_device, require_device
+from device_server import DeviceId
+from device_server.devices import disconnect_device, require_device
 from shared.access.attempt_limits import wrong_claims
 from shared.devices.activation_codes import activation_codes
 from shared.devices.registry import registry

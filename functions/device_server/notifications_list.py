@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from api.deployment import lambda_function, table
 from api.handler import Caller, method
-from device_server import DeviceParams, require_device
+from device_server import DeviceParams
+from device_server.devices import require_device
 from shared.devices.notifications import Notifications, StoredNotification
 from shared.devices.registry import devices_table
 from shared.rpc.cursor import PageParams

@@ -8,7 +8,8 @@ from pydantic import Field
 
 from api.deployment import DEVICE_MESSAGES, lambda_function, table
 from api.handler import Caller, method
-from device_server import DeviceParams, cached_device
+from device_server import DeviceParams
+from device_server.devices import cached_device
 from shared.devices.call_limits import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
 from shared.devices.mqtt.client_factory import device_client
 from shared.devices.tool_result import DeviceToolResult

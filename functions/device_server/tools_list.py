@@ -7,7 +7,8 @@ from typing import Any
 
 from api.deployment import DEVICE_MESSAGES, lambda_function, table
 from api.handler import Caller, method
-from device_server import DeviceParams, require_device
+from device_server import DeviceParams
+from device_server.devices import require_device
 from shared.devices.mqtt.client_factory import device_client
 from shared.rpc import cursor as cursors
 from shared.rpc.cursor import PageParams

@@ -2,11 +2,7 @@
 
 from typing import Final
 
-from shared.aws.dynamodb import Table
-from shared.memory.conversations import Conversations
 from shared.memory.models import ConversationId
-from shared.platform.config import config
-from shared.rpc.caller import Caller
 from shared.rpc.cursor import Cursor, Limit
 from shared.rpc.mcp_catalog import McpPrompt, McpPromptArgument, McpResource
 from shared.rpc.method import Params
@@ -59,11 +55,6 @@ class ConversationParams(Params):
     """Parameters that name a conversation."""
 
     conversation_id: ConversationId
-
-
-def conversations(caller: Caller) -> Conversations:
-    """Return the conversations of the caller's tenant."""
-    return Conversations(Table(config().memory_table), caller.tenant_id)
 
 
 class MessagePageParams(ConversationParams):

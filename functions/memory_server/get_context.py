@@ -7,7 +7,8 @@ from pydantic import Field
 
 from api.deployment import lambda_function, table, variables
 from api.handler import Caller, method
-from memory_server import ConversationParams, conversations
+from memory_server import ConversationParams
+from memory_server.stores import conversations
 from shared.memory.message_history import MessageHistory
 from shared.memory.models import ChatMessage
 from shared.platform.config import config

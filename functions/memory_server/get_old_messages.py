@@ -2,7 +2,8 @@
 
 from api.deployment import lambda_function, table, variables
 from api.handler import Caller, method
-from memory_server import MessagePageParams, conversations
+from memory_server import MessagePageParams
+from memory_server.stores import conversations
 from shared.memory.message_history import MessageHistory
 from shared.memory.models import OldMessages
 from shared.platform.config import config

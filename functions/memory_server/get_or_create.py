@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from api.deployment import lambda_function, table
 from api.handler import Caller, Params, method
-from memory_server import conversations
+from memory_server.stores import conversations
 from shared.memory.models import ConversationId
 from shared.rpc.mcp_catalog import McpTool
 

@@ -6,7 +6,8 @@ from pydantic import FailFast, Field
 
 from api.deployment import LANGUAGE_MODEL, lambda_function, table, variables
 from api.handler import Caller, Params, method
-from memory_server import ConversationParams, conversations
+from memory_server import ConversationParams
+from memory_server.stores import conversations
 from shared.language_model import language_model
 from shared.memory.message_history import MessageHistory
 from shared.memory.models import Content, Language, Role, SummaryResult

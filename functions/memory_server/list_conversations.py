@@ -6,7 +6,7 @@ from pydantic import Field
 
 from api.deployment import lambda_function, table
 from api.handler import Caller, method
-from memory_server import conversations
+from memory_server.stores import conversations
 from shared.memory.models import ConversationEntryPage
 from shared.rpc.cursor import PageParams
 

@@ -2,7 +2,8 @@
 
 from api.deployment import lambda_function, table
 from api.handler import Caller, method
-from memory_server import ConversationParams, conversations
+from memory_server import ConversationParams
+from memory_server.stores import conversations
 from shared.memory.message_history import MessageHistory
 from shared.memory.models import NumberedMessagePage
 from shared.rpc.cursor import PageParams

@@ -8,7 +8,8 @@ from pydantic import Field
 
 from api.deployment import lambda_function, table
 from api.handler import Caller, method
-from memory_server import URI, conversations
+from memory_server import URI
+from memory_server.stores import conversations
 from shared.rpc.cursor import PageParams
 
 

@@ -9,7 +9,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from api.deployment import lambda_function, table
 from api.handler import Caller, Params, method
-from memory_server import URI, conversations
+from memory_server import URI
+from memory_server.stores import conversations
 from shared.memory.message_history import MessageHistory
 from shared.memory.models import ConversationId
 from shared.rpc.cursor import Cursor, Limit

@@ -5,7 +5,7 @@ from http import HTTPStatus
 from api.deployment import PUBLIC_URL, lambda_function
 from api.http_events import HttpRequest, HttpResponse, endpoint
 from oauth.http import require_oauth
-from shared.access.oauth.clients import AUTH_METHODS, GRANT_TYPES
+from shared.access.oauth.client_metadata import AUTH_METHODS, GRANT_TYPES
 from shared.platform.config import config
 from shared.rpc.caller import ROLES
 from shared.rpc.strict_json import compact

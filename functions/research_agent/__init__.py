@@ -2,16 +2,7 @@
 
 from typing import Final
 
-from shared.aws.dynamodb import Table
-from shared.knowledge.collections import CollectionStore
-from shared.knowledge.documents import CollectionDocuments
-from shared.knowledge.ingestion_jobs import IngestionJobs
-from shared.knowledge.models import Collection
-from shared.knowledge.projects import ProjectStore
-from shared.platform.config import config
-from shared.rpc.caller import Caller
 from shared.rpc.mcp_catalog import McpPrompt, McpPromptArgument, McpResource
-from shared.search.index import knowledge_index
 
 COLLECTIONS_URI: Final = "knowledge://collections"
 QUERIES_URI: Final = "knowledge://queries"
@@ -57,28 +48,3 @@ MCP_PROMPTS: Final = [
     ),
 ]
 PROMPTS: Final = [{"name": each.name, "description": each.description} for each in MCP_PROMPTS]
-
-
-def knowledge_table() -> Table:
-    """Return the table of the knowledge base."""
-    return Table(config().knowledge_table)
-
-
-def collections(caller: Caller) -> CollectionStore:
-    """Return the collections of the caller's tenant."""
-    return CollectionStore(knowledge_table(), caller.tenant_id)
-
-
-def documents(caller: Caller, collection: Collection) -> CollectionDocuments:
-    """Return the documents of one of the caller's collections."""
-    return CollectionDocuments(knowledge_table(), caller.tenant_id, collection, knowledge_index())
-
-
-def projects(caller: Caller) -> ProjectStore:
-    """Return the projects of the caller's tenant."""
-    return ProjectStore(knowledge_table(), caller.tenant_id)
-
-
-def jobs(caller: Caller) -> IngestionJobs:
-    """Return the ingestion jobs of the caller's tenant."""
-    return IngestionJobs(knowledge_table(), caller.tenant_id)

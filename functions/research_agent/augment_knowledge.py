@@ -7,16 +7,18 @@ from pydantic import Field
 
 from api.deployment import EMBEDDING_INDEX, SPLITTING, lambda_function, table
 from api.handler import Caller, Params, method
-from research_agent import collections, documents, jobs
+from research_agent.index import documents
+from research_agent.jobs import jobs
+from research_agent.stores import collections
 from shared.knowledge.errors import document_too_large, unreadable
 from shared.knowledge.ingestion import DocumentIngestion, is_long
 from shared.knowledge.models import MAX_TEXT_BYTES, Name, NewKnowledgeDocument, Path
+from shared.knowledge.recorded_space import recorded_space
 from shared.knowledge.rendering import render_ingestion_result
 from shared.knowledge.responses import IngestionResult, ingestion_result, job_accepted, require_ingested
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, TooLarge, Unavailable
 from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.whitespace import NOT_BLANK, is_blank
-from shared.search.embedding.models import recorded_space
 
 
 class AugmentKnowledge(Params):

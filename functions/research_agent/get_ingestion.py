@@ -7,7 +7,7 @@ from pydantic import Field
 
 from api.deployment import lambda_function, table
 from api.handler import Caller, Params, method
-from research_agent import jobs
+from research_agent.jobs import jobs
 from shared.knowledge.ingestion_jobs import STALLED_SECONDS
 from shared.knowledge.rendering import render_progress
 from shared.knowledge.responses import IngestionProgress, summarize_tally

@@ -7,17 +7,19 @@ from pydantic import Field
 
 from api.deployment import EMBEDDING_INDEX, SPLITTING, lambda_function, table
 from api.handler import Caller, Params, method
-from research_agent import collections, documents, jobs
+from research_agent.index import documents
+from research_agent.jobs import jobs
+from research_agent.stores import collections
 from shared.knowledge import folder_sync
 from shared.knowledge.errors import document_ambiguous, document_missing, file_reading_disabled
 from shared.knowledge.ingestion import DocumentIngestion, is_long
 from shared.knowledge.models import MAX_TEXT_BYTES, DocumentFailure, Name, NewKnowledgeDocument, Path
+from shared.knowledge.recorded_space import recorded_space
 from shared.knowledge.rendering import render_ingestion_result
 from shared.knowledge.responses import IngestionResult, ingestion_result, job_accepted, require_ingested
 from shared.platform.runtime import runtime
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, TooLarge, Unavailable
 from shared.rpc.mcp_catalog import McpTool
-from shared.search.embedding.models import recorded_space
 
 _MAX_IMMEDIATE_REMOVALS: Final = 100
 

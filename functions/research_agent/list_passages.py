@@ -7,10 +7,11 @@ from pydantic import Field
 
 from api.deployment import SEARCH_INDEX, lambda_function, table
 from api.handler import Caller, method
-from research_agent import collections, documents
+from research_agent.index import documents
+from research_agent.stores import collections
 from shared.knowledge.errors import not_in_collection, not_searchable
 from shared.knowledge.models import Name, Path
-from shared.knowledge.responses import IndexedPassage, PassagePage
+from shared.knowledge.query_responses import IndexedPassage, PassagePage
 from shared.rpc import cursor as cursors
 from shared.rpc.cursor import PageParams
 from shared.rpc.errors import NotFound, Unavailable

@@ -8,16 +8,17 @@ from pydantic import Field
 
 from api.deployment import SEARCH_INDEX, lambda_function, table
 from api.handler import Caller, Params, method
-from research_agent import collections, documents, projects
+from research_agent.index import documents
+from research_agent.stores import collections, projects
 from shared.knowledge.errors import collection_incomplete
 from shared.knowledge.models import Collection, CollectionType, Name, Project
+from shared.knowledge.recorded_space import recorded_space
 from shared.knowledge.rendering import render_collections
 from shared.knowledge.responses import CollectionAction, CollectionInfo, CollectionsResult
 from shared.rpc.cursor import Cursor, Limit
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.names import refuse_deceptive_name
-from shared.search.embedding.models import recorded_space
 from shared.search.index import knowledge_index
 
 

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from api.deployment import lambda_function, table
 from api.handler import Caller, Params, method
-from research_agent import collections, projects
+from research_agent.stores import collections, projects
 from shared.knowledge.errors import project_incomplete
 from shared.knowledge.models import Name, Names, Project, parse_names
 from shared.knowledge.projects import ProjectStore

@@ -6,12 +6,12 @@ from pydantic import Field
 
 from api.deployment import EMBEDDING_INDEX, RERANKING_MODEL, lambda_function, table
 from api.handler import Caller, Params, method
-from research_agent import collections, knowledge_table, projects
+from research_agent.stores import collections, knowledge_table, projects
 from shared.knowledge.errors import nothing_linked
 from shared.knowledge.models import Name, Names, parse_names
 from shared.knowledge.query_history import QueryHistory
+from shared.knowledge.query_responses import QueryResults
 from shared.knowledge.rendering import render_query_results
-from shared.knowledge.responses import QueryResults
 from shared.knowledge.search_service import MAX_QUERY, search
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from shared.rpc.mcp_catalog import McpTool

@@ -8,8 +8,9 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from api.deployment import SEARCH_INDEX, lambda_function, table
 from api.handler import Caller, Params, method
-from research_agent import COLLECTIONS_URI, QUERIES_URI, knowledge_table, manage_collections
+from research_agent import COLLECTIONS_URI, QUERIES_URI, manage_collections
 from research_agent.manage_collections import ManageCollections
+from research_agent.stores import knowledge_table
 from shared.knowledge.models import Name
 from shared.knowledge.query_history import QueryHistory
 from shared.rpc.cursor import Cursor, Limit

@@ -18,10 +18,10 @@ from shared.knowledge.errors import file_reading_disabled
 from shared.knowledge.folder_sync import sync_folder
 from shared.knowledge.ingestion import DocumentIngestion, WorkerTimeExpired
 from shared.knowledge.ingestion_jobs import IngestionJob, IngestionJobs
+from shared.knowledge.recorded_space import recorded_space
 from shared.platform.config import config
 from shared.platform.runtime import runtime
 from shared.rpc.errors import Internal, KhoError, NotFound, OutOfTime, Unavailable
-from shared.search.embedding.models import recorded_space
 from shared.search.index import knowledge_index
 
 _TURN_SECONDS: Final = 60.0

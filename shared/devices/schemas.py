@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shared.devices.mqtt.client_factory import reports_presence
 from shared.devices.registry import Downlink, RegisteredDevice, devices_table
 from shared.devices.sessions import DeviceState, SessionStore
 from shared.platform.clock import iso_time
+from shared.platform.config import config
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def device_state(device: RegisteredDevice) -> DeviceState:
 def device_view(device: RegisteredDevice, state: DeviceState, *, connected: bool | None = None) -> DeviceView:
     """Return a device's view; `connected` overrides the state that lifecycle events reported."""
     presence, session = state.presence, state.session
-    reported = presence.connected if presence else (False if reports_presence() else None)
+    reported = presence.connected if presence else (False if config().data_plane else None)
     return DeviceView(
         device_id=device.id,
         name=device.name,

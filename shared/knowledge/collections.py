@@ -10,11 +10,10 @@ from typing import Final
 from shared.aws.dynamodb import ConditionFailed, Item, Keys, Table, Write, from_item
 from shared.knowledge import keys
 from shared.knowledge.errors import collection_exists, no_collection, nothing_to_search, other_embedding
-from shared.knowledge.models import MAX_NAME, Collection, CollectionType
+from shared.knowledge.models import MAX_NAME, Collection, CollectionType, RecordedSpace
 from shared.platform.clock import now
 from shared.rpc import cursor as cursors
 from shared.rpc.names import stored_forms
-from shared.search.embedding.models import RecordedSpace
 
 _PURGED_AGAIN_AFTER_SECONDS: Final = 1800
 """Longer than any worker lives: by then no writer can still add to the collection."""

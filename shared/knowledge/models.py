@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field
 
 from shared.rpc.field_messages import worded
 from shared.rpc.names import normalize_name
-
-if TYPE_CHECKING:
-    from shared.search.embedding.models import RecordedSpace
 
 MAX_TEXT_BYTES: Final = 4 << 20
 MAX_PATH_BYTES: Final = 900
@@ -51,6 +48,18 @@ Path = Annotated[str, Field(min_length=1, max_length=MAX_PATH_BYTES, examples=["
 def parse_names(names: str | None) -> list[str]:
     """Return the distinct names in a comma-separated list."""
     return list(dict.fromkeys(filter(None, (normalize_name(each.strip()) for each in (names or "").split(",")))))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedSpace:
+    """The part of an embedding space that a collection records. `prefix` holds both prefixes."""
+
+    model: str
+    dimensions: int
+    prefix: str
+
+    def __str__(self) -> str:
+        return f"{self.model} ({self.dimensions} dimensions, prefix '{self.prefix}')"
 
 
 @dataclass(frozen=True, slots=True)

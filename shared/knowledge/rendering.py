@@ -8,13 +8,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from shared.knowledge.models import DocumentFailure
-    from shared.knowledge.responses import (
-        CollectionsResult,
-        IngestionProgress,
-        IngestionResult,
-        ProjectsResult,
-        QueryResults,
-    )
+    from shared.knowledge.query_responses import QueryResults
+    from shared.knowledge.responses import CollectionsResult, IngestionProgress, IngestionResult, ProjectsResult
 
 _SHOWN_FAILURES: Final = 50
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from shared.knowledge.documents import CollectionDocuments
 from shared.knowledge.errors import not_searchable, query_invalid
+from shared.knowledge.query_responses import QueryResults, ResultMetadata, SearchResult
+from shared.knowledge.recorded_space import recorded_space
 from shared.knowledge.refinement import label_of, refine
-from shared.knowledge.responses import QueryResults, ResultMetadata, SearchResult
 from shared.platform.background import submit
 from shared.rpc.errors import Unavailable
 from shared.rpc.whitespace import is_blank
-from shared.search.embedding.models import recorded_space
 from shared.search.fusion import ScorePart
 from shared.search.index import knowledge_index
 from shared.search.passages import SearchQuestion

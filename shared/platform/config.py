@@ -236,6 +236,11 @@ class Config:
         return [each for each in vars(cls).values() if isinstance(each, Setting)]
 
     @property
+    def data_plane(self) -> str:
+        """Return the URL of the data plane of the devices' broker. Without one, the broker reports no presence."""
+        return self.data_plane_url or (f"https://{self.iot_endpoint}" if self.iot_endpoint else "")
+
+    @property
     def has_index(self) -> bool:
         """Return True if a search index is configured."""
         return bool(self.qdrant_url or self.qdrant_folder)

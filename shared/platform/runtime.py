@@ -39,7 +39,8 @@ class Runtime:
 
     functions: FunctionTransport | None = None
     """Runs functions instead of Lambda."""
-    lambda_client: FunctionClient | None = None
+    lambda_client: Callable[[], FunctionClient] | None = None
+    """Returns this process's client of Lambda, which most functions do not load."""
     dynamodb: DynamoDBClient | None = None
     """By default a client of this process's region, made at the first use."""
     open_index: Callable[[Space, Path], VectorStore] | None = None

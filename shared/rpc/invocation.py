@@ -8,7 +8,6 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NotRequired, TypedDict
 
-from shared.platform.background import submit
 from shared.platform.runtime import runtime
 from shared.platform.telemetry import logger
 from shared.rpc.errors import Internal, KhoError, OutOfTime, TooLarge, TooManyRequests, Unavailable
@@ -110,6 +109,8 @@ def start(function: str, event: Any) -> None:
     """Send an event to a function without waiting for its end. Raise `Unavailable` if it was not taken."""
     payload = json.dumps(event).encode()
     if runtime.functions:
+        from shared.platform.background import submit  # Lambda needs no threads for it
+
         submit(partial(_run_in_background, runtime.functions, function, payload))
     else:
         _lambda_client().start(function, payload)
@@ -121,7 +122,7 @@ def _transport() -> FunctionTransport:
 
 def _lambda_client() -> FunctionClient:
     assert runtime.lambda_client, "functions/api sets it"
-    return runtime.lambda_client
+    return runtime.lambda_client()
 
 
 def _run_in_background(transport: FunctionTransport, function: str, payload: bytes) -> None:

@@ -15,11 +15,11 @@ from shared.documents.index import COLLECTION, drop_stale_hits
 from shared.documents.queries import DocumentQueries
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.documents import read_text
+from shared.knowledge.recorded_space import recorded_space
 from shared.knowledge.search_service import current_revisions
 from shared.platform.config import config
 from shared.rpc.errors import NotFound
 from shared.rpc.strict_json import encodable
-from shared.search.embedding.models import recorded_space
 from shared.search.index import knowledge_index
 from shared.search.passages import SearchQuestion
 

@@ -21,7 +21,8 @@ from infra.local.iot.simulator.quirks import FIRMWARE
 from infra.local.sockets import listen
 from infra.local.template import load
 from shared.aws.dynamodb import Table
-from shared.devices.mqtt.client_factory import data_plane, device_client
+from shared.devices.mqtt.client_factory import device_client
+from shared.devices.mqtt.data_plane import data_plane
 from shared.devices.mqtt.transport import MqttTransport
 from shared.devices.notifications import Notifications
 from shared.devices.registry import registry

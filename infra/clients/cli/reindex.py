@@ -26,11 +26,12 @@ from shared.experiences import keys as experience_keys
 from shared.knowledge import keys as knowledge_keys
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.documents import CollectionDocuments
+from shared.knowledge.recorded_space import recorded_space
 from shared.platform.config import ConfigurationError, config
 from shared.platform.lanes import bulk_lane
 from shared.search import exhaustive_search
 from shared.search.embedding.document_embedder import document_space
-from shared.search.embedding.models import current_space, recorded_space
+from shared.search.embedding.models import current_space
 from shared.search.index import close_index, knowledge_index, scope_of
 from shared.search.passages import DocumentRef
 

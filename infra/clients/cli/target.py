@@ -125,7 +125,8 @@ def _apply_stack_settings(stack: str) -> None:
     settings = Config(connect_timeout=2, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 3})
     # This client has the operator's credentials, profile and proxy.
     dynamodb.override_client(boto3.client("dynamodb", config=settings))
-    runtime.lambda_client = LambdaClient()
+    lambda_client = LambdaClient()
+    runtime.lambda_client = lambda: lambda_client
 
 
 def _open_local(target: DataTarget, stack: ExitStack, *, create: bool) -> ServerInfo | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_plus, urlsplit
 
 from shared.access import keys
+from shared.access.oauth.client_metadata import AUTH_METHODS, GRANT_TYPES, SCOPES
 from shared.access.oauth.display_names import display_name
 from shared.access.oauth.errors import OAuthError
 from shared.access.oauth.redirect_uris import is_redirect_uri, matches
@@ -20,7 +21,6 @@ from shared.access.oauth.token_text import hash_of
 from shared.aws.dynamodb import Write
 from shared.platform.public_address import AddressFailed, AddressRefused, PublicClient, RequestLimits
 from shared.platform.ttl_cache import TtlCache
-from shared.rpc.caller import ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,10 +30,6 @@ if TYPE_CHECKING:
 
 CONSOLE: Final = "kho-console"
 """The id of the console, a public client of this server."""
-AUTH_METHODS: Final = ("none", "client_secret_post", "client_secret_basic")
-GRANT_TYPES: Final = ("authorization_code", "refresh_token")
-SCOPES: Final = (*ROLES, "offline_access")
-"""A scope is a role. `offline_access` is accepted and adds nothing: a client's grant types decide on refresh tokens."""
 UNUSED_SECONDS: Final = 86_400
 """The lifetime of an unused registration: it bounds what a flood leaves behind."""
 USED_SECONDS: Final = 365 * 86_400

@@ -6,7 +6,7 @@ from functools import cache
 
 from shared.devices.device_client import DeviceClient
 from shared.devices.mqtt.broker_endpoint import DirectBrokerEndpoint, IotCoreEndpoint
-from shared.devices.mqtt.data_plane import IotDataPlaneClient
+from shared.devices.mqtt.data_plane import data_plane
 from shared.devices.mqtt.transport import MqttTransport
 from shared.devices.registry import devices_table
 from shared.devices.rpc import RpcClient
@@ -20,23 +20,6 @@ def device_client() -> DeviceClient:
     """Return this process's device client. Its transport opens connections on demand."""
     transport = MqttTransport(_broker_endpoint(), data_plane())
     return DeviceClient(devices_table(), RpcClient(transport), vision_offer)
-
-
-@cache
-def data_plane() -> IotDataPlaneClient | None:
-    """Return the client of IoT Core's or the local data plane, or None if the broker has none."""
-    url = _data_plane_url()
-    return IotDataPlaneClient(url) if url else None
-
-
-def reports_presence() -> bool:
-    """Return True if the broker reports which devices are connected."""
-    return bool(_data_plane_url())
-
-
-def _data_plane_url() -> str:
-    settings = config()
-    return settings.data_plane_url or (f"https://{settings.iot_endpoint}" if settings.iot_endpoint else "")
 
 
 def _broker_endpoint() -> DirectBrokerEndpoint | IotCoreEndpoint:

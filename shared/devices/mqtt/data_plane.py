@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Final
 from urllib.parse import quote, urlsplit
 
 from shared.aws.signed_client import SignedServiceClient
+from shared.platform.config import config
 from shared.platform.http import ConnectionFailed, ConnectionNotEstablished
 from shared.platform.telemetry import logger
 from shared.platform.ttl_cache import TtlCache
@@ -76,3 +78,10 @@ class IotDataPlaneClient:
             logger.warning("data plane", extra={"failure": str(error)})
             return 504, b""
         return status, response
+
+
+@cache
+def data_plane() -> IotDataPlaneClient | None:
+    """Return this process's client of IoT Core's or the local data plane, or None if the broker has none."""
+    url = config().data_plane
+    return IotDataPlaneClient(url) if url else None

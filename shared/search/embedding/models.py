@@ -14,18 +14,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedSpace:
-    """The part of a space that a collection of documents records. `prefix` holds both prefixes."""
-
-    model: str
-    dimensions: int
-    prefix: str
-
-    def __str__(self) -> str:
-        return f"{self.model} ({self.dimensions} dimensions, prefix '{self.prefix}')"
-
-
-@dataclass(frozen=True, slots=True)
 class Space:
     """A vector space. Only vectors of one space can be compared."""
 
@@ -78,9 +66,3 @@ def current_space() -> Space:
     raise ConfigurationError(
         f"KHO_EMBEDDING_MODEL is '{model}'; with KHO_EMBEDDER={settings.embedder} it can be: {named}"
     )
-
-
-def recorded_space() -> RecordedSpace:
-    """Return the recorded part of the current space. A collection refuses passages of any other space."""
-    space = current_space()
-    return RecordedSpace(space.model, space.dimensions, f"{space.question_prefix}/{space.passage_prefix}")

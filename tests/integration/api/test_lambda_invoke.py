@@ -79,7 +79,8 @@ def invocations(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, Any
     monkeypatch.setattr(lambda_client, "TIME_LIMIT", CEILING_SECONDS)
     monkeypatch.setattr(lambda_client, "_CONNECT_SECONDS", CEILING_SECONDS)
     monkeypatch.setattr(runtime, "functions", None)
-    monkeypatch.setattr(runtime, "lambda_client", lambda_client.LambdaClient())
+    client = lambda_client.LambdaClient()
+    monkeypatch.setattr(runtime, "lambda_client", lambda: client)
     config.cache_clear()
     yield FakeLambda.invocations
     FakeLambda.released.set()

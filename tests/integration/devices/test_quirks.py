@@ -14,7 +14,7 @@ import pytest
 from infra.local.iot.simulator.quirks import Quirk
 from infra.local.iot.simulator.tools import SimulatedTool as DeviceTool
 from infra.local.iot.simulator.tools import standard_tools
-from shared.devices.mqtt.client_factory import data_plane
+from shared.devices.mqtt.data_plane import data_plane
 from shared.devices.protocol import LARGEST_ID
 from shared.rpc.errors import KhoError, OutOfTime, TooLarge, ToolFailed, Unavailable
 from tests.helpers.device_backend import TIMEOUT_MS, DeviceBackend, running_device_backend, timed_out

@@ -8,8 +8,8 @@ import pytest
 
 from shared.aws.dynamodb import Table
 from shared.knowledge.collections import CollectionStore
+from shared.knowledge.recorded_space import recorded_space
 from shared.platform.config import config
-from shared.search.embedding.models import recorded_space
 
 if TYPE_CHECKING:
     from shared.knowledge.models import Collection

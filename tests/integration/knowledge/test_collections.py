@@ -20,10 +20,10 @@ from shared.knowledge.ingestion_jobs import IngestionJobs
 from shared.knowledge.models import Collection, IngestionTally, NewKnowledgeDocument
 from shared.knowledge.projects import ProjectStore
 from shared.knowledge.query_history import QueryHistory
+from shared.knowledge.recorded_space import recorded_space
 from shared.rpc import cursor as cursors
 from shared.rpc.caller import Caller
 from shared.rpc.errors import Conflict, InvalidParams, InvalidRequest, NotFound, OutOfTime, TooLarge
-from shared.search.embedding.models import recorded_space
 from tests.helpers.dynamodb_requests import intercept_requests
 from tests.helpers.memory_index import MemoryIndex
 

@@ -16,8 +16,8 @@ from shared.knowledge.documents import CollectionDocuments
 from shared.knowledge.folder_sync import sync_folder
 from shared.knowledge.ingestion import DocumentIngestion
 from shared.knowledge.models import DocumentFailure, IngestionTally
+from shared.knowledge.recorded_space import recorded_space
 from shared.platform.config import config
-from shared.search.embedding.models import recorded_space
 from tests.helpers.memory_index import MemoryIndex
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from shared.knowledge.documents import CollectionDocuments
 from shared.knowledge.ingestion_jobs import IngestionJobs
 from shared.knowledge.models import Collection, IngestionTally, NewKnowledgeDocument
 from shared.knowledge.projects import ProjectStore
+from shared.knowledge.recorded_space import recorded_space
 from shared.rpc.errors import Conflict, NotFound
-from shared.search.embedding.models import recorded_space
 from tests.helpers.interference import another_caller
 from tests.helpers.memory_index import MemoryIndex
 

@@ -13,11 +13,11 @@ from infra.clients.cli import serve
 from shared.aws.dynamodb import Table
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.projects import ProjectStore
+from shared.knowledge.recorded_space import recorded_space
 from shared.platform.config import config
 from shared.platform.runtime import runtime
 from shared.rpc.caller import ROLES, Caller
 from shared.rpc.errors import KhoError
-from shared.search.embedding.models import recorded_space
 from tests.helpers.pdf import make_pdf, text_stream
 
 if TYPE_CHECKING:

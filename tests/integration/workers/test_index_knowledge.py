@@ -12,8 +12,8 @@ from shared.knowledge import keys
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.documents import CollectionDocuments
 from shared.knowledge.models import NewKnowledgeDocument
+from shared.knowledge.recorded_space import recorded_space
 from shared.platform.config import config
-from shared.search.embedding.models import recorded_space
 from shared.search.index import knowledge_index
 from tests.helpers.memory_index import MemoryIndex
 from tests.helpers.stream_deliveries import deliver, letters_of, running_worker, stream_record

@@ -16,10 +16,10 @@ from shared.knowledge import documents as kept
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.ingestion_jobs import STALLED_SECONDS, IngestionJob, IngestionJobs
 from shared.knowledge.models import MAX_PATH_BYTES, Collection, NewKnowledgeDocument
+from shared.knowledge.recorded_space import recorded_space
 from shared.platform.config import config
 from shared.rpc import observation
 from shared.rpc.caller import ROLES, Caller
-from shared.search.embedding.models import recorded_space
 from shared.search.index import knowledge_index
 from tests.helpers.stream_deliveries import LATE_SECONDS, deliver, letters_of, stream_record
 from tests.helpers.wait import CEILING_SECONDS

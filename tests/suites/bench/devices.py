@@ -47,7 +47,7 @@ TOKEN: Final = "bench"
 ECHO: Final = "self.test.echo"
 KHO: Final = str(Path(sys.executable).with_name("kho"))
 STAGES: Final = {
-    "look up the device, once in 10 s": "device_server.require_device",
+    "look up the device, once in 10 s": "device_server.devices.require_device",
     "look up session and catalogue, once in 10 s": "shared.devices.device_client.DeviceClient._ready_device",
     "check the arguments": "shared.devices.device_client.validate_arguments",
     "hear the device's topic": "shared.devices.mqtt.transport.MqttTransport._subscribe",

@@ -15,7 +15,7 @@ from infra.clients.agent.files.reader import FileReader
 from infra.clients.agent.files.roots import Roots
 from infra.clients.agent.folder_upload import FolderUpload
 from infra.local.search_engine.embedded import disk_usage
-from research_agent import knowledge_table
+from research_agent.stores import knowledge_table
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.query_history import QueryHistory
 from shared.knowledge.search_service import current_revisions

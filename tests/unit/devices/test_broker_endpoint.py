@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shared.devices.mqtt.broker_endpoint import ConnectionCallbacks, DirectBrokerEndpoint, IotCoreEndpoint
-from shared.devices.mqtt.client_factory import data_plane, device_client
+from shared.devices.mqtt.client_factory import device_client
+from shared.devices.mqtt.data_plane import data_plane
 from shared.platform.config import config
 from shared.rpc.errors import Unavailable
 
