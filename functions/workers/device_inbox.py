@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from api.deployment import DEVICE_MESSAGES, IotRule, lambda_function, table, variables
 from shared.devices import protocol
-from shared.devices.device_client import DeviceHello
 from shared.devices.dropped_messages import DroppedMessages
+from shared.devices.handshake import DeviceHello
 from shared.devices.mqtt.client_factory import device_client
 from shared.devices.notifications import Notifications
 from shared.devices.registry import RegisteredDevice, devices_table, registry
@@ -95,7 +95,7 @@ def _answer_hello(device: RegisteredDevice, hello: protocol.Hello, at: int) -> N
         if not hello.mcp:
             return
         if SessionStore(devices_table(), device.tenant_id, device.id).accept_hello(_MIN_HELLO_INTERVAL_SECONDS):
-            device_client().start_session(device, deadline, DeviceHello(session_id, at))
+            device_client().handshake.start_session(device, deadline, DeviceHello(session_id, at))
         else:  # a handshake was performed a moment ago
             _dropped.record("repeated", device.id)
     except KhoError as error:  # the next call retries

@@ -52,7 +52,7 @@ def handler(event: dict[str, Any], _context: Any) -> None:
         if not presence.connected:
             return
         try:
-            device_client().start_first_session(device, time.monotonic() + _HANDSHAKE_SECONDS)
+            device_client().handshake.start_first_session(device, time.monotonic() + _HANDSHAKE_SECONDS)
         except KhoError as error:  # the next call retries
             logger.warning("session not started", extra={"device_id": device.id, "outcome": error.code})
 

@@ -6,17 +6,23 @@ from typing import Any, Final
 
 REBOOT: Final = "self.reboot"
 UPGRADE: Final = "self.upgrade_firmware"
+RESTARTING: Final = (REBOOT, UPGRADE)
+"""Tools that restart the device before it replies, so that a success has no reply."""
 _URL: Final = "url"
 
 
-def restarts_device(name: str) -> bool:
-    """Return True if the tool restarts the device before it replies, so that a success has no reply."""
-    return name in (REBOOT, UPGRADE)
-
-
-def is_failed_upgrade(name: str, content: list[dict[str, Any]]) -> bool:
+def is_failed_upgrade(content: list[dict[str, Any]]) -> bool:
     """Return True for the reply of a failed update: a device that could install one restarts and never replies."""
-    return name == UPGRADE and content == [{"type": "text", "text": "true"}]
+    return content == [{"type": "text", "text": "true"}]
+
+
+def describe_restart(version: str, next_version: str | None) -> str:
+    """Describe the restart of an update: the firmware's version before it, and after it if that is known."""
+    if next_version is None:
+        return "The device restarted to run the new firmware; 'devices/get' shows it once the device is back."
+    if next_version == version:
+        return f"The device restarted; the version of its firmware is {version}, as before."
+    return f"The device restarted with firmware {next_version}; before, it was {version}."
 
 
 def correct_schema(name: str, schema: dict[str, Any]) -> dict[str, Any]:

@@ -204,7 +204,7 @@ def test_empty_tool_list_is_read_again(home: DeviceBackend) -> None:
         assert session
         assert one.catalogues.find(session) is None
         one.simulated.firmware.tools = standard_tools()
-        home.talks._devices.clear()
+        home.talks._ready.clear()
         assert len(one.tools()) == 51
 
 
@@ -274,7 +274,7 @@ def test_invalid_arguments_are_rejected_while_offline(home: DeviceBackend) -> No
         one.tools()
         one.fleet.do(one.simulated.stop)
         until(lambda: not one.simulated.connected)
-        home.talks._devices.clear()
+        home.talks._ready.clear()
         assert one.call_error("self.audio_speaker.set_volume", volume=101).code == "INVALID_PARAMS"
         error = one.call_error("self.audio_speaker.set_volume", volume=50)
         assert (type(error), error.code, error.details["sent"]) == (Unavailable, "DEVICE_OFFLINE", False)

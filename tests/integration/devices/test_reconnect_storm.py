@@ -136,7 +136,7 @@ def test_fleet_that_comes_back_is_connected_at_once_and_wakes_with_its_calls(
 
         def call(device_id: str) -> Any:
             device = registry().require("local", device_id)
-            home.talks._forget_device(device)  # as any other process
+            home.talks._forget(device)  # as any other process
             return home.talks.call(device, "self.echo", {"text": device_id}, TIMEOUT_MS).content[0]["text"]
 
         with ThreadPoolExecutor(8) as callers:

@@ -68,7 +68,7 @@ def test_update_of_a_device_that_is_not_back_in_time(home: DeviceBackend) -> Non
         wait_for_session(one)
         call = caller.submit(one.call, UPGRADE, url=IMAGE)
         until(lambda: one.runs)
-        until(lambda: home.talks._cached_device(one.device) is None)  # the lost connection was noticed
+        until(lambda: home.talks._ready.get((one.device.tenant_id, one.id)) is None)  # the lost connection was noticed
         patch.setattr(home.talks.rpc, "clock", lambda: real() + CEILING_SECONDS)
         result = call.result()
         assert "once the device is back" in result.content[0]["text"]

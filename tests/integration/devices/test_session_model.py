@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from shared.devices.device_client import DeviceClient, DeviceHello
+from shared.devices.device_client import DeviceClient
+from shared.devices.handshake import DeviceHello
 from shared.devices.registry import RegisteredDevice, devices_table
 from shared.devices.rpc import RpcClient
 from shared.devices.sessions import DevicePresence, SessionStore
@@ -141,9 +142,9 @@ class SessionModel:
         before = self.store.read().session
         try:
             if hello:
-                self.function.start_session(self.device, self.clock() + 12, hello)
+                self.function.handshake.start_session(self.device, self.clock() + 12, hello)
             else:
-                self.function.start_first_session(self.device, self.clock() + 12)
+                self.function.handshake.start_first_session(self.device, self.clock() + 12)
         except KhoError:  # as for the functions, the next call starts the session
             return
         session = self.store.read().session
@@ -265,7 +266,7 @@ class SessionModel:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Return the clock of sessions, which only the test moves. Callers look often whether it has moved."""
     clock = Clock()
-    for module in ("device_client", "sessions"):
+    for module in ("device_client", "handshake", "sessions"):
         monkeypatch.setattr(f"shared.devices.{module}.now_ms", clock.milliseconds)
     monkeypatch.setattr("shared.devices.rpc._WATCH_SECONDS", 0.01)
     return clock

@@ -182,6 +182,6 @@ def test_list_of_a_clock_that_was_ahead_is_read_again_for_an_unknown_tool(home: 
         assert catalogue
         read_at = time.time() + DAYS_MS / 1000
         one.catalogues.put(replace(catalogue, tools=catalogue.tools[:1], with_user_tools=True, read_at=read_at))
-        home.talks._catalogues.clear()
-        home.talks._devices.clear()
+        home.talks._tool_lists._cache.clear()
+        home.talks._ready.clear()
         assert one.text(ECHO, text="x") == "x"

@@ -238,6 +238,6 @@ def test_tools_are_listed_from_cache(home: DeviceBackend) -> None:
         ready(one)
         one.fleet.do(one.simulated.stop)
         until(lambda: not one.simulated.connected)
-        home.talks._devices.clear()
+        home.talks._ready.clear()
         assert len(one.tools()) == 51
         assert len(one.sent("tools/list")) == 5

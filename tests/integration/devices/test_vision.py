@@ -310,7 +310,7 @@ def test_session_offers_photos_and_is_renewed_before_its_token_ends(
         one.call("self.test.echo", text="x")
         assert len(one.sent("initialize")) == 1
         now = now_ms()
-        for module in ("device_client", "sessions", "vision"):
+        for module in ("handshake", "sessions", "vision"):
             monkeypatch.setattr(f"shared.devices.{module}.now_ms", lambda: now + TOKEN_MS // 2)
         one.tools()
         assert len(one.sent("initialize")) == 1
@@ -332,13 +332,13 @@ def test_token_of_a_clock_that_was_ahead_ends_and_is_renewed(
         until(lambda: one.sessions.read().session)
         now = now_ms()
         with monkeypatch.context() as ahead:
-            for module in ("device_client", "sessions", "vision"):
+            for module in ("handshake", "sessions", "vision"):
                 ahead.setattr(f"shared.devices.{module}.now_ms", lambda: now + 2 * TOKEN_MS)
             one.call("self.test.echo", text="x")
             token = one.simulated.firmware.vision["token"]
             assert send(token, form())[0] == 200
         assert is_unauthorized(send(token, form()))
-        home.talks._devices.clear()
+        home.talks._ready.clear()
         one.call("self.test.echo", text="x")
         assert send(one.simulated.firmware.vision["token"], form())[0] == 200
 
@@ -352,7 +352,7 @@ def test_session_without_a_token_is_not_renewed(
         until(lambda: one.sessions.read().session)
         assert one.sent("initialize")[0]["params"] == {"capabilities": {}}
         now = now_ms()
-        monkeypatch.setattr("shared.devices.device_client.now_ms", lambda: now + TOKEN_MS)
+        monkeypatch.setattr("shared.devices.handshake.now_ms", lambda: now + TOKEN_MS)
         monkeypatch.setenv("KHO_MODEL_PROVIDER", "openai")
         config.cache_clear()
         one.call("self.test.echo", text="x")

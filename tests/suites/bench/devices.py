@@ -48,7 +48,7 @@ ECHO: Final = "self.test.echo"
 KHO: Final = str(Path(sys.executable).with_name("kho"))
 STAGES: Final = {
     "look up the device, once in 10 s": "device_server.devices.require_device",
-    "look up session and catalogue, once in 10 s": "shared.devices.device_client.DeviceClient._ready_device",
+    "look up session and catalogue, once in 10 s": "shared.devices.device_client.DeviceClient._find_ready",
     "check the arguments": "shared.devices.device_client.validate_arguments",
     "hear the device's topic": "shared.devices.mqtt.transport.MqttTransport._subscribe",
     "send, by a signed HTTP request": "shared.devices.mqtt.transport.MqttTransport.send",
