@@ -2,14 +2,12 @@
 
 import json
 from typing import Any, Final
-
-import urllib3
+from urllib.parse import urlencode
 
 from shared.platform.config import is_safe_url
+from shared.platform.http import ConnectionFailed, send_once
 
-_CONNECT_SECONDS: Final = 2.0
-_READ_SECONDS: Final = 3.0
-_MAX_BYTES: Final = 256 * 1024
+_SECONDS: Final = 3.0
 
 
 class ProviderUnavailable(Exception):
@@ -17,14 +15,10 @@ class ProviderUnavailable(Exception):
 
 
 class ProviderClient:
-    """The client of one provider."""
+    """The client of one provider. It follows no redirect, which could lead away from the configured provider."""
 
     def __init__(self, issuer: str) -> None:
         self._issuer = issuer
-        # Redirects are not followed: they could lead away from the configured provider.
-        self._http = urllib3.PoolManager(
-            timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=_READ_SECONDS), retries=False
-        )
 
     def discover(self, endpoint: str) -> str:
         """Return the address of an endpoint from the provider's metadata."""
@@ -40,18 +34,15 @@ class ProviderClient:
         self, method: str, url: str, form: dict[str, str] | None = None, headers: dict[str, str] | None = None
     ) -> dict[str, Any]:
         """Send a request, with a form if given. Return the JSON object of the response."""
+        headers = {"accept": "application/json", **(headers or {})}
+        if form is not None:
+            headers["content-type"] = "application/x-www-form-urlencoded"
         try:
-            response = self._http.request(
-                method, url, fields=form, headers=headers, preload_content=False, **_encoding(form)
-            )
-            try:
-                body = response.read(_MAX_BYTES)
-            finally:
-                response.close()
-        except urllib3.exceptions.HTTPError as error:
-            raise ProviderUnavailable(type(error).__name__) from None
-        if response.status != 200:
-            raise ProviderUnavailable(f"status {response.status}")
+            status, _, body = send_once(method, url, headers, urlencode(form or {}).encode(), _SECONDS)
+        except ConnectionFailed as error:
+            raise ProviderUnavailable(str(error)) from None
+        if status != 200:
+            raise ProviderUnavailable(f"status {status}")
         try:
             document = json.loads(body)
         except (ValueError, RecursionError):
@@ -59,7 +50,3 @@ class ProviderClient:
         if not isinstance(document, dict):
             raise ProviderUnavailable("not a JSON object")
         return document
-
-
-def _encoding(form: dict[str, str] | None) -> dict[str, Any]:
-    return {} if form is None else {"encode_multipart": False}

@@ -3,31 +3,28 @@
 import base64
 import json
 import math
-import socket
-import threading
-from contextlib import suppress
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from shared.aws.secrets_manager import forget_secrets
 from shared.language_model import Completion, Picture, language_model
 from shared.platform.config import ConfigurationError
+from shared.platform.http import ConnectionFailed, send_once
 from shared.platform.telemetry import logger
 from shared.rpc.errors import Unavailable
 from shared.rpc.strict_json import compact
 
-_CONNECT_SECONDS: Final = 3.0
 _UNAUTHORIZED: Final = (401, 403)
-_MAX_RESPONSE_BYTES: Final = 1024 * 1024
+_MAX_BYTES: Final = 1024 * 1024
 
 
 class OpenAICompatible:
     """A model of one server with a time limit of `seconds`."""
 
     def __init__(self, url: str, model: str, key: str, seconds: float) -> None:
-        self._address = urlsplit(f"{url.rstrip('/')}/chat/completions")
-        if self._address.scheme not in ("http", "https") or not self._address.hostname:
+        self._url = f"{url.rstrip('/')}/chat/completions"
+        address = urlsplit(self._url)
+        if address.scheme not in ("http", "https") or not address.hostname:
             raise ConfigurationError("KHO_MODEL_URL must be the server's address, such as http://127.0.0.1:11434/v1")
         key = key.strip()
         if not (key.isascii() and key.isprintable()):
@@ -43,10 +40,14 @@ class OpenAICompatible:
         content = [_image_part(picture), {"type": "text", "text": prompt}] if picture else prompt
         messages = [{"role": "system", "content": system}, {"role": "user", "content": content}]
         body = {"model": self._model, "messages": messages, "max_tokens": max_tokens}
+        seconds = min(seconds, self._seconds)
         try:
-            status, response = self._post(compact(body).encode("utf-8"), min(seconds, self._seconds))
-        except (OSError, HTTPException) as error:
-            logger.warning("model", extra={"failure": type(error).__name__})
+            # Servers send blank lines while the model runs, so no time-out of a single read ends the call.
+            status, _, response = send_once(
+                "POST", self._url, self._headers, compact(body).encode(), seconds, _MAX_BYTES
+            )
+        except ConnectionFailed as error:
+            logger.warning("model", extra={"failure": str(error)})
             raise Unavailable("The language model is not answering.") from None
         if status in _UNAUTHORIZED:
             forget_secrets()
@@ -56,29 +57,6 @@ class OpenAICompatible:
             logger.warning("model", extra={"failure": f"status {status}"})
             raise Unavailable("The language model answered with an error.")
         return completion
-
-    def _post(self, body: bytes, seconds: float) -> tuple[int, bytes]:
-        connection_type = HTTPSConnection if self._address.scheme == "https" else HTTPConnection
-        connect_timeout = min(_CONNECT_SECONDS, seconds)
-        connection = connection_type(self._address.hostname or "", self._address.port, timeout=connect_timeout)
-        connection.connect()
-        connection.sock.settimeout(seconds)
-        # Servers send blank lines while the model runs, so no time-out of a single read ends the call.
-        timer = threading.Timer(seconds, _shut_down, [connection.sock])
-        timer.start()
-        try:
-            path = f"{self._address.path}?{self._address.query}" if self._address.query else self._address.path
-            connection.request("POST", path, body, self._headers)
-            response = connection.getresponse()
-            return response.status, response.read(_MAX_RESPONSE_BYTES)
-        finally:
-            timer.cancel()
-            connection.close()
-
-
-def _shut_down(connection: socket.socket) -> None:
-    with suppress(OSError):
-        connection.shutdown(socket.SHUT_RDWR)
 
 
 def _image_part(picture: Picture) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import http.client
 import ipaddress
 import socket
 import ssl
-import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from typing import Final
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from shared.platform.background import run_with_timeout
+from shared.platform.http import shut_down_at
 
 Resolver = Callable[[str, int], Sequence[str]]
 Connector = Callable[[tuple[str, int], float], socket.socket]
@@ -163,11 +163,11 @@ class PublicClient:
         connection = http.client.HTTPConnection(str(parts.hostname), target.port)
         connection.default_port = _DEFAULT_PORTS[parts.scheme]
         path = parts._replace(scheme="", netloc="", fragment="").geturl() or "/"
-        expired = threading.Event()
         try:
             with (
                 self.connect((target.address, target.port), max(0.001, deadline - time.monotonic())) as raw,
-                _shut_down_at(deadline, raw, expired),
+                raw.dup() as same,  # TLS takes the other
+                shut_down_at(deadline, same) as expired,
                 contextlib.closing(connection),
             ):
                 is_tls = parts.scheme == "https"
@@ -175,7 +175,7 @@ class PublicClient:
                 connection.request(method, path, body, dict(headers))
                 yield connection.getresponse()
         except (OSError, http.client.HTTPException, UnicodeError, ValueError, zlib.error) as error:
-            if expired.is_set() or time.monotonic() >= deadline:
+            if time.monotonic() >= deadline:
                 raise self._late() from None
             raise AddressFailed(f"cannot be fetched ({type(error).__name__})") from None
         if expired.is_set():
@@ -197,22 +197,3 @@ class PublicClient:
 
     def _late(self) -> AddressFailed:
         return AddressFailed(f"did not answer completely within {self.limits.seconds:g} s")
-
-
-@contextlib.contextmanager
-def _shut_down_at(deadline: float, connected: socket.socket, expired: threading.Event) -> Iterator[None]:
-    """Shut the connection down at the deadline. A read's own time-out starts again with each byte."""
-    with connected.dup() as same:
-
-        def shut_down() -> None:
-            expired.set()
-            with contextlib.suppress(OSError):
-                same.shutdown(socket.SHUT_RDWR)
-
-        timer = threading.Timer(deadline - time.monotonic(), shut_down)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()

@@ -1,4 +1,4 @@
-"""Requests to addresses that a caller chooses: what they may reach, how long they last, how much they take."""
+"""Requests to addresses that a caller chooses, and single ones to configured servers: their reach, time and size."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from shared.platform.http import ConnectionFailed, send_once
 from shared.platform.public_address import (
     AddressFailed,
     AddressRefused,
@@ -41,6 +42,7 @@ class Peer:
         self._tls = tls
         self._drips = drips
         self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
 
     def connect(self, address: tuple[str, int], seconds: float) -> socket.socket:
         """Connect to the peer, wherever the client wanted to."""
@@ -288,3 +290,33 @@ def test_content_type_is_checked() -> None:
         with pytest.raises(AddressFailed, match="content type that is not accepted: application/x-msdownload"):
             _request(server, "http://good.example/", content_types=("text/",))
         assert _request(server, "http://good.example/", content_types=("text/",)).content == b"a"
+
+
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_response_of_a_configured_server_ends_at_the_deadline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, encrypted: bool
+) -> None:
+    """A server that sends a byte now and then keeps no caller waiting, over TLS neither."""
+    tls = None
+    if encrypted:
+        certificate = certify("localhost", tmp_path)
+        tls = certificate.serving()
+        monkeypatch.setenv("AWS_CA_BUNDLE", str(certificate.authority))
+    endless = b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n"
+    with peer(endless, drips=True, tls=tls) as server, pytest.raises(ConnectionFailed):
+        send_once("GET", f"{'https' if encrypted else 'http'}://localhost:{server.port}/", {}, b"", 0.5)
+
+
+def test_response_of_a_configured_server_is_bounded() -> None:
+    """A response of 256 KiB is read, a larger one refused."""
+    with peer(_ok(b"x" * (1 << 18))) as server:
+        assert len(send_once("GET", f"http://localhost:{server.port}/a?b", {}, b"", CEILING_SECONDS)[2]) == 1 << 18
+        assert server.requests[0].startswith(b"GET /a?b HTTP/1.1\r\nhost: localhost:")
+    with peer(_ok(b"x" * ((1 << 18) + 1))) as server, pytest.raises(ConnectionFailed):
+        send_once("GET", f"http://localhost:{server.port}/", {}, b"", CEILING_SECONDS)
+
+
+@pytest.mark.parametrize("url", ["http://localhost:x/", "http://localhost:1/\u1ea3", "http://localhost:1/a b"])
+def test_address_that_is_none_is_a_failed_connection(url: str) -> None:
+    with pytest.raises(ConnectionFailed):
+        send_once("GET", url, {}, b"", CEILING_SECONDS)

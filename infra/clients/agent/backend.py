@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003 - the command line reads annotations
 from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol
+from urllib.parse import urlsplit
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -161,12 +162,14 @@ class RemoteBackend:
         if not is_safe_url(endpoint):
             message = f"The endpoint '{endpoint}' must begin with https:// (http:// only on this machine)."
             raise BackendError.configuration(message, "Set the stack's output Endpoint with --endpoint (KHO_ENDPOINT).")
-        import urllib3
+        from shared.platform.http import HttpClient
 
+        address = urlsplit(endpoint)
         self._server = server
-        self._endpoint = endpoint.rstrip("/")
-        self._headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
-        self._http = urllib3.PoolManager(retries=False, timeout=timeout)
+        self._endpoint, self._path = endpoint.rstrip("/"), address.path.rstrip("/")
+        self._http = HttpClient(f"{address.scheme}://{address.netloc}", connect_seconds=timeout, read_seconds=timeout)
+        self._headers = {"host": self._http.authority, "content-type": "application/json"}
+        self._headers |= {"authorization": f"Bearer {key}"} if key else {}
 
     def call(self, method: str, params: dict[str, Any]) -> Any:
         """Return the result as plain JSON values, or raise `BackendError`."""
@@ -175,18 +178,19 @@ class RemoteBackend:
 
     def send(self, path: str, message: dict[str, Any], headers: Mapping[str, str]) -> Any:
         """Send a JSON-RPC message to an endpoint. Return its result, or raise its error as `BackendError`."""
-        from urllib3.exceptions import HTTPError
+        from shared.platform.http import ConnectionFailed
 
-        address, body = self._endpoint + path, json.dumps(message).encode()
+        body = json.dumps(message).encode()
         try:
-            response = self._http.request("POST", address, body=body, headers={**self._headers, **headers})
-        except HTTPError:
+            status, _, content = self._http.send("POST", self._path + path, {**self._headers, **headers}, body)
+        except ConnectionFailed:
             reason = "The server does not answer."
-            raise BackendError.system(reason, f"Check that {address} can be reached, and try again.") from None
-        if response.status in (401, 403):
+            guidance = f"Check that {self._endpoint}{path} can be reached, and try again."
+            raise BackendError.system(reason, guidance) from None
+        if status in (401, 403):
             reason = "The server rejected the key."
             raise BackendError.configuration(reason, "Set KHO_KEY to a valid key; 'kho keys create' makes one.")
-        return _parse_response(response.status, response.data)
+        return _parse_response(status, content)
 
 
 def _parse_response(status: int, body: bytes) -> Any:

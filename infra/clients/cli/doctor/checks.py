@@ -7,10 +7,9 @@ import time
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final
 
-import urllib3
-
 from infra.clients.cli.target import short_name, table_name
 from infra.local.template import load
+from shared.platform.http import ConnectionFailed, send_once
 from shared.services.diagnostics import check_format
 
 if TYPE_CHECKING:
@@ -41,16 +40,16 @@ def check_http_endpoint(report: CheckReport, address: str, advice: str) -> None:
     """Check that the HTTP endpoint responds, and compare its clock with this machine's."""
     with report.guard("HTTP", advice):
         try:
-            response = urllib3.request("GET", f"{address}/health", timeout=_TIMEOUT_SECONDS, retries=False)
-        except urllib3.exceptions.HTTPError as error:
-            report.wrong("HTTP", f"{address} does not answer ({type(error).__name__}).", advice)
+            status, headers, content = send_once("GET", f"{address}/health", {}, b"", _TIMEOUT_SECONDS)
+        except ConnectionFailed as error:
+            report.wrong("HTTP", f"{address} does not answer ({error}).", advice)
             return
-        if response.status != 200:
-            report.wrong("HTTP", f"{address}/health returns {response.status}.", advice)
+        if status != 200:
+            report.wrong("HTTP", f"{address}/health returns {status}.", advice)
             return
-        health: dict[str, Any] = json.loads(response.data)
+        health: dict[str, Any] = json.loads(content)
         report.good("HTTP", f"{address} answers, with {len(health['servers'])} servers.")
-        _check_clock(report, response.headers.get("date"))
+        _check_clock(report, headers.get("date"))
 
 
 def _check_clock(report: CheckReport, date: str | None) -> None:
