@@ -107,7 +107,7 @@ def _run(job: IngestionJob, jobs: IngestionJobs, table: Table, tenant_id: str) -
     tally = ingestion.tally
     try:
         if listing:
-            sync_folder(ingestion, listing)
+            sync_folder(documents, ingestion, listing)
         else:
             ingestion.add_all(jobs.documents(job))
             ingestion.remove(jobs.removed_paths(job.id))

@@ -11,7 +11,7 @@ import yaml
 
 from infra.deploy.function_resources import DumperWithoutAliases
 from infra.local.template import logical_id
-from shared.platform.telemetry import service_of
+from shared.platform.telemetry import SERVICES
 from shared.search.embedding.function import BULK_FUNCTION
 
 if TYPE_CHECKING:
@@ -346,7 +346,8 @@ def _servers(template: Template) -> dict[str, list[str]]:
     """Return the functions of each server, including the endpoints and the workers."""
     servers: defaultdict[str, list[str]] = defaultdict(list)
     for function in sorted(template.functions):
-        servers[service_of(function.partition("-")[0]).replace("_", "-")].append(function)
+        package = function.partition("-")[0]
+        servers[SERVICES.get(package, package).replace("_", "-")].append(function)
     return dict(sorted(servers.items()))
 
 

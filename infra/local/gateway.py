@@ -129,11 +129,11 @@ class Gateway:
         self._firmware = firmware
         self._access_log = access_log
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="gateway")
-        self._requests: dict[object, str] = {}
+        self._requests: dict[object, tuple[str, str]] = {}
 
     def requests(self) -> list[str]:
         """Return the verbs and paths of the requests under way."""
-        return list(self._requests.values())
+        return [f"{verb} {_shown(path)}" for verb, path in self._requests.values()]
 
     def close(self) -> None:
         """Cancel requests that have not started."""
@@ -143,9 +143,13 @@ class Gateway:
         """Answer one HTTP request."""
         started = time.perf_counter()
         key = object()
-        self._requests[key] = f"{scope['method']} {_shown(scope['path'])}"
+        self._requests[key] = scope["method"], scope["path"]
         try:
-            response = await self._response(scope, receive)
+            body = await _read(receive)
+            # uvicorn sends no body in response to HEAD.
+            request = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
+            loop = asyncio.get_running_loop()
+            response = await loop.run_in_executor(self._pool, lambda: _compressed(scope, self._respond(request, body)))
         except _ClientDisconnected:
             return  # an incomplete request is not executed
         except asyncio.CancelledError:  # the server ends
@@ -154,13 +158,6 @@ class Gateway:
             del self._requests[key]
         await response(scope, receive, send)
         self._access_log(scope["method"], scope["path"], response.status_code, time.perf_counter() - started)
-
-    async def _response(self, scope: Scope, receive: Receive) -> _GatewayResponse | StreamingResponse:
-        body = await _read(receive)
-        # uvicorn sends no body in response to HEAD.
-        request = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pool, lambda: _compressed(scope, self._respond(request, body)))
 
     def _respond(self, scope: Scope, body: bytes | None) -> _GatewayResponse | StreamingResponse:
         event = _event(scope, body or b"")

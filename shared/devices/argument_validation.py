@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from shared.devices.errors import tool_undescribed
-from shared.devices.schema_size import UnboundedSchemaError, schema_size, value_size
+from shared.devices.schema_size import value_size
 from shared.rpc.errors import FieldProblem, InvalidParams
 from shared.rpc.strict_json import encodable
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 _INT32: Final = (-(2**31), 2**31 - 1)
 _MAX_PROBLEM_CHARACTERS: Final = 300
-_MAX_SCHEMA_SIZE: Final = 5_000
 _MAX_PATTERN_BYTES: Final = 64 * 1024
 """The limit of a compiled pattern."""
 _MAX_WORK: Final = 1_000_000
@@ -58,7 +57,7 @@ def _errors(tool: DeviceTool, arguments: dict[str, Any]) -> list[ValidationError
     import jsonschema_rs
 
     try:
-        work = _require_small_schema(tool.input_schema) * value_size(arguments)
+        work = tool.schema_size * value_size(arguments)
         # The schema is untrusted: remote references are disabled, and its patterns run in linear time.
         validator = jsonschema_rs.Draft202012Validator(
             tool.input_schema,
@@ -82,14 +81,6 @@ def _errors(tool: DeviceTool, arguments: dict[str, Any]) -> list[ValidationError
     except jsonschema_rs.ValidationError as error:
         return [error]
     return []
-
-
-def _require_small_schema(schema: dict[str, Any]) -> int:
-    """Return the schema's size. Raise UnboundedSchemaError if it is larger than that of any board."""
-    size = schema_size(schema)
-    if size > _MAX_SCHEMA_SIZE:
-        raise UnboundedSchemaError
-    return size
 
 
 def _field_problem(error: ValidationError) -> FieldProblem:

@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 _CHARACTERS: Final = 8
 """The characters of a text that count as one value: patterns are matched in linear time."""
+_MAX_SIZE: Final = 5_000
 _MAX_REFERENCES: Final = 32
 """References that lead one to the next."""
 _REEVALUATING: Final = ("unevaluatedProperties", "unevaluatedItems")
@@ -38,6 +39,14 @@ def value_size(value: Any) -> int:
 def schema_size(schema: dict[str, Any]) -> int:
     """Return the size of a schema in which each reference is replaced by the part that it names."""
     return _SchemaSize(schema).of(schema, ())
+
+
+def require_small(schema: dict[str, Any]) -> int:
+    """Return the size of a schema. Raise UnboundedSchemaError if it is larger than that of any board."""
+    size = schema_size(schema)
+    if size > _MAX_SIZE:
+        raise UnboundedSchemaError
+    return size
 
 
 class _SchemaSize:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from shared.aws.dynamodb import Keys, Write
 from shared.devices import keys
 from shared.devices.firmware_tools import correct_schema
+from shared.devices.schema_size import require_small
 from shared.rpc.strict_json import compact
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _STORED_FIELDS: Final = ("tools", "complete", "problem", "with_user_tools", "rea
 _INVALID_ALIAS_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DeviceTool:
     """One tool, as the device describes it."""
 
@@ -40,6 +41,11 @@ class DeviceTool:
     annotations: dict[str, Any] = field(default_factory=dict)
     user_only: bool = False
     """True for tools that the device lists only for its owner, such as a restart."""
+
+    @cached_property
+    def schema_size(self) -> int:
+        """The size of the input schema. Raise UnboundedSchemaError if it is larger than that of any board."""
+        return require_small(self.input_schema)
 
 
 @dataclass(frozen=True)

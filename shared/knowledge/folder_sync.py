@@ -53,14 +53,18 @@ class FileSource(Protocol):
         """List the files below `path`. Raise a caller-facing error if it may not be read."""
 
 
-class SyncTarget(Protocol):
-    """The collection that files are synchronised into: in this process or on a server."""
+class StoredFiles(Protocol):
+    """The documents of a collection, as its files are compared with them."""
 
     def find(self, path: str) -> StoredFile | None:
         """Return the document under `path`, if there is one."""
 
     def stored(self) -> Iterable[StoredFile]:
         """Return every document of the collection."""
+
+
+class SyncTarget(Protocol):
+    """The changes of the collection that files are synchronised into: in this process or on a server."""
 
     def skip(self, stored: StoredFile) -> None:
         """Count a document that is unchanged."""
@@ -76,6 +80,7 @@ class SyncTarget(Protocol):
 
 
 def sync_folder(
+    documents: StoredFiles,
     target: SyncTarget,
     listing: FileListing,
     progress: Callable[[int, int, str], None] = lambda _number, _total, _path: None,
@@ -91,7 +96,7 @@ def sync_folder(
         if isinstance(file, DocumentFailure):
             target.fail(file)
             continue
-        stored = target.find(file.path)
+        stored = documents.find(file.path)
         if stored and stored.hash == file.hash and stored.indexed and stored.tree == listing.tree:
             target.skip(stored)
             continue
@@ -100,7 +105,7 @@ def sync_folder(
             target.fail(new)
         else:
             target.add(new)
-    missing = missing_paths(target.stored(), listing, seen) if listing.is_folder or listing.absent else []
+    missing = missing_paths(documents.stored(), listing, seen) if listing.is_folder or listing.absent else []
     target.remove(missing)
     return missing
 

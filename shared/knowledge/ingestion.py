@@ -59,7 +59,6 @@ class DocumentIngestion:
         self.tally = tally or IngestionTally()
         self._deadline = time.monotonic() + seconds
         self._documents = documents
-        self.find, self.stored = documents.find, documents.stored
         self._report = report
         self._reported_at = 0.0
         self._limit = config().embedding_calls

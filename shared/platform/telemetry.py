@@ -18,6 +18,8 @@ from typing import Final
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
+SERVICES: Final = {"discovery": "endpoints", "oauth": "endpoints"}
+"""The services of packages whose calls are no metrics of their own. Each service costs metrics, alarms and graphs."""
 _CORRELATION_ID: Final = re.compile(r"[A-Za-z0-9._=:-]{8,128}")
 
 
@@ -134,7 +136,8 @@ def record(observation: Observation) -> None:
             },
         )
     namespace = os.environ.get("POWERTOOLS_METRICS_NAMESPACE", "Kho")
-    service = service_of(observation.method.partition("/")[0])
+    package = observation.method.partition("/")[0]
+    service = SERVICES.get(package, package)
     metrics = EphemeralMetrics(namespace=namespace, service=service)
     if os.environ.get("KHO_METHOD_METRICS") == "true":
         metrics.add_dimensions(method=observation.method, service=service)
@@ -148,11 +151,6 @@ def record(observation: Observation) -> None:
         if value:
             metrics.add_metric(name.title().replace("_", ""), MetricUnit.Count, value)
     metrics.flush_metrics()
-
-
-def service_of(package: str) -> str:
-    """Return the service of which a package's calls are metrics. Each service costs metrics, alarms and graphs."""
-    return "endpoints" if package in ("discovery", "oauth") else package
 
 
 def _is_sampled(correlation_id: str) -> bool:

@@ -52,7 +52,7 @@ class FolderUpload:
         waits = True
         try:
             target = _RemoteCollection(self._backend, self._collection, listing.tree, pool)
-            missing = sync_folder(target, listing, self._progress)
+            missing = sync_folder(target, target, listing, self._progress)
         except KeyboardInterrupt:  # the process ends: it waits for no batch
             waits = False
             raise

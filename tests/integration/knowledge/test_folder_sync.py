@@ -34,7 +34,7 @@ def follow(tenant: str, tmp_path: Path) -> Callable[[], tuple[IngestionTally, li
 
     def ingested() -> tuple[IngestionTally, list[str]]:
         ingestion = DocumentIngestion(documents)
-        sync_folder(ingestion, FileReader(Roots([tmp_path])).find(".", recursive=True))
+        sync_folder(documents, ingestion, FileReader(Roots([tmp_path])).find(".", recursive=True))
         return ingestion.tally, [each.path for each in documents.page(10)[0]]
 
     return ingested
