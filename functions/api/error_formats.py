@@ -48,16 +48,6 @@ def status_of(kind: type[KhoError]) -> HTTPStatus:
     return _TABLE[kind][0]
 
 
-def _validation_error(error: errors.InvalidParams) -> dict[str, Any]:
-    problems = {"validation_errors": error.details}
-    if error.code == _NOT_SANITIZED:
-        details = {"code": error.code, "guidance": error.guidance}
-        return {"code": _INVALID, "message": _FAILED} | problems | {"details": details}
-    if error.code == type(error).code:
-        return {"code": _INVALID, "message": _FAILED} | problems
-    return {"code": error.code, "message": error.message.removeprefix(f"{error.summary}: ")} | problems
-
-
 def http_headers(error: KhoError) -> dict[str, str]:
     """Return the Retry-After, WWW-Authenticate or Allow header, if one applies."""
     if isinstance(error, errors.NotSignedIn):
@@ -87,9 +77,13 @@ class Dialect:
         """Return the body of the HTTP response to `request`."""
         return {"error": error.facts()}
 
+    def code(self, error: KhoError) -> str:
+        """Return the code by which clients of the server know the error."""
+        return error.code
+
     def tool_facts(self, error: KhoError) -> dict[str, Any]:
         """Return the structured content of an MCP tool's result."""
-        return error.facts()
+        return error.facts() | {"number": self.number(error)}
 
     def number(self, error: KhoError) -> int:
         """Return the code of the JSON-RPC error. An error of a device has the device's own."""
@@ -126,13 +120,22 @@ class _RecallKit(Dialect):
     def http_body(self, error: KhoError, _request: HttpRequest) -> Any:
         return self.tool_facts(error)
 
-    def tool_facts(self, error: KhoError) -> dict[str, Any]:
+    def code(self, error: KhoError) -> str:
         if isinstance(error, errors.InvalidParams):
-            return {"success": False, "error": _validation_error(error)}
-        code = _RECALL_KIT_CODES.get(type(error), error.code)
-        known = error.details if isinstance(error.details, dict) else {}
-        details = {"guidance": error.guidance} | known
-        return {"success": False, "error": {"code": code, "message": error.message, "details": details}}
+            return _INVALID if error.code in (type(error).code, _NOT_SANITIZED) else error.code
+        return _RECALL_KIT_CODES.get(type(error), error.code)
+
+    def tool_facts(self, error: KhoError) -> dict[str, Any]:
+        code, details = self.code(error), {"guidance": error.guidance}
+        facts: dict[str, Any] = {"code": code, "message": error.message}
+        if not isinstance(error, errors.InvalidParams):
+            facts["details"] = details | (error.details if isinstance(error.details, dict) else {})
+        else:
+            facts["message"] = _FAILED if code == _INVALID else error.message.removeprefix(f"{error.summary}: ")
+            facts["validation_errors"] = error.details
+            if error.code == _NOT_SANITIZED:
+                facts["details"] = details | {"code": error.code}
+        return {"success": False, "error": facts}
 
 
 class _JsonRpc(Dialect):

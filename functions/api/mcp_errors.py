@@ -8,18 +8,9 @@ from mcp_types.jsonrpc import HEADER_MISMATCH
 from mcp_types.version import KNOWN_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from api.error_formats import dialect_of
-from shared.rpc.errors import (
-    Conflict,
-    FieldProblem,
-    InvalidParams,
-    InvalidRequest,
-    KhoError,
-    NotFound,
-    OutOfTime,
-    ToolFailed,
-    Unavailable,
-)
-from shared.rpc.strict_json import compact, encodable
+from shared.rpc.errors import FieldProblem, InvalidParams, InvalidRequest, KhoError, NotFound, explanation
+from shared.rpc.mcp_catalog import mcp_catalog
+from shared.rpc.strict_json import encodable
 
 REVISIONS: Final = ("2026-07-28", "2025-11-25", "2025-06-18")
 """The revisions that Kho promises to support; the SDK also accepts older ones."""
@@ -28,8 +19,6 @@ _RESERVED: Final = range(-32099, -31999)
 """Codes that JSON-RPC leaves to implementations, and that MCP reserves since 2026-07-28."""
 
 _MAX_ECHOED: Final = 64
-_DEVICE_SERVER: Final = "device-server"
-_DEVICE_FAILURES: Final = (Conflict, OutOfTime, ToolFailed, Unavailable)
 
 
 def is_handshake(revision: str) -> bool:
@@ -38,8 +27,14 @@ def is_handshake(revision: str) -> bool:
 
 
 def protocol_error(error: KhoError, server: str, revision: str) -> MCPError:
-    """Return `error` as a JSON-RPC error."""
-    return formatted_error(dialect_of(server).jsonrpc_error(error), revision, not_found=isinstance(error, NotFound))
+    """Return `error` as a JSON-RPC error. Many clients show only its message."""
+    return formatted_error(error_record(error, server), revision, not_found=isinstance(error, NotFound))
+
+
+def error_record(error: KhoError, server: str = "") -> dict[str, Any]:
+    """Return the JSON-RPC error object of `error` with a complete message."""
+    message = explanation(error.message, error.details, error.guidance)
+    return dialect_of(server).jsonrpc_error(error) | {"message": message}
 
 
 def formatted_error(error: dict[str, Any], revision: str, *, not_found: bool) -> MCPError:
@@ -79,7 +74,8 @@ def with_data(error: dict[str, Any]) -> dict[str, Any]:
     code, guidance = _SDK_ERRORS.get(error["code"], (InvalidRequest.code, InvalidRequest.advice))
     details = data if isinstance(data, dict) else {"reason": error["message"] if data is None else str(data)}
     members = data if isinstance(data, dict) else {}  # clients look for them where MCP's schema has them
-    return error | {"data": members | {"code": code, "details": details, "guidance": guidance}}
+    message = explanation(error["message"], {}, guidance)
+    return error | {"message": message, "data": members | {"code": code, "details": details, "guidance": guidance}}
 
 
 def unsupported_revision(requested: str) -> dict[str, Any] | None:
@@ -96,15 +92,23 @@ def unsupported_revision(requested: str) -> dict[str, Any] | None:
     return {"code": UNSUPPORTED_PROTOCOL_VERSION, "message": message, "data": data | names}
 
 
-def tool_failure(error: KhoError, server: str, revision: str) -> dict[str, Any]:
-    """Return the result of a tool that failed. Raise a protocol error where the revision's clients expect one.
-
-    A failure of recall-kit or of a device is a result in every revision, for the model to read and act on.
-    """
+def tool_failure(error: KhoError, server: str) -> dict[str, Any]:
+    """Return the result of a tool that failed, in every revision. Most clients show a model only its text."""
     dialect = dialect_of(server)
-    facts, text = dialect.tool_facts(error), f"{error.code}: {error.message} {error.guidance}".strip()
-    if dialect.is_jsonrpc_result:
-        text = compact(facts)
-    elif is_handshake(revision) and not (server == _DEVICE_SERVER and isinstance(error, _DEVICE_FAILURES)):
-        raise protocol_error(error, server, revision) from None
-    return {"content": [{"type": "text", "text": text}], "structuredContent": facts, "isError": True}
+    text = explanation(error.message, error.details, error.guidance)
+    return failure_result(dialect.code(error), text, dialect.tool_facts(error))
+
+
+def failure_result(code: str, text: str, facts: dict[str, Any]) -> dict[str, Any]:
+    """Return the result of a tool with the text and the facts of its failure."""
+    content = [{"type": "text", "text": f"{code}: {text}"}]
+    return {"content": content, "structuredContent": facts, "isError": True}
+
+
+def with_tool_names(error: KhoError, server: str) -> KhoError:
+    """Name the server's methods in the error's guidance as MCP clients know them: as tools."""
+    for tool in mcp_catalog().of(f"{server}/").tools:
+        method = tool.method.partition("/")[2]
+        if "/" in method and not tool.by_name:
+            error.guidance = error.guidance.replace(method, tool.name)
+    return error

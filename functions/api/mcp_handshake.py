@@ -21,8 +21,7 @@ from mcp_types import DEFAULT_NEGOTIATED_VERSION, ProgressToken, RequestId
 from starlette.requests import Request
 from starlette.types import Scope, Send
 
-from api.error_formats import DIALECT
-from api.mcp_errors import is_handshake, with_data
+from api.mcp_errors import error_record, is_handshake, with_data
 from shared.rpc.errors import InvalidRequest
 from shared.rpc.strict_json import compact
 
@@ -73,7 +72,12 @@ async def serve_handshake_message(server: Server[Any], scope: Scope, message: Ma
     accepts_json, accepts_stream = (any(each in kinds for each in accepted) for kinds in (_JSON, _STREAM))
     if not (accepts_json or accepts_stream):
         refusal = InvalidRequest(details={"reason": "the answer is JSON"}, guidance="Accept application/json.")
-        await _send(send, 406, "application/json", compact(DIALECT.jsonrpc_response(message["id"], refusal)))
+        await _send(
+            send,
+            406,
+            "application/json",
+            compact({"jsonrpc": "2.0", "error": error_record(refusal), "id": message["id"]}),
+        )
         return
     params = message.get("params")
     context = _DispatchContext(

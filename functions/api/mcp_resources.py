@@ -12,7 +12,7 @@ from mcp_types import (
     ReadResourceRequestParams,
 )
 
-from api.mcp_errors import protocol_error, unknown_name
+from api.mcp_errors import protocol_error, unknown_name, with_tool_names
 from api.mcp_tools import require_first_page
 from api.mcp_transport import McpRequestContext
 from shared.rpc import cursor as cursors
@@ -147,7 +147,7 @@ def _read(
     except (NotFound, InvalidParams):
         raise no_resource(uri) from None
     except KhoError as error:
-        raise protocol_error(error, entry.server, revision) from None
+        raise protocol_error(with_tool_names(error, entry.server), entry.server, revision) from None
     return {"contents": [{"uri": uri, "mimeType": resource.mime_type, "text": compact(result)}]}
 
 
@@ -158,7 +158,7 @@ def _invoke_method(method: str, params: dict[str, Any], context: McpRequestConte
     except KhoError as error:
         if isinstance(error, NotFound) and "uri" in params:
             error.details = error.details | {"uri": params["uri"]}
-        raise protocol_error(error, entry.server, revision) from None
+        raise protocol_error(with_tool_names(error, entry.server), entry.server, revision) from None
     return result
 
 

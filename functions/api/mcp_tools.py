@@ -5,7 +5,7 @@ from typing import Any, Final
 from mcp_types import CallToolRequestParams, PaginatedRequestParams
 
 from api.http_events import MAX_ANSWER_BYTES, event_bytes
-from api.mcp_errors import tool_failure, unknown_name
+from api.mcp_errors import tool_failure, unknown_name, with_tool_names
 from api.mcp_transport import McpRequestContext
 from shared.rpc.catalogue import MethodEntry, catalogue
 from shared.rpc.errors import FieldProblem, InvalidParams, KhoError
@@ -36,8 +36,8 @@ class McpTools:
         allowed = [each for each in self._tools.values() if each.anonymous or context.caller.holds(each.role)]
         return {"tools": [each.described for each in allowed]}
 
-    def call_tool(self, params: CallToolRequestParams, context: McpRequestContext, revision: str) -> dict[str, Any]:
-        """Call a tool and return its result; the revision decides how an error is reported."""
+    def call_tool(self, params: CallToolRequestParams, context: McpRequestContext, _revision: str) -> dict[str, Any]:
+        """Call a tool and return its result; so is its failure."""
         tool = self._tools.get(params.name) or self._by_method_name.get(params.name)
         if tool is None:
             raise unknown_name("tool", params.name)
@@ -45,7 +45,7 @@ class McpTools:
         try:
             return _run(tool, entry, params.arguments or {}, context)
         except KhoError as error:
-            return tool_failure(error, entry.server, revision)
+            return tool_failure(with_tool_names(error, entry.server), entry.server)
 
 
 def _run(

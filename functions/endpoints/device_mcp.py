@@ -82,13 +82,13 @@ def _describe(tool: dict[str, Any]) -> dict[str, Any]:
     return described | ({"annotations": tool["annotations"]} if "annotations" in tool else {})
 
 
-def _call_tool(params: CallToolRequestParams, context: McpRequestContext, revision: str) -> dict[str, Any]:
+def _call_tool(params: CallToolRequestParams, context: McpRequestContext, _revision: str) -> dict[str, Any]:
     """Call the device's tool; its failure is a result in every revision."""
     call = {"name": params.name, "arguments": params.arguments or {}}
     try:
         return _invoke_method(CALL, _call_defaults() | call, context)
     except KhoError as error:
-        return tool_failure(error, SERVER, revision)
+        return tool_failure(error, SERVER)
 
 
 @cache

@@ -16,10 +16,10 @@ from pydantic import ValidationError
 
 from api.authentication import authenticated_caller, caller_from_headers
 from api.deployment import CREDENTIALS, MCP_SDK, lambda_function, mcp_routes
-from api.error_formats import DIALECT, status_of
+from api.error_formats import status_of
 from api.http_events import HttpRequest, HttpResponse, error_response, fits_event, respond
 from api.jsonrpc_requests import MAX_ID_CHARACTERS, principal_problem
-from api.mcp_errors import REVISIONS, unsupported_revision, with_data
+from api.mcp_errors import REVISIONS, error_record, unsupported_revision, with_data
 from api.mcp_server import server_for_catalog
 from api.mcp_transport import McpRequestContext, McpTransport
 from shared.access.oauth.resources import challenge
@@ -106,7 +106,7 @@ def _answer(
         message = request.text_json(caller)
         _require_one_message(message)
     except (ParseError, InvalidRequest, InvalidParams, TooLarge) as error:
-        return _refusal(message, DIALECT.jsonrpc_error(error), status_of(type(error)))
+        return _refusal(message, error_record(error), status_of(type(error)))
     if unsupported := unsupported_revision(request.headers.get("mcp-protocol-version", REVISIONS[0])):
         return _refusal(message, unsupported)
     context = McpRequestContext(caller, request.correlation_id, request.path_parameters.get("device_id", ""))

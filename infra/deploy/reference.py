@@ -77,7 +77,7 @@ def _errors(server: str, names: list[str]) -> Iterator[str]:
     for kind in (getattr(errors, name) for name in names):
         error: KhoError = kind()
         if dialect.is_jsonrpc_result:
-            yield f"`{dialect.tool_facts(error)['error']['code']}` (HTTP {status_of(kind).value})"
+            yield f"`{dialect.code(error)}` (HTTP {status_of(kind).value})"
         elif dialect.categories and kind not in dialect.numbers:
             yield f"`{error.code}` (HTTP {status_of(kind).value}, JSON-RPC by category)"
         else:

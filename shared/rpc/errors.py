@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypedDict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class FieldProblem(TypedDict):
@@ -10,6 +13,31 @@ class FieldProblem(TypedDict):
 
     field: str
     message: str
+
+
+MAX_LISTED: Final = 5
+"""The problems that a message lists; details has them all."""
+
+
+def list_problems(summary: str, problems: Sequence[FieldProblem]) -> str:
+    """Return the message of invalid parameters: their first problems, with the fields."""
+    texts = "; ".join(f"{each['field']}: {each['message']}" for each in problems[:MAX_LISTED])
+    more = f"; and {len(problems) - MAX_LISTED} more" if len(problems) > MAX_LISTED else ""
+    return f"{summary}: {texts}{more}" if texts else summary
+
+
+def complete_message(message: str, details: Any) -> str:
+    """Return the message with the fields or the reason that only the details name."""
+    if isinstance(details, list) and message == InvalidParams.summary:
+        return list_problems(message, details)
+    return f"{message}: {details['reason']}" if isinstance(details, dict) and "reason" in details else message
+
+
+def explanation(message: str, details: Any, guidance: str) -> str:
+    """Return the text of an error that is complete by itself: what is wrong, where, and what to do."""
+    message = complete_message(message, details)
+    stop = "" if message.endswith((".", "!", "?", "…", "。")) else "."
+    return f"{message}{stop} {guidance}".strip()
 
 
 class KhoError(Exception):
@@ -87,11 +115,10 @@ class InvalidParams(KhoError):
 
     code = "INVALID_PARAMS"
     summary = "Invalid params"
-    advice = "Correct the fields listed in details and call again; nothing was changed."
+    advice = "Correct these fields and call again; nothing was changed."
 
     def __init__(self, *problems: FieldProblem, code: str | None = None) -> None:
-        texts = "; ".join(f"{problem['field']}: {problem['message']}" for problem in problems[:5])
-        super().__init__(f"{self.summary}: {texts}" if texts else self.summary, details=list(problems), code=code)
+        super().__init__(list_problems(self.summary, problems), details=list(problems), code=code)
 
 
 class NotSignedIn(KhoError):
@@ -184,7 +211,8 @@ class Internal(KhoError):
     advice = "Report the correlation id to the operator."
 
     def __init__(self, correlation_id: str) -> None:
-        super().__init__(details={"correlation_id": correlation_id})
+        guidance = f"Report the correlation id {correlation_id} to the operator."
+        super().__init__(details={"correlation_id": correlation_id}, guidance=guidance)
 
 
 _KINDS: dict[str, type[KhoError]] = {kind.__name__: kind for kind in KhoError.__subclasses__()}

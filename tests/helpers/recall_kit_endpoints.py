@@ -61,7 +61,12 @@ def call_mcp(server: KhoServer, mode: str) -> Ask:
         result = asyncio.run(call())
         body = result.structured_content
         assert body["success"] is not bool(result.is_error)
-        assert json.loads(result.content[0].text) == body
+        text = result.content[0].text
+        if result.is_error:
+            assert text.startswith(f"{body['error']['code']}: ")
+            assert all(f"{each['field']}: " in text for each in body["error"].get("validation_errors", [])[:5])
+        else:
+            assert json.loads(text) == body
         return body
 
     return ask

@@ -16,6 +16,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from infra.local.data_folder import DEFAULT_DATA, DataFolderError, DataFolderInUse, DataFolderMissing, server_or_lock
+from shared.rpc.errors import explanation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -41,6 +42,11 @@ class BackendError(Exception):
         self.message = message
         self.data = data
 
+    @property
+    def explanation(self) -> str:
+        """The text of the error, complete by itself."""
+        return explanation(self.message, self.data.get("details"), str(self.data.get("guidance", "")))
+
     @classmethod
     def from_kho_error(cls, error: KhoError) -> BackendError:
         """Convert an error to research-agent's format."""
@@ -58,6 +64,10 @@ class BackendError(Exception):
     def system(cls, message: str, guidance: str) -> BackendError:
         """Build an error of the connection to the backend."""
         return cls(_SYSTEM, message, {"code": "UNAVAILABLE", "details": {}, "guidance": guidance})
+
+
+class EndpointError(BackendError):
+    """A JSON-RPC error that an endpoint answered."""
 
 
 def deletion_unconfirmed(name: str) -> BackendError:
@@ -206,7 +216,7 @@ def _parse_response(status: int, body: bytes) -> Any:
             return result
         case {"error": {"code": int(code), "message": str(message), **rest}}:
             data = rest.get("data")
-            raise BackendError(code, message, data if isinstance(data, dict) else {})
+            raise EndpointError(code, message, data if isinstance(data, dict) else {})
     raise _gateway_error(status)
 
 

@@ -20,8 +20,8 @@ from api.mcp_resources import McpResources
 from api.mcp_server import EVERYTHING, UNCHANGING, instructions_of, request_handlers
 from api.mcp_tools import McpTools
 from api.mcp_transport import McpRequestContext
-from infra.clients.agent.backend import BackendError
-from infra.clients.agent.stdio_server import new_server
+from infra.clients.agent.backend import BackendError, EndpointError
+from infra.clients.agent.stdio_server import failure_of_backend, new_server
 from shared.rpc.caller import LOCAL
 from shared.rpc.errors import KhoError
 from shared.rpc.mcp_catalog import TOOLSETS, mcp_catalog
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from fastmcp.tools import Tool
     from mcp.server.context import HandlerResult, ServerRequestContext
+    from mcp.shared.exceptions import MCPError
 
     from api.mcp_server import Answer
     from infra.clients.agent.managed_server import ManagedServerBackend
@@ -100,16 +101,26 @@ class _Proxy:
         return response | {"tools": [each | schemas.get(each["name"], {}) for each in response["tools"]]}
 
     async def _call_tool(self, context: Context, params: Any) -> HandlerResult:
-        return await (self._call_own if params.name in self._own else self._forward)(context, params)
+        if params.name in self._own:
+            return await self._call_own(context, params)
+        try:
+            return await self._send_on(context)
+        except EndpointError as error:
+            raise _protocol_error(error, context) from None
+        except BackendError as error:  # no endpoint answered
+            return failure_of_backend(error)
 
     async def _forward(self, context: Context, _params: Any) -> dict[str, Any]:
         """Return the endpoint's result for the request of `context`, or raise its error."""
-        method, params, revision = context.method, dict(context.params or {}), context.protocol_version
         try:
-            return await asyncio.to_thread(self._send, method, params, revision)
+            return await self._send_on(context)
         except BackendError as error:
-            record = {"code": error.code, "message": error.message, "data": error.data}
-            raise formatted_error(record, revision, not_found=False) from None
+            raise _protocol_error(error, context) from None
+
+    async def _send_on(self, context: Context) -> dict[str, Any]:
+        method, params, revision = context.method, dict(context.params or {}), context.protocol_version
+        result: dict[str, Any] = await asyncio.to_thread(self._send, method, params, revision)
+        return result
 
     def _send(self, method: str, params: dict[str, Any], revision: str) -> Any:
         headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": revision}
@@ -119,3 +130,9 @@ class _Proxy:
                 headers["mcp-name"] = encode_header_value(params[_NAMED[method]])
         message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         return self._backend.server().send(self._path, message, headers)
+
+
+def _protocol_error(error: BackendError, context: Context) -> MCPError:
+    message = error.message if isinstance(error, EndpointError) else error.explanation
+    record = {"code": error.code, "message": message, "data": error.data}
+    return formatted_error(record, context.protocol_version, not_found=False)

@@ -17,7 +17,7 @@ from fastmcp.tools import ToolResult
 from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent
 
-from api.mcp_errors import formatted_error, is_handshake, protocol_error, unknown_name
+from api.mcp_errors import failure_result, formatted_error, is_handshake, protocol_error, unknown_name
 from api.mcp_resources import no_resource, prompt_arguments
 from infra.clients.agent.backend import SERVER
 from infra.clients.agent.stdio_transport import StdioServer
@@ -25,7 +25,7 @@ from infra.clients.agent.tools import CodedError
 from infra.local.shutdown import GRACE_SECONDS, Shutdown
 from research_agent import COLLECTIONS_URI, MCP_PROMPTS, MCP_RESOURCES
 from shared.platform.version import VERSION
-from shared.rpc.errors import InvalidParams
+from shared.rpc.errors import InvalidParams, complete_message
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fastmcp import FastMCP
     from fastmcp.server.middleware import CallNext, MiddlewareContext
 
+    from infra.clients.agent.backend import BackendError
     from infra.clients.agent.managed_server import ManagedServerBackend
     from infra.clients.agent.tools import AgentTools
 
@@ -43,7 +44,13 @@ _INSTRUCTIONS: Final = (
 
 
 class _ErrorCodes(Middleware):
-    """Gives errors the codes and data that /mcp gives them: as JSON-RPC errors, or as results of tools."""
+    """Gives errors the codes and data that /mcp gives them.
+
+    The failure of a tool is a result. With `protocol_errors`, it is a JSON-RPC error in the revisions that allow it.
+    """
+
+    def __init__(self, *, protocol_errors: bool) -> None:
+        self._protocol_errors = protocol_errors
 
     async def on_call_tool(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
         try:
@@ -52,11 +59,11 @@ class _ErrorCodes(Middleware):
             raise protocol_error(unknown_name("tool", context.message.name), SERVER, _revision(context)) from None
         except CodedError as coded:
             error = coded.error
-        if is_handshake(_revision(context)):
-            raise MCPError(error.code, error.message, error.data) from None
-        data = error.data | {"message": error.message}
-        text = f"{data.get('code', error.code)}: {error.message} {data.get('guidance', '')}".strip()
-        return ToolResult(content=[TextContent(type="text", text=text)], structured_content=data, is_error=True)
+        if self._protocol_errors and is_handshake(_revision(context)):
+            raise MCPError(error.code, error.explanation, error.data) from None
+        result = failure_of_backend(error)
+        content, facts = [TextContent(**each) for each in result["content"]], result["structuredContent"]
+        return ToolResult(content=content, structured_content=facts, is_error=True)
 
     async def on_read_resource(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
         uri, revision = str(context.message.uri), _revision(context)
@@ -68,7 +75,7 @@ class _ErrorCodes(Middleware):
             error = coded.error
         not_found = str(error.data.get("code")).endswith("NOT_FOUND")
         data = error.data | ({"details": {**error.data["details"], "uri": uri}} if not_found else {})
-        record = {"code": error.code, "message": error.message, "data": data}
+        record = {"code": error.code, "message": error.explanation, "data": data}
         raise formatted_error(record, revision, not_found=not_found) from None
 
     async def on_get_prompt(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
@@ -81,6 +88,12 @@ class _ErrorCodes(Middleware):
         except InvalidParams as error:
             raise protocol_error(error, SERVER, _revision(context)) from None
         return await call_next(context)
+
+
+def failure_of_backend(error: BackendError) -> dict[str, Any]:
+    """Return the result of a tool whose call failed with `error`."""
+    facts = {"message": complete_message(error.message, error.data.get("details")), "number": error.code, **error.data}
+    return failure_result(str(error.data.get("code", error.code)), error.explanation, facts)
 
 
 def _revision(context: MiddlewareContext[Any]) -> str:
@@ -107,7 +120,7 @@ def run(server: StdioServer, backend: ManagedServerBackend, *, debug: bool) -> N
 
 def research_server(backend: ManagedServerBackend, tools: AgentTools) -> StdioServer:
     """Return the server of research-agent's tools, resources and prompts."""
-    mcp = new_server("research-agent", _INSTRUCTIONS, backend)
+    mcp = new_server("research-agent", _INSTRUCTIONS, backend, protocol_errors=True)
     for tool in tools.list():
         mcp.add_tool(tool)
     _add_resources(mcp, tools)
@@ -115,8 +128,13 @@ def research_server(backend: ManagedServerBackend, tools: AgentTools) -> StdioSe
     return mcp
 
 
-def new_server(name: str, instructions: str, backend: ManagedServerBackend) -> StdioServer:
-    """Return a server without tools, which closes `backend` with its session."""
+def new_server(
+    name: str, instructions: str, backend: ManagedServerBackend, *, protocol_errors: bool = False
+) -> StdioServer:
+    """Return a server without tools, which closes `backend` with its session.
+
+    With `protocol_errors`, failures of tools are JSON-RPC errors in the revisions that allow them.
+    """
 
     @asynccontextmanager
     async def session(_server: FastMCP) -> AsyncIterator[None]:
@@ -127,7 +145,12 @@ def new_server(name: str, instructions: str, backend: ManagedServerBackend) -> S
             backend.close()
 
     return StdioServer(
-        name, instructions, version=VERSION, middleware=[_ErrorCodes()], mask_error_details=True, lifespan=session
+        name,
+        instructions,
+        version=VERSION,
+        middleware=[_ErrorCodes(protocol_errors=protocol_errors)],
+        mask_error_details=True,
+        lifespan=session,
     )
 
 

@@ -12,7 +12,6 @@ from fastmcp import Client as FastClient
 from fastmcp.client.transports import StreamableHttpTransport
 from mcp.client import Client as SdkClient
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.exceptions import MCPError
 
 from shared.rpc.mcp_catalog import mcp_catalog
 from tests.helpers.api_client import make_key
@@ -37,15 +36,9 @@ def test_mcp_sdk_client(server: KhoServer, mode: str) -> None:
             assert "xin chào" in read.contents[0].text  # type: ignore[union-attr] # conversations are text resources
             prompt = await client.get_prompt("summarize_conversation", {"conversation_id": f"sdk-{mode}"})
             assert len(prompt.messages) == 2
-            missing = {"conversation_id": "nowhere"}
-            if mode == "legacy":
-                with pytest.raises(MCPError) as refused:
-                    await client.call_tool("memory_get_context", missing)
-                assert refused.value.code == -32001
-            else:
-                failed = await client.call_tool("memory_get_context", missing)
-                assert failed.is_error
-                assert failed.structured_content["code"] == "NOT_FOUND"
+            failed = await client.call_tool("memory_get_context", {"conversation_id": "nowhere"})
+            assert failed.is_error
+            assert (failed.structured_content["code"], failed.structured_content["number"]) == ("NOT_FOUND", -32001)
 
     asyncio.run(use())
 

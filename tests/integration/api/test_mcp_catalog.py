@@ -116,18 +116,39 @@ def test_tool_name_matches_the_contract(ask: Callable[..., Any]) -> None:
         ("get_document", {"document_id": "nowhere"}, 404, "NOT_FOUND"),
     ],
 )
-def test_tool_error_depends_on_revision(
+def test_tool_failure_is_a_result_in_every_revision(
     ask: Callable[..., Any], tool: str, arguments: dict[str, Any], code: int, name: str
 ) -> None:
-    for revision in HANDSHAKE:
-        error = call(ask, tool, revision, **arguments)["error"]
-        assert (error["code"], error["data"]["code"]) == (code, name)
-        assert error["data"]["guidance"]
-    result = call(ask, tool, MODERN, **arguments)["result"]
-    assert result["isError"]
-    assert result["structuredContent"]["code"] == name
-    assert result["structuredContent"]["guidance"] in result["content"][0]["text"]
-    assert result["structuredContent"]["details"] == error["data"]["details"]
+    """Its text has the code, what is wrong with which field, and what to do."""
+    texts = set()
+    for revision in REVISIONS:
+        result = call(ask, tool, revision, **arguments)["result"]
+        facts, (content,) = result["structuredContent"], result["content"]
+        assert result["isError"]
+        assert (facts["code"], facts["number"]) == (name, code)
+        assert facts.keys() == {"code", "number", "message", "details", "guidance"}
+        assert content["text"].startswith(f"{name}: {facts['message']}")
+        assert content["text"].endswith(f". {facts['guidance']}")
+        for problem in facts["details"] if name == "INVALID_PARAMS" else ():
+            assert f"{problem['field']}: {problem['message']}" in content["text"]
+        texts.add(content["text"])
+    assert len(texts) == 1
+
+
+def test_guidance_names_tools_as_clients_know_them(ask: Callable[..., Any]) -> None:
+    unknown = call(ask, "memory_get_context", conversation_id="nowhere")["result"]["structuredContent"]
+    assert unknown["guidance"] == "memory_get_or_create and memory_add_message create a conversation."
+    resource = ask("resources/read", uri="memory://conversation/nowhere")["error"]
+    assert "memory_get_or_create and" in resource["message"]
+    device = call(ask, "devices_get", device_id="nowhere")["result"]["content"][0]["text"]
+    assert "devices_list" in device
+
+
+def test_protocol_error_says_everything_in_its_message(ask: Callable[..., Any]) -> None:
+    error = ask("tools/call", HANDSHAKE[0], name="no_such_tool")["error"]
+    assert error["message"].startswith("Invalid params: name: 'no_such_tool' is not a tool; tools/list names them. ")
+    unknown = ask("no/method", HANDSHAKE[0])["error"]
+    assert unknown["message"].endswith(unknown["data"]["guidance"])
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
@@ -220,7 +241,7 @@ def test_catalog_depends_on_role(ask: Callable[..., Any]) -> None:
     refused = ask("tools/call", roles=("reader",), name="memory_clear", arguments={"conversation_id": "c"})
     assert refused["result"]["structuredContent"]["code"] == "NOT_ALLOWED"
     refused = ask("tools/call", HANDSHAKE[0], ("reader",), name="memory_clear", arguments={"conversation_id": "c"})
-    assert refused["error"]["code"] == 403
+    assert refused["result"]["structuredContent"]["number"] == 403
 
 
 def test_large_result_is_sent_only_as_text(ask: Callable[..., Any], transport: McpTransport) -> None:

@@ -68,7 +68,8 @@ def test_crash_details_are_not_exposed(transport: McpTransport, revision: str) -
     answer = mcp.handle_message(request_event("tools/call", revision, name="x"), crashing)
     crashing.close()
     error = response_message(answer)["error"]
-    assert (error["code"], error["message"]) == (-32603, "Internal error")
+    assert error["code"] == -32603
+    assert error["message"] == "Internal error. Report the correlation id 0123456789ab to the operator."
     assert error["data"]["details"] == {"correlation_id": "0123456789ab"}
     assert "hunter2" not in answer["body"]
 
@@ -235,7 +236,7 @@ def test_many_events_then_fifty_concurrent(transport: McpTransport) -> None:
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-def test_too_large_answer_becomes_an_error_of_the_protocol(
+def test_too_large_answer_becomes_an_error(
     transport: McpTransport, revision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A result that fits into the function's answer, but not with its escapes into the endpoint's, is refused."""
@@ -250,11 +251,8 @@ def test_too_large_answer_becomes_an_error_of_the_protocol(
     call = request_event("tools/call", revision, name="memory_get_all_messages", arguments=arguments)
     response = mcp.handle_message(call, transport)
     message = response_message(response)
-    if revision == MODERN:
-        assert message["result"]["isError"] is True
-        assert message["result"]["structuredContent"]["code"] == "TOO_LARGE"
-    else:
-        assert (message["error"]["code"], message["error"]["data"]["code"]) == (413, "TOO_LARGE")
+    assert message["result"]["isError"] is True
+    assert message["result"]["structuredContent"]["code"] == "TOO_LARGE"
     read = request_event("resources/read", revision, uri="memory://conversation/c")
     assert response_message(mcp.handle_message(read, transport))["error"]["data"]["code"] == "TOO_LARGE"
     assert len(answers) == 2  # neither method was called again

@@ -75,7 +75,15 @@ def test_errors_have_codes_and_guidance(  # noqa: PLR0917 - a row of the table e
         session.call(tool, **arguments)
     assert refused.value.error.code == code
     assert refused.value.error.data["code"] == name
-    assert refused.value.error.data["guidance"]
+    message, details, guidance = (
+        refused.value.error.message,
+        refused.value.error.data["details"],
+        refused.value.error.data["guidance"],
+    )
+    assert guidance
+    assert message.endswith(f" {guidance}")
+    for problem in details if isinstance(details, list) else ():
+        assert f"{problem['field']}: {problem['message']}" in message
     assert "Traceback" not in json.dumps(refused.value.error.data)
 
 
@@ -145,6 +153,7 @@ def test_newest_revision_returns_codes_in_results(folder: Path, data: Path, note
         answer = newest.call("query_knowledge_base", query="x", collections="none")
         assert answer.is_error
         assert answer.structured_content["code"] == "COLLECTION_NOT_FOUND"
+        assert answer.structured_content["number"] == -32002
         assert answer.structured_content["guidance"] in answer.content[0].text
         newest.result("manage_collections", action="create", collection_name="brief")
         newest.answer = False

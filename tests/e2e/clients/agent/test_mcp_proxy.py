@@ -91,6 +91,21 @@ def test_errors_are_those_of_the_mcp_endpoint(
     assert outcome(lambda: everything.call(tool, **arguments)) == there
 
 
+def test_failure_of_a_tool_that_runs_here_is_a_result(everything: Editor) -> None:
+    failed = everything.call("ingest_documents", path="notes", collection="none")
+    assert failed.is_error
+    assert failed.structured_content.keys() == {"code", "number", "message", "details", "guidance"}
+    assert failed.content[0].text.startswith("COLLECTION_NOT_FOUND: Collection not found: none. ")
+
+
+@pytest.mark.parametrize("mode", ["legacy", MODERN])
+def test_unreachable_server_is_a_result_of_the_call(tmp_path: Path, mode: str) -> None:
+    with editor(tmp_path, tmp_path, "--endpoint", "http://127.0.0.1:9", program=KHO, mode=mode) as lonely:
+        failed = lonely.call("memory_get_context", conversation_id="c")
+        assert failed.is_error
+        assert failed.content[0].text.startswith("UNAVAILABLE: The server does not answer. Check that http://127")
+
+
 def test_files_of_this_machine_with_progress_and_confirmation(everything: Editor) -> None:
     name = f"proxy-{everything.mode}"
     everything.result("manage_collections", action="create", collection_name=name)
