@@ -101,7 +101,7 @@ CREDENTIALS: Final = (
     SecretRule("secret", rf"(?i)(?:{SECRET}){SUFFIX}{EQUALS}{GAP}{QUOTED}", is_quoted_secret, IN_QUOTES),
     SecretRule("secret", rf"(?i)(?:{SECRET}){SUFFIX}(?:{EQUALS}|{COPULA}){GAP}[\"'`]?{BARE}", is_bare_secret, WITHOUT_QUOTES),
     SecretRule("password", rf"(?i)\b(?:define|set\w*|put\w*|add\w*|append|header|with\w*|env|config|property)\([ \t]?[\"'][\w.-]*?(?:{PASSWORD}|secret|api_?key|token)[\w-]*[\"'][ \t]?,[ \t]?[\"']([^\"'\n]{{3}})", lambda c: is_password(c) and (bool(re.search(r"\d", c.value)) or is_random(c.value)), IN_QUOTES),
-    SecretRule("password", r"(?i)(?:password|passwd|secret|apikey|api_key)\([ \t]?[\"']([^\"'\n]{3})", lambda c: is_password(c) and not re.fullmatch(r"[a-z_-]+|[A-Z0-9_]+", c.value), IN_QUOTES),
+    SecretRule("password", r"(?i)(?:(?:password|passwd|pwd|psk|secret|apikey|api_key)[({]|\bpass\{)[ \t]?[\"']([^\"'\n]{3})", lambda c: is_password(c) and not re.fullmatch(r"[a-z_-]+|[A-Z0-9_]+", c.value), IN_QUOTES),
     SecretRule("password", r"(?i)(?:password|passwd|pwd|secret|apikey|api-key|token|keymaterial)[\"']?>[ \t]?([^<\n]{3})", lambda c: is_password(c) and c.after(2) == "</", r"[^<\n]"),
     SecretRule("secret", r"(?i)[?&;](?:sig|signature|x-amz-signature|x-amz-security-token|x-goog-signature|key|auth|code)=([A-Za-z0-9%_.~+/=-]{16})", is_token, "[A-Za-z0-9%_.~+/=-]"),
     SecretRule("secret", rf"(?i)name[\"']?[ \t]*[:=][ \t]*[\"']?[\w.-]*?(?:{PASSWORD}|secret|api[-_]?key|token){SUFFIX}[\"']?[,;]?\s+[\"']?value[\"']?[ \t]*[:=][ \t]*[\"']?([^\s\"',]{{4}})", _is_named_value, ARGUMENT),

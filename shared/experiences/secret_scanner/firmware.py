@@ -8,19 +8,24 @@ from typing import Final
 
 from shared.experiences.secret_scanner.names import ARGUMENT, IN_QUOTES, PASSWORD, QUOTED, SECRET, SUFFIX
 from shared.experiences.secret_scanner.rules import Candidate, SecretRule
-from shared.experiences.secret_scanner.values import is_literal, is_passphrase, is_password, is_quoted_secret
+from shared.experiences.secret_scanner.values import (
+    SHORTEST_PASSPHRASE,
+    is_literal,
+    is_passphrase,
+    is_password,
+    is_quoted_secret,
+)
 
-_ONE: Final = r"""[ \t]?(?:\([\w *]{1,20}\)[ \t]?)?(?:[A-Z]{0,2}\(?"[^"\n]{0,64}"\)?|[bf]?'[^'\n]{0,64}'|[^,()"'\n]{0,64})[ \t]?"""
+_ONE: Final = r"""[ \t]?(?:\([\w *]{1,20}\)[ \t]?)?(?:[A-Z]{0,2}\(?"[^"\n]{0,64}"\)?|[bf]?'[^'\n]{0,64}'|[^,()"'\n]{0,64}(?:\([^()"'\n]{0,30}\))?)[ \t]?"""
 """An argument: a literal or a name."""
 _QUOTED_ONE: Final = r"""[ \t]?["'][^"'\n]{1,64}["'][ \t]?"""
-_SHORTEST_PASSPHRASE: Final = 8
 _VALUE: Final = r"""[ \t]?(?:\w{1,12}[ \t]?=[ \t]?)?(?:[A-Z]{1,2}\(|\([\w \t*]{1,20}\)[ \t]?)?[bfL]?["']([^"'\n]{3})"""
 _STATION: Final = (
     r"(?:\b(?:\w*(?:wi-?fi|wlan)\w*|sta(?:tion)?(?:_if)?|ap(?:_if)?|nic|radio|wl|wm|(?:sta|ap)_if\))[ \t]*(?:\.|->)[ \t]*"
     r"(?:begin|begin_?ap|soft_?ap|add_?ap|connect|connect_?ap|start_?ap|auto_?connect|start_?config_?portal)|"
-    r"\b\w*(?:connect|setup|begin|join|start|init)\w*(?:wi-?fi|wlan)\w*|\b\w*(?:wifi|wlan)_?(?:connect|setup|begin|join|start|init)\w*|\bdo_?connect)"
+    r"\b\w*(?:connect|set|begin|join|start|init|add|save)\w*(?:wi-?fi|wlan)\w*|\b\w*(?:wifi|wlan)_?(?:connect|setup|begin|join|start|init)\w*|\bdo_?connect)"
 )
-_LOGIN: Final = r"(?:username_pw_set|set_?credentials|set_?authorization|set_?auth|elegantota\.begin|httpupdat\w+\.setup|set_?user\w{0,8}pass\w*)"
+_LOGIN: Final = r"(?:username_pw_set|set_?credentials|set_?login|set_?authorization|set_?auth|elegantota\.begin|httpupdat\w+\.setup|set_?user\w{0,8}pass\w*)"
 
 _KEY_NAME: Final = r"(?:\b\w*(?:key|psk|secret)\w{0,16}|\bid\.json\b[^\[\n]{0,30})"
 _OTHER_KEY: Final = re.compile(
@@ -54,7 +59,7 @@ def _is_hexadecimal_key(candidate: Candidate) -> bool:
 
 def _is_passphrase_of_network(candidate: Candidate) -> bool:
     """Accept the second of two quoted texts, if Wi-Fi accepts its length and words and numbers are joined."""
-    return len(candidate.value) >= _SHORTEST_PASSPHRASE and is_password(candidate) and is_passphrase(candidate.value)
+    return len(candidate.value) >= SHORTEST_PASSPHRASE and is_password(candidate) and is_passphrase(candidate.value)
 
 
 def _is_argument(candidate: Candidate) -> bool:
@@ -70,6 +75,8 @@ FIRMWARE: Final = (
     SecretRule("password", rf"(?i)#[ \t]*define[ \t]+\w*?(?:{PASSWORD}|psk){SUFFIX}[ \t]+\(?{QUOTED}", is_password, IN_QUOTES),
     SecretRule("secret", rf"(?i)#[ \t]*define[ \t]+\w*?(?:{SECRET}|key){SUFFIX}[ \t]+\(?{QUOTED}", is_quoted_secret, IN_QUOTES),
     SecretRule("password", r"\bAT\+CW(?:JAP|SAP)(?:_CUR|_DEF)?=\"[^\"\n]{1,64}\",\"([^\"\n]{3})", is_literal, IN_QUOTES),
+    SecretRule("password", r"\bAT\+MQTTUSERCFG=(?:\d,){2}(?:\"[^\"\n]{0,64}\",){2}\"([^\"\n]{3})", is_literal, IN_QUOTES),
+    SecretRule("password", rf"(?i)\bMQTTClient[ \t]?\((?:{_ONE},){{4}}{_VALUE}", is_password, IN_QUOTES),
     SecretRule("password", r"\bWIFI:(?:[STH]:[^;\n]{0,64};){0,3}P:\"?([^;\"\n]{3})", is_literal, r"[^;\"\n]"),
     SecretRule("password", r"\b(?:nmcli|wpa_cli)\b[^\n]*? (?:password|(?:[\w-]+\.)?psk|802-1x\.password)[ \t]+[\\'\"]{0,3}([^\s'\"\\]{3})", is_literal, ARGUMENT),
     SecretRule("password", r"\biwconfig\b[^\n]*? key[ \t]+(?:s:)?([^\s]{5})", _is_argument, ARGUMENT),
@@ -78,7 +85,7 @@ FIRMWARE: Final = (
     SecretRule("password", r"\bcreate_ap[ \t]+(?:--?\S+[ \t]+)*\w+[ \t]+\w+[ \t]+[^\s-]\S*[ \t]+['\"]?([^\s'\"]{3})", _is_argument, ARGUMENT),
     SecretRule("password", rf"(?i)\b(?:\w*creds?|\w*credentials|wi-?fi\w*|\w*(?:networks|aps)(?:\[\w*\])?[ \t]*=[ \t]*[\[{{(])[\[\]\w \t]{{0,24}}[=,]?[ \t]*[\[({{]{_QUOTED_ONE},[ \t]?[\"']([^\"'\n]{{3}})", _is_passphrase_of_network, IN_QUOTES),
     SecretRule("password", r"\b(?:espota|upload_flags)[^\n]*?[ =](?:--auth|-a)[ =]['\"]?([^\s'\"]{3})", is_literal, ARGUMENT),
-    SecretRule("password", r"(?i)\bset_?(?:\w{1,16}_?)?(?:password|passwd|passphrase|psk)\([ \t]?[\"']([^\"'\n]{3})", is_password, IN_QUOTES),
+    SecretRule("password", r"(?i)\b(?:esp_now_)?set_?(?:\w{1,16}_?)?(?:password|passwd|passphrase|psk|[pl]mk)\([ \t]?(?:\([\w *]{1,20}\))?[\"']([^\"'\n]{3})", is_password, IN_QUOTES),
     SecretRule("encryption key", r"(?i)\b(?:provision|personalize|join(?:_?otaa)?|set_?(?:app|nwk)s?_?key)[ \t]?\([^\n]{0,160}?[\"']([0-9a-f]{32})[\"']", _is_hexadecimal_key),
     SecretRule("password", r"\b(?:wpa_passphrase|do_wifi_ssid_passphrase|setairportnetwork[ \t]+\w+)[ \t]+(?:\"[^\"\n]{1,64}\"|'[^'\n]{1,64}'|[^\s\"']+)[ \t]+['\"]?([^\s'\"]{4})", _is_argument, ARGUMENT),
     SecretRule("password", r"\b(?:Password[12]?|MqttPassword|WebPassword)[ \t]+([^\s;]{4})", lambda c: _is_argument(c) and re.match(r"[ \t]*(?:;|\n|$)", c.after(20)) is not None, r"[^\s;]"),

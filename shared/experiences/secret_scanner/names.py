@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 PASSWORD: Final = (
-    r"pass[-_ ]?(?:word|wd|phrase|code)s?|\bpass|[_-]pass|\bpwd|[_a-z]pwd|\bpw|_pw|_psw|\bpsk|[-_]psk|\b(?:sta|ap|wpa|wi-?fi)psk|\b(?:pass|mk|pw)[ \t](?:wi-?fi|server|root|admin|vps|db|mail|camera|modem|router)(?:[ \t][a-zà-ỹ-]{1,12}){0,3}?|(?:wi-?fi|wlan|mqtt|ota|sta|ssid|ap|user|admin|root|db|database|login|mail|smtp|ftp|proxy|router|client|server|my)pass|key_?material|\bmk|mật khẩu(?:[ \t][a-zà-ỹ-]{1,12}){0,4}?|mat[-_ ]?khau|"
+    r"pass[-_ ]?(?:word|wd|phrase|code)s?|\bpass|[_-]pass|\bpwd|[_a-z]pwd|\bp/?w|_pw|_psw|\bpsk|[-_]psk|\b(?:sta|ap|wpa|wi-?fi)psk|\b(?:wpa[23]?|wi-?fi|wlan)[-_ ]?(?:psk|key)|\b(?:pass|mk|pw)[ \t](?:wi-?fi|server|root|admin|vps|db|mail|camera|modem|router)(?:[ \t][a-zà-ỹ-]{1,12}){0,3}?|(?:wi-?fi|wlan|mqtt|ota|sta|ssid|ap|user|admin|root|db|database|login|mail|smtp|ftp|proxy|router|client|server|my)pass|key_?material|\bmk|mật khẩu(?:[ \t][a-zà-ỹ-]{1,12}){0,4}?|mat[-_ ]?khau|"
     r"密码|口令|暗号|パスワード|비밀번호|암호|รหัสผ่าน|"
     r"(?:mot de passe|contrase[nñ]a|\bsenha|passwort|kennwort|wachtwoord|lösenord|\bhasł[oa]|парол[ья]|kata sandi|şifre)(?:[ \t][^\s\d:=\"'`]{1,20}){0,2}?"
 )
 SECRET: Final = (
     r"secrets?|tokens?|credentials?|api[-_. ]?keys?|(?:access|secret|private|auth|account|functions?|subscription|instrumentation|server|host|openai|azure|application|shared|client|app|signing|"
     r"encryption|encrypt|master|license|service|admin|storage|webhook|cookie|deploy|bot|crypto|aes|hmac|jwt|ssh|root|nwks?|apps|session)"
-    r"[-_. ]?keys?|shared[-_]?access[-_]?key|appsecret|_auth|\bauth|[-_]salt|\bjwt|bearer|"
+    r"[-_. ]?keys?|shared[-_]?access[-_]?key|appsecret|_auth|\bauth|[-_]salt|\bjwt|bearer|(?:\b|_)[pl]mk|"
     r"khoá (?:api|bí mật)|khóa (?:api|bí mật)|mã bí mật|密钥|秘钥|令牌|私钥"
 )
 SESSION: Final = (
@@ -26,12 +26,12 @@ SUFFIX: Final = (
 GAP: Final = r"[ \t]{0,8}"
 TYPE: Final = r"(?:[ \t]?:[ \t]?[A-Za-z_&][\w.<>\[\]|? ]{0,30})?"
 WHOSE: Final = r"(?:[ \t](?:for|of|to|on|in|của|cho|trên)[ \t](?:(?:the|our|my)[ \t])?[\w\p{Latin}.-]+)?"
-EQUALS: Final = rf"""(?:\[\w{{0,20}}\])?["'`\]\)}}*\\]{{0,4}}{WHOSE}{TYPE}{GAP}(?::=|=>|[=!]?={{1,2}}|::?|\?=)"""
+EQUALS: Final = rf"""(?:\[\w{{0,20}}\])?["'`\]\)}}*\\]{{0,4}}{WHOSE}(?:[ \t]\([^()\n]{{1,24}}\))?{TYPE}{GAP}(?::=|=>|[=!]?={{1,2}}|::?|\?=)"""
 COPULA: Final = (
-    rf"{WHOSE}{GAP}"
+    rf"{WHOSE}(?:,[^,\n]{{1,30}},)?{GAP}"
     r"(?:(?:here |now |still |currently |đang |hiện )?"
     r"(?:(?:(?:is|was|are|were|has|had|got)[ \t])?(?:been[ \t])?(?:set|changed|reset|switched|updated|rotated)[ \t]to|used[ \t]to[ \t]be|reads|"
-    r"is|was|are|là|as|to|of|with|thành|sang|bằng|est|ist|lautet|es|é|è|jest|adalah|—|–)[ \t:]|[はがを]|[은는이가]|"
+    r"(?:is|was|are)[ \t](?:still|now|currently|always|just|simply|again|back[ \t]to)|equals|is|was|are|là|as|to|of|with|thành|sang|bằng|est|ist|lautet|es|é|è|jest|adalah|—|–)[ \t:]|[はがを]|[은는이가]|"
     r"(?:就|曾|曾经|原来|以前|之前|现在|一直)?(?:是|为|為|叫)|(?:改成|改为|设为|设置为|设成|换成|重置为|用的是)了?)[ \t:]{0,3}"
 )
 QUOTED: Final = r"""(?:[rbufRBUF]{1,2}|@|L)?\\?["'`]([^"'`\\\n])"""

@@ -25,6 +25,8 @@ _CITIZEN_NAME: Final = (
     r"(?:s[oố]|m[aã]) (?:đ|d)[iị]nh danh|身份证"
 )
 _FORMER_NAME: Final = r"cmnd|cmt(?:nd)?\b|ch[uứ]ng minh (?:nh[aâ]n d[aâ]n|th[uư])"
+_ROW: Final = r"(?:\n[^\d\n]{0,30}?){0,2}"
+"""The beginning of the first row below a header that has the name, and below its rule."""
 _LAST_PROVINCE: Final = 96
 _SAME: Final = 2
 """At most so many different digits are a made-up number's."""
@@ -109,6 +111,7 @@ def _is_thai(digits: str) -> bool:
     return int(digits[12]) == (11 - _sum(digits[:12], "dcba98765432") % 11) % 10 and len(set(digits)) > _SAME
 
 
+_WITHOUT_CHECK: Final = (_is_citizen, _is_former_citizen)
 _DAY: Final = r"(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])"
 _NAMED: Final = (
     (_CITIZEN_NAME, r"0\d{2}[ .-]?\d{3}[ .-]?\d{3}[ .-]?\d{3}", _is_citizen),
@@ -142,7 +145,8 @@ def _checked(is_number: Callable[[str], bool]) -> Callable[[Candidate], bool]:
 def _rules() -> Iterator[SecretRule]:
     for name, number, is_number in _NAMED:
         names = rf"(?:{name}|{_ANY})"
-        yield SecretRule("identity number", rf"(?i){names}[^\d\n]{{0,30}}?\b({number})", _checked(is_number))
+        between = r"[^\d\n]{0,30}?" if is_number in _WITHOUT_CHECK else rf"[^\d\n]{{0,30}}?{_ROW}"
+        yield SecretRule("identity number", rf"(?i){names}{between}\b({number})", _checked(is_number))
         yield SecretRule("identity number", rf"(?i)(?:^|[^\w.-])({number})[^\d\n]{{0,20}}{names}", _checked(is_number))
 
 

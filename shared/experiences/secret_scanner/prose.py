@@ -9,6 +9,7 @@ from shared.experiences.secret_scanner.names import ACCOUNT, BARE, BASE64, PASSW
 from shared.experiences.secret_scanner.placeholders import changes
 from shared.experiences.secret_scanner.rules import Candidate, SecretRule
 from shared.experiences.secret_scanner.values import (
+    SHORTEST_PASSPHRASE,
     before_other_script,
     is_bare_password,
     is_mixed,
@@ -65,6 +66,26 @@ def _is_login(candidate: Candidate) -> bool:
     return is_password(candidate) and (is_passphrase(value) or is_mixed(value))
 
 
+def _is_strong_login(candidate: Candidate) -> bool:
+    """Accept the value after a login's name, if words, numbers and punctuation are joined."""
+    value = before_other_script(candidate.value)
+    joined = is_passphrase(value) and bool(re.search("[A-Z]", value) and re.search(r"[^\w.]", value))
+    return is_password(candidate) and (is_mixed(value) or joined)
+
+
+def _is_vietnamese(candidate: Candidate) -> bool:
+    """Accept words with a number after the name of a password and words of the sentence."""
+    return candidate.lead.isascii() is False and _is_login(candidate) and _TECHNICAL_WORD.match(candidate.value) is None
+
+
+def _is_network_passphrase(candidate: Candidate) -> bool:
+    """Accept what follows the name of a network, if Wi-Fi accepts its length and words and numbers are joined."""
+    return len(candidate.value) >= SHORTEST_PASSPHRASE and _is_login(candidate)
+
+
+_TECHNICAL_WORD: Final = re.compile(r"(?:wpa|sha|md|base|bcrypt|argon|oauth|esp|http|utf|ipv)\d", re.IGNORECASE)
+
+
 def _is_quoted_login(candidate: Candidate) -> bool:
     """Accept a whole quotation after a quoted account, if it can be no name."""
     value = candidate.value
@@ -96,13 +117,19 @@ PROSE: Final = (
     SecretRule("secret", rf"(?i)(?:{SECRET})(?:[ \t:\"'`(]{{1,3}}[^\s\"'`:]{{1,12}}){{0,3}}?[ \t:\"'`(=]{{1,3}}([A-Za-z0-9_+/=.-]{{16}})", _is_token_in_prose, BASE64),
     SecretRule("password", rf"(?i)(?:(?:{PASSWORD})[\"']?[ \t]{{1,3}}|密码|口令)[\"'`]?{BARE}", _is_password_in_prose, WITHOUT_QUOTES),
     SecretRule("password", rf"(?i)(?:{ACCOUNT})(?:[^\n]{{0,40}}?[\w.-]{{2,40}})?[\"'`]?[ \t]?[/|:][ \t]?[\"'`]?([A-Za-z0-9]{{1,30}}[@#!$%^&*+~][^\s\"'`<>,;])", _is_mixed_login, r"[^\s\"'`<>,;]"),
-    SecretRule("password", rf"(?i)\b(?:{_PAIR}){_PAIR_COPULA}[\w.@-]{{2,40}}(?::[ \t]?|[ \t][/|,][ \t])[\"'`]?{BARE}", _is_login, WITHOUT_QUOTES),
+    SecretRule("password", rf"(?i)\b(?:{_PAIR}){_PAIR_COPULA}[\w.@-]{{2,40}}(?::[ \t]?|,[ \t]|[ \t][/|,][ \t])[\"'`]?{BARE}", _is_login, WITHOUT_QUOTES),
     SecretRule("password", rf"(?i)(?:{_PAIR}){_PAIR_COPULA}[a-z][\w.-]{{1,30}}(?:[ \t]{{1,3}}|[/,，、:])[\"'`]?{BARE}", lambda c: not c.lead.isascii() and _is_login(c), WITHOUT_QUOTES),
     SecretRule("password", rf"(?i)(?:{ACCOUNT})(?:[^\n]{{0,40}}?[\w.-]{{2,40}})?[\"'`]?[ \t][/|][ \t][\"'`]?{BARE}", _is_named_login, WITHOUT_QUOTES),
     SecretRule("password", rf"(?i)(?:{ACCOUNT}|\blog(?:ged)?[ -]?in[ \t](?:as|with)|\b(?:try|use|using|enter|type|dùng|nhập)\b|输入|使用)[^\n\"'`]{{0,20}}[\"'`][\w.@-]{{2,40}}[\"'`][ \t]{{0,2}}(?:with|and|as|or|/|,|và|和|与)(?:[ \t](?:the[ \t])?pass\w*)?[ \t]{{0,2}}[\"'`]{BARE}", _is_quoted_login, WITHOUT_QUOTES),
     SecretRule("password", rf"(?i)(?:\bcreds|\bcredentials(?:[ \t](?:are|is|were))?|\b(?:log(?:ged)?|sign(?:ed)?)[ -]?in[ \t](?:as|with|using)|đăng nhập (?:bằng|với))[ \t:]{{1,3}}(?:(?:are|is)[ \t])?[\w.-]{{2,30}}/{BARE}", _is_login, WITHOUT_QUOTES),
+    SecretRule("password", rf"(?i)\b(?:user(?:name)?|usr|login|id)[ \t]?[/|&+][ \t]?(?:password|passwd|pass|pwd|pw){_PAIR_COPULA}[\w.@-]{{2,40}}/{BARE}", _is_login, WITHOUT_QUOTES),
+    SecretRule("password", rf"(?i)(?:\blog[ -]?in|đăng nhập)[ \t](?:root|admin|administrator|pi|ubuntu|user)/{BARE}", _is_login, WITHOUT_QUOTES),
+    SecretRule("password", rf"(?i)\b(?:(?:log(?:ged|ging)?|sign(?:ed|ing)?)[ -]?in|authenticated?)[ \t](?:as|with|using)[ \t][\w.@-]{{2,40}}[ \t](?:and|with)[ \t]{BARE}", _is_strong_login, WITHOUT_QUOTES),
+    SecretRule("password", rf"(?i)\bu(?:ser|sr)?[ \t]?[:=][ \t]?[\w.@-]{{2,40}}[,;/]?[ \t]{{1,3}}p(?:w|wd|ass)?[ \t]?[:=][ \t]?{BARE}", _is_login, WITHOUT_QUOTES),
+    SecretRule("password", r"(?i)(?:mật khẩu|mat khau|\bmk|\bpass)(?:[ \t][^\s\d:=,.;\"'`/]{1,12}){1,5}[ \t][\"'`]?([A-Za-z]{3,20}[0-9])", _is_vietnamese, WITHOUT_QUOTES),
+    SecretRule("password", rf"(?i)\b(?:(?:wi-?fi|wlan|hotspot)[ \t]?[:=]|ssid[ \t:=])[ \t]{{0,3}}[\"'`]?[\w.-]{{1,32}}[\"'`]?(?:,[ \t]|[ \t][/|][ \t]|\s{{1,8}})(?:(?:key|pass\w*|pw|psk|password)[ \t]?[:=]?[ \t]?)?[\"'`]?{BARE}", _is_network_passphrase, WITHOUT_QUOTES),
     SecretRule("password", rf"(?i)(?:(?:密码|口令|暗号)[ \t]?\(|(?:{PASSWORD})(?:[ \t][(\[]|[ \t]?[「『【《]))[ \t]?[\"'`]?{BARE}", _is_login, WITHOUT_QUOTES),
     SecretRule("password", r"(?i)\b(?:pass[- ]?(?:phrase|word|code)|mật khẩu)[ \t]{1,3}[\"'`]([^\"'`\n]{6,60})[\"'`]", _is_quoted_phrase),
-    SecretRule("password", r"(?i)(?:^|[\s\"'`])([^\s\"'`,;:()/=]{6,40})[\"'`]?[ \t](?:as|is|was)[ \t](?:the|my|our|his|her|its|their)[ \t](?:[\w-]{2,12}[ \t])?(?:password|passphrase|passcode)\b", _is_login),
+    SecretRule("password", r"(?i)(?:^|[\s\"'`])([^\s\"'`,;:()/=]{6,40})[\"'`]?[ \t](?:as|(?:as|is|was)[ \t](?:the|my|our|his|her|its|their))[ \t](?:[\w-]{2,12}[ \t])?(?:password|passphrase|passcode)\b", _is_login),
     SecretRule("password", r"(?:^|[\s\"'`])([^\s\"'`,;:()/=]{6,40})[\"'`]?[ \t]?(?:là mật khẩu|是(?:我的|默认|登录)?密码)", _is_login),
 )  # fmt: skip

@@ -11,6 +11,11 @@ from shared.experiences.secret_scanner.references import is_reference
 if TYPE_CHECKING:
     from shared.experiences.secret_scanner.rules import Candidate
 
+SHORTEST_PASSPHRASE: Final = 8
+"""The fewest characters that Wi-Fi accepts."""
+_ENCODED: Final = re.compile(
+    r"(?:base|sha|md|aes|utf|rot|pbkdf)-?\d+(?:[-_](?:encoded|encrypted|hashed|hash|encoding))?", re.IGNORECASE
+)
 _GRAMMAR: Final = re.compile(
     r"\b(?:a|an|and|any|are|as|at|be|by|can|cannot|enter|for|in|incorrect|invalid|is|least|long|"
     r"match|minimum|must|new|no|not|of|on|or|please|required|reset|short|should|that|the|then|this|to|too|use|"
@@ -46,7 +51,7 @@ def before_other_script(value: str) -> str:
 def is_bare_password(candidate: Candidate) -> bool:
     """Accept an unquoted value if it looks like a password or is the whole value of a setting."""
     value = before_other_script(candidate.value + _joined(candidate))
-    if not is_password(candidate) or is_placeholder(value) or len(value) < 4:
+    if not is_password(candidate) or is_placeholder(value) or len(value) < 4 or _ENCODED.fullmatch(value):
         return False
     if re.search(r"[0-9]", value) or re.search(r"[A-Za-z][!@#$%^&*+~][A-Za-z]|[!@#$%^&*]$", value):
         return not re.fullmatch(r"[\d.,:%-]+|\d+[-_ ]?[a-z]{1,12}|\w+/\w+.*", value) or is_setting(candidate)

@@ -236,6 +236,14 @@ TECHNICAL: Final = [
 ]
 
 PROSE: Final = [
+    "The password is base64-encoded, the token SHA-256-hashed.",
+    "SSID GardenNet, key rotation every 3600s",
+    "SSID: eduroam\nKEY MGMT: WPA-EAP",
+    "Log in with root and run apt-get2.",
+    "credentials: root, admin",
+    "mật khẩu wifi nhà mình đổi rồi nhé",
+    "Mật khẩu được băm bằng argon2id, mạng dùng wpa2psk.",
+    "The token, by the way, is opaque.",
     "The password used to be stored in plain text.",
     "Le mot de passe est trop court.",
     "la contraseña es obligatoria",
