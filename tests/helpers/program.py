@@ -30,6 +30,8 @@ _PR_SET_CHILD_SUBREAPER: Final = 36
 
 def command(program: str) -> list[str]:
     """Return the command that starts a program as users do."""
+    if os.sep in program:  # that of another checkout
+        return [program]
     if "." in program:  # a module
         return [sys.executable, "-m", program]
     return [str(Path(sys.executable).with_name(program))]
