@@ -99,8 +99,8 @@ class Deployment(NamedTuple):
     uses: tuple[TableAccess | Dependency, ...] = ()
     memory: int = DEFAULT_MEMORY
     timeout: int = DEFAULT_TIMEOUT
-    routes: tuple[tuple[str, str], ...] = ()
-    """Pairs of an event's name and a route; the function verifies credentials itself."""
+    routes: tuple[str, ...] = ()
+    """The routes besides a method's own; the function verifies credentials itself."""
     invokes: tuple[str, ...] = ()
     """Names of methods; `agent-data/*` stands for all methods of a server, `*` for all of every server."""
     stream: TableStream | None = None
@@ -263,19 +263,16 @@ def change(*events: EventName, **keys: Any) -> dict[str, Any]:
     return kinds | {"dynamodb": {"Keys": {name: {"S": [pattern]} for name, pattern in keys.items()}}}
 
 
-def mcp_routes(path: str, name: str = "") -> dict[str, str]:
-    """Return an MCP endpoint's routes. GET and DELETE exist to be refused: the SDK would leave the client hanging.
-
-    The events' names begin with `name`.
-    """
-    return {f"{name}Message": f"POST {path}", f"{name}Stream": f"GET {path}", f"{name}EndOfSession": f"DELETE {path}"}
+def mcp_routes(*paths: str) -> tuple[str, ...]:
+    """Return an MCP endpoint's routes. GET and DELETE exist to be refused: the SDK would leave the client hanging."""
+    return tuple(f"{verb} {path}" for path in paths for verb in ("POST", "GET", "DELETE"))
 
 
 def lambda_function(  # noqa: PLR0913 - each is a fact of the function
     *uses: TableAccess | Dependency,
     memory: int = DEFAULT_MEMORY,
     timeout: int = DEFAULT_TIMEOUT,
-    routes: dict[str, str] | None = None,
+    routes: tuple[str, ...] = (),
     invokes: tuple[str, ...] = (),
     stream: TableStream | None = None,
     schedule: str = "",
@@ -287,9 +284,8 @@ def lambda_function(  # noqa: PLR0913 - each is a fact of the function
     """Declare the deployment of the decorated handler."""
     memory = max([memory, *(each.memory for each in uses if isinstance(each, Dependency))])
     condition = condition or (DEVICES if rules else "")
-    all_routes = tuple((routes or {}).items())
     deployment = Deployment(
-        uses, memory, timeout, all_routes, invokes, stream, schedule, rules, condition, concurrency, provisioned
+        uses, memory, timeout, routes, invokes, stream, schedule, rules, condition, concurrency, provisioned
     )
 
     def decorate(handler: H) -> H:

@@ -62,7 +62,7 @@ _TOO_MANY: Final = "Too many boards wait to be claimed. Try again in a quarter o
     timeout=20,
     condition=DEVICES,
     # The gateway has no routes that end with a slash: `proxy` is empty at /ota/.
-    routes={"CheckIn": "POST /ota", "Activation": "POST /ota/{proxy+}"},
+    routes=("POST /ota", "POST /ota/{proxy+}"),
     concurrency="AnonymousConcurrency",
 )
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:

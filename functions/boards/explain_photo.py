@@ -47,7 +47,7 @@ _NAME: Final = "boards/explain_photo"
     UNKNOWN_BOARD_LIMITS,
     variables("KHO_DEVICE_PHOTO_BURST", "KHO_DEVICE_PHOTOS_A_MINUTE"),
     condition=DEVICES,
-    routes={"Photo": "POST /vision/explain"},
+    routes=("POST /vision/explain",),
     concurrency="AnonymousConcurrency",
 )
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:

@@ -36,7 +36,7 @@ _UNCHANGING: Final = {
 @lambda_function(
     CONSOLE_FILES,
     timeout=10,
-    routes={"Root": "GET /", "Bare": "GET /console", "Files": "GET /console/{path+}"},
+    routes=("GET /", "GET /console", "GET /console/{path+}"),
 )
 @endpoint("discovery/console")
 def handler(request: HttpRequest) -> HttpResponse:

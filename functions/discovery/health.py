@@ -8,7 +8,7 @@ from shared.rpc.catalogue import catalogue
 from shared.rpc.strict_json import compact
 
 
-@lambda_function(routes={"Health": "GET /health"})
+@lambda_function(routes=("GET /health",))
 @endpoint("discovery/health")
 def handler(_request: HttpRequest) -> HttpResponse:
     """Answer that the system is healthy."""

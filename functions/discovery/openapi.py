@@ -21,7 +21,7 @@ _GATEWAY_STATUSES: Final = frozenset({401, 403, 413, 429, 500, 503})
 """The statuses with which API Gateway itself may answer: no credentials, over 10 MB, throttled, no function."""
 
 
-@lambda_function(routes={"Openapi": "GET /openapi.json"})
+@lambda_function(routes=("GET /openapi.json",))
 @endpoint("discovery/openapi")
 def handler(_request: HttpRequest) -> HttpResponse:
     """Answer with the OpenAPI document."""

@@ -9,7 +9,7 @@ from shared.rpc.errors import NotFound
 from shared.rpc.strict_json import compact, encodable
 
 
-@lambda_function(routes={"Servers": "GET /servers", "Capabilities": "GET /servers/{server_name}/capabilities"})
+@lambda_function(routes=("GET /servers", "GET /servers/{server_name}/capabilities"))
 @endpoint("discovery/servers")
 def handler(request: HttpRequest) -> HttpResponse:
     """List the servers, or one server's capabilities."""

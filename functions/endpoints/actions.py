@@ -37,9 +37,7 @@ class ActionEnvelope(Params):
     payload: OpenObject
 
 
-@lambda_function(
-    CREDENTIALS, memory=1024, timeout=28, invokes=(f"{AGENT_DATA}/*",), routes={"Actions": "POST /actions"}
-)
+@lambda_function(CREDENTIALS, memory=1024, timeout=28, invokes=(f"{AGENT_DATA}/*",), routes=("POST /actions",))
 @endpoint("endpoints/actions", server=AGENT_DATA)
 def handler(request: HttpRequest) -> HttpResponse:
     """Answer one action with its result and the request's id."""

@@ -41,7 +41,7 @@ class _RequestObject:
         return cls(item.get("id", _NOTIFICATION), item["method"], item.get("params", {}))
 
 
-@lambda_function(CREDENTIALS, memory=1024, timeout=28, invokes=("*",), routes={"Jsonrpc": "POST /jsonrpc"})
+@lambda_function(CREDENTIALS, memory=1024, timeout=28, invokes=("*",), routes=("POST /jsonrpc",))
 @endpoint("endpoints/jsonrpc", server="jsonrpc")
 def handler(request: HttpRequest) -> HttpResponse:
     """Answer one JSON-RPC request or a batch of them."""

@@ -54,7 +54,7 @@ _PARAMS: Final = ("name", "arguments", "uri", "cursor", "_meta", "protocolVersio
     memory=1024,
     timeout=28,
     invokes=("*",),
-    routes=mcp_routes("/mcp") | mcp_routes("/mcp/{toolset}", "Toolset"),
+    routes=mcp_routes("/mcp", "/mcp/{toolset}"),
 )
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     """Answer one MCP message."""

@@ -35,10 +35,10 @@ from shared.rpc.errors import NotAllowed, NotSignedIn
     table("Access", "GetItem", "PutItem", "UpdateItem", "DeleteItem"),
     table("Limits", "UpdateItem"),
     timeout=20,
-    routes={
-        "Page": "GET /oauth/authorize",
-        "Decision": "POST /oauth/authorize",
-    },
+    routes=(
+        "GET /oauth/authorize",
+        "POST /oauth/authorize",
+    ),
     concurrency="AnonymousConcurrency",
 )
 @oauth_endpoint("authorize", render_error=render_error)

@@ -11,7 +11,7 @@ from shared.rpc.caller import ROLES
 from shared.rpc.strict_json import compact
 
 
-@lambda_function(PUBLIC_URL, timeout=10, routes={"Metadata": "GET /.well-known/oauth-authorization-server"})
+@lambda_function(PUBLIC_URL, timeout=10, routes=("GET /.well-known/oauth-authorization-server",))
 @endpoint("oauth/metadata")
 def handler(_request: HttpRequest) -> HttpResponse:
     """Answer with the metadata, whose addresses come from the settings alone."""

@@ -21,7 +21,7 @@ from shared.rpc.strict_json import compact, parse
     table("Access", "PutItem"),
     table("Limits", "UpdateItem"),
     timeout=10,
-    routes={"Register": "POST /oauth/register"},
+    routes=("POST /oauth/register",),
     concurrency="AnonymousConcurrency",
 )
 @oauth_endpoint("oauth_register")

@@ -14,12 +14,12 @@ from shared.rpc.strict_json import compact
 @lambda_function(
     PUBLIC_URL,
     timeout=10,
-    routes={
-        "Whole": f"GET {METADATA}",
-        "Mcp": f"GET {METADATA}{MCP}",
-        "Toolset": f"GET {METADATA}{MCP}/{{toolset}}",
-        "Device": f"GET {METADATA}{MCP}/devices/{{device_id}}",
-    },
+    routes=(
+        f"GET {METADATA}",
+        f"GET {METADATA}{MCP}",
+        f"GET {METADATA}{MCP}/{{toolset}}",
+        f"GET {METADATA}{MCP}/devices/{{device_id}}",
+    ),
 )
 @endpoint("oauth/resource_metadata")
 def handler(request: HttpRequest) -> HttpResponse:

@@ -15,7 +15,7 @@ from shared.access.oauth.errors import OAuthError
     table("Access", "GetItem", "UpdateItem"),
     table("Limits", "UpdateItem"),
     timeout=10,
-    routes={"Revoke": "POST /oauth/revoke"},
+    routes=("POST /oauth/revoke",),
     concurrency="AnonymousConcurrency",
 )
 @oauth_endpoint("revoke")

@@ -22,7 +22,7 @@ from shared.rpc.caller import ROLES
     table("Access", "DeleteItem", "PutItem"),
     table("Limits", "UpdateItem"),
     timeout=20,
-    routes={"SignIn": f"GET {SIGN_IN}", "Callback": f"GET {CALLBACK}"},
+    routes=(f"GET {SIGN_IN}", f"GET {CALLBACK}"),
     concurrency="AnonymousConcurrency",
 )
 @oauth_endpoint("sign_in", render_error=render_error)

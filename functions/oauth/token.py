@@ -23,7 +23,7 @@ from shared.rpc.strict_json import compact
     table("Limits", "UpdateItem"),
     timeout=20,
     # MCP's revision 2025-03-26 knew the second: the SDK refreshes there until it has read the metadata.
-    routes={"Token": "POST /oauth/token", "Fallback": "POST /token"},
+    routes=("POST /oauth/token", "POST /token"),
     concurrency="AnonymousConcurrency",
 )
 @oauth_endpoint("token")

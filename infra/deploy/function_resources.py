@@ -58,6 +58,10 @@ _LAYERS: Final = (
     "ConsoleLayer",
 )
 _ALIAS: Final = "live"
+_API_ROLE: Final = "ApiRole"
+_API_INFO: Final = {"version": "1.0", "title": {"Ref": "AWS::StackName"}}
+_DEFINITION: Final = "      # kho generate: DefinitionBody"
+_PATH_PARAMETER: Final = re.compile(r"{(.*?)}")
 _QUOTED: Final = re.compile(r"(!Ref|!GetAtt) '([\w.:]+)'")
 _SECTION: Final = re.compile(r"^(?=[A-Z])", re.MULTILINE)
 
@@ -111,13 +115,16 @@ def declared_functions(*packages: str) -> Iterator[DeclaredFunction]:
                 yield DeclaredFunction(package, entry.name, module.handler, _summary(module))
 
 
-def template() -> str:
-    """Return the text of `template.yaml`."""
+def template(functions: Sequence[DeclaredFunction] = ()) -> str:
+    """Return the text of `template.yaml`, with these functions or those of `functions/`."""
+    functions = functions or list(declared_functions())
     sections = _sections()
     sections.pop("Environment")
-    functions = list(declared_functions())
-    policies = _managed_policies(sections["Resources"])
-    parts = [sections.pop("Resources").rstrip()]
+    invocation = _invocation_policies(functions)
+    policies = _managed_policies(sections["Resources"]) | dict.fromkeys(invocation)
+    definition = _indented({"DefinitionBody": {"openapi": "3.0.1", "info": _API_INFO, "paths": _paths(functions)}}, 6)
+    parts = [sections.pop("Resources").rstrip().replace(_DEFINITION, definition)]
+    parts += [_indented(invocation), _indented({_API_ROLE: _api_role(functions)})]
     for package, group in groupby(functions, key=lambda each: each.package):
         parts.append(f"  # {package.replace('_', '-')}")
         parts += [_indented(_resources(each, functions, policies)) for each in group]
@@ -155,7 +162,7 @@ def _document(section: str, body: str) -> dict[str, Any]:
 
 
 def _resources(
-    function: DeclaredFunction, functions: list[DeclaredFunction], policies: dict[str, str | None]
+    function: DeclaredFunction, functions: Sequence[DeclaredFunction], policies: dict[str, str | None]
 ) -> dict[str, Any]:
     deployment = deployment_of(function.handler)
     method = function.handler.method if isinstance(function.handler, Handler) else None
@@ -179,7 +186,7 @@ def _resources(
     properties |= _concurrency(deployment, anonymous=bool(method and method.anonymous))
     if deployment.rules:
         properties["EventInvokeConfig"] = _ASYNCHRONOUS
-    events = _events(deployment, f"/{method.name}" if method else "", anonymous=bool(method and method.anonymous))
+    events = _events(deployment)
     if events:
         properties["Events"] = events
     condition = {"Condition": deployment.condition} if deployment.condition else {}
@@ -236,7 +243,7 @@ def environment(uses: Sequence[TableAccess | Dependency]) -> dict[str, Any]:
 def _role(
     function: DeclaredFunction,
     uses: list[TableAccess | Dependency],
-    functions: list[DeclaredFunction],
+    functions: Sequence[DeclaredFunction],
     policies: dict[str, str | None],
 ) -> dict[str, Any]:
     """Return the function's role. SAM's own roles may write to every log group and read every stream of the account."""
@@ -248,7 +255,7 @@ def _role(
         for each in uses
         if isinstance(each, TableAccess)
     ]
-    if deployment.invokes:
+    if deployment.invokes and deployment.invokes != ("*",):
         statements.append(_invoke_statement(deployment.invokes, functions))
     if deployment.stream:
         reads = ("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator")
@@ -257,6 +264,7 @@ def _role(
         statements.append(_allow(("sqs:SendMessage",), _arn("DeadLetters")))
     named = [name for each in uses if isinstance(each, Dependency) for name in each.policies]
     named += ["StreamListing"] if deployment.stream else []
+    named += _invocation_policies(functions) if deployment.invokes == ("*",) else []
     attached = [_attached(name, policies[name], deployment) for name in dict.fromkeys(["TraceWriting", *named])]
     return {
         "AssumeRolePolicyDocument": _LAMBDA_TRUST,
@@ -280,34 +288,103 @@ def _if(condition: str, value: dict[str, Any]) -> dict[str, Any]:
     return {"Fn::If": [condition, value, {"Ref": "AWS::NoValue"}]}
 
 
-def _invoke_statement(invokes: tuple[str, ...], functions: list[DeclaredFunction]) -> dict[str, Any]:
+def _invoke_statement(invokes: tuple[str, ...], functions: Sequence[DeclaredFunction]) -> dict[str, Any]:
     """Allow the functions of the methods, each by its ARN."""
     invoked = [
         _arn(each.logical_id)
         for each in functions
         if isinstance(each.handler, Handler)
-        and {"*", f"{each.handler.method.name.partition('/')[0]}/*", each.handler.method.name} & set(invokes)
+        and {f"{each.handler.method.name.partition('/')[0]}/*", each.handler.method.name} & set(invokes)
     ]
     return _allow(("lambda:InvokeFunction",), invoked)
 
 
-def _events(deployment: Deployment, method_path: str, *, anonymous: bool) -> dict[str, Any]:
+def _invocation_policies(functions: Sequence[DeclaredFunction]) -> dict[str, Any]:
+    """Return the managed policies that allow to invoke the methods of two servers each.
+
+    All methods exceed one policy, and one policy for each server exceeds what a role may have.
+    """
+    policies: dict[str, Any] = {}
+    for pair in zip(SERVERS[::2], SERVERS[1::2], strict=True):
+        names = [server.replace("_", "-") for server in pair]
+        statement = _invoke_statement(tuple(f"{name}/*" for name in names), functions)
+        properties = {
+            "Description": f"Invoke the methods of {' and '.join(names)}.",
+            "PolicyDocument": {"Version": "2012-10-17", "Statement": [statement]},
+        }
+        policies["".join(map(logical_id, pair)) + "Invocation"] = {
+            "Type": "AWS::IAM::ManagedPolicy",
+            "Properties": properties,
+        }
+    return policies
+
+
+def _api_role(functions: Sequence[DeclaredFunction]) -> dict[str, Any]:
+    """Return the role with which the API invokes the functions of all routes: a permission for each is a resource."""
+    own = [
+        _attached_arn(each.logical_id, deployment_of(each.handler).condition)
+        for each in functions
+        if not isinstance(each.handler, Handler) and deployment_of(each.handler).routes
+    ]
+    trust = {"Effect": "Allow", "Principal": {"Service": "apigateway.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    policy = {"Version": "2012-10-17", "Statement": [_allow(("lambda:InvokeFunction",), own)]}
+    return {
+        "Type": "AWS::IAM::Role",
+        "Properties": {
+            "AssumeRolePolicyDocument": {"Version": "2012-10-17", "Statement": [trust]},
+            "ManagedPolicyArns": [{"Ref": name} for name in _invocation_policies(functions)],
+            "Policies": [{"PolicyName": "routes", "PolicyDocument": policy}],
+        },
+    }
+
+
+def _attached_arn(function: str, condition: str) -> dict[str, Any]:
+    return _if(condition, _arn(function)) if condition else _arn(function)
+
+
+def _paths(functions: Sequence[DeclaredFunction]) -> dict[str, Any]:
+    """Return the API's routes as OpenAPI has them, each with the function behind it."""
+    paths: dict[str, Any] = {}
+    conditions: dict[str, str] = {}
+    for function in functions:
+        deployment = deployment_of(function.handler)
+        routes = [(route, False) for route in deployment.routes]
+        if isinstance(function.handler, Handler):
+            method = function.handler.method
+            routes.append((f"POST /{method.name}", not method.anonymous))
+        for route, authorized in routes:
+            verb, _, path = route.partition(" ")
+            paths.setdefault(path, {})[verb.lower()] = _operation(function.logical_id, path, authorized=authorized)
+            conditions[path] = deployment.condition
+    return {path: _if(conditions[path], each) if conditions[path] else each for path, each in paths.items()}
+
+
+def _operation(function: str, path: str, *, authorized: bool) -> dict[str, Any]:
+    """Return a route's operation. SAM adds the authorizer where none is switched off."""
+    service = "arn:${AWS::Partition}:apigateway:${AWS::Region}:lambda:path/2015-03-31"
+    operation: dict[str, Any] = {
+        "x-amazon-apigateway-integration": {
+            "type": "aws_proxy",
+            "httpMethod": "POST",
+            "payloadFormatVersion": "2.0",
+            "credentials": _arn(_API_ROLE),
+            "uri": {"Fn::Sub": f"{service}/functions/${{{function}.Arn}}/invocations"},
+        }
+    }
+    if not authorized:
+        operation["security"] = [{"NONE": []}]
+    if names := _PATH_PARAMETER.findall(path):
+        operation["parameters"] = [{"name": name, "in": "path", "required": True} for name in names]
+    return operation | {"responses": {}}
+
+
+def _events(deployment: Deployment) -> dict[str, Any]:
     events: dict[str, Any] = {}
-    if method_path:
-        events["Direct"] = _route(f"POST {method_path}", authorized=not anonymous)
-    for name, route in deployment.routes:
-        events[name] = _route(route, authorized=False)
     if deployment.stream:
         events[deployment.stream.event] = _stream(deployment.stream)
     if deployment.schedule:
         events["Schedule"] = {"Type": "Schedule", "Properties": {"Schedule": deployment.schedule}}
     return events
-
-
-def _route(route: str, *, authorized: bool) -> dict[str, Any]:
-    verb, _, path = route.partition(" ")
-    properties = {"ApiId": {"Ref": "Api"}, "Method": verb, "Path": path}
-    return {"Type": "HttpApi", "Properties": properties | ({} if authorized else {"Auth": {"Authorizer": "NONE"}})}
 
 
 def _stream(stream: TableStream) -> dict[str, Any]:
@@ -368,13 +445,13 @@ def _summary(module: Any) -> str:
     return (text[:1].upper() + text[1:])[:_DESCRIPTION_CHARACTERS]
 
 
-def _indented(resources: dict[str, Any]) -> str:
+def _indented(resources: dict[str, Any], spaces: int = 2) -> str:
     texts = [
         yaml.dump({name: each}, Dumper=_TemplateDumper, sort_keys=False, default_flow_style=None, width=1000)
         for name, each in resources.items()
     ]
     plain = [_QUOTED.sub(r"\1 \2", text) for text in texts]
-    return "\n\n".join("\n".join(f"  {line}" for line in text.splitlines()) for text in plain)
+    return "\n\n".join("\n".join(" " * spaces + line for line in text.splitlines()) for text in plain)
 
 
 class DumperWithoutAliases(yaml.SafeDumper):
@@ -402,7 +479,7 @@ def _represent(dumper: yaml.SafeDumper, value: dict[str, Any]) -> yaml.Node:
             return dumper.represent_scalar("!Sub", pattern)
         case {"Fn::If": list(branches), **rest} if not rest:
             return dumper.represent_sequence("!If", branches, flow_style=True)
-    return dumper.represent_mapping("tag:yaml.org,2002:map", value, flow_style="ApiId" in value or None)
+    return dumper.represent_mapping("tag:yaml.org,2002:map", value)
 
 
 def _represent_list(dumper: yaml.SafeDumper, value: list[Any]) -> yaml.Node:

@@ -1,12 +1,14 @@
 """Reading `template.yaml` as far as one machine needs it: functions, their triggers, tables, settings."""
 
+from __future__ import annotations
+
 import json
 import math
 import re
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
@@ -14,6 +16,9 @@ try:
     from yaml import CSafeLoader as SafeLoader  # reads the template in a seventh of the time
 except ImportError:  # PyYAML was built without libyaml
     from yaml import SafeLoader  # type: ignore[assignment]
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 FILE: Final = Path(__file__).resolve().parents[2] / "template.yaml"
 STACK: Final = "kho"
@@ -170,7 +175,16 @@ class _TemplateReader:
                     auth = properties["Auth"]
                     arn = auth["Authorizers"][auth["DefaultAuthorizer"]]["FunctionArn"]
                     template.authorizer = self._function_behind(arn)
+                    template.routes = list(self._routes(properties["DefinitionBody"]["paths"]))
         return template
+
+    def _routes(self, paths: dict[str, Any]) -> Iterator[Route]:
+        for path, item in paths.items():
+            for verb, operation in (item["Fn::If"][1] if "Fn::If" in item else item).items():
+                uri = operation["x-amazon-apigateway-integration"]["uri"]["Fn::Sub"]
+                logical, _, _ = uri.partition("functions/${")[2].partition(".")
+                function = self._function_name(self._resources[logical]["Properties"])
+                yield Route(verb.upper(), path, function, authorized="security" not in operation)
 
     def _function(self, template: Template, properties: dict[str, Any]) -> None:
         name = self._function_name(properties)
@@ -181,9 +195,6 @@ class _TemplateReader:
         for event in properties.get("Events", {}).values():
             details = event["Properties"]
             match event["Type"]:
-                case "HttpApi":
-                    open_to_all = details.get("Auth", {}).get("Authorizer") == "NONE"
-                    template.routes.append(Route(details["Method"], details["Path"], name, not open_to_all))
                 case "DynamoDB":
                     filters = details.get("FilterCriteria", {}).get("Filters", [])
                     template.streams.append(

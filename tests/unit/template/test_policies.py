@@ -12,14 +12,13 @@ import pytest
 
 from api.deployment import INDEX_MEMORY
 from endpoints import device_mcp
-from infra.local.template import FILE
+from infra.local.template import FILE, load
 from shared.rpc.catalogue import catalogue
 from shared.rpc.mcp_catalog import mcp_catalog
 from shared.search.embedding.function import BULK_FUNCTION, URGENT_FUNCTION
 from tests.helpers.template import (
     BY_NAME,
     LAMBDAS,
-    LONGEST_STACK_NAME,
     METHODS,
     PARAMETERS,
     RESOURCES,
@@ -49,11 +48,6 @@ OF_DEVICES = {
     "iot:SendDirectMessage": "client/*",
     "iot:DeleteConnection": "client/*",
 }
-MAX_MANAGED_POLICIES = 10
-"""IAM's limit for one role."""
-MAX_INLINE_POLICIES = 10_240
-"""IAM's limit of the characters in all inline policies of one role, spaces left out."""
-LONGEST_ARN = "arn:aws-iso-b:lambda:ap-southeast-1:000000000000:function:"
 
 
 def test_managed_policies_are_shared_and_follow_their_condition() -> None:
@@ -66,7 +60,6 @@ def test_managed_policies_are_shared_and_follow_their_condition() -> None:
     assert set(attached) == set(declared.items())
     # An inline policy cannot have a condition.
     assert min(Counter(name for name, condition in attached if not condition).values()) > 1
-    assert max(len(managed_policies(properties)) for properties in LAMBDAS.values()) <= MAX_MANAGED_POLICIES
 
 
 @pytest.mark.parametrize("logical", sorted(LAMBDAS))
@@ -220,12 +213,24 @@ def test_bulk_work_may_invoke_only_its_own_embedding_function() -> None:
     assert urgent <= functions_of(METHODS)
 
 
-@pytest.mark.parametrize("function", sorted(BY_NAME))
-def test_inline_policies_fit_with_the_longest_names(function: str) -> None:
-    """Policies have at most 10,240 characters, in every partition and region, with the longest stack name."""
-    own = [policy for policy in BY_NAME[function][1].get("Policies", []) if "Statement" in policy]
-    invoked = "".join(f'"{LONGEST_ARN}{"s" * LONGEST_STACK_NAME}-{name}",' for name in invocable_functions(function))
-    assert len(json.dumps(own, separators=(",", ":"))) + len(invoked) <= MAX_INLINE_POLICIES
+def test_the_api_may_invoke_exactly_the_functions_of_its_routes() -> None:
+    """It needs no permission at each function: these would be a hundred resources."""
+    role = RESOURCES["ApiRole"]["Properties"]
+    named = [each["Ref"] for each in role["ManagedPolicyArns"]]
+    documents = [RESOURCES[name]["Properties"]["PolicyDocument"] for name in named]
+    documents += [policy["PolicyDocument"] for policy in role["Policies"]]
+    allowed = [
+        arn["Fn::If"][1] if "Fn::If" in arn else arn
+        for document in documents
+        for statement in document["Statement"]
+        for arn in statement["Resource"]
+        if actions(statement) == ["lambda:InvokeFunction"]
+    ]
+    functions = [function_name(LAMBDAS[arn["Fn::GetAtt"][0]]) for arn in allowed]
+    assert len(functions) == len(set(functions))
+    assert set(functions) == {route.function for route in load().routes}
+    paths = RESOURCES["Api"]["Properties"]["DefinitionBody"]["paths"]
+    assert json.dumps(paths).count('"credentials": {"Fn::GetAtt": ["ApiRole", "Arn"]}') == len(load().routes)
 
 
 def test_jsonrpc_endpoint_may_invoke_exactly_all_methods() -> None:
