@@ -14,19 +14,21 @@ from typing import TYPE_CHECKING, Any
 import urllib3
 
 from tests.helpers.environment import ORIGINAL_ENVIRONMENT
-from tests.helpers.program import KHO, KHO_WITH_LONG_LIMITS, Program, command
+from tests.helpers.program import KHO, KHO_WITH_LONG_LIMITS, command, start
 from tests.helpers.wait import CEILING_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
+    from tests.helpers.program import RunningProgram
+
 
 class KhoServer:
     """One running server and its data folder.
 
-    Its time limits are longer than any test unless the test asks for production's, which a slow machine may reach. With
-    production's, or if it is measured, it starts as users start it, else as a copy (`program.py`).
+    Its time limits are longer than any test unless the test asks for production's, which a slow machine may reach. It
+    starts as a copy (`program.py`), or as users start it if it is measured.
     """
 
     def __init__(
@@ -39,10 +41,10 @@ class KhoServer:
         program: str = "",
     ) -> None:
         self.data = data
-        self.process: subprocess.Popen[str]
+        self.process: RunningProgram
         self._output = data.parent / f"{data.name}.out"
         self._program = program or (KHO if production_limits else KHO_WITH_LONG_LIMITS)
-        self._starts_itself = bool(program) or production_limits or measured
+        self._starts_itself = bool(program) or measured
         self._arguments = ["serve", "--data", str(data), "--port", "0", "--mqtt-port", "0", *options]
         self._environment = ORIGINAL_ENVIRONMENT | (environment or {})
         self.http = urllib3.PoolManager(maxsize=64, retries=False, timeout=CEILING_SECONDS)
@@ -55,7 +57,7 @@ class KhoServer:
             if self._starts_itself:
                 self.process = subprocess.Popen([*command(self._program), *self._arguments], text=True, **options)
             else:
-                self.process = Program(self._program, *self._arguments, **options)
+                self.process = start(self._program, *self._arguments, **options)
         until(self._is_ready)
         match = re.search(r"listens on (http://\S+)", self.printed())
         assert match

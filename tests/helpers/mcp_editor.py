@@ -1,26 +1,35 @@
-"""`research-agent mcp` and `kho mcp` as an editor starts them, driven by a real MCP client, and their command line."""
+"""`research-agent mcp` and `kho mcp`, driven by a real MCP client over pipes, and their command line."""
 
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
+import math
+import os
+import subprocess
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import anyio
+from anyio import to_thread
 from anyio.from_thread import start_blocking_portal
 from fastmcp import Client
 from fastmcp.client.elicitation import ElicitResult
-from fastmcp.client.transports import StdioTransport
+from fastmcp.client.transports.base import ClientTransport, TransportOptions
+from mcp.shared.message import SessionMessage
+from mcp.types import jsonrpc_message_adapter
 
-from tests.helpers.program import RESEARCH_AGENT, command, run
+from tests.helpers.program import RESEARCH_AGENT, run, start
 from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
     from anyio.from_thread import BlockingPortal
+    from mcp import ClientSession
+
+    from tests.helpers.program import RunningProgram
 
 
 @dataclass(slots=True)
@@ -100,24 +109,65 @@ class Editor:
         return response_type(**dict.fromkeys(response_type.__dataclass_fields__, True))
 
 
+class _PipeTransport(ClientTransport):
+    """The client's side of the pipes of a running program."""
+
+    def __init__(self, program: RunningProgram) -> None:
+        self._program = program
+
+    @asynccontextmanager
+    async def connect_session(
+        self, *, transport_options: TransportOptions | None = None, **session_options: Any
+    ) -> AsyncIterator[ClientSession]:
+        """Yield a session. Its end closes the program's input, which ends the program."""
+        received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
+        outgoing, sent = anyio.create_memory_object_stream[SessionMessage](0)
+        make_session = (transport_options or TransportOptions()).session_class
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._read, received)
+            tasks.start_soon(self._write, sent)
+            async with incoming, outgoing, make_session(incoming, outgoing, **session_options) as session:
+                yield session
+
+    async def _read(self, received: anyio.abc.ObjectSendStream[SessionMessage | Exception]) -> None:
+        assert self._program.stdout
+        async with received:
+            while line := await to_thread.run_sync(self._program.stdout.readline):
+                await received.send(SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False)))
+
+    async def _write(self, sent: anyio.abc.ObjectReceiveStream[SessionMessage]) -> None:
+        stream = self._program.stdin
+        assert stream
+        with stream:
+            async with sent:
+                async for each in sent:
+                    text = each.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    await to_thread.run_sync(stream.write, f"{text}\n")
+                    await to_thread.run_sync(stream.flush)
+
+
 @contextmanager
 def editor(
     folder: Path, data: Path, *options: str, mode: str = "legacy", program: str = RESEARCH_AGENT, **environment: str
 ) -> Iterator[Editor]:
     """Yield an editor that works in `folder`."""
-    arguments = ["mcp", "--data", str(data), *options]
-    transport = StdioTransport(
-        command(program)[0],
-        arguments,
-        env=environment or None,
-        cwd=str(folder),
-        keep_alive=False,
-        log_file=folder.parent / "mcp.log",
-    )
-    with start_blocking_portal() as portal:
+    pipe = subprocess.PIPE
+    with (
+        (folder.parent / "mcp.log").open("a") as log,
+        start(
+            program,
+            *("mcp", "--data", str(data), *options),
+            env=os.environ | environment,
+            cwd=folder,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=log,
+        ) as process,
+        start_blocking_portal() as portal,
+    ):
         running = Editor(portal, mode=mode)
         client = Client(
-            transport,
+            _PipeTransport(process),
             mode=mode,
             progress_handler=running._on_progress,
             elicitation_handler=running._on_question,

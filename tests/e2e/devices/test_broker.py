@@ -14,7 +14,7 @@ from infra.local.iot.simulator.quirks import FIRMWARE, Quirk
 from tests.helpers.api_client import run_kho
 from tests.helpers.kho_server import KhoServer
 from tests.helpers.mqtt_client import TOKEN, RawMqttClient, running_broker
-from tests.helpers.program import KHO, Program
+from tests.helpers.program import KHO, start
 from tests.helpers.wait import CEILING_SECONDS, until
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def mqtt_port(server: KhoServer) -> int:
 
 def test_fleet_discovers_the_server_by_data_folder(server: KhoServer) -> None:
     simulate = ["devices", "simulate", "-n", "20", "--data", str(server.data), "--quirk", "hello"]
-    fleet = Program(KHO, *simulate, stdout=subprocess.PIPE)
+    fleet = start(KHO, *simulate, stdout=subprocess.PIPE)
     try:
         assert fleet.stdout
         output, first = fleet.stdout, fleet.stdout.readline()

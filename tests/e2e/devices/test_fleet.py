@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.helpers.program import KHO, Program
+from tests.helpers.program import KHO, start
 from tests.helpers.size import sized
 from tests.helpers.wait import until
 
@@ -29,7 +29,7 @@ def test_each_call_to_a_fleet_gets_its_own_reply(
 ) -> None:
     """Each call to a fleet gets its own reply, in any order of the replies."""
     simulate = ["devices", "simulate", "-n", str(DEVICES), "--data", str(server.data), "--quirk", "out-of-order"]
-    with Program(KHO, *simulate, stdout=subprocess.PIPE) as fleet:
+    with start(KHO, *simulate, stdout=subprocess.PIPE) as fleet:
         try:
             assert fleet.stdout
             output = fleet.stdout

@@ -24,7 +24,7 @@ from tests.helpers.environment import ORIGINAL_ENVIRONMENT
 from tests.helpers.folders import write_files
 from tests.helpers.kho_server import KhoServer
 from tests.helpers.model_server import SLOW, model_server
-from tests.helpers.program import KHO, Program, command
+from tests.helpers.program import KHO, command, start
 from tests.helpers.size import FULL_SIZE, sized
 from tests.helpers.wait import CEILING_SECONDS, until
 
@@ -229,7 +229,7 @@ def test_sigterm_during_the_start_ends_at_once(tmp_path: Path) -> None:
         endpoint = f"http://127.0.0.1:{mute.getsockname()[1]}"
         options = ["--data", str(tmp_path / "data"), "--port", "0", "--mqtt-port", "0", "--aws-endpoint", endpoint]
         for number in (signal.SIGTERM, signal.SIGINT):
-            starting = Program(KHO, "serve", *options, env=ORIGINAL_ENVIRONMENT, stdout=subprocess.DEVNULL)
+            starting = start(KHO, "serve", *options, env=ORIGINAL_ENVIRONMENT, stdout=subprocess.DEVNULL)
             connection, _ = mute.accept()
             with connection:
                 starting.send_signal(number)
@@ -273,7 +273,7 @@ def test_terminal_that_nobody_reads_does_not_delay_the_end(tmp_path: Path) -> No
     environment = ORIGINAL_ENVIRONMENT | {"KHO_GRACE_SECONDS": NEVER_SECONDS}
     reader, writer = os.pipe()
     with (
-        Program(KHO, "serve", *options, env=environment, stdout=writer, stderr=writer) as process,
+        start(KHO, "serve", *options, env=environment, stdout=writer, stderr=writer) as process,
         os.fdopen(reader) as out,
     ):
         os.close(writer)

@@ -15,7 +15,7 @@ import pytest
 from tests.helpers.editor_folder import write_files
 from tests.helpers.kho_server import KhoServer
 from tests.helpers.mcp_editor import run_research_agent
-from tests.helpers.program import RESEARCH_AGENT, Program, command, run
+from tests.helpers.program import RESEARCH_AGENT, command, run, start
 from tests.helpers.wait import CEILING_SECONDS, until
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def test_killed_ingestion_resumes_without_loss(tmp_path: Path) -> None:
         (folder / f"docs/{number:02}.md").write_text(f"# Ship {number}\n\n{text}")
     assert run_research_agent(folder, data, "collections", "create", "ships")[0] == 0
     add = ["kb", "add-folder", "docs", "--collection", "ships", "--data", str(data)]
-    killed = Program(RESEARCH_AGENT, *add, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    killed = start(RESEARCH_AGENT, *add, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     until(lambda: "research-agent/ingest_documents" in (data / "kho.log").read_text())
     killed.kill()
     killed.wait()
@@ -111,7 +111,7 @@ def test_pages_texts_and_deletion(tmp_path: Path, site: Site) -> None:
 
 def test_ctrl_c_reports_what_was_stored(tmp_path: Path, site: Site) -> None:
     add = ["kb", "add-url", f"{site.address}/slow", "--collection", "tea", "--data", str(tmp_path / "data")]
-    with Program(RESEARCH_AGENT, *add, cwd=tmp_path, stderr=subprocess.PIPE) as running:
+    with start(RESEARCH_AGENT, *add, cwd=tmp_path, stderr=subprocess.PIPE) as running:
         assert site.slow_requested.wait(CEILING_SECONDS)
         running.send_signal(signal.SIGINT)
         assert "added documents are kept" in running.communicate(timeout=CEILING_SECONDS)[1]
@@ -126,7 +126,7 @@ def test_ctrl_c_waits_for_no_answer(tmp_path: Path) -> None:
         server.call("research-agent/manage_collections", action="create", collection_name="ships")
         options = ["--collection", "ships", "--data", str(server.data), "--timeout", "3600"]
         info = {"action": "info", "collection_name": "ships"}
-        with Program(RESEARCH_AGENT, "kb", "add-folder", ".", *options, cwd=folder, stderr=subprocess.PIPE) as running:
+        with start(RESEARCH_AGENT, "kb", "add-folder", ".", *options, cwd=folder, stderr=subprocess.PIPE) as running:
             until(lambda: server.call("research-agent/manage_collections", **info)["collection"]["documents"])
             with server.stalled_store():
                 running.send_signal(signal.SIGINT)
@@ -138,7 +138,7 @@ def test_concurrent_commands_wait_for_the_folder_lock(tmp_path: Path) -> None:
     data = tmp_path / "data"
     assert run_research_agent(tmp_path, data, "collections", "create", "tea")[0] == 0
     listing = ["collections", "list", "--json", "--data", str(data)]
-    running = [Program(RESEARCH_AGENT, *listing, cwd=tmp_path, stdout=subprocess.PIPE) for _ in range(3)]
+    running = [start(RESEARCH_AGENT, *listing, cwd=tmp_path, stdout=subprocess.PIPE) for _ in range(3)]
     answers = [json.loads(each.communicate(timeout=CEILING_SECONDS)[0]) for each in running]
     assert [each["message"] for each in answers] == ["1 collection."] * 3
 

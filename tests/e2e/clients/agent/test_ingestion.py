@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tests.e2e.clients.agent.test_deleted_files import finished
 from tests.helpers.editor_folder import sources, stored_hashes, write_files
 from tests.helpers.kho_server import KhoServer
-from tests.helpers.program import RESEARCH_AGENT, Program
+from tests.helpers.program import RESEARCH_AGENT, start
 from tests.helpers.wait import CEILING_SECONDS, until
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def test_concurrent_ingestions_create_no_duplicates(session: Editor, folder: Pat
     write_files(folder, {f"pair/{number}.md": f"# Page {number}\n\nBerth {number} is free." for number in range(12)})
     session.result("manage_collections", action="create", collection_name="pair")
     add = ["kb", "add-folder", "pair", "--collection", "pair", "--json", "--data", str(data)]
-    running = [Program(RESEARCH_AGENT, *add, cwd=folder, stdout=subprocess.PIPE) for _ in range(2)]
+    running = [start(RESEARCH_AGENT, *add, cwd=folder, stdout=subprocess.PIPE) for _ in range(2)]
     done = [json.loads(each.communicate(timeout=CEILING_SECONDS)[0]) for each in running]
     assert [each["failed"] for each in done] == [[], []]
     assert sum(each["added"] for each in done) == 12

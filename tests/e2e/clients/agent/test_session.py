@@ -11,12 +11,14 @@ import urllib3
 
 from tests.helpers.editor_folder import address_of, write_files
 from tests.helpers.mcp_editor import editor
-from tests.helpers.program import RESEARCH_AGENT, command
+from tests.helpers.program import RESEARCH_AGENT, start
 from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from tests.helpers.program import RunningProgram
 
 LONG = "Ships of many kinds lie here, and each has its berth.\n\n" * 4000
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
@@ -25,7 +27,7 @@ HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"na
 class _Pipe:
     """A client that writes raw lines, which no client library would send."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: RunningProgram) -> None:
         self.process = process
         assert process.stdin
         assert process.stdout
@@ -52,12 +54,10 @@ class _Pipe:
 
 @contextmanager
 def _pipe(folder: Path, data: Path) -> Iterator[_Pipe]:
-    start = [*command(RESEARCH_AGENT), "mcp", "--data", str(data)]
+    options, pipe = ["--data", str(data)], subprocess.PIPE
     with (
         (folder.parent / "mcp.log").open("w") as log,
-        subprocess.Popen(
-            start, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
-        ) as process,
+        start(RESEARCH_AGENT, "mcp", *options, cwd=folder, stdin=pipe, stdout=pipe, stderr=log) as process,
     ):
         try:
             yield _Pipe(process)

@@ -11,20 +11,19 @@ import pytest
 
 from infra.local.data_folder import read_server_info
 from tests.helpers.environment import ORIGINAL_ENVIRONMENT
-from tests.helpers.program import KHO, RESEARCH_AGENT, Program
+from tests.helpers.program import KHO, RESEARCH_AGENT, start
 from tests.helpers.wait import CEILING_SECONDS, until
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize("program", [KHO, RESEARCH_AGENT])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(("program", "number"), [(KHO, signal.SIGINT), (RESEARCH_AGENT, signal.SIGTERM)])
 def test_signal_ends_a_session_whose_client_keeps_the_pipe_open(tmp_path: Path, program: str, number: int) -> None:
     data = tmp_path / "data"
     pipe = subprocess.PIPE
     options = ["--data", str(data), "--root", str(tmp_path)]
-    with Program(program, "mcp", *options, stdin=pipe, stdout=pipe, stderr=pipe, env=ORIGINAL_ENVIRONMENT) as session:
+    with start(program, "mcp", *options, stdin=pipe, stdout=pipe, stderr=pipe, env=ORIGINAL_ENVIRONMENT) as session:
         assert session.stdin
         assert session.stdout
         assert session.stderr

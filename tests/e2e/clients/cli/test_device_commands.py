@@ -17,7 +17,7 @@ from infra.local.iot.simulator.fleet import Fleet
 from infra.local.iot.simulator.quirks import FIRMWARE, Quirk
 from tests.helpers.api_client import make_key, run_kho
 from tests.helpers.kho_server import KhoServer
-from tests.helpers.program import KHO, Program
+from tests.helpers.program import KHO, start
 from tests.helpers.wait import CEILING_SECONDS, until
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def test_watch_prints_device_events_live(guarded: KhoServer) -> None:
     here = ("--data", str(guarded.data), "--tenant", "acme")
     settings = json.loads(kho("register", "teller", "--json", *here))["mqtt"]
     pipe = subprocess.PIPE
-    watching = Program(KHO, "devices", "watch", "teller", "--json", *here, stdout=pipe, stderr=pipe)
+    watching = start(KHO, "devices", "watch", "teller", "--json", *here, stdout=pipe, stderr=pipe)
     assert watching.stdout
     assert watching.stderr
     assert watching.stderr.readline() == "Press Ctrl-C to stop.\n"
