@@ -13,7 +13,7 @@ run: setup
 	@exec $(BIN)/kho serve
 
 test: setup
-	@$(BIN)/pytest -n 4 --dist worksteal
+	@$(BIN)/pytest -n 3 --dist worksteal
 
 check: setup
 	$(BIN)/ruff check .

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-QUERIES = sized(120, full=300)
+QUERIES = sized(48, full=300)
 AT_ONCE = 16
 
 

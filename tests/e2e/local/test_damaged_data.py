@@ -94,16 +94,27 @@ def lose_folder(data: Path) -> None:
     shutil.rmtree(data / "passages")
 
 
-@pytest.mark.parametrize("lose", [lose_files, lose_segments, lose_folder])
-def test_lost_index_is_reported_refused_and_repaired(data: Path, lose: Callable[[Path], None]) -> None:
+def is_reported_and_refused(server: KhoServer) -> bool:
+    """Return True once the loss is printed; searches are refused then."""
+    until(lambda: "Warning: The index" in server.printed())
+    for method, params in QUERIES.items():
+        refused = server.post(f"/{method}", json.dumps(params).encode())
+        assert (refused.status, b"kho reindex" in refused.data) == (503, True), (method, refused.data)
+    return bool(re.search(r"passages and .*experiences has lost its files: .* kho reindex --data", server.printed()))
+
+
+@pytest.mark.parametrize("lose", [lose_segments, lose_folder])
+def test_each_loss_of_an_index_is_reported_and_refused(data: Path, lose: Callable[[Path], None]) -> None:
     lose(data)
+    with KhoServer(data) as server:
+        assert is_reported_and_refused(server)
+
+
+def test_lost_index_is_reported_refused_and_repaired(data: Path) -> None:
+    lose_files(data)
     (data / "stream-workers-index_knowledge.json").unlink()
     with KhoServer(data) as server:
-        until(lambda: "Warning: The index" in server.printed())
-        assert re.search(r"passages and .*experiences has lost its files: .* kho reindex --data", server.printed())
-        for method, params in QUERIES.items():
-            refused = server.post(f"/{method}", json.dumps(params).encode())
-            assert (refused.status, b"kho reindex" in refused.data) == (503, True), (method, refused.data)
+        assert is_reported_and_refused(server)
         until((data / "problems.json").exists)
         doctor = run_kho("doctor", "--json", "--data", str(data))
         assert (doctor.returncode, "has lost its files" in doctor.stdout) == (1, True)

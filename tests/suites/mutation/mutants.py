@@ -75,6 +75,11 @@ def mutants_of(source: str) -> list[Mutant]:
     return valid
 
 
+def has_condition(source: str) -> bool:
+    """Return True if a module has a condition of a write, without making all its mutants."""
+    return any(mutant.kind == "condition" for mutant in _Finder(source).mutants())
+
+
 class _Finder:
     """Walks the syntax tree of one module."""
 

@@ -127,12 +127,11 @@ def test_session_goes_on_after_a_cancelled_call(everything: Editor) -> None:
     assert everything.result("ingest_documents", path="notes", collection=name)["failed"] == []
 
 
-@pytest.mark.parametrize("mode", ["legacy", MODERN])
-def test_lists_are_answered_while_the_server_starts(mode: str, tmp_path: Path) -> None:
+def test_lists_are_answered_while_the_server_starts(tmp_path: Path) -> None:
     """A session answers its lists from the catalog at once. They start the server, which then answers calls."""
     folder, data = tmp_path / "work", tmp_path / "data"
     folder.mkdir()
-    with editor(folder, data, program=KHO, mode=mode) as running:
+    with editor(folder, data, program=KHO) as running:
         with lock_folder(data):  # no server can start now
             tools = running.tools()
             assert list(tools) == [each.name for each in mcp_catalog().tools]
