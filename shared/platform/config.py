@@ -227,7 +227,11 @@ class Config:
         }
         if self.values["AUTO_SUMMARY"] and self.values["KHO_MODEL_PROVIDER"] == "none":
             raise ConfigurationError("AUTO_SUMMARY needs a model: set KHO_MODEL_PROVIDER and KHO_MODEL")
-        if self.values["KHO_OIDC_ISSUER"] and not self.values["KHO_OIDC_AUDIENCE"]:
+        declared = function_variables.get()
+        has_audience = self.values["KHO_OIDC_AUDIENCE"] or (
+            declared is not None and "KHO_OIDC_AUDIENCE" not in declared
+        )
+        if self.values["KHO_OIDC_ISSUER"] and not has_audience:
             raise ConfigurationError("KHO_OIDC_AUDIENCE must be set if KHO_OIDC_ISSUER is")
 
     @classmethod

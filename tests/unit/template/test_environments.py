@@ -21,6 +21,15 @@ if TYPE_CHECKING:
     from typing import Any
 
 OF_ALL = set(TEMPLATE["Globals"]["Function"]["Environment"]["Variables"])
+OPTIONS = {
+    "AUTO_SUMMARY": "true",
+    "KHO_EMBEDDER": "bedrock",
+    "KHO_MODEL_PROVIDER": "openai",
+    "KHO_OIDC_AUDIENCE": "kho",
+    "KHO_OIDC_ISSUER": "https://login.example",
+    "KHO_RERANKER": "bedrock",
+}
+"""Options that need another setting."""
 READ = """
 from shared.platform.config import config
 print(config().keep_recent_messages, config().vision_seconds)
@@ -67,6 +76,18 @@ def test_function_of_one_machine_reads_its_own_variables_alone() -> None:
     with pytest.raises(FunctionCrashed):
         run("KHO_MEMORY_TABLE")
     assert function_variables.get() is None
+
+
+@pytest.mark.parametrize("function", sorted(load().functions))
+def test_settings_of_each_function_are_valid_with_options(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check of two settings together fails no function that has only one of them."""
+    for name in (each.variable for each in Config.settings()):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in OPTIONS.items():
+        if name in (load().functions[function].variables or ()):
+            monkeypatch.setenv(name, value)
+    with variables_of(function):
+        assert Config().auth == "required"
 
 
 def test_deployed_function_reads_its_own_variables_alone() -> None:
