@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from infra.local import passed_socket
 from infra.local.free_space import is_store_full
 from infra.local.search_engine.index_process import open_index
+from shared.aws import dead_letters
 from shared.platform.runtime import runtime
 from shared.search.cpu_count import cpu_count
 
@@ -23,17 +24,8 @@ _BEDROCK_SETTINGS: Final = ("KHO_MODEL_PROVIDER", "KHO_EMBEDDER", "KHO_RERANKER"
 _CREDENTIALS: Final = ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
 
 
-def prepare(  # noqa: PLR0913 - one argument a setting
-    template: Template,
-    *,
-    auth: str,
-    log_file: Path | None = None,
-    passages: Path | None = None,
-    firmware: Path | None = None,
-    dead_letters: Path | None = None,
-    own_account: bool = False,
-) -> None:
-    """Set this process's environment. Variables that the operator has set keep their values.
+def prepare(template: Template, *, auth: str, data: Path | None = None, own_account: bool = False) -> None:
+    """Set this process's environment, for files in the folder `data`. Variables that the operator has set stay.
 
     AWS credentials are removed unless Bedrock or the operator's own account is used.
     """
@@ -45,13 +37,11 @@ def prepare(  # noqa: PLR0913 - one argument a setting
     # boto3 reads AWS_DEFAULT_REGION, our client AWS_REGION; set both.
     os.environ["AWS_REGION"] = os.environ.setdefault("AWS_DEFAULT_REGION", os.environ.get("AWS_REGION", "us-east-1"))
     os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"
-    if log_file:
-        os.environ["KHO_LOG_FILE"] = str(log_file)
-    if passages:
-        os.environ.setdefault("KHO_QDRANT_FOLDER", str(passages))
-    if firmware:
-        os.environ.setdefault("KHO_FIRMWARE_FOLDER", str(firmware))
-    os.environ["KHO_DEAD_LETTERS"] = str(dead_letters or "")
+    os.environ["KHO_DEAD_LETTERS"] = str(data / dead_letters.FILE_NAME) if data else ""
+    if data:
+        os.environ["KHO_LOG_FILE"] = str(data / "kho.log")
+        os.environ.setdefault("KHO_QDRANT_FOLDER", str(data / "passages"))
+        os.environ.setdefault("KHO_FIRMWARE_FOLDER", str(data / FIRMWARE_FOLDER))
     runtime.open_index = open_index
     runtime.is_disk_full = is_store_full
     runtime.sockets[passed_socket.SCHEME] = passed_socket.connect

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from infra.local.components import ComponentUnavailable, provide_model
 from infra.local.dynamodb import DURABLE, Engine, EngineFailed, create_tables
-from infra.local.environment import FIRMWARE_FOLDER, point_at_store, prepare
+from infra.local.environment import point_at_store, prepare
 from infra.local.free_space import reserve_released
 from infra.local.functions import Functions
 from infra.local.index_check import mark_lost_indexes
 from infra.local.iot.device_secret import configure_device_secret
 from infra.local.template import load
-from shared.aws import dead_letters
 from shared.migrations.runner import migrate
 from shared.platform.runtime import runtime
 
@@ -39,14 +38,7 @@ def open_store(stack: ExitStack, data: Path, *, auth: Auth, url: str = "") -> tu
     """
     template = load()
     runtime.functions = Functions(template.functions)
-    prepare(
-        template,
-        auth=auth,
-        log_file=data / "kho.log",
-        passages=data / "passages",
-        firmware=data / FIRMWARE_FOLDER,
-        dead_letters=data / dead_letters.FILE_NAME,
-    )
+    prepare(template, auth=auth, data=data)
     try:
         provide_model()
     except ComponentUnavailable as error:

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from shared.access import keys
 from shared.access.models import Clock, Identity
-from shared.aws.dynamodb import ConditionFailed, Item, Keys, Table, Write
+from shared.aws.dynamodb import ConditionFailed, Item, Keys, Table, Write, from_item
 from shared.platform.clock import iso_time
 from shared.platform.telemetry import logger
 from shared.rpc.caller import ROLES, Caller, Role
@@ -33,8 +33,8 @@ class ApiKey:
     role: Role
     name: str
     created_at: str
-    expires_at: str | None
-    revoked_at: str | None
+    expires_at: str | None = None
+    revoked_at: str | None = None
 
     def state(self, now: float) -> State:
         """Return the key's state at `now`."""
@@ -128,15 +128,7 @@ class ApiKeys:
 
 
 def _key(item: Item) -> ApiKey:
-    return ApiKey(
-        id=item["sk"],
-        tenant_id=item["tenant_id"],
-        role=item["role"],
-        name=item["name"],
-        created_at=item["created_at"],
-        expires_at=item.get("expires_at"),
-        revoked_at=item.get("revoked_at"),
-    )
+    return from_item(ApiKey, item | {"id": item["sk"]})
 
 
 def _hash(secret: str) -> str:

@@ -8,7 +8,7 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from shared.aws.dynamodb import ConditionFailed, Keys, Table, Write
+from shared.aws.dynamodb import ConditionFailed, Keys, Table, Write, from_item
 from shared.devices import keys
 from shared.devices.board_passwords import is_board_password
 from shared.devices.ids import may_be_device, may_be_registered
@@ -258,14 +258,7 @@ def _item(tenant_id: str, device_id: str, name: str, downlink: Downlink) -> Item
 
 
 def _device(tenant_id: str, item: Item) -> RegisteredDevice:
-    return RegisteredDevice(
-        id=item["sk"],
-        tenant_id=tenant_id,
-        name=item["name"],
-        downlink=item["downlink"],
-        created_at=item["created_at"],
-        revoked_at=item.get("revoked_at"),
-    )
+    return from_item(RegisteredDevice, item | {"id": item["sk"], "tenant_id": tenant_id})
 
 
 def _is_password(password: bytes, item: Item) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from shared.aws.dynamodb import ConditionFailed, Write
+from shared.aws.dynamodb import ConditionFailed, Write, from_item
 from shared.devices import errors, keys
 from shared.platform.clock import SKEW_SECONDS, now_ms
 from shared.platform.telemetry import seconds_left
@@ -228,30 +228,14 @@ def read_all(table: Table, tenant_id: str, device_ids: list[str]) -> dict[str, D
 
 
 def _state(presence: Item | None, session: Item | None) -> DeviceState:
-    answered_at = session.get("answered_at") if session else None
-    return DeviceState(_presence(presence), _session(session), None if answered_at is None else int(answered_at))
-
-
-def _presence(item: Item | None) -> DevicePresence | None:
-    if item is None:
-        return None
-    version, changed_at = int(item["version"]), int(item["changed_at"])
-    return DevicePresence(item["connected"], item["connection"], changed_at, version, item["reason"])
-
-
-def _session(item: Item | None) -> DeviceSession | None:
-    if item is None or "session_id" not in item:
-        return None
-    started_at = int(item["started_at"])
-    if started_at > now_ms() + _SKEW_MS:
-        return None  # of a clock that was ahead: nothing tells its age, nor whether it is of this connection
-    return DeviceSession(
-        item["session_id"],
-        item["name"],
-        item["version"],
-        started_at,
-        item["connection"],
-        item.get("handshake", ""),
-        item.get("vision_hash", ""),
-        item.get("is_obsolete", False),
+    return DeviceState(
+        from_item(DevicePresence, presence) if presence else None,
+        _session(session) if session and "session_id" in session else None,
+        session.get("answered_at") if session else None,
     )
+
+
+def _session(item: Item) -> DeviceSession | None:
+    if item["started_at"] > now_ms() + _SKEW_MS:
+        return None  # of a clock that was ahead: nothing tells its age, nor whether it is of this connection
+    return from_item(DeviceSession, item | {"id": item["session_id"]})

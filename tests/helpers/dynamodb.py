@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import tempfile
 import threading
@@ -22,7 +23,7 @@ from infra.local.dynamodb import Engine, create_tables
 from infra.local.environment import point_at_store, prepare
 from infra.local.functions import Functions
 from infra.local.template import load
-from shared.aws import dead_letters, dynamodb
+from shared.aws import dynamodb
 from shared.platform.config import config
 from shared.platform.runtime import runtime
 from tests.helpers.limits import LONG_SECONDS
@@ -41,12 +42,9 @@ def running_store() -> Iterator[str]:
     functions = {name: replace(each, timeout=LONG_SECONDS) for name, each in template.functions.items()}
     runtime.functions = Functions(functions)
     with tempfile.TemporaryDirectory(prefix="kho-test-") as folder:
-        prepare(
-            template,
-            auth="open",
-            passages=Path(folder) / "passages",
-            dead_letters=Path(folder) / dead_letters.FILE_NAME,
-        )
+        prepare(template, auth="open", data=Path(folder))
+        for name in ("KHO_LOG_FILE", "KHO_FIRMWARE_FOLDER"):
+            os.environ.pop(name)  # tests choose these
         engine = Engine(Path(folder) / "dynamodb.sqlite", Path(folder) / "store.log", private=False)
         try:
             point_at_store(engine.url)

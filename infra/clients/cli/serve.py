@@ -20,14 +20,13 @@ from infra.clients.console.bundle import BundleError, bundle
 from infra.local.components import ComponentUnavailable, provide_model
 from infra.local.data_folder import DEFAULT_DATA, DataFolderError, lock_folder
 from infra.local.dynamodb import DURABLE, connect, create_tables
-from infra.local.environment import FIRMWARE_FOLDER, point_at_store, prepare
+from infra.local.environment import point_at_store, prepare
 from infra.local.iot.broker.limits import Limits
 from infra.local.iot.device_secret import configure_device_secret
 from infra.local.shutdown import GRACE_SECONDS, Shutdown
 from infra.local.sockets import address_of, listen, network_address_of
 from infra.local.store import StoreUnavailable, start_engine
 from infra.local.template import Template, load
-from shared.aws import dead_letters
 from shared.platform.config import Auth
 
 _MQTT_PORT: Final = 1883
@@ -118,15 +117,7 @@ def serve(  # noqa: PLR0913 - one argument an option
         if cors_origins:
             os.environ["KHO_CORS_ORIGINS"] = cors_origins
         _announce(public_url or (address_of(listener) if host in _LOOPBACK else ""), listener)
-        prepare(
-            template,
-            auth=auth,
-            log_file=data / "kho.log",
-            passages=data / "passages",
-            firmware=data / FIRMWARE_FOLDER,
-            dead_letters=data / dead_letters.FILE_NAME,
-            own_account=bool(aws_endpoint),
-        )
+        prepare(template, auth=auth, data=data, own_account=bool(aws_endpoint))
         configure_device_secret(data)
         _bundle_console(data)
         try:

@@ -18,7 +18,7 @@ from shared.access.oauth.display_names import display_name
 from shared.access.oauth.errors import OAuthError
 from shared.access.oauth.redirect_uris import is_redirect_uri, matches
 from shared.access.oauth.token_text import hash_of
-from shared.aws.dynamodb import Write
+from shared.aws.dynamodb import Write, from_item
 from shared.platform.public_address import AddressFailed, AddressRefused, PublicClient, RequestLimits
 from shared.platform.ttl_cache import TtlCache
 
@@ -264,12 +264,5 @@ def _basic(credentials: str) -> tuple[str, str]:
 
 
 def _client(client_id: str, item: Item) -> OAuthClient:
-    return OAuthClient(
-        client_id,
-        item["name"],
-        tuple(item["redirect_uris"]),
-        item["auth_method"],
-        item["secret_hash"],
-        item["scope"],
-        tuple(item["grant_types"]),
-    )
+    lists = {name: tuple(item[name]) for name in ("redirect_uris", "grant_types")}
+    return from_item(OAuthClient, item | lists | {"id": client_id})

@@ -22,7 +22,7 @@ from shared.access.api_keys import ApiKeys
 from shared.access.models import Clock, Identity
 from shared.access.oauth.errors import OAuthError
 from shared.access.oauth.token_text import TokenReference, hash_of, new_token, read_token
-from shared.aws.dynamodb import ConditionFailed, Item, Keys, Table, Write
+from shared.aws.dynamodb import ConditionFailed, Item, Keys, Table, Write, from_item
 from shared.platform.clock import iso_time, lasts
 from shared.platform.telemetry import count, logger
 from shared.rpc.caller import ROLES, Caller, Role
@@ -65,9 +65,9 @@ class Grant:
     resource: str
     refreshable: bool
     created_at: str
-    ends_at: float
-    idle_until: float
-    revoked_at: str | None
+    ends_at: int
+    idle_until: int = 0
+    revoked_at: str | None = None
 
     def state(self, now: float) -> GrantState:
         """Return the grant's state at `now`, apart from that of the key that allowed it."""
@@ -151,13 +151,13 @@ class Grants:
         grant = _grant(item)
         self._require_resource(grant, resource)
         self._require_authorization(grant)
-        idle_until = min(int(now) + (IDLE_SECONDS if grant.refreshable else ACCESS_SECONDS), int(grant.ends_at))
+        idle_until = min(int(now) + (IDLE_SECONDS if grant.refreshable else ACCESS_SECONDS), grant.ends_at)
         redemption = Write(
             "Update",
             {"pk": item["pk"], "sk": item["sk"]},
             expression="SET redeemed_at = :now, idle_until = :idle, expires_at = :end",
             condition=f"attribute_not_exists(redeemed_at) AND {_NOT_REVOKED}",
-            values={":now": iso_time(now), ":idle": idle_until, ":end": int(grant.ends_at)},
+            values={":now": iso_time(now), ":idle": idle_until, ":end": grant.ends_at},
         )
         tokens, writes = self._issue(grant, grant.role)
         try:
@@ -200,7 +200,7 @@ class Grants:
             {"pk": keys.grants(grant.tenant_id), "sk": grant.id},
             expression="SET idle_until = :idle",
             condition=f"{_STORED} AND {_NOT_REVOKED}",
-            values={":idle": min(int(now) + IDLE_SECONDS, int(grant.ends_at))},
+            values={":idle": min(int(now) + IDLE_SECONDS, grant.ends_at)},
         )
         try:
             self._table.transact(use, extension, *writes)
@@ -259,14 +259,14 @@ class Grants:
     def _issue(self, grant: Grant, role: Role) -> tuple[IssuedTokens, list[Write]]:
         """Return new tokens, and the writes that store their hashes."""
         now = int(self._clock())
-        expiry = min(now + ACCESS_SECONDS, int(grant.ends_at))
+        expiry = min(now + ACCESS_SECONDS, grant.ends_at)
         access = new_token("access", grant.tenant_id, grant.id)
         writes = [self._token_insertion("access", access, {"role": role, "expires_at": expiry})]
         refresh = ""
         if grant.refreshable:
             refresh = new_token("refresh", grant.tenant_id, grant.id)
             # A used token is kept as long as the grant, to recognise its second use.
-            writes.append(self._token_insertion("refresh", refresh, {"expires_at": int(grant.ends_at)}))
+            writes.append(self._token_insertion("refresh", refresh, {"expires_at": grant.ends_at}))
         return IssuedTokens(access, refresh, role, expiry - now), writes
 
     def _token_insertion(self, kind: Literal["access", "refresh"], text: str, attributes: Item) -> Write:
@@ -340,19 +340,4 @@ def _proves(verifier: str, challenge: str) -> bool:
 
 
 def _grant(item: Item) -> Grant:
-    return Grant(
-        id=item["sk"],
-        tenant_id=item["pk"].removesuffix(keys.GRANTS),
-        client_id=item["client_id"],
-        client_name=item["client_name"],
-        redirect_uri=item["redirect_uri"],
-        sub=item["sub"],
-        key_id=item["key_id"],
-        role=item["role"],
-        resource=item["resource"],
-        refreshable=item["refreshable"],
-        created_at=item["created_at"],
-        ends_at=float(item["ends_at"]),
-        idle_until=float(item.get("idle_until", 0)),
-        revoked_at=item.get("revoked_at"),
-    )
+    return from_item(Grant, item | {"id": item["sk"], "tenant_id": item["pk"].removesuffix(keys.GRANTS)})
