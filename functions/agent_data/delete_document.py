@@ -7,11 +7,12 @@ from pydantic import Field
 from agent_data.stores import unit_of_work
 from agent_data.writes import DocumentWriteParams
 from api.deployment import EMBEDDING_INDEX, SPLITTING, lambda_function, table
-from api.handler import Caller, method
+from api.handler import method
 from shared.documents import deletion
 from shared.documents.immediate_indexing import index_immediately
 from shared.documents.models import WriteResult
 from shared.documents.timestamps import Timestamp
+from shared.rpc.caller import Caller
 from shared.rpc.errors import Conflict, NotFound
 from shared.rpc.mcp_catalog import McpTool
 

@@ -6,8 +6,9 @@ from pydantic import Field
 
 from agent_data.stores import document_queries
 from api.deployment import lambda_function, table
-from api.handler import Caller, method
+from api.handler import method
 from shared.documents.models import AuditLogPage, DocumentId
+from shared.rpc.caller import Caller
 from shared.rpc.cursor import PageParams
 from shared.rpc.errors import NotFound
 from shared.rpc.mcp_catalog import McpTool

@@ -6,11 +6,12 @@ from pydantic import Field
 
 from agent_data.stores import document_queries
 from api.deployment import lambda_function, table
-from api.handler import Caller, Params, method
+from api.handler import method
 from shared.documents.models import Document, DocumentId
+from shared.rpc.caller import Caller
 from shared.rpc.errors import NotFound
 from shared.rpc.mcp_catalog import McpTool
-from shared.rpc.method import WHOLE
+from shared.rpc.method import WHOLE, Params
 
 
 class GetDocument(Params):

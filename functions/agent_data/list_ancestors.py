@@ -2,9 +2,11 @@
 
 from agent_data.stores import document_queries
 from api.deployment import lambda_function, table
-from api.handler import Caller, Params, method
+from api.handler import method
 from shared.documents.models import AncestorList, DocumentId
+from shared.rpc.caller import Caller
 from shared.rpc.errors import Conflict, NotFound
+from shared.rpc.method import Params
 
 
 class ListAncestors(Params):

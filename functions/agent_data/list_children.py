@@ -6,9 +6,10 @@ from pydantic import Field
 
 from agent_data.stores import document_queries
 from api.deployment import lambda_function, table
-from api.handler import Caller, method
+from api.handler import method
 from shared.documents.models import ChildPage, DocumentId, ParentId
 from shared.documents.queries import ChildrenQuery
+from shared.rpc.caller import Caller
 from shared.rpc.cursor import PageParams
 from shared.rpc.errors import NotFound
 from shared.rpc.mcp_catalog import McpTool

@@ -2,8 +2,9 @@
 
 from agent_data.stores import document_queries
 from api.deployment import lambda_function, table
-from api.handler import Caller, method
+from api.handler import method
 from shared.documents.models import DeletedDocumentPage
+from shared.rpc.caller import Caller
 from shared.rpc.cursor import PageParams
 
 

@@ -7,13 +7,14 @@ from pydantic import Field
 from agent_data.stores import unit_of_work
 from agent_data.writes import DocumentWriteParams
 from api.deployment import lambda_function, table
-from api.handler import Caller, Params, method
+from api.handler import method
 from shared.documents import commands
 from shared.documents.models import DocumentId, ParentId, WriteResult
 from shared.documents.sibling_order import SiblingPosition
+from shared.rpc.caller import Caller
 from shared.rpc.errors import Conflict, NotFound
 from shared.rpc.mcp_catalog import McpTool
-from shared.rpc.method import WHOLE
+from shared.rpc.method import WHOLE, Params
 
 
 class PositionParams(Params):

@@ -6,18 +6,18 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, Field
 
 from api.deployment import EMBEDDING_INDEX, LANGUAGE_MODEL, RERANKING_MODEL, WEB_SEARCH, lambda_function, table
-from api.handler import Caller, Params, method
+from api.handler import method
 from shared.answering.models import AnswerRequest, DegradedStage, Format, GeneratedAnswer
 from shared.answering.pipeline import AnswerPipeline, TimeBudget
 from shared.documents.index import COLLECTION, drop_stale_hits
 from shared.knowledge.rendering import quote
 from shared.language_model import language_model
 from shared.platform.telemetry import count
-from shared.rpc.caller import TENANT_PATTERN
+from shared.rpc.caller import TENANT_PATTERN, Caller
 from shared.rpc.errors import NotAllowed, OutOfTime, Unavailable
 from shared.rpc.field_messages import worded
 from shared.rpc.mcp_catalog import McpTool
-from shared.rpc.method import WHOLE
+from shared.rpc.method import WHOLE, Params
 from shared.rpc.whitespace import NOT_BLANK, not_blank
 from shared.search.index import knowledge_index
 from shared.web_search import web_search

@@ -15,7 +15,7 @@ from shared.platform.config import config
 from shared.rpc.caller import Caller
 from shared.rpc.errors import KhoError, TooLarge
 from shared.rpc.invocation import MAX_EVENT_BYTES, FunctionAnswer, FunctionCall
-from shared.rpc.method import Method, P, Params
+from shared.rpc.method import Method, P
 from shared.rpc.observation import observe
 
 if TYPE_CHECKING:
@@ -91,6 +91,3 @@ def method(  # noqa: PLR0913 - each is a fact of the method
         return Handler(Method(run, name, role, errors, anonymous=anonymous, tool=tool), example or {})
 
     return decorate
-
-
-__all__ = ["Caller", "Handler", "Params", "method"]

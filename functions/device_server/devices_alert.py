@@ -8,11 +8,12 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from api.deployment import DEVICE_DOWNLINK, lambda_function, table
-from api.handler import Caller, method
+from api.handler import method
 from device_server import DeviceParams
 from device_server.devices import cached_device
 from shared.devices import protocol
 from shared.devices.mqtt.client_factory import device_client
+from shared.rpc.caller import Caller
 from shared.rpc.errors import NotFound, TooManyRequests, Unavailable
 from shared.rpc.field_messages import worded
 from shared.rpc.mcp_catalog import McpTool

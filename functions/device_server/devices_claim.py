@@ -7,16 +7,18 @@ from typing import Annotated
 from pydantic import Field
 
 from api.deployment import DEVICE_DISCONNECTION, lambda_function, table, variables
-from api.handler import Caller, Params, method
+from api.handler import method
 from device_server import DeviceId
 from device_server.devices import disconnect_device, require_device
 from shared.access.attempt_limits import wrong_claims
 from shared.devices.activation_codes import activation_codes
 from shared.devices.registry import registry
 from shared.devices.schemas import DeviceView, device_state, device_view
+from shared.rpc.caller import Caller
 from shared.rpc.errors import Conflict, NotFound, TooManyRequests
 from shared.rpc.field_messages import worded
 from shared.rpc.mcp_catalog import McpTool
+from shared.rpc.method import Params
 from shared.rpc.names import refuse_deceptive_name
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from api.deployment import DEVICE_CONNECTIONS, lambda_function, table
-from api.handler import Caller, method
+from api.handler import method
 from device_server import DeviceParams
 from device_server.devices import require_device
 from shared.devices.mqtt.data_plane import data_plane
 from shared.devices.schemas import DeviceView, device_state, device_view
+from shared.rpc.caller import Caller
 from shared.rpc.errors import NotFound, Unavailable
 from shared.rpc.mcp_catalog import McpTool
 

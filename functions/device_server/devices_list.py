@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from api.deployment import DATA_PLANE, lambda_function, table
-from api.handler import Caller, method
+from api.handler import method
 from shared.devices.registry import devices_table, registry
 from shared.devices.schemas import DeviceView, device_view
 from shared.devices.sessions import read_all
+from shared.rpc.caller import Caller
 from shared.rpc.cursor import PageParams
 from shared.rpc.mcp_catalog import McpTool
 

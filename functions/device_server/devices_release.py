@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from api.deployment import DEVICE_DISCONNECTION, lambda_function, table
-from api.handler import Caller, method
+from api.handler import method
 from device_server import DeviceParams
 from device_server.devices import disconnect_device, require_device
 from shared.devices.registry import registry
+from shared.rpc.caller import Caller
 from shared.rpc.errors import NotFound
 from shared.rpc.mcp_catalog import McpTool
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from api.deployment import lambda_function, table
-from api.handler import Caller, Params, method
+from api.handler import method
 from device_server import BoardName, FirmwareView
 from shared.devices.firmware_releases import firmware_releases
+from shared.rpc.caller import Caller
 from shared.rpc.errors import NotFound
+from shared.rpc.method import Params
 
 
 class DeleteFirmware(Params):

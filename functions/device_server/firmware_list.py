@@ -9,10 +9,11 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from api.deployment import lambda_function, table
-from api.handler import Caller, method
+from api.handler import method
 from device_server import FirmwareView
 from shared.devices.firmware_releases import firmware_releases
 from shared.rpc import cursor as cursors
+from shared.rpc.caller import Caller
 from shared.rpc.cursor import PageParams
 
 _MAX_FAILED: Final = 100

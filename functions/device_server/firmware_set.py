@@ -8,12 +8,14 @@ from typing import Annotated
 from pydantic import Field
 
 from api.deployment import lambda_function, table
-from api.handler import Caller, Params, method
+from api.handler import method
 from device_server import BoardName, FirmwareView
 from shared.devices.firmware_releases import firmware_releases, url_problem, version_problem
 from shared.platform.config import config
+from shared.rpc.caller import Caller
 from shared.rpc.errors import FieldProblem, InvalidParams
 from shared.rpc.field_messages import worded
+from shared.rpc.method import Params
 
 
 class SetFirmware(Params):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from api.deployment import lambda_function, table
-from api.handler import Caller, method
+from api.handler import method
 from device_server import DeviceParams
 from device_server.devices import require_device
 from shared.devices.notifications import Notifications, StoredNotification
 from shared.devices.registry import devices_table
+from shared.rpc.caller import Caller
 from shared.rpc.cursor import PageParams
 from shared.rpc.errors import NotFound
 from shared.rpc.mcp_catalog import McpTool

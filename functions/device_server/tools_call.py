@@ -7,12 +7,13 @@ from typing import Annotated
 from pydantic import Field
 
 from api.deployment import DEVICE_MESSAGES, lambda_function, table
-from api.handler import Caller, method
+from api.handler import method
 from device_server import DeviceParams
 from device_server.devices import cached_device
 from shared.devices.call_limits import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
 from shared.devices.mqtt.client_factory import device_client
 from shared.devices.tool_result import DeviceToolResult
+from shared.rpc.caller import Caller
 from shared.rpc.errors import Conflict, NotFound, OutOfTime, TooLarge, ToolFailed, TooManyRequests, Unavailable
 from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.method import WHOLE, OpenObject

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from api.deployment import DEVICE_MESSAGES, lambda_function, table
-from api.handler import Caller, method
+from api.handler import method
 from device_server import DeviceParams
 from device_server.devices import require_device
 from shared.devices.mqtt.client_factory import device_client
 from shared.rpc import cursor as cursors
+from shared.rpc.caller import Caller
 from shared.rpc.cursor import PageParams
 from shared.rpc.errors import NotFound, OutOfTime, ToolFailed, Unavailable
 from shared.rpc.mcp_catalog import McpTool

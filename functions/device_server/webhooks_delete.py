@@ -8,9 +8,11 @@ from typing import Annotated
 from pydantic import Field
 
 from api.deployment import lambda_function, table
-from api.handler import Caller, Params, method
+from api.handler import method
 from shared.devices.webhooks import webhooks
+from shared.rpc.caller import Caller
 from shared.rpc.errors import NotFound
+from shared.rpc.method import Params
 
 
 class DeleteWebhook(Params):

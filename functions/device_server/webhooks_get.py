@@ -8,8 +8,10 @@ from typing import Annotated
 from pydantic import Field
 
 from api.deployment import lambda_function, table
-from api.handler import Caller, Params, method
+from api.handler import method
 from shared.devices.webhooks import EventKind, webhooks
+from shared.rpc.caller import Caller
+from shared.rpc.method import Params
 
 
 class GetWebhook(Params):

@@ -9,12 +9,14 @@ from typing import Annotated
 from pydantic import Field
 
 from api.deployment import lambda_function, table
-from api.handler import Caller, Params, method
+from api.handler import method
 from shared.devices.webhooks import EventKind, Webhook, new_secret, send_event, webhook_client, webhooks
 from shared.platform.clock import now
 from shared.platform.public_address import AddressFailed, AddressRefused
+from shared.rpc.caller import Caller
 from shared.rpc.errors import FieldProblem, InvalidParams
 from shared.rpc.field_messages import worded
+from shared.rpc.method import Params
 from shared.rpc.strict_json import compact
 
 

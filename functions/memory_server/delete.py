@@ -1,10 +1,11 @@
 """memory-server/memory/delete: delete a conversation completely."""
 
 from api.deployment import lambda_function, table
-from api.handler import Caller, method
+from api.handler import method
 from memory_server import ConversationParams
 from memory_server.stores import conversations
 from shared.memory.models import ConversationResult
+from shared.rpc.caller import Caller
 from shared.rpc.mcp_catalog import McpTool
 
 

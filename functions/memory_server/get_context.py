@@ -6,12 +6,13 @@ from typing import Annotated
 from pydantic import Field
 
 from api.deployment import lambda_function, table, variables
-from api.handler import Caller, method
+from api.handler import method
 from memory_server import ConversationParams
 from memory_server.stores import conversations
 from shared.memory.message_history import MessageHistory
 from shared.memory.models import ChatMessage
 from shared.platform.config import config
+from shared.rpc.caller import Caller
 from shared.rpc.errors import NotFound
 from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.method import WHOLE

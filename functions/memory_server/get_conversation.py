@@ -1,12 +1,13 @@
 """memory-server/memory/get_conversation: a conversation's times, number of messages, and summary."""
 
 from api.deployment import lambda_function, table, variables
-from api.handler import Caller, method
+from api.handler import method
 from memory_server import ConversationParams
 from memory_server.stores import conversations
 from shared.memory.message_history import MessageHistory
 from shared.memory.models import ConversationDetails
 from shared.platform.config import config
+from shared.rpc.caller import Caller
 from shared.rpc.errors import NotFound
 
 

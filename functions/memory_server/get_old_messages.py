@@ -1,12 +1,13 @@
 """memory-server/memory/get_old_messages: the messages to summarize: all but the recent ones."""
 
 from api.deployment import lambda_function, table, variables
-from api.handler import Caller, method
+from api.handler import method
 from memory_server import MessagePageParams
 from memory_server.stores import conversations
 from shared.memory.message_history import MessageHistory
 from shared.memory.models import OldMessages
 from shared.platform.config import config
+from shared.rpc.caller import Caller
 from shared.rpc.errors import NotFound
 from shared.rpc.mcp_catalog import McpTool
 

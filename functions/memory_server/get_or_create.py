@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 
 from api.deployment import lambda_function, table
-from api.handler import Caller, Params, method
+from api.handler import method
 from memory_server.stores import conversations
 from shared.memory.models import ConversationId
+from shared.rpc.caller import Caller
 from shared.rpc.mcp_catalog import McpTool
+from shared.rpc.method import Params
 
 
 class GetOrCreate(Params):

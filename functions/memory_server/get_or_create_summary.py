@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import FailFast, Field
 
 from api.deployment import LANGUAGE_MODEL, lambda_function, table, variables
-from api.handler import Caller, Params, method
+from api.handler import method
 from memory_server import ConversationParams
 from memory_server.stores import conversations
 from shared.language_model import language_model
@@ -13,8 +13,10 @@ from shared.memory.message_history import MessageHistory
 from shared.memory.models import Content, Language, Role, SummaryResult
 from shared.memory.summarization import summarize
 from shared.platform.config import config
+from shared.rpc.caller import Caller
 from shared.rpc.errors import NotFound, Unavailable
 from shared.rpc.mcp_catalog import McpTool
+from shared.rpc.method import Params
 
 
 class OldMessage(Params):

@@ -1,11 +1,12 @@
 """memory-server/memory/get_summary: the summary of a conversation, if there is one."""
 
 from api.deployment import lambda_function, table
-from api.handler import Caller, method
+from api.handler import method
 from memory_server import ConversationParams
 from memory_server.stores import conversations
 from shared.memory.message_history import MessageHistory
 from shared.memory.models import SummaryResult
+from shared.rpc.caller import Caller
 from shared.rpc.errors import NotFound
 from shared.rpc.mcp_catalog import McpTool
 

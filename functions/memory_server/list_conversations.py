@@ -5,9 +5,10 @@ from typing import Annotated
 from pydantic import Field
 
 from api.deployment import lambda_function, table
-from api.handler import Caller, method
+from api.handler import method
 from memory_server.stores import conversations
 from shared.memory.models import ConversationEntryPage
+from shared.rpc.caller import Caller
 from shared.rpc.cursor import PageParams
 
 

@@ -1,11 +1,12 @@
 """memory-server/memory/list_messages: the messages of a conversation with their numbers and times, newest first."""
 
 from api.deployment import lambda_function, table
-from api.handler import Caller, method
+from api.handler import method
 from memory_server import ConversationParams
 from memory_server.stores import conversations
 from shared.memory.message_history import MessageHistory
 from shared.memory.models import NumberedMessagePage
+from shared.rpc.caller import Caller
 from shared.rpc.cursor import PageParams
 from shared.rpc.errors import NotFound
 

@@ -7,9 +7,10 @@ from urllib.parse import quote
 from pydantic import Field
 
 from api.deployment import lambda_function, table
-from api.handler import Caller, method
+from api.handler import method
 from memory_server import URI
 from memory_server.stores import conversations
+from shared.rpc.caller import Caller
 from shared.rpc.cursor import PageParams
 
 

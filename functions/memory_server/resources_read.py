@@ -8,14 +8,16 @@ from urllib.parse import unquote
 from pydantic import Field, TypeAdapter, ValidationError
 
 from api.deployment import lambda_function, table
-from api.handler import Caller, Params, method
+from api.handler import method
 from memory_server import URI
 from memory_server.stores import conversations
 from shared.memory.message_history import MessageHistory
 from shared.memory.models import ConversationId
+from shared.rpc.caller import Caller
 from shared.rpc.cursor import Cursor, Limit
 from shared.rpc.errors import NotFound
 from shared.rpc.mcp_resource import ResourceContents, Uri
+from shared.rpc.method import Params
 from shared.rpc.response_size import SizeBudget
 
 _CONVERSATION_ID: TypeAdapter[str] = TypeAdapter(ConversationId)

@@ -1,10 +1,11 @@
 """recall-kit/get_experience: one experience, by its id."""
 
 from api.deployment import lambda_function, table
-from api.handler import Caller, method
+from api.handler import method
 from recall_kit import ExperienceIdParams
 from shared.experiences.repository import experience_repository
 from shared.experiences.responses import ExperienceDetail, ResponseEnvelope, experience_detail
+from shared.rpc.caller import Caller
 from shared.rpc.errors import NotFound, Unavailable
 from shared.rpc.mcp_catalog import McpTool
 

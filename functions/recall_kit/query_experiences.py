@@ -6,12 +6,13 @@ from typing import Annotated, ClassVar, Final
 from pydantic import AfterValidator, Field
 
 from api.deployment import EMBEDDING_INDEX, lambda_function, table
-from api.handler import Caller, method
+from api.handler import method
 from shared.experiences.index import search_experiences
 from shared.experiences.query_counts import QueryCounts
 from shared.experiences.repository import experiences_table
 from shared.experiences.responses import ExperienceSummary, ResponseEnvelope
 from shared.experiences.validation import CodedParams
+from shared.rpc.caller import Caller
 from shared.rpc.errors import OutOfTime, TooLarge, Unavailable
 from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.method import WHOLE

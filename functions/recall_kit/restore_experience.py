@@ -1,11 +1,12 @@
 """recall-kit/restore_experience: restore a deleted experience; for moderators."""
 
 from api.deployment import EMBEDDING_INDEX, MODERATORS, lambda_function, table
-from api.handler import Caller, method
+from api.handler import method
 from recall_kit import ExperienceIdParams, require_moderator
 from shared.experiences.index import index_immediately
 from shared.experiences.repository import experience_repository
 from shared.experiences.responses import ModerationResult, ResponseEnvelope
+from shared.rpc.caller import Caller
 from shared.rpc.errors import NotFound, Unavailable
 
 

@@ -6,13 +6,14 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from api.deployment import EMBEDDING_INDEX, SECRET_SCANNER, lambda_function, table
-from api.handler import Caller, method
+from api.handler import method
 from shared.experiences.index import index_immediately
 from shared.experiences.keyword_extraction import with_keywords
 from shared.experiences.models import ContextText, ExperienceReport, Keywords, Text, Title
 from shared.experiences.repository import experience_repository
 from shared.experiences.responses import ResponseEnvelope
 from shared.experiences.validation import RequiredParams, require_sanitized
+from shared.rpc.caller import Caller
 from shared.rpc.errors import OutOfTime, TooManyRequests, Unavailable
 from shared.rpc.mcp_catalog import McpTool
 

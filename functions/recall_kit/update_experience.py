@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from api.deployment import EMBEDDING_INDEX, MODERATORS, SECRET_SCANNER, lambda_function, table
-from api.handler import Caller, method
+from api.handler import method
 from recall_kit import require_moderator
 from shared.experiences.index import index_immediately
 from shared.experiences.keyword_extraction import with_keywords
@@ -14,6 +14,7 @@ from shared.experiences.models import ContextText, ExperienceId, ExperienceRepor
 from shared.experiences.repository import experience_repository
 from shared.experiences.responses import ExperienceDetail, ResponseEnvelope, experience_detail
 from shared.experiences.validation import RequiredParams, require_sanitized
+from shared.rpc.caller import Caller
 from shared.rpc.errors import NotFound, Unavailable
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from api.deployment import EMBEDDING_INDEX, SPLITTING, lambda_function, table
-from api.handler import Caller, Params, method
+from api.handler import method
 from research_agent.index import documents
 from research_agent.jobs import jobs
 from research_agent.stores import collections
@@ -16,8 +16,10 @@ from shared.knowledge.models import MAX_TEXT_BYTES, Name, NewKnowledgeDocument, 
 from shared.knowledge.recorded_space import recorded_space
 from shared.knowledge.rendering import render_ingestion_result
 from shared.knowledge.responses import IngestionResult, ingestion_result, job_accepted, require_ingested
+from shared.rpc.caller import Caller
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, TooLarge, Unavailable
 from shared.rpc.mcp_catalog import McpTool
+from shared.rpc.method import Params
 from shared.rpc.whitespace import NOT_BLANK, is_blank
 
 

@@ -6,13 +6,15 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from api.deployment import lambda_function, table
-from api.handler import Caller, Params, method
+from api.handler import method
 from research_agent.jobs import jobs
 from shared.knowledge.ingestion_jobs import STALLED_SECONDS
 from shared.knowledge.rendering import render_progress
 from shared.knowledge.responses import IngestionProgress, summarize_tally
+from shared.rpc.caller import Caller
 from shared.rpc.errors import NotFound
 from shared.rpc.mcp_catalog import McpTool
+from shared.rpc.method import Params
 
 _STALLED: Final = (
     f"Nothing has happened for {STALLED_SECONDS // 60} minutes. It waits for other ingestions, or was given up. "

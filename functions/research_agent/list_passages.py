@@ -6,13 +6,14 @@ from typing import Annotated
 from pydantic import Field
 
 from api.deployment import SEARCH_INDEX, lambda_function, table
-from api.handler import Caller, method
+from api.handler import method
 from research_agent.index import documents
 from research_agent.stores import collections
 from shared.knowledge.errors import not_in_collection, not_searchable
 from shared.knowledge.models import Name, Path
 from shared.knowledge.query_responses import IndexedPassage, PassagePage
 from shared.rpc import cursor as cursors
+from shared.rpc.caller import Caller
 from shared.rpc.cursor import PageParams
 from shared.rpc.errors import NotFound, Unavailable
 from shared.rpc.response_size import SizeBudget, take_page

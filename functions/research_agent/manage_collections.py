@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from api.deployment import SEARCH_INDEX, lambda_function, table
-from api.handler import Caller, Params, method
+from api.handler import method
 from research_agent.index import documents
 from research_agent.stores import collections, projects
 from shared.knowledge.errors import collection_incomplete
@@ -15,9 +15,11 @@ from shared.knowledge.models import Collection, CollectionType, Name, Project
 from shared.knowledge.recorded_space import recorded_space
 from shared.knowledge.rendering import render_collections
 from shared.knowledge.responses import CollectionAction, CollectionInfo, CollectionsResult
+from shared.rpc.caller import Caller
 from shared.rpc.cursor import Cursor, Limit
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from shared.rpc.mcp_catalog import McpTool
+from shared.rpc.method import Params
 from shared.rpc.names import refuse_deceptive_name
 from shared.search.index import knowledge_index
 

@@ -5,15 +5,17 @@ from typing import Annotated
 from pydantic import Field
 
 from api.deployment import lambda_function, table
-from api.handler import Caller, Params, method
+from api.handler import method
 from research_agent.stores import collections, projects
 from shared.knowledge.errors import project_incomplete
 from shared.knowledge.models import Name, Names, Project, parse_names
 from shared.knowledge.projects import ProjectStore
 from shared.knowledge.rendering import render_projects
 from shared.knowledge.responses import ProjectAction, ProjectsResult
+from shared.rpc.caller import Caller
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound
 from shared.rpc.mcp_catalog import McpTool
+from shared.rpc.method import Params
 from shared.rpc.names import refuse_deceptive_name
 
 

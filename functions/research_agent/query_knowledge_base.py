@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from api.deployment import EMBEDDING_INDEX, RERANKING_MODEL, lambda_function, table
-from api.handler import Caller, Params, method
+from api.handler import method
 from research_agent.stores import collections, knowledge_table, projects
 from shared.knowledge.errors import nothing_linked
 from shared.knowledge.models import Name, Names, parse_names
@@ -13,9 +13,10 @@ from shared.knowledge.query_history import QueryHistory
 from shared.knowledge.query_responses import QueryResults
 from shared.knowledge.rendering import render_query_results
 from shared.knowledge.search_service import MAX_QUERY, search
+from shared.rpc.caller import Caller
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from shared.rpc.mcp_catalog import McpTool
-from shared.rpc.method import WHOLE
+from shared.rpc.method import WHOLE, Params
 from shared.rpc.optional_write import lost_if_disk_full
 from shared.rpc.whitespace import NOT_BLANK
 

@@ -7,15 +7,17 @@ from urllib.parse import unquote
 from pydantic import Field, TypeAdapter, ValidationError
 
 from api.deployment import SEARCH_INDEX, lambda_function, table
-from api.handler import Caller, Params, method
+from api.handler import method
 from research_agent import COLLECTIONS_URI, QUERIES_URI, manage_collections
 from research_agent.manage_collections import ManageCollections
 from research_agent.stores import knowledge_table
 from shared.knowledge.models import Name
 from shared.knowledge.query_history import QueryHistory
+from shared.rpc.caller import Caller
 from shared.rpc.cursor import Cursor, Limit
 from shared.rpc.errors import NotFound
 from shared.rpc.mcp_resource import ResourceContents, Uri
+from shared.rpc.method import Params
 from shared.rpc.strict_json import compact
 
 _NAME: TypeAdapter[str] = TypeAdapter(Name)

@@ -5,9 +5,11 @@ from typing import Annotated
 from pydantic import Field
 
 from api.deployment import PUBLIC_URL, lambda_function, table
-from api.handler import Caller, Params, method
+from api.handler import method
+from shared.rpc.caller import Caller
 from shared.rpc.errors import NotFound
 from shared.rpc.mcp_catalog import McpTool
+from shared.rpc.method import Params
 from shared.services.text_search import WholeText, whole_text
 
 

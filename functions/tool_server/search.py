@@ -6,9 +6,11 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from api.deployment import EMBEDDING_INDEX, PUBLIC_URL, RERANKING_MODEL, lambda_function, table
-from api.handler import Caller, Params, method
+from api.handler import method
+from shared.rpc.caller import Caller
 from shared.rpc.errors import Unavailable
 from shared.rpc.mcp_catalog import McpTool
+from shared.rpc.method import Params
 from shared.rpc.whitespace import NOT_BLANK, not_blank
 from shared.services.text_search import FoundText, search_texts
 

@@ -6,9 +6,10 @@ from typing import Annotated
 from pydantic import Field
 
 from api.deployment import MODERATORS, lambda_function
-from api.handler import Caller, Params, method
+from api.handler import method
 from shared.platform.config import config
-from shared.rpc.caller import ROLES, Role
+from shared.rpc.caller import ROLES, Caller, Role
+from shared.rpc.method import Params
 
 
 @dataclass(frozen=True, slots=True)

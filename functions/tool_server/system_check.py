@@ -6,7 +6,9 @@ from typing import Annotated
 from pydantic import Field
 
 from api.deployment import EMBEDDING_INDEX, LANGUAGE_MODEL, lambda_function, table, variables
-from api.handler import Caller, Params, method
+from api.handler import method
+from shared.rpc.caller import Caller
+from shared.rpc.method import Params
 from shared.services.diagnostics import CheckReport, State, check_index, check_keys, check_model, check_stores
 
 

@@ -6,9 +6,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from api.deployment import WEB_SEARCH, lambda_function
-from api.handler import Caller, Params, method
+from api.handler import method
+from shared.rpc.caller import Caller
 from shared.rpc.errors import NotFound, ToolFailed
-from shared.rpc.method import OpenObject
+from shared.rpc.method import OpenObject, Params
 from shared.tools import tool
 
 

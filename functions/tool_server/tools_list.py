@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from api.handler import Caller, Params, method
+from api.handler import method
+from shared.rpc.caller import Caller
+from shared.rpc.method import Params
 from tool_server import TOOLS
 
 

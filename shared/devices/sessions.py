@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from shared.aws.dynamodb import ConditionFailed, Write, from_item
+from shared.aws.dynamodb import ConditionFailed, Write, from_item, to_item
 from shared.devices import errors, keys
 from shared.platform.clock import SKEW_SECONDS, now_ms
 from shared.platform.telemetry import seconds_left
@@ -107,15 +107,7 @@ class SessionStore:
         try:
             change = Write(
                 "Put",
-                {
-                    "pk": self._partition,
-                    "sk": keys.PRESENCE,
-                    "connected": presence.connected,
-                    "connection": presence.connection,
-                    "changed_at": presence.changed_at,
-                    "version": presence.version,
-                    "reason": presence.reason,
-                },
+                {"pk": self._partition, "sk": keys.PRESENCE} | to_item(presence),
                 condition=f"attribute_not_exists(pk) OR {newer_than_stored}",
                 names={"#version": "version", "#connection": "connection"},
                 values={

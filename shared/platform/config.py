@@ -20,10 +20,14 @@ RerankerKind = Literal["late-interaction", "bedrock", "none"]
 Choice = TypeVar("Choice", bound=str)
 T = TypeVar("T")
 
+_SAFE_URL: Final = "must begin with https:// (http:// only for this machine)"
 _HTTP_URL = re.compile(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?([/?]\S*)?")
 _PUBLIC_URL = re.compile(r"https://[a-z0-9.-]+(:\d{1,5})?|http://(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?")
+"""An origin, from which issuer and resources are named."""
 _BOARD_URL = re.compile(r"https?://([A-Za-z0-9.-]+|\[::1\])(:\d{1,5})?")
+"""An origin. Boards know neither IPv6 nor other authorities' TLS."""
 _BROKER_ADDRESS = re.compile(r"[A-Za-z0-9.-]+(:\d{1,5})?")
+"""As firmware takes it: without a scheme, and not of IPv6."""
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:\d{1,5})?")
 
 
@@ -61,42 +65,28 @@ class Setting(Generic[T]):
         return value
 
 
-def _safe_url(name: str, value: str) -> str:
-    if value and not is_safe_url(value):
-        raise ConfigurationError(f"{name} is '{value}'; it must begin with https:// (http:// only for this machine)")
-    return value
+def is_safe_url(url: str) -> bool:
+    """Return True for HTTPS and for loopback addresses, whose origin can be trusted."""
+    try:
+        parts = urlsplit(url)
+        is_loopback = parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1")
+        return is_loopback or (parts.scheme == "https" and bool(parts.hostname))
+    except ValueError:
+        return False
 
 
-def _http_url(name: str, value: str) -> str:
-    """Return a URL that devices call, which may be of any host."""
-    if value and not _HTTP_URL.fullmatch(value):
-        raise ConfigurationError(f"{name} is '{value}'; it must begin with http:// or https://, and name a host")
-    return value
+def _address(
+    variable: str, matches: Callable[[str], object], requirement: str, *, ending: str = "", local: bool = False
+) -> Setting[str]:
+    """Return the setting of an address, which is stored without its `ending`."""
 
+    def parse(name: str, value: str) -> str:
+        value = value.rstrip(ending)
+        if value and not matches(value):
+            raise ConfigurationError(f"{name} is '{value}'; it {requirement}")
+        return value
 
-def _public_url(name: str, value: str) -> str:
-    """Return the origin under which clients reach this server, from which issuer and resources are named."""
-    value = value.rstrip("/")
-    if value and not _PUBLIC_URL.fullmatch(value):
-        raise ConfigurationError(
-            f"{name} is '{value}'; it takes an origin such as https://kho.example.com (http:// only for this machine)"
-        )
-    return value
-
-
-def _board_url(name: str, value: str) -> str:
-    """Return the origin under which boards reach this server. They know neither IPv6 nor other authorities' TLS."""
-    value = value.rstrip("/")
-    if value and not _BOARD_URL.fullmatch(value):
-        raise ConfigurationError(f"{name} is '{value}'; it takes an origin such as http://192.168.1.5:8001")
-    return value
-
-
-def _broker_address(name: str, value: str) -> str:
-    """Return a broker's address as firmware takes it: without a scheme, and not of IPv6."""
-    if value and not _BROKER_ADDRESS.fullmatch(value):
-        raise ConfigurationError(f"{name} is '{value}'; it must be a host name or an IPv4 address, with a port or not")
-    return value
+    return Setting(variable, parse, local=local)
 
 
 def _origins(name: str, value: str) -> tuple[str, ...]:
@@ -159,17 +149,28 @@ class Config:
     mqtt_keepalive = _integer("KHO_MQTT_KEEPALIVE", 240, at_least=1, local=True)
     iot_endpoint = _text("KHO_IOT_ENDPOINT")
     data_plane_url = _text("AWS_ENDPOINT_URL_IOT_DATA_PLANE")
-    vision_url = Setting("KHO_VISION_URL", _http_url)
+    vision_url = _address("KHO_VISION_URL", _HTTP_URL.fullmatch, "must begin with http:// or https://, and name a host")
     vision_seconds = _integer("KHO_VISION_SECONDS", 18, at_least=1, local=True)
-    board_url = Setting("KHO_BOARD_URL", _board_url, local=True)
+    board_url = _address(
+        "KHO_BOARD_URL",
+        _BOARD_URL.fullmatch,
+        "takes an origin such as http://192.168.1.5:8001",
+        ending="/",
+        local=True,
+    )
     audio_server = _text("KHO_AUDIO_SERVER")
     audio_port = _integer("KHO_AUDIO_PORT", 8884, at_least=1)
-    public_url = Setting("KHO_PUBLIC_URL", _public_url)
-    oidc_issuer = Setting("KHO_OIDC_ISSUER", _safe_url)
+    public_url = _address(
+        "KHO_PUBLIC_URL",
+        _PUBLIC_URL.fullmatch,
+        "takes an origin such as https://kho.example.com (http:// only for this machine)",
+        ending="/",
+    )
+    oidc_issuer = _address("KHO_OIDC_ISSUER", is_safe_url, _SAFE_URL)
     oidc_audience = _text("KHO_OIDC_AUDIENCE")
     oidc_client_id = _text("KHO_OIDC_CLIENT_ID")
     oidc_scopes = _text("KHO_OIDC_SCOPES", "openid")
-    oidc_jwks_url = Setting("KHO_OIDC_JWKS_URL", _safe_url)
+    oidc_jwks_url = _address("KHO_OIDC_JWKS_URL", is_safe_url, _SAFE_URL)
     oidc_tenant_claim = _text("KHO_OIDC_TENANT_CLAIM", "tenant_id")
     oidc_roles_claim = _text("KHO_OIDC_ROLES_CLAIM", "roles")
     console_folder = _text("KHO_CONSOLE_FOLDER", "/opt/console", local=True)
@@ -191,7 +192,11 @@ class Config:
     address_submissions_a_minute = _integer("KHO_ADDRESS_SUBMISSIONS_A_MINUTE", 10, at_least=1)
     anonymous_queries_a_minute = _integer("KHO_ANONYMOUS_QUERIES_A_MINUTE", 1200, at_least=0)
     anonymous_submissions_a_minute = _integer("KHO_ANONYMOUS_SUBMISSIONS_A_MINUTE", 120, at_least=0)
-    board_endpoint = Setting("KHO_BOARD_ENDPOINT", _broker_address)
+    board_endpoint = _address(
+        "KHO_BOARD_ENDPOINT",
+        _BROKER_ADDRESS.fullmatch,
+        "must be a host name or an IPv4 address, with a port or not",
+    )
     device_domain = _text("KHO_DEVICE_DOMAIN")
     firmware_folder = _text("KHO_FIRMWARE_FOLDER", local=True)
     address_waiting_boards = _integer("KHO_ADDRESS_WAITING_BOARDS", 30, at_least=0)
@@ -214,7 +219,7 @@ class Config:
     embedding_instances = _integer("KHO_EMBEDDING_INSTANCES", 0, at_least=0)
     reranker: Setting[RerankerKind] = _choice("KHO_RERANKER", get_args(RerankerKind), "late-interaction")
     rerank_model = _text("KHO_RERANK_MODEL")
-    qdrant_url = Setting("KHO_QDRANT_URL", _safe_url)
+    qdrant_url = _address("KHO_QDRANT_URL", is_safe_url, _SAFE_URL)
     qdrant_collection = _text("KHO_QDRANT_COLLECTION", "kho")
     qdrant_folder = _text("KHO_QDRANT_FOLDER", local=True)
     min_free_mb = _integer("KHO_MIN_FREE_MB", 64, at_least=0, local=True)
@@ -254,13 +259,3 @@ class Config:
 def config() -> Config:
     """Return the settings of this process."""
     return Config()
-
-
-def is_safe_url(url: str) -> bool:
-    """Return True for HTTPS and for loopback addresses, whose origin can be trusted."""
-    try:
-        parts = urlsplit(url)
-        is_loopback = parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1")
-        return is_loopback or (parts.scheme == "https" and bool(parts.hostname))
-    except ValueError:
-        return False

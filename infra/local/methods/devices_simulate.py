@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from api.handler import Caller, Params, method
+from api.handler import method
 from infra.local.iot.simulator.sample_devices import sample_devices
+from shared.rpc.caller import Caller
 from shared.rpc.errors import Conflict, Unavailable
+from shared.rpc.method import Params
 
 
 class SimulateDevices(Params):

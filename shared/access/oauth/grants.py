@@ -13,7 +13,7 @@ import hmac
 import re
 import secrets
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -22,7 +22,7 @@ from shared.access.api_keys import ApiKeys
 from shared.access.models import Clock, Identity
 from shared.access.oauth.errors import OAuthError
 from shared.access.oauth.token_text import TokenReference, hash_of, new_token, read_token
-from shared.aws.dynamodb import ConditionFailed, Item, Keys, Table, Write, from_item
+from shared.aws.dynamodb import ConditionFailed, Item, Keys, Table, Write, from_item, to_item
 from shared.platform.clock import iso_time, lasts
 from shared.platform.telemetry import count, logger
 from shared.rpc.caller import ROLES, Caller, Role
@@ -108,17 +108,9 @@ class Grants:
         code = new_token("code", owner.tenant_id, grant_id)
         ends_at = int(min(now + GRANT_SECONDS, owner.ends or now + GRANT_SECONDS))
         role = min(role, request.role, owner.role, key=ROLES.index)
-        item = {
+        item = to_item(replace(request, role=role, state=None, owner=None)) | {
             "pk": keys.grants(owner.tenant_id),
             "sk": grant_id,
-            "client_id": request.client_id,
-            "client_name": request.client_name,
-            "redirect_uri": request.redirect_uri,
-            "redirect_uri_sent": request.redirect_uri_sent,
-            "code_challenge": request.code_challenge,
-            "resource": request.resource,
-            "refreshable": request.refreshable,
-            "role": role,
             "sub": owner.sub,
             "key_id": owner.key_id,
             "created_at": iso_time(now),

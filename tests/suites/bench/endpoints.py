@@ -14,11 +14,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from api.handler import Caller, method
+from api.handler import method
 from endpoints import jsonrpc
 from memory_server.add_message import AddMessageParams
 from shared.memory.models import ConversationResult
 from shared.platform.runtime import runtime
+from shared.rpc.caller import Caller  # noqa: TC001 - read at run time
 from shared.rpc.catalogue import MethodEntry, catalogue
 from tests.helpers.kho_server import KhoServer
 from tests.suites.bench import tables as bench

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.authentication import caller_from_authorizer
-from api.handler import Handler, Params, method
+from api.handler import Handler, method
 from endpoints import jsonrpc
 from infra.deploy.generate import _entry
 from shared.access import rate_limits
@@ -24,6 +24,7 @@ from shared.platform.runtime import runtime
 from shared.rpc import catalogue as catalogues
 from shared.rpc.caller import ANONYMOUS, LOCAL, ROLES, TENANT_ID, Caller
 from shared.rpc.errors import NotAllowed, NotSignedIn
+from shared.rpc.method import Params
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from api.authentication import anonymous_source
-from api.handler import Params, method
+from api.handler import method
 from api.http_events import HttpRequest
 from shared.platform.config import config
 from shared.rpc.caller import Caller
+from shared.rpc.method import Params
 from tests.helpers.mcp_events import event
 
 if TYPE_CHECKING:
