@@ -18,7 +18,8 @@ from shared.devices.argument_validation import validate_arguments
 from shared.devices.firmware_tools import REBOOT, RESTARTING, UPGRADE, describe_restart, is_failed_upgrade
 from shared.devices.handshake import Handshake
 from shared.devices.protocol import METHOD_NOT_FOUND
-from shared.devices.sessions import ConnectionEnded, SessionStore, check_connection
+from shared.devices.rpc import ConnectionEnded, check_connection
+from shared.devices.sessions import SessionStore
 from shared.devices.tool_catalogue import unlisted_tool
 from shared.devices.tool_lists import ToolLists
 from shared.devices.tool_result import DeviceToolResult, InvalidToolResult, tool_result

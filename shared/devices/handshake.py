@@ -14,7 +14,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from shared.devices import errors
-from shared.devices.sessions import ConnectionEnded, DeviceSession, SessionStore, check_connection
+from shared.devices.rpc import ConnectionEnded, check_connection
+from shared.devices.sessions import DeviceSession, SessionStore
 from shared.platform.clock import now_ms
 from shared.platform.telemetry import seconds_left
 from shared.rpc.errors import KhoError, OutOfTime, ToolFailed

@@ -22,18 +22,31 @@ from shared.devices.protocol import (
     parse_message,
     request,
 )
+from shared.devices.sessions import SessionStore
+from shared.platform.telemetry import seconds_left
 from shared.rpc.errors import TooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
+    from shared.aws.dynamodb import Table
     from shared.devices.registry import RegisteredDevice
+    from shared.devices.sessions import DevicePresence
+    from shared.rpc.errors import KhoError
 
 _MAX_ANSWERED: Final = 10_000
 _WATCH_SECONDS: Final = 1.0
 
 PendingReply = Future[RpcReply | RpcFailure | UnreadableReply]
+
+
+class ConnectionEnded(Exception):
+    """The device's connection ended after a request was sent, so that no reply can come."""
+
+    def __init__(self, error: KhoError) -> None:
+        super().__init__(error.message)
+        self.error = error
 
 
 class DeviceTransport(Protocol):
@@ -144,3 +157,12 @@ class RpcClient:
             self._answered[key] = in_time
             while len(self._answered) > _MAX_ANSWERED:
                 self._answered.popitem(last=False)
+
+
+def check_connection(table: Table, device: RegisteredDevice, before: DevicePresence | None, sent_at: int) -> None:
+    """Raise ConnectionEnded once no reply to a request can come: a device that disconnects forgets its calls."""
+    if seconds_left() <= 0:
+        return
+    presence = SessionStore(table, device.tenant_id, device.id).read().presence
+    if presence is not None and presence != before and presence.changed_at >= sent_at:
+        raise ConnectionEnded((errors.replaced if presence.connected else errors.connection_lost)(device.id))

@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from shared.aws.dynamodb import ConditionFailed, Write, from_item, to_item
-from shared.devices import errors, keys
+from shared.devices import keys
 from shared.platform.clock import SKEW_SECONDS, now_ms
-from shared.platform.telemetry import seconds_left
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from shared.aws.dynamodb import Item, Table
-    from shared.devices.registry import RegisteredDevice
-    from shared.rpc.errors import KhoError
 
 _SKEW_MS: Final = SKEW_SECONDS * 1000
 _LONGEST_HANDSHAKE_SECONDS: Final = 30
@@ -72,14 +69,6 @@ class DeviceState:
             return session is not None
         # A device's message may arrive before the lifecycle event of its connection.
         return presence.connection == session.connection or session.started_at >= presence.changed_at
-
-
-class ConnectionEnded(Exception):
-    """The device's connection ended after a request was sent, so that no reply can come."""
-
-    def __init__(self, error: KhoError) -> None:
-        super().__init__(error.message)
-        self.error = error
 
 
 class SessionStore:
@@ -200,15 +189,6 @@ class SessionStore:
         except ConditionFailed:
             return False
         return True
-
-
-def check_connection(table: Table, device: RegisteredDevice, before: DevicePresence | None, sent_at: int) -> None:
-    """Raise ConnectionEnded once no reply to a request can come: a device that disconnects forgets its calls."""
-    if seconds_left() <= 0:
-        return
-    presence = SessionStore(table, device.tenant_id, device.id).read().presence
-    if presence is not None and presence != before and presence.changed_at >= sent_at:
-        raise ConnectionEnded((errors.replaced if presence.connected else errors.connection_lost)(device.id))
 
 
 def read_all(table: Table, tenant_id: str, device_ids: list[str]) -> dict[str, DeviceState]:
