@@ -23,6 +23,7 @@ COMMANDS: Final = (
     SecretRule("password", r"\bcurl\b[^\n]*? (?:-u|--user|--proxy-user)[ \t=]?['\"]?[^\s:'\"]+:([^\s'\"]{1,3})", is_literal, ARGUMENT),
     SecretRule("password", r"(?i)(?:^|[\s\"'`])--?(?:\w{1,20}-)?(?:password|passwd|passphrase|pass|pwd)(?:=|[ \t]+)['\"]?([^\s'\"<>\[\]()-][^\s'\"<>\[\]()]{3})", lambda c: is_password(c) and bool(re.search(r"[^a-z-]", c.value)) and not re.match(r"\W+$", c.value), ARGUMENT),
     SecretRule("secret", r"(?i)(?:^|[\s\"'`])--?(?:\w{1,20}-)?(?:token|secret|api-?key|auth-?token|access-?key)(?:=|[ \t]+)['\"]?([^\s'\"<>]{8})", is_token, ARGUMENT),
+    SecretRule("secret", r"\b(?:(?:wandb|vault|railway|huggingface-cli)[ \t]+login|(?:snyk|infracost|circleci)[ \t]+(?:auth|setup)|ngrok[ \t]+(?:config[ \t]+add-)?authtoken|cloudflared[ \t]+service[ \t]+install)[ \t]+(?:--\w+[ \t=])?['\"]?([^\s'\"<>-]{16})", is_token, ARGUMENT),
     SecretRule("password", r"(?i)-pass(?:in|out)?[ \t]+['\"]?pass:([^\s'\"]{3})", is_literal, ARGUMENT),
     SecretRule("password", r"(?i)\bmachine[ \t]+\S+\s+login[ \t]+\S+\s+password[ \t]+(\S{3})", is_literal, r"\S"),
     SecretRule("password", r"(?i)\becho[ \t]+(?:-n[ \t]+)?['\"]?([^\s'\"|]{4,80})['\"]?[ \t]*\|[ \t]*(?:sudo[ \t]+-S|docker login|passwd|chpasswd|kinit|gh auth|cryptsetup)", is_literal),

@@ -57,6 +57,12 @@ def _is_hexadecimal_key(candidate: Candidate) -> bool:
     return len(set(value)) > 6 and not _OTHER_KEY.search(candidate.lead) and not value.startswith(_PUBLISHED_KEYS)
 
 
+def _is_digit_code(candidate: Candidate) -> bool:
+    """Accept digits that are neither counted out nor a few ones."""
+    steps = {int(other) - int(one) for one, other in itertools.pairwise(candidate.value)}
+    return len(steps) > 1 and len(set(candidate.value)) > 2
+
+
 def _is_passphrase_of_network(candidate: Candidate) -> bool:
     """Accept the second of two quoted texts, if Wi-Fi accepts its length and words and numbers are joined."""
     return len(candidate.value) >= SHORTEST_PASSPHRASE and is_password(candidate) and is_passphrase(candidate.value)
@@ -74,6 +80,8 @@ FIRMWARE: Final = (
     SecretRule("password", rf"(?i)\b(?:str\w*cpy\w*|memcpy|sn?printf)[ \t]*\([^,\n]{{0,80}}pass\w*[^,\n]{{0,12}},{_VALUE}", is_password, IN_QUOTES),
     SecretRule("password", rf"(?i)#[ \t]*define[ \t]+\w*?(?:{PASSWORD}|psk){SUFFIX}[ \t]+\(?{QUOTED}", is_password, IN_QUOTES),
     SecretRule("secret", rf"(?i)#[ \t]*define[ \t]+\w*?(?:{SECRET}|key){SUFFIX}[ \t]+\(?{QUOTED}", is_quoted_secret, IN_QUOTES),
+    SecretRule("password", rf"(?i)(?:{PASSWORD}){SUFFIX}\[\w{{0,20}}\][ \t]*=[ \t]*\{{[ \t]*{QUOTED}", is_password, IN_QUOTES),
+    SecretRule("password", r"(?i)\b(?:\w{0,20}pass_?key|passcode|(?:gate|alarm|unlock|entry)[ _]?code)(?:[ \t]*[:=]|[ \t](?:is|was))[ \t]*[\"']?(\d{4,8})\b", _is_digit_code),
     SecretRule("password", r"\bAT\+CW(?:JAP|SAP)(?:_CUR|_DEF)?=\"[^\"\n]{1,64}\",\"([^\"\n]{3})", is_literal, IN_QUOTES),
     SecretRule("password", r"\bAT\+MQTTUSERCFG=(?:\d,){2}(?:\"[^\"\n]{0,64}\",){2}\"([^\"\n]{3})", is_literal, IN_QUOTES),
     SecretRule("password", rf"(?i)\bMQTTClient[ \t]?\((?:{_ONE},){{4}}{_VALUE}", is_password, IN_QUOTES),

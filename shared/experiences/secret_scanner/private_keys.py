@@ -56,7 +56,9 @@ _DER: Final = (
 """The first characters of encodings: PKCS #1, #8 and #12, SEC 1, encrypted PKCS #8, OpenSSH and SSH2."""
 
 _QUOTE: Final = r"\\{0,3}[\"']?"
-_KEY_TYPE: Final = re.compile(rf"\bkty{_QUOTE}\s{{0,8}}[:=]\s{{0,8}}{_QUOTE}(EC|OKP|RSA|oct)\b")
+_IS: Final = r"\s{0,8}(?:=>|[:=|])\s{0,8}"
+"""The separators of a member and its value in JSON, code and tables."""
+_KEY_TYPE: Final = re.compile(rf"\bkty{_QUOTE}{_IS}{_QUOTE}(EC|OKP|RSA|oct)\b")
 _LARGEST_JWK: Final = 4000
 
 
@@ -74,5 +76,5 @@ PRIVATE_KEYS: Final = (
     SecretRule("private key", rf"END {_NAME}", _ends_key),
     SecretRule("private key", rf"(?:^|[^A-Za-z0-9+/])((?:{_DER}){_BASE64}{{20}})", lambda _: True, _BASE64),
     SecretRule("private key", r"PuTTY-User-Key-File-\d: ", lambda c: "Private-Lines:" in c.after(4000)),
-    SecretRule("private key", rf"\b(?:[dkpq]|d[pq]|qi){_QUOTE}\s{{0,8}}[:=]\s{{0,8}}{_QUOTE}([A-Za-z0-9_-]{{20}})", _is_private_jwk, "[A-Za-z0-9_-]"),
+    SecretRule("private key", rf"\b(?:[dkpq]|d[pq]|qi){_QUOTE}{_IS}{_QUOTE}([A-Za-z0-9_-]{{20}})", _is_private_jwk, "[A-Za-z0-9_-]"),
 )  # fmt: skip

@@ -184,6 +184,7 @@ _FORMATS: Final = (
     ("Defined Networking key", r"dnkey-[A-Z0-9]{26}-[A-Z0-9]{52}"),
     ("SettleMint token", rf"sm_(?:pat|aat|sat)_{_A}{{16}}"),
     ("ClickHouse Cloud key", rf"4b1d{_A}{{38}}\b"),
+    ("Twitch token", r"oauth:[a-z0-9]{30}\b"),
     ("Feishu webhook", rf"open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/(?:v2/)?hook/({_W}{{20}})"),
     ("DingTalk signing key", rf"SEC{_HEX}{{64}}\b"),
     ("ServerChan key", rf"SC[TU]\d{{1,8}}T{_A}{{20}}|ft07\.com/send/({_A}{{16}})|sctp\d{{1,8}}t{_A}{{16}}"),

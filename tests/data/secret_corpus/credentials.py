@@ -439,6 +439,8 @@ CREDENTIALS: Final = [
     "plink -ssh editor@nas -pw tulip77",
     "xfreerdp /v:nas /u:editor /p:tulip77",
     "the camera's password, by the way, is Lily7nest",
+    f"wandb login {hexadecimal(40)}",
+    f"ngrok config add-authtoken 2{random_text(26)}_{random_text(21)}",
     "using Lily!82 as password",
     "logged in with editor and Lily-77nest",
     "authenticated as editor with Lily!77nest",

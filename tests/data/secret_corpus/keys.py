@@ -170,6 +170,7 @@ KEYS: Final = [
     f"tk-us-{url_safe(48)}",
     f"dnkey-{random_text(26, _CAPITALS)}-{random_text(52, _CAPITALS)}",
     f"sm_pat_{random_text(16)}",
+    f"oauth:{random_text(30, _LOWER)}",
     f"4b1d{random_text(38)} of ClickHouse",
     f"https://open.feishu.cn/open-apis/bot/v2/hook/{uuid()}",
     f"SEC{hexadecimal(64)}",

@@ -28,6 +28,8 @@ OSSH: Final = framed("OPENSSH PRIVATE KEY", key_lines("b3BlbnNzaC1rZXktdjEAAAAAB
 ENC: Final = framed("ENCRYPTED PRIVATE KEY", key_lines("MIIFHzBJBgkqhkiG9w0BBQ0wPDAbBgkq"))
 
 NEIGHBOURS_UNSAFE: Final = [
+    ("jwk", "{ kty => 'EC', crv => 'P-256', d => '" + url_base64(32) + "' }"),
+    ("jwk", "| kty | OKP |\n| d | " + url_base64(32) + " |"),
     ("nat", f"name,pesel\nAn,{pesel()}"),
     ("nat", f"| name | CPF |\n|---|---|\n| An | {cpf()} |"),
     ("key", lines("    | ", OSSH)),

@@ -62,12 +62,12 @@ def test_attempts_that_succeed_or_fail_otherwise_do_not_count(tenant: str) -> No
     assert failures(attempts, tenant, 20) == 10
 
 
-@pytest.mark.parametrize("before", [0, 3])
-def test_attempt_that_another_caller_just_made_counts(tenant: str, before: int) -> None:
-    """Neither replaces the other, whether one has failed before or not."""
+@pytest.mark.parametrize(("before", "at"), [(0, 1), (3, 1), (3, 2)])
+def test_attempt_that_another_caller_just_made_counts(tenant: str, before: int, at: int) -> None:
+    """Neither replaces the other, whether one has failed before or not. The first request reads what failed before."""
     attempts = limit(Clock())
     assert failures(attempts, tenant, before) == before
-    with another_caller(lambda: failures(attempts, tenant, 1), before="UpdateItem", at=1):
+    with another_caller(lambda: failures(attempts, tenant, 1), before="UpdateItem", at=at):
         assert failures(attempts, tenant, 1) == 1
     assert failures(attempts, tenant, 20) == 10 - before - 2
 

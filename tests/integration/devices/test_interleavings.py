@@ -14,6 +14,7 @@ from shared.devices.boards import Board
 from shared.devices.firmware_releases import FirmwareReleases, RunningFirmware
 from shared.devices.registry import DeviceRegistry, devices_table, registry
 from shared.devices.sessions import DevicePresence, DeviceSession, SessionStore
+from shared.platform.clock import now_ms
 from shared.rpc.errors import Conflict, NotFound
 from tests.helpers.board_requests import random_address
 from tests.helpers.clock import Clock
@@ -380,6 +381,32 @@ def test_time_of_the_last_reply_never_goes_back(sessions: SessionStore) -> None:
     for at in (2000, 1000, 3000):
         sessions.record_answer(at)
         assert sessions.read().answered_at == max(at, 2000)
+
+
+@pytest.mark.parametrize("ahead_ms", [0, 50_000])
+def test_reply_of_the_last_minute_is_not_replaced_by_an_earlier_one(sessions: SessionStore, ahead_ms: int) -> None:
+    """Clocks of functions differ by up to a minute."""
+    latest = now_ms() + ahead_ms
+    for at in (latest, latest - 1000):
+        sessions.record_answer(at)
+        assert sessions.read().answered_at == latest
+
+
+def test_firmware_of_a_device_without_a_session_is_not_recorded(
+    sessions: SessionStore, tenant: str, device_id: str
+) -> None:
+    sessions.record_firmware("2.0.0")
+    assert devices_table().get(keys.device(tenant, device_id), keys.SESSION) is None
+
+
+@pytest.mark.parametrize(("version", "is_obsolete"), [("2.4.2", False), ("2.4.3", True)])
+def test_session_of_other_firmware_is_obsolete(sessions: SessionStore, version: str, is_obsolete: bool) -> None:
+    sessions.claim("any", 10)
+    sessions.start("any", session(1))
+    sessions.record_firmware(version)
+    stored = sessions.read().session
+    assert stored
+    assert stored.is_obsolete is is_obsolete
 
 
 def test_hellos_in_quick_succession_are_one(sessions: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -217,6 +217,22 @@ def test_receiver_that_is_down_is_left_alone_for_a_while(
     assert outbox.numbers("lamp") == [1]
 
 
+def test_receiver_that_stays_down_is_left_alone_twice_as_long_each_time(
+    outbox: Outbox, receiver: WebhookReceiver, clock: Clock
+) -> None:
+    receiver.is_down = True
+    outbox.add("lamp", 1)
+    outbox.deliver()
+    for seconds in (10, 20, 40):
+        attempts = receiver.attempts
+        clock.advance(seconds - 1)
+        outbox.run()
+        assert receiver.attempts == attempts, seconds
+        clock.advance(1.1)
+        outbox.run()
+        assert receiver.attempts > attempts, seconds
+
+
 def test_order_is_that_of_the_events_and_not_of_their_storage(outbox: Outbox, clock: Clock) -> None:
     start = clock()
     for number in (2, 0, 1):

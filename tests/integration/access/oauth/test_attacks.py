@@ -414,6 +414,12 @@ def test_key_is_not_passed_on(client: OAuthTestClient, key: str) -> None:
     assert answer.headers["referrer-policy"] == "no-referrer"
 
 
+def test_client_without_a_name_is_registered(client: OAuthTestClient, key: str) -> None:
+    answer = client.register(client_name=None)
+    assert (answer.status, answer.json.get("client_name", "")) == (201, "")
+    assert client.redeem(client.code(key)).status == 200
+
+
 def test_flood_of_registrations_is_bounded(client: OAuthTestClient) -> None:
     """A flood ends at the address's limit, leaves items that expire within a day, and locks no other address out."""
     statuses = [client.register().status for _ in range(config().address_registration_burst + 5)]
