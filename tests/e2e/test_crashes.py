@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from types_boto3_dynamodb import DynamoDBClient
 
-KILLS: Final = sized(2, full=100)
+KILLS: Final = sized(1, full=100)
 TENANT: Final = "crashing"
 MEMORY: Final = "memory-server/memory"
 

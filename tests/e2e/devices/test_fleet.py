@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.helpers.kho_server import KhoServer
 
 DEVICES = sized(20, full=1_000)
-CALLS = sized(200, full=10_000)
+CALLS = sized(80, full=10_000)
 CALLERS = sized(16, full=64)
 
 

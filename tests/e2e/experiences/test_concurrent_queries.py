@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from pathlib import Path
 
-QUERIES = sized(50, full=1000)
+QUERIES = sized(24, full=1000)
 SUBMISSIONS = sized(3, full=50)
 AT_ONCE = 16
 BEFORE = 20

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from tests.helpers.small_disk import FileSystem
 
-ROUNDS: Final = sized(3, full=200)
-KILLS: Final = sized(2, full=20)
+ROUNDS: Final = sized(2, full=200)
+KILLS: Final = sized(1, full=20)
 FERNS: Final = {"mime_type": "text/plain", "body": "Ferns are watered at dawn."}
 QUESTION: Final = "When are ferns watered?"
 READS: Final[dict[str, dict[str, Any]]] = {

@@ -23,7 +23,7 @@ from tests.helpers.wait import until
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SEEDS: Final = sized(20, full=100)
+SEEDS: Final = sized(10, full=100)
 STEPS: Final = sized(60, full=200)
 TIMEOUT_MS: Final = 10_000
 
