@@ -63,6 +63,10 @@ class ExhaustiveSearch:
         """Return True if the index holds `revision` or a newer one of the entry, and the entry is not deleted."""
         return self._index.holds(self._document(entry_id), revision)
 
+    def is_outdated(self, entry_id: str) -> bool:
+        """Return True if an earlier version of the index's rules has made the entry."""
+        return self._index.is_outdated(self._document(entry_id))
+
     def payload(self, entry_id: str) -> Mapping[str, Any]:
         """Return the payload of an entry, or an empty mapping if it was never stored."""
         id_ = _payload_id(_point(self._document(entry_id)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,12 +14,12 @@ from shared.rpc.errors import Unavailable
 from shared.search.bm25 import passage_terms
 from shared.search.embedding import Embedder, embedder
 from shared.search.hybrid_search import HybridSearch
-from shared.search.passages import Passage
+from shared.search.passages import SPLITTER, Passage
 from shared.search.reranking import reranker
 from shared.search.store import Point, Scope, VectorStore, vector_store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from concurrent.futures import Future
 
     from shared.search.embedding import Embedding
@@ -56,7 +56,8 @@ class PassageIndex:
         an interrupted call stored at this revision are not embedded again.
         """
         version = 2 * revision
-        if self._version(document) > version:
+        held = self._version(document)
+        if held > version:
             return self._delete_older(document) == version
         batches = [passages[start : start + _BATCH] for start in range(0, len(passages), _BATCH)]
         if resume and len(batches) > 1:
@@ -64,6 +65,10 @@ class PassageIndex:
         embed = partial(self._points, version=version)
         for points in map_concurrently(embed, batches, min(len(batches), config().embedding_calls) or 1):
             self._store.write(points, version)
+        if held == version:  # another splitter may have made more passages of this revision
+            ids = tuple(passage.id for passage in passages)
+            made_again = replace(scope_of(document), kind="passage", before_version=version + 1, excluded_ids=ids)
+            self._store.erase(made_again)
         self._record(document, version)
         return self._delete_older(document) == version
 
@@ -102,6 +107,11 @@ class PassageIndex:
         """Return True if the index holds `revision` or a newer one of `document`, and it is not deleted."""
         version = self._version(document)
         return version >= 2 * revision and version % 2 == 0
+
+    def is_outdated(self, document: DocumentRef) -> bool:
+        """Return True if an earlier splitter has made the passages of `document`."""
+        record = self._read_record(document)
+        return record is not None and _splitter(record) < SPLITTER
 
     def passages(self, document: DocumentRef, ordinals: Iterable[int]) -> list[Passage]:
         """Return the stored passages at these positions of a document, in their order. They may be of any revision."""
@@ -169,13 +179,18 @@ class PassageIndex:
         ]
 
     def _not_stored(self, passages: Sequence[Passage], version: int) -> list[Passage]:
-        stored = self._store.read([passage.id for passage in passages], ("version",))
-        return [passage for passage in passages if stored.get(passage.id, {}).get("version") != version]
+        """Return the passages that are not stored at this version, as this splitter has made them."""
+        stored = self._store.read([passage.id for passage in passages], ("version", "splitter"))
+        current = {id_ for id_, it in stored.items() if it["version"] == version and _splitter(it) == SPLITTER}
+        return [passage for passage in passages if passage.id not in current]
 
     def _version(self, document: DocumentRef) -> int:
-        self._require_open()
-        record = self._store.read([document.id]).get(document.id)
+        record = self._read_record(document)
         return int(record["version"]) if record else 0
+
+    def _read_record(self, document: DocumentRef) -> dict[str, Any] | None:
+        self._require_open()
+        return self._store.read([document.id]).get(document.id)
 
     def _record(self, document: DocumentRef, version: int) -> None:
         self._store.write([_version_record(document, version)], version)
@@ -228,7 +243,13 @@ def filter_fields(document: DocumentRef, kind: Kind, version: int) -> dict[str, 
         "document": document.id,
         "kind": kind,
         "version": version,
+        "splitter": SPLITTER,
     }
+
+
+def _splitter(point: Mapping[str, Any]) -> int:
+    """Return the version of the splitter that has made a point. The first did not note it."""
+    return int(point.get("splitter", 1))
 
 
 def _version_record(document: DocumentRef, version: int) -> Point:

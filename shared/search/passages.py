@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
 ContentType = Literal["prose", "code_block", "table"]
 
+SPLITTER: Final = 2
+"""The version of splitting and of the texts by which passages are searched. `kho reindex` makes older passages again.
+
+1 read HTML as a tree, and did not index the words of paths.
+"""
 _MAX_HEADING: Final = 300
 _MEANINGFUL: Final = re.compile(r"[^\W\d_]{3}|[^\W\d_a-zA-Z]")
 """Three letters in a row, or a non-ASCII letter. Names such as `p0` or `2026-11` carry no meaning for a model."""

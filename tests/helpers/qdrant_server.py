@@ -74,7 +74,7 @@ class QdrantServer:
                 self.end_headers()
                 self.wfile.write(sent)
 
-            do_GET = do_PUT = do_POST = do_DELETE = handle_any  # noqa: N815 - the names that http.server calls
+            do_GET = do_PUT = do_POST = do_PATCH = do_DELETE = handle_any  # noqa: N815 - the names that http.server calls
 
             def log_message(self, *_: Any) -> None:
                 pass
@@ -148,6 +148,9 @@ class QdrantServer:
                     sparse_vectors_config=request.sparse_vectors,
                     metadata=request.metadata,
                 )
+            case "PATCH", "":
+                metadata = models.UpdateCollection.model_validate(body).metadata
+                return client.update_collection(collection, metadata=metadata)
             case "PUT", "/index":
                 schema = body["field_schema"]
                 params = schema if isinstance(schema, dict) else {"type": schema}

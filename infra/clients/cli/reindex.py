@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from infra.clients.cli.index_record import record_splitter
 from infra.clients.cli.target import DEFAULT_TARGET, AsJson, DataTarget, exit_with_error, open_stores
 from infra.local.search_engine.index_process import is_readable
 from shared.aws.dynamodb import Table
@@ -55,7 +56,8 @@ def reindex(
 ) -> None:
     """Bring the index up to date with DynamoDB: index missing documents and remove deleted ones.
 
-    The command can be interrupted and repeated. It skips documents that are up to date. Stop a 'kho serve' that runs
+    Passages of an earlier version's splitter are made again. The command can be interrupted and repeated. It skips
+    documents that are up to date. Stop a 'kho serve' that runs
     on the data folder first, unless its index is a Qdrant server.
 
     Parameters
@@ -150,6 +152,8 @@ class _Reindexer:
             if not self.collection or self.rebuilt.intersection(scope.collections or ()):
                 knowledge_index().erase(scope)
                 self.done["removed"] += 1
+        if not (self.tenant or self.collection):
+            record_splitter()
         return self.done
 
     def _collections(self) -> Iterator[tuple[str, list[_IndexTask]]]:
@@ -172,7 +176,10 @@ class _Reindexer:
             CollectionStore(table, tenant_id).record_space(collection, recorded_space())
 
     def _experiences(self) -> Iterator[tuple[str, list[_IndexTask]]]:
-        index = partial(experience_index.index_experience, force=self.force)
+        def index(id_: str) -> bool:
+            search = exhaustive_search.open_exhaustive_search(experience_index.COLLECTION)
+            return experience_index.index_experience(id_, force=self.force or search.is_outdated(id_))
+
         scope = partial(exhaustive_search.scope_of, experience_index.COLLECTION)
         ids = [id_ for _, id_ in Table(config().experiences_table).keys(experience_keys.CONTENT)]
         if ids:
@@ -180,16 +187,26 @@ class _Reindexer:
             exhaustive_search.open_exhaustive_search(experience_index.COLLECTION).close()
 
     def _documents(self) -> Iterator[_IndexTask]:
-        refresh = partial(document_index.refresh_document, force=self.force)
+        def refresh(document: DocumentRef) -> bool:
+            force = self._is_forced(document)
+            return document_index.refresh_document(document.tenant_id, document.document_id, force=force)
+
         prefix = document_keys.document(self.tenant, "")
         for pk, _ in Table(config().documents_table).keys(prefix, document_keys.DOCUMENT):
             tenant_id, document_id = document_keys.document_of(pk)
             if self.tenant in ("", tenant_id):
-                scope = scope_of(DocumentRef(tenant_id, document_index.COLLECTION, document_id))
-                yield _IndexTask(scope, partial(refresh, tenant_id, document_id))
+                document = DocumentRef(tenant_id, document_index.COLLECTION, document_id)
+                yield _IndexTask(scope_of(document), partial(refresh, document))
 
     def _collection_documents(self, table: Table, tenant_id: str, collection: Collection) -> Iterator[_IndexTask]:
         documents = CollectionDocuments(table, tenant_id, collection, knowledge_index())
+
+        def rebuild(document: DocumentRef) -> bool:
+            return documents.rebuild(document.document_id, force=self._is_forced(document))
+
         for path in documents.paths():
-            scope = scope_of(DocumentRef(tenant_id, collection.id, path))
-            yield _IndexTask(scope, partial(documents.rebuild, path, force=self.force))
+            document = DocumentRef(tenant_id, collection.id, path)
+            yield _IndexTask(scope_of(document), partial(rebuild, document))
+
+    def _is_forced(self, document: DocumentRef) -> bool:
+        return self.force or knowledge_index().is_outdated(document)

@@ -267,6 +267,8 @@ def _filter(scope: Scope) -> edge.Filter:
     others: list[Any] = []
     if scope.excluded_documents:
         others.append(edge.FieldCondition("document", match=edge.MatchAny(list(scope.excluded_documents))))
+    if scope.excluded_ids:
+        others.append(edge.HasIdCondition(set(scope.excluded_ids)))
     return edge.Filter(must=must, must_not=others or None)
 
 

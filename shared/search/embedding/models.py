@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from shared.platform.config import ConfigurationError, config
 from shared.platform.formats import INDEX_FORMAT, format_record, require_known_format
 from shared.search.calibration import Calibration
+from shared.search.passages import SPLITTER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,8 +26,8 @@ class Space:
     tokens: bool = False
 
     def record(self) -> dict[str, Any]:
-        """Return what an index records: its format, and the fields of the space."""
-        return format_record(INDEX_FORMAT) | self._fields()
+        """Return what an index records when it is created: its format, the splitter, and the fields of the space."""
+        return format_record(INDEX_FORMAT) | {"splitter": SPLITTER} | self._fields()
 
     def require(self, recorded: Mapping[str, Any], index: str) -> None:
         """Raise an error if an index was made by a newer program or in another space, as it has recorded."""

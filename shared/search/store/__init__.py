@@ -48,6 +48,7 @@ class Scope:
     ids: tuple[str, ...] | None = None
     excluded_documents: tuple[str, ...] = ()
     """Documents whose points are excluded."""
+    excluded_ids: tuple[str, ...] = ()
     before_version: int | None = None
     """Selects the points of older versions only."""
 

@@ -97,6 +97,10 @@ class QdrantCollection:
             if error.status != HTTPStatus.CONFLICT:
                 raise
 
+    def record(self, metadata: Json) -> None:
+        """Add to the collection's metadata."""
+        self._request("PATCH", "", {"metadata": metadata})
+
     def index_field(self, field: str, schema: Json | str) -> None:
         """Index a field of the payloads."""
         self._request("PUT", "/index?wait=true", {"field_name": field, "field_schema": schema})

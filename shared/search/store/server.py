@@ -163,5 +163,9 @@ def _filter(scope: Scope) -> Json:
         must.append({"has_id": list(scope.ids)})
     if scope.before_version is not None:
         must.append({"key": "version", "range": {"lt": scope.before_version}})
-    excluded = {"key": "document", "match": {"any": list(scope.excluded_documents)}}
-    return {"must": must} | ({"must_not": [excluded]} if scope.excluded_documents else {})
+    must_not: list[Json] = []
+    if scope.excluded_documents:
+        must_not.append({"key": "document", "match": {"any": list(scope.excluded_documents)}})
+    if scope.excluded_ids:
+        must_not.append({"has_id": list(scope.excluded_ids)})
+    return {"must": must} | ({"must_not": must_not} if must_not else {})

@@ -15,11 +15,18 @@ from tests.helpers.releases import QUESTION, RELEASES, TENANT, ReleaseData, unpa
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 @pytest.fixture(scope="module", params=sorted(RELEASES.iterdir()), ids=lambda archive: archive.name.partition(".")[0])
-def release(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> ReleaseData:
-    return unpack(request.param, tmp_path_factory.mktemp("release") / "data")
+def archive(request: pytest.FixtureRequest) -> Path:
+    packed: Path = request.param
+    return packed
+
+
+@pytest.fixture(scope="module")
+def release(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> ReleaseData:
+    return unpack(archive, tmp_path_factory.mktemp("release") / "data")
 
 
 @pytest.fixture(scope="module")
@@ -102,3 +109,16 @@ def test_start_migrates_and_nothing_is_left_to_do(release: ReleaseData, upgraded
     assert json.loads(migration.stdout) == {}
     checks = json.loads(run_kho("doctor", "--data", str(release.folder), "--json").stdout)["findings"]
     assert {each["state"] for each in checks if each["subject"].endswith("Table")} == {"good"}
+
+
+def test_passages_of_an_earlier_splitter_are_made_again_once(archive: Path, tmp_path: Path) -> None:
+    """The doctor asks for `kho reindex`, which makes older passages again and nothing else."""
+    options = ("--data", str(unpack(archive, tmp_path / "data").folder), "--json")
+
+    def state() -> Any:
+        checks = json.loads(run_kho("doctor", *options).stdout)["findings"]
+        return next(each["state"] for each in checks if each["subject"] == "Passages")
+
+    older = state() == "note"
+    first, second = (json.loads(run_kho("reindex", *options).stdout)["indexed"] for _ in range(2))
+    assert (first > 0, second, state()) == (older, 0, "good")

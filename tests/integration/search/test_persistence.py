@@ -20,7 +20,7 @@ from infra.local.search_engine.errors import FolderLocked
 from shared.platform.config import ConfigurationError
 from shared.search.embedding.models import E5_SMALL
 from shared.search.index import PassageIndex
-from shared.search.passages import DocumentRef, Passage
+from shared.search.passages import SPLITTER, DocumentRef, Passage
 from tests.helpers.passages import TEXTS, found_texts, index_texts
 
 if TYPE_CHECKING:
@@ -47,6 +47,29 @@ def test_newer_revision_replaces_the_older(index: PassageIndex, tenant: str) -> 
     assert (found_texts(index, tenant, "x"), index._version(document) // 2) == (["four"], 2)
     assert index_texts(index, document, 2, "four"), "again, with nothing changed"
     assert found_texts(index, tenant, "x") == ["four"]
+
+
+def test_revision_that_is_made_again_has_no_passage_of_a_longer_splitting(index: PassageIndex, tenant: str) -> None:
+    """A document that another splitter cuts into fewer passages keeps none of the former ones."""
+    document = DocumentRef(tenant, "c", "a")
+    index_texts(index, document, 1, "fox", "whale", "crow")
+    index_texts(index, document, 1, "fox and whale and crow")
+    assert index.count(tenant) == 1
+
+
+def test_passages_of_an_earlier_splitter_are_known_and_not_resumed(
+    index: PassageIndex, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the splitter has changed, all passages of a document are made again, also where a run was interrupted."""
+    document = DocumentRef(tenant, "c", "a")
+    index_texts(index, document, 1, *(f"former {number}" for number in range(20)))
+    assert not index.is_outdated(document)
+    monkeypatch.setattr("shared.search.index.SPLITTER", SPLITTER + 1)
+    assert index.is_outdated(document)
+    passages = [Passage(document, number, f"new {number}", 1) for number in range(20)]
+    index.replace(document, 1, passages, resume=True)
+    assert not index.is_outdated(document)
+    assert [each.text for each in index.passages(document, range(20))] == [each.text for each in passages]
 
 
 def test_stale_revision_is_ignored(index: PassageIndex, tenant: str) -> None:

@@ -9,10 +9,12 @@ import pytest
 
 from infra.local.search_engine.embedded import EmbeddedVectorStore
 from shared.platform.config import ConfigurationError
+from shared.platform.formats import DataTooNew
 from shared.search.bm25 import passage_terms, question_terms
 from shared.search.calibration import Calibration
 from shared.search.embedding.models import Space
 from shared.search.store import Point, Scope, VectorQuery
+from shared.search.store.qdrant_rest import QdrantCollection
 from shared.search.store.server import connect
 from tests.helpers.qdrant_server import QdrantServer, running_qdrant
 
@@ -137,6 +139,12 @@ def test_documents_can_be_excluded(engine: VectorStore) -> None:
     assert list(hits) == [B]
 
 
+def test_ids_can_be_excluded(engine: VectorStore) -> None:
+    engine.write([point(A, "t", "red fox", [1.0, 0.0]), point(B, "t", "red fox", [1.0, 0.0])], 2)
+    engine.erase(Scope("t", excluded_ids=(A,)))
+    assert list(engine.read([A, B])) == [A]
+
+
 def test_record_without_vectors_is_readable_but_not_searchable(engine: VectorStore) -> None:
     engine.write([Point(A, payload("t", kind="document"))], 2)
     assert engine.read([A])[A]["version"] == 2
@@ -167,3 +175,12 @@ def test_foreign_collection_is_rejected(qdrant: QdrantServer) -> None:
     qdrant.create_foreign("theirs")
     with pytest.raises(ConfigurationError, match="not a knowledge index"):
         connect(SPACE, qdrant.url, "theirs")
+
+
+def test_index_of_a_newer_program_is_refused_by_name(qdrant: QdrantServer) -> None:
+    """A function that opens the index reads its format with the collection's other settings, and names it."""
+    connect(SPACE, qdrant.url, "newer").close()
+    collection = QdrantCollection(qdrant.url, "newer")
+    collection.record({"format": 9, "program": "8.0.0"})
+    with pytest.raises(DataTooNew, match=r"^The Qdrant collection 'newer' has format 9, .*: use Kho 8\.0\.0 or newer$"):
+        connect(SPACE, qdrant.url, "newer")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import boto3
 
 from infra.clients.cli.doctor import checks
+from infra.clients.cli.index_record import check_splitter
 from infra.clients.cli.target import open_stores, table_name
 from infra.local.template import load
 from shared.platform.config import config
@@ -35,6 +36,7 @@ def check(target: DataTarget, report: CheckReport) -> None:
         diagnostics.check_keys(report, f"kho keys create --stack {stack} --tenant <name> --role admin")
         if config().qdrant_url:
             diagnostics.check_index(report)
+            check_splitter(report)
         else:
             report.note("Qdrant", "None is configured: searches return 503.", "Deploy with the parameter QdrantUrl.")
         diagnostics.check_model(report)

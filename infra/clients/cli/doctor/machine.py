@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from infra.clients.cli.doctor import checks
+from infra.clients.cli.index_record import check_splitter
 from infra.clients.cli.target import open_stores
 from infra.local.data_folder import DataFolderError, read_server_info
 from infra.local.dynamodb import DURABLE
@@ -62,6 +63,7 @@ def check(target: DataTarget, report: CheckReport) -> None:
             report.good("Qdrant", "The engine is embedded in the running server.")
         else:
             diagnostics.check_index(report)
+        check_splitter(report)
         if not running:
             for problem in find_problems(data, embedded=DURABLE and not target.aws_endpoint):
                 report.wrong("Data", problem, "Do what it says.")

@@ -14,6 +14,7 @@ from boto3.dynamodb.types import TypeSerializer
 from infra.local.template import load
 from shared.aws.dynamodb import to_item
 from shared.documents.unit_of_work import DocumentHead
+from shared.search.passages import SPLITTER
 from tests.helpers.api_client import run_kho
 from tests.helpers.aws_stack import ENVIRONMENT, running_aws_stack
 from tests.helpers.kho_server import KhoServer
@@ -162,4 +163,5 @@ def test_deployed_index_is_rebuilt_from_the_stacks_tables(qdrant: QdrantServer) 
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout) == {"indexed": 1, "unchanged": 0, "removed": 0}
     assert qdrant.count(tenant="t", collection="agent-data", kind="passage") == 1
+    assert qdrant.asked["PATCH /collections/acme"] == {"metadata": {"splitter": SPLITTER}}
     assert qdrant.keys == {"hush"}
