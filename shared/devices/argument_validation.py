@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from shared.devices.errors import tool_undescribed
-from shared.devices.schema_size import value_size
 from shared.rpc.errors import FieldProblem, InvalidParams
-from shared.rpc.strict_json import encodable
+from shared.rpc.strict_json import encodable, value_size
 
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError

@@ -18,7 +18,7 @@ class DroppedMessages:
 
     def __init__(self) -> None:
         self.counts: Counter[Kind] = Counter()
-        self._unreported: Counter[Kind] = Counter()
+        self.unreported: Counter[Kind] = Counter()
         self._unlogged: Counter[tuple[Kind, str]] = Counter()
         self._logged_at = 0.0
         self._lock = threading.Lock()
@@ -27,7 +27,7 @@ class DroppedMessages:
         """Record one message. Logging is rate-limited, so a flooding device does not fill the log."""
         with self._lock:
             self.counts[kind] += 1
-            self._unreported[kind] += 1
+            self.unreported[kind] += 1
             self._unlogged[kind, device_id] += 1
             if time.monotonic() - self._logged_at < _LOG_INTERVAL_SECONDS:
                 return
@@ -38,8 +38,6 @@ class DroppedMessages:
 
     def count(self) -> None:
         """Add the messages dropped since the last call to the current invocation's metrics."""
-        if not self._unreported:
-            return
         with self._lock:
-            dropped, self._unreported = self._unreported, Counter()
+            dropped, self.unreported = self.unreported, Counter()
         count(**{f"dropped_{kind}": number for kind, number in dropped.items()})

@@ -100,7 +100,8 @@ class RpcClient:
                 reply = self._wait(pending, deadline, watch)
             finally:
                 self._unregister(key)
-                self.dropped.count()
+                if self.dropped.unreported:
+                    self.dropped.count()
         if isinstance(reply, RpcFailure):
             raise errors.device_error(reply.code, message=reply.message)
         if isinstance(reply, UnreadableReply):

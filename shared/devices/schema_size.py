@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 from urllib.parse import unquote
 
-_CHARACTERS: Final = 8
-"""The characters of a text that count as one value: patterns are matched in linear time."""
+from shared.rpc.strict_json import value_size
+
+_MAX_INDEX_DIGITS: Final = 7
 _MAX_SIZE: Final = 5_000
 _MAX_REFERENCES: Final = 32
 """References that lead one to the next."""
@@ -18,22 +19,6 @@ _DYNAMIC: Final = ("$dynamicRef", "$recursiveRef")
 
 class UnboundedSchemaError(ValueError):
     """The schema is recursive, or refers to something else than a part of itself."""
-
-
-def value_size(value: Any) -> int:
-    """Return the number of values inside of a JSON value. Long texts count more than once."""
-    size, pending = 0, [value]
-    while pending:
-        each = pending.pop()
-        size += 1
-        if isinstance(each, str):
-            size += len(each) // _CHARACTERS
-        elif isinstance(each, dict):
-            pending += each.values()
-            size += sum(len(name) for name in each) // _CHARACTERS
-        elif isinstance(each, list):
-            pending += each
-    return size
 
 
 def schema_size(schema: dict[str, Any]) -> int:
@@ -79,7 +64,7 @@ class _SchemaSize:
         root, *steps = unquote(reference).split("/")
         part: Any = self._schema
         for step in steps:
-            if isinstance(part, list) and step.isdecimal() and len(step) < _CHARACTERS and int(step) < len(part):
+            if isinstance(part, list) and step.isdecimal() and len(step) <= _MAX_INDEX_DIGITS and int(step) < len(part):
                 part = part[int(step)]
             elif isinstance(part, dict) and (name := step.replace("~1", "/").replace("~0", "~")) in part:
                 part = part[name]

@@ -13,6 +13,8 @@ from shared.rpc.errors import FieldProblem, InvalidParams, ParseError
 
 MAX_DEPTH: Final = 64
 _LARGE_BYTES: Final = 64 * 1024
+_CHARACTERS_PER_VALUE: Final = 8
+"""The characters of a text that count as one value: patterns are matched in linear time."""
 _LONE_ESCAPE: Final = re.compile(
     rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|[c-fC-F](?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F]))"
 )
@@ -139,3 +141,19 @@ def _unencodable(value: Any) -> tuple[str, ...] | None:
         if path is not None:
             return str(name), *path
     return None
+
+
+def value_size(value: Any) -> int:
+    """Return the number of values inside of a JSON value. Long texts count more than once."""
+    size, pending = 0, [value]
+    while pending:
+        each = pending.pop()
+        size += 1
+        if isinstance(each, str):
+            size += len(each) // _CHARACTERS_PER_VALUE
+        elif isinstance(each, dict):
+            pending += each.values()
+            size += sum(len(name) for name in each) // _CHARACTERS_PER_VALUE
+        elif isinstance(each, list):
+            pending += each
+    return size

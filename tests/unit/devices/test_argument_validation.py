@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from shared.devices.argument_validation import validate_arguments
-from shared.devices.schema_size import UnboundedSchemaError, schema_size, value_size
+from shared.devices.schema_size import UnboundedSchemaError, schema_size
 from shared.devices.tool_catalogue import DeviceTool
 from shared.rpc.errors import InvalidParams, ToolFailed
+from shared.rpc.strict_json import value_size
 
 
 def validate(schema: dict[str, Any], arguments: dict[str, Any]) -> dict[str, Any]:
