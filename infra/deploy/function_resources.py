@@ -288,6 +288,10 @@ def _if(condition: str, value: dict[str, Any]) -> dict[str, Any]:
     return {"Fn::If": [condition, value, {"Ref": "AWS::NoValue"}]}
 
 
+def _under(condition: str, value: dict[str, Any]) -> dict[str, Any]:
+    return _if(condition, value) if condition else value
+
+
 def _invoke_statement(invokes: tuple[str, ...], functions: Sequence[DeclaredFunction]) -> dict[str, Any]:
     """Allow the functions of the methods, each by its ARN."""
     invoked = [
@@ -305,7 +309,8 @@ def _invocation_policies(functions: Sequence[DeclaredFunction]) -> dict[str, Any
     All methods exceed one policy, and one policy for each server exceeds what a role may have.
     """
     policies: dict[str, Any] = {}
-    for pair in zip(SERVERS[::2], SERVERS[1::2], strict=True):
+    for first in range(0, len(SERVERS), 2):
+        pair = SERVERS[first : first + 2]
         names = [server.replace("_", "-") for server in pair]
         statement = _invoke_statement(tuple(f"{name}/*" for name in names), functions)
         properties = {
@@ -322,7 +327,7 @@ def _invocation_policies(functions: Sequence[DeclaredFunction]) -> dict[str, Any
 def _api_role(functions: Sequence[DeclaredFunction]) -> dict[str, Any]:
     """Return the role with which the API invokes the functions of all routes: a permission for each is a resource."""
     own = [
-        _attached_arn(each.logical_id, deployment_of(each.handler).condition)
+        _under(deployment_of(each.handler).condition, _arn(each.logical_id))
         for each in functions
         if not isinstance(each.handler, Handler) and deployment_of(each.handler).routes
     ]
@@ -336,10 +341,6 @@ def _api_role(functions: Sequence[DeclaredFunction]) -> dict[str, Any]:
             "Policies": [{"PolicyName": "routes", "PolicyDocument": policy}],
         },
     }
-
-
-def _attached_arn(function: str, condition: str) -> dict[str, Any]:
-    return _if(condition, _arn(function)) if condition else _arn(function)
 
 
 def _paths(functions: Sequence[DeclaredFunction]) -> dict[str, Any]:
@@ -356,7 +357,7 @@ def _paths(functions: Sequence[DeclaredFunction]) -> dict[str, Any]:
             verb, _, path = route.partition(" ")
             paths.setdefault(path, {})[verb.lower()] = _operation(function.logical_id, path, authorized=authorized)
             conditions[path] = deployment.condition
-    return {path: _if(conditions[path], each) if conditions[path] else each for path, each in paths.items()}
+    return {path: _under(conditions[path], each) for path, each in paths.items()}
 
 
 def _operation(function: str, path: str, *, authorized: bool) -> dict[str, Any]:

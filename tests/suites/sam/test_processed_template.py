@@ -117,7 +117,7 @@ def test_asynchronous_functions_keep_their_configuration(resources: dict[str, di
     assert len(configured) == 2
     for each in configured:
         properties = each["Properties"]
-        assert (properties["MaximumRetryAttempts"], properties["MaximumEventAgeInSeconds"]) == (0, 60)
+        assert (properties["MaximumRetryAttempts"], properties["MaximumEventAgeInSeconds"]) == (2, 21_600)
         destination = properties["DestinationConfig"]["OnFailure"]["Destination"]
         assert destination == {"Fn::GetAtt": ["DeadLetters", "Arn"]}
 
