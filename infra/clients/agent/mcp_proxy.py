@@ -108,7 +108,7 @@ class _Proxy:
         except EndpointError as error:
             raise _protocol_error(error, context) from None
         except BackendError as error:  # no endpoint answered
-            return failure_of_backend(error)
+            return {"resultType": "complete"} | failure_of_backend(error)
 
     async def _forward(self, context: Context, _params: Any) -> dict[str, Any]:
         """Return the endpoint's result for the request of `context`, or raise its error."""

@@ -214,6 +214,7 @@ def test_stream_purges_a_cleared_conversation(tmp_path: Path) -> None:
     from infra.local.data_folder import read_server_info
     from infra.local.environment import prepare
     from infra.local.template import load
+    from shared.migrations.formats import FORMAT_KEY
     from tests.helpers.dynamodb import boto3_client
 
     prepare(load(), auth="open")
@@ -227,7 +228,7 @@ def test_stream_purges_a_cleared_conversation(tmp_path: Path) -> None:
 
         def is_purged() -> bool:
             items = client.scan(TableName="kho-MemoryTable")["Items"]
-            return all(item["pk"]["S"].endswith("#purge") for item in items)
+            return all(item["pk"]["S"].endswith(("#purge", FORMAT_KEY[0])) for item in items)
 
         until(is_purged)
 
