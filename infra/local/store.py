@@ -15,6 +15,7 @@ from infra.local.index_check import mark_lost_indexes
 from infra.local.iot.device_secret import configure_device_secret
 from infra.local.template import load
 from shared.migrations.runner import migrate
+from shared.platform.formats import DataTooNew
 from shared.platform.runtime import runtime
 
 if TYPE_CHECKING:
@@ -52,7 +53,10 @@ def open_store(stack: ExitStack, data: Path, *, auth: Auth, url: str = "") -> tu
         url = start_engine(stack, data)
     point_at_store(url)
     if create_tables(url, template.tables):
-        migrate()  # gives new tables the format of this program
+        try:
+            migrate()  # gives new tables the format of this program
+        except DataTooNew as error:
+            raise StoreUnavailable(f"{error}.") from None
     return template, url
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from tests.helpers.api_client import run_kho
 from tests.helpers.environment import ORIGINAL_ENVIRONMENT
 from tests.helpers.kho_server import KhoServer
 from tests.helpers.program import RESEARCH_AGENT, run
@@ -233,6 +235,25 @@ def _found(server: KhoServer, question: str) -> bool:
 def _found_experiences(server: KhoServer) -> list[str]:
     answer = server.call("recall-kit/query_experiences", keywords="quokka cache")
     return [each["id"] for each in answer["data"]["experiences"]]
+
+
+@pytest.mark.parametrize("kind", mountable()[:1])
+def test_older_data_on_a_full_disk_is_served_and_migrated_at_the_next_start(tmp_path: Path, kind: FileSystem) -> None:
+    """A migration that finds the disk full warns. Reads go on, and the next start migrates."""
+    with mounted(kind, tmp_path) as disk, KhoServer(_linked(disk)) as server:
+        server.call("memory-server/memory/add_message", conversation_id="c", role="user", content="kept")
+        server.interrupt()
+        with sqlite3.connect(server.data / "dynamodb.sqlite") as database:
+            database.execute("DELETE FROM \"kho-DocumentsTable\" WHERE pk = 'S:#format'")
+        fill(disk)
+        server.start()
+        assert "Warning: the data is not migrated: The disk is full. Run later: kho migrate" in server.printed()
+        assert server.call("memory-server/memory/get_all_messages", conversation_id="c")["messages"]
+        server.interrupt()
+        make_room(disk)
+        server.start()
+        assert "Warning" not in server.printed()
+        assert run_kho("migrate", "--data", str(server.data), "--json").stdout == "{}\n"
 
 
 def test_reads_before_the_first_write_are_answered_on_a_full_disk(tmp_path: Path) -> None:

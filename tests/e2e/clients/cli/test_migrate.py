@@ -13,6 +13,7 @@ from infra.local.template import load
 from shared.aws.attribute_values import marshal, unmarshal
 from shared.aws.dynamodb import Table, Write
 from shared.migrations.formats import FORMAT_KEY
+from shared.platform.version import VERSION
 from tests.helpers.api_client import run_kho
 from tests.helpers.aws_stack import ENVIRONMENT, running_aws_stack
 from tests.helpers.dynamodb import store_of
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 ANY_PORT = {"KHO_PORT": "0", "KHO_MQTT_PORT": "0"}
 PK, SK = FORMAT_KEY
 NEWER = {"format": 9, "program": "8.0.0"}
-REFUSAL = "has format 9, and Kho 0.1.0 reads formats up to 1: use Kho 8.0.0 or newer."
+REFUSAL = f"has format 9, and Kho {VERSION} reads formats up to 1: use Kho 8.0.0 or newer."
 
 
 def findings(*options: str) -> dict[str, Any]:
@@ -78,6 +79,7 @@ def test_format_of_a_table_is_refused_if_newer_and_reported_if_older(tmp_path: P
     with KhoServer(tmp_path / "data") as server:
         options = ("--data", str(server.data))
         assert "Migrating" not in server.printed()
+        assert json.loads((server.data / "format.json").read_text()) == {"format": 1, "program": VERSION}
         assert findings(*options)["kho-MemoryTable"]["message"] == "It is active, with format 1."
         assert "There is nothing to do" in run_kho("migrate", *options).stdout
         with store_of(server.data):
