@@ -138,7 +138,7 @@ def test_releases_are_listed_by_board_in_pages(tenant: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "version", ["v2.4.3", "2..3", "2.4.", ".2", "2.4.3-rc1", "x", "", "2.99999999999", "２.4", "2.4\n"]
+    "version", ["v2.4.3", "2..3", "2.4.", ".2", "2.4.3-rc1", "x", "", "2.99999999999", "2.2147483648", "２.4", "2.4\n"]
 )
 def test_versions_that_abort_firmware_are_refused(version: str, tenant: str) -> None:
     error = refusal(lambda: set_firmware(tenant, version=version))

@@ -9,6 +9,7 @@ import pytest
 from shared.documents import deletion
 from shared.rpc.errors import Conflict, NotFound
 from tests.helpers.document_agent import DocumentAgent, expect_error, stored_items
+from tests.helpers.interference import another_caller
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,6 +96,25 @@ def test_claim_of_a_wrong_clock_keeps_no_request_waiting(
     clock(days=-days)
     assert "replayed" not in agent("delete_document", document_id="a", recursive=True, request_id="r")
     assert agent("delete_document", document_id="a", recursive=True, request_id="r")["replayed"]
+
+
+def test_id_that_another_request_just_claimed_is_not_used(
+    agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its documents are others, so that only the claim stands against it."""
+    for parent in ("a", "b"):
+        agent.create(parent)
+        agent.create(f"{parent}-child", parent)
+
+    def claim() -> None:
+        with monkeypatch.context() as killing:
+            killing.setattr(deletion, "_delete_descendants", killed)
+            with pytest.raises(KeyboardInterrupt):
+                agent("delete_document", document_id="a", recursive=True, request_id="r")
+
+    with another_caller(claim, before="TransactWriteItems"), pytest.raises(Conflict):
+        agent("delete_document", document_id="b", recursive=True, request_id="r")
+    assert agent.get("b-child")["document_id"] == "b-child"
 
 
 def killed(*_arguments: Any) -> None:

@@ -84,6 +84,7 @@ TESTS: Final = (
     "tests/integration/documents/test_delete_and_restore.py",
     "tests/integration/documents/test_documents.py",
     "tests/integration/documents/test_idempotency.py",
+    "tests/integration/documents/test_indexing.py",
     "tests/integration/documents/test_interleavings.py",
     "tests/integration/documents/test_recursive_delete.py",
     "tests/integration/documents/test_tree_depth.py",

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from api.authentication import caller_from_authorizer, require_authenticated, require_resource
+from api.authentication import anonymous_source, caller_from_authorizer, require_authenticated, require_resource
+from api.http_events import HttpRequest
 from shared.access.models import Identity
 from shared.platform.config import config
 from shared.rpc.caller import ANONYMOUS, LOCAL, Caller
 from shared.rpc.errors import NotSignedIn
+from tests.helpers.mcp_events import event
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +49,10 @@ def test_token_works_at_no_other_address(resource: str) -> None:
     with pytest.raises(NotSignedIn) as refused:
         require_resource(Identity(CALLER, None, resource), "/mcp/documents")
     assert resource in str(refused.value.guidance)
+
+
+def test_source_is_the_gateways_word() -> None:
+    assert anonymous_source(HttpRequest.from_event(event({}))) == "127.0.0.1"
 
 
 def test_authorizers_word_ends_with_the_key(monkeypatch: pytest.MonkeyPatch) -> None:

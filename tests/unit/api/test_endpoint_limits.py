@@ -135,6 +135,12 @@ def test_malformed_requests_invoke_nothing(request_object: Any, problem: str, in
     assert not invoked
 
 
+def test_more_parameters_by_position_than_a_method_has_are_refused(invoked: list[str]) -> None:
+    refused = ask(call(params=[None] * 50))["error"]
+    assert (refused["code"], refused["data"]["details"][0]["field"]) == (-32602, "params")
+    assert not invoked
+
+
 ROOM = 6 * 1024 * 1024 - 4096
 """6 MB for an event, of which 4 KiB are for status and headers."""
 

@@ -13,6 +13,7 @@ from api.handler import method
 from api.http_events import HttpRequest
 from shared.platform.config import config
 from shared.rpc.caller import Caller
+from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.method import Params
 from tests.helpers.mcp_events import event
 
@@ -64,6 +65,15 @@ def test_answer_to_the_gateway_has_6_mb_at_most() -> None:
     for size, status in ((room - 100, 200), (room, 413)):
         answer = text_of(event({"size": size}, path="/memory-server/text"), None)
         assert answer["statusCode"] == status
+
+
+@pytest.mark.parametrize("to_read", [True, False])
+def test_answer_has_a_text_if_it_is_to_be_read(to_read: bool) -> None:
+    tool = McpTool("Text", "reads", "Return a text.", text=lambda result: f"{len(result.text)} letters")
+    told = method("memory-server/text", role="writer", tool=tool)(text_of.method.run)
+    caller = Caller("sub", frozenset({"writer"}), "tenant").record()
+    call = {"method": "", "params": {"size": 3}, "caller": caller, "correlation_id": "c", "to_read": to_read}
+    assert told(call, None) == {"result": {"text": "xxx"}} | ({"text": "3 letters"} if to_read else {})
 
 
 def test_role_is_required_before_parameters_are_read() -> None:
