@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import gettempdir
 
 from infra.deploy.reference import ANSWERS
-from shared.platform.config import config
+from infra.local.environment import set_variables
 from shared.rpc.catalogue import catalogue
 from tests.events import TENANT, event
 
@@ -24,8 +24,7 @@ def main() -> None:
 
     ANSWERS.mkdir(exist_ok=True)
     with running_environment():
-        os.environ["KHO_MODERATORS_TENANT"] = TENANT
-        config.cache_clear()
+        set_variables({"KHO_MODERATORS_TENANT": TENANT})
         # Deletions come last: the other answers are about what they delete.
         for method in sorted(catalogue().methods.values(), key=lambda method: method.name.endswith("/delete")):
             response = import_module(method.function.replace("-", ".")).handler(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -12,7 +11,6 @@ from infra.local.environment import point_at_store, prepare
 from infra.local.free_space import reserve_released
 from infra.local.functions import Functions
 from infra.local.index_check import mark_lost_indexes
-from infra.local.iot.device_secret import configure_device_secret
 from infra.local.template import load
 from shared.migrations.runner import migrate
 from shared.platform.formats import DataTooNew
@@ -39,12 +37,11 @@ def open_store(stack: ExitStack, data: Path, *, auth: Auth, url: str = "") -> tu
     """
     template = load()
     runtime.functions = Functions(template.functions)
-    prepare(template, auth=auth, data=data)
+    prepare(template, data, auth=auth)
     try:
         provide_model()
     except ComponentUnavailable as error:
         raise StoreUnavailable(str(error)) from None
-    configure_device_secret(data)
     if not url:
         if not DURABLE:
             raise StoreUnavailable(
@@ -67,7 +64,7 @@ def start_engine(stack: ExitStack, data: Path, *, private: bool = True) -> str:
             f"The database {data / 'dynamodb.sqlite'} is missing or empty, but there is an index of its documents. "
             f"Restore the database from a backup, or delete {data / 'passages'} to start without data."
         )
-    if not os.environ.get("KHO_QDRANT_URL"):
+    if not runtime.environment.get("KHO_QDRANT_URL"):
         mark_lost_indexes(data)
     log = data / "store.log"
     try:

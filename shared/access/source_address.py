@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-import os
 from typing import TYPE_CHECKING, Final
 
 from shared.platform.config import require_declared
+from shared.platform.runtime import runtime
 from shared.rpc.errors import NotSignedIn
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def is_from_proxy(headers: Mapping[str, str]) -> bool:
 def require_proxy(headers: Mapping[str, str]) -> None:
     """Refuse a request that did not come through the operator's proxy, if there is one."""
     require_declared("KHO_PROXY_SECRET_SECRET")
-    has_proxy = os.environ.get("KHO_PROXY_SECRET") or os.environ.get("KHO_PROXY_SECRET_SECRET")
+    has_proxy = runtime.environment.get("KHO_PROXY_SECRET") or runtime.environment.get("KHO_PROXY_SECRET_SECRET")
     if has_proxy and not is_from_proxy(headers):
         raise NotSignedIn("This server answers at its public address alone.", guidance="Call the public address.")
 

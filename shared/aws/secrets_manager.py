@@ -1,12 +1,12 @@
 """Secrets of other services: from the environment with `kho serve`, from Secrets Manager when deployed."""
 
 import json
-import os
 from typing import Final
 
 from shared.aws import signed_client
 from shared.platform.config import require_declared
 from shared.platform.http import ConnectionFailed
+from shared.platform.runtime import runtime
 from shared.platform.telemetry import logger
 from shared.platform.ttl_cache import TtlCache
 from shared.rpc.errors import Unavailable
@@ -21,7 +21,7 @@ _secrets: Final = TtlCache[str, str](KEPT_SECONDS)
 def get_secret(setting: str) -> str:
     """Return the value of `setting`, or else the secret whose ARN is in `{setting}_SECRET`."""
     require_declared(f"{setting}_SECRET")
-    value, arn = os.environ.get(setting, ""), os.environ.get(f"{setting}_SECRET", "")
+    value, arn = runtime.environment.get(setting, ""), runtime.environment.get(f"{setting}_SECRET", "")
     return value if value or not arn else _cached_secret(arn)
 
 

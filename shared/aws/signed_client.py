@@ -10,7 +10,6 @@ import hashlib
 import hmac
 import json
 import math
-import os
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from shared.platform.http import ConnectionFailed, HttpClient
+from shared.platform.runtime import runtime
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +34,7 @@ _session_lock: Final = Lock()
 
 def runs_in_lambda() -> bool:
     """Return True in a Lambda function."""
-    return "AWS_LAMBDA_FUNCTION_NAME" in os.environ
+    return "AWS_LAMBDA_FUNCTION_NAME" in runtime.environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +49,21 @@ class Credentials:
     @classmethod
     def current(cls) -> Credentials:
         """Return the current credentials of this process."""
-        if runs_in_lambda() and _CREDENTIALS_URI in os.environ:
+        if runs_in_lambda() and _CREDENTIALS_URI in runtime.environment:
             return cls._from_local_address()
-        if "AWS_ACCESS_KEY_ID" in os.environ:
-            token = os.environ.get("AWS_SESSION_TOKEN", "")
-            return cls(os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"], token)
+        if "AWS_ACCESS_KEY_ID" in runtime.environment:
+            token = runtime.environment.get("AWS_SESSION_TOKEN", "")
+            return cls(runtime.environment["AWS_ACCESS_KEY_ID"], runtime.environment["AWS_SECRET_ACCESS_KEY"], token)
         return cls._from_botocore()
 
     @classmethod
     def _from_local_address(cls) -> Credentials:
         from urllib.request import Request, urlopen
 
-        headers = {"Authorization": os.environ.get("AWS_CONTAINER_AUTHORIZATION_TOKEN", "")}
+        headers = {"Authorization": runtime.environment.get("AWS_CONTAINER_AUTHORIZATION_TOKEN", "")}
         try:
             with urlopen(  # noqa: S310 - Lambda's own address
-                Request(os.environ[_CREDENTIALS_URI], headers=headers),  # noqa: S310
+                Request(runtime.environment[_CREDENTIALS_URI], headers=headers),  # noqa: S310
                 timeout=_CREDENTIALS_SECONDS,
             ) as response:
                 record = json.load(response)
@@ -112,9 +112,13 @@ class SignedServiceClient(HttpClient):
         max_idle_seconds: float = math.inf,
     ) -> None:
         self._name = name
-        self._region = os.environ.get("AWS_REGION") or os.environ["AWS_DEFAULT_REGION"]
+        self._region = runtime.environment.get("AWS_REGION") or runtime.environment["AWS_DEFAULT_REGION"]
         domain = "amazonaws.com.cn" if self._region.startswith("cn-") else "amazonaws.com"
-        endpoint = url or os.environ.get(f"AWS_ENDPOINT_URL_{name.upper()}") or os.environ.get("AWS_ENDPOINT_URL")
+        endpoint = (
+            url
+            or runtime.environment.get(f"AWS_ENDPOINT_URL_{name.upper()}")
+            or runtime.environment.get("AWS_ENDPOINT_URL")
+        )
         super().__init__(
             endpoint or f"https://{name}.{self._region}.{domain}",
             connect_seconds=connect_seconds,
@@ -141,7 +145,7 @@ class SignedServiceClient(HttpClient):
             self._credentials = Credentials.current()
         self._signed_at = now
         signed = self.sign(path, body, headers, self._credentials, now, method=method, query=query)
-        if trace := os.environ.get("_X_AMZN_TRACE_ID"):
+        if trace := runtime.environment.get("_X_AMZN_TRACE_ID"):
             signed["x-amzn-trace-id"] = trace  # the service appears in the caller's trace
         return self.send(method, f"{path}?{query}" if query else path, signed, body)
 

@@ -9,6 +9,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, get_args
 from urllib.parse import urlsplit
 
+from shared.platform.runtime import runtime
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
@@ -228,7 +230,8 @@ class Config:
 
     def __init__(self) -> None:
         self.values: Final = {
-            each.variable: each.parse(each.variable, os.environ.get(each.variable, "")) for each in self.settings()
+            each.variable: each.parse(each.variable, runtime.environment.get(each.variable, ""))
+            for each in self.settings()
         }
         if self.values["AUTO_SUMMARY"] and self.values["KHO_MODEL_PROVIDER"] == "none":
             raise ConfigurationError("AUTO_SUMMARY needs a model: set KHO_MODEL_PROVIDER and KHO_MODEL")

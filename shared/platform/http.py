@@ -7,7 +7,6 @@ for `PublicClient` of `public_address`.
 from __future__ import annotations
 
 import math
-import os
 import select
 import socket
 import threading
@@ -91,7 +90,7 @@ class HttpClient:
     @cached_property
     def _tls(self) -> SSLContext:
         # One context for all connections: it reads every trusted certificate.
-        context = create_default_context(cafile=os.environ.get("AWS_CA_BUNDLE") or None)
+        context = create_default_context(cafile=runtime.environment.get("AWS_CA_BUNDLE") or None)
         context.set_alpn_protocols(["http/1.1"])
         return context
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from types_boto3_dynamodb import DynamoDBClient
@@ -37,6 +38,8 @@ class FunctionClient(Protocol):
 class Runtime:
     """The parts by which this process calls functions, keeps data and reads files."""
 
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    """The variables that settings are read from. One machine has those of the template, of the operator and its own."""
     functions: FunctionTransport | None = None
     """Runs functions instead of Lambda."""
     lambda_client: Callable[[], FunctionClient] | None = None

@@ -3,7 +3,6 @@
 import itertools
 import logging
 import math
-import os
 import re
 import secrets
 import sys
@@ -17,6 +16,8 @@ from typing import Final
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
+
+from shared.platform.runtime import runtime
 
 SERVICES: Final = {"discovery": "endpoints", "oauth": "endpoints"}
 """The services of packages whose calls are no metrics of their own. Each service costs metrics, alarms and graphs."""
@@ -32,7 +33,7 @@ class _LogHandler(logging.Handler):
         self._writer: logging.Handler = logging.StreamHandler(sys.stdout)
 
     def emit(self, record: logging.LogRecord) -> None:
-        file = os.environ.get("KHO_LOG_FILE", "")
+        file = runtime.environment.get("KHO_LOG_FILE", "")
         if file != self._file:
             self._writer.close()
             self._writer = _LogFile(file) if file else logging.StreamHandler(sys.stdout)
@@ -135,11 +136,11 @@ def record(observation: Observation) -> None:
                 **observation.counts,
             },
         )
-    namespace = os.environ.get("POWERTOOLS_METRICS_NAMESPACE", "Kho")
+    namespace = runtime.environment.get("POWERTOOLS_METRICS_NAMESPACE", "Kho")
     package = observation.method.partition("/")[0]
     service = SERVICES.get(package, package)
     metrics = EphemeralMetrics(namespace=namespace, service=service)
-    if os.environ.get("KHO_METHOD_METRICS") == "true":
+    if runtime.environment.get("KHO_METHOD_METRICS") == "true":
         metrics.add_dimensions(method=observation.method, service=service)
     metrics.add_metric("Calls", MetricUnit.Count, 1)
     metrics.add_metric("Duration", MetricUnit.Milliseconds, elapsed)
@@ -156,4 +157,4 @@ def record(observation: Observation) -> None:
 def _is_sampled(correlation_id: str) -> bool:
     """Return True for KHO_LOG_SAMPLING percent of the ids: all functions log the same calls."""
     share = zlib.crc32(correlation_id.encode()) % 100
-    return share < int(os.environ.get("KHO_LOG_SAMPLING") or 100)
+    return share < int(runtime.environment.get("KHO_LOG_SAMPLING") or 100)

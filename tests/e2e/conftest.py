@@ -9,6 +9,7 @@ from unittest.mock import patch
 import pytest
 
 from shared.platform.config import config
+from shared.platform.runtime import runtime
 from tests.helpers.environment import ORIGINAL_ENVIRONMENT
 from tests.helpers.identity_provider import AUDIENCE, IdentityProvider, identity_provider
 from tests.helpers.kho_server import KhoServer
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 def _as_a_user_has_it() -> Iterator[None]:
     """Give commands that a test starts the original environment of this process."""
     config.cache_clear()
-    with patch.dict(os.environ, ORIGINAL_ENVIRONMENT, clear=True):
+    with patch.dict(os.environ, ORIGINAL_ENVIRONMENT, clear=True), patch.object(runtime, "environment", os.environ):
         yield
     config.cache_clear()  # other tests use another environment
 

@@ -12,11 +12,13 @@ from infra.local.environment import prepare
 from tests.helpers.limits import LIMITS, LONG_SECONDS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from infra.local.template import Template
 
 
-def _prepare_and_raise_limits(template: Template, **options: Any) -> None:
-    prepare(template, **options)  # modules with limits read their settings on import
+def _prepare_and_raise_limits(template: Template, data: Path, **options: Any) -> None:
+    prepare(template, data, **options)
     for function in template.functions.values():
         object.__setattr__(function, "timeout", LONG_SECONDS)
     for name, seconds in LIMITS.items():

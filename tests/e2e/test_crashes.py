@@ -206,7 +206,7 @@ def _store_of(server: KhoServer) -> Iterator[DynamoDBClient]:
     """Point this process at the store of the server."""
     running = read_server_info(server.data)
     assert running
-    prepare(load(), auth="open")
+    prepare(load(), server.data, auth="open")
     point_at_store(running["store_url"])
     config.cache_clear()
     dynamodb.override_client(None)

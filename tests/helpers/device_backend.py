@@ -29,7 +29,9 @@ from shared.devices.registry import registry
 from shared.devices.sessions import SessionStore
 from shared.devices.tool_catalogue import CatalogueStore
 from shared.platform.config import config
+from shared.platform.runtime import runtime
 from shared.rpc.errors import KhoError
+from tests.helpers.environment import adopt_environment
 from tests.helpers.mqtt_client import PATIENT, RawMqttClient
 from tests.helpers.patience import be_patient
 from tests.helpers.wait import CEILING_SECONDS, until
@@ -194,10 +196,10 @@ def running_device_backend(
 def device_backend_at(core: LocalIotCore, rules: Sequence[RuleTrigger]) -> Iterator[DeviceBackend]:
     """Yield a backend that uses the broker, and workers that receive what the rules select."""
     with pytest.MonkeyPatch.context() as environment, ExitStack() as stack:
-        for name in ("AWS_ENDPOINT_URL_IOT_DATA_PLANE", "KHO_MQTT_URL", "KHO_MQTT_TOKEN"):
-            environment.setenv(name, "")  # so that monkeypatch restores it
         be_patient(environment)
+        environment.setattr(runtime, "environment", runtime.environment)  # so that monkeypatch restores it
         configure_functions(core)
+        adopt_environment(environment)
         reset_settings()
         stack.callback(reset_settings)
         line = device_client().rpc.transport

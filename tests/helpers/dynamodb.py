@@ -20,12 +20,13 @@ from botocore.config import Config
 from infra.local import passed_socket
 from infra.local.data_folder import read_server_info
 from infra.local.dynamodb import Engine, create_tables
-from infra.local.environment import point_at_store, prepare
+from infra.local.environment import point_at_store, prepare, set_variables
 from infra.local.functions import Functions
 from infra.local.template import load
 from shared.aws import dynamodb
 from shared.platform.config import config
 from shared.platform.runtime import runtime
+from tests.helpers.environment import adopt_environment
 from tests.helpers.limits import LONG_SECONDS
 from tests.helpers.wait import CEILING_SECONDS
 
@@ -42,13 +43,13 @@ def running_store() -> Iterator[str]:
     functions = {name: replace(each, timeout=LONG_SECONDS) for name, each in template.functions.items()}
     runtime.functions = Functions(functions)
     with tempfile.TemporaryDirectory(prefix="kho-test-") as folder:
-        prepare(template, auth="open", data=Path(folder))
-        for name in ("KHO_LOG_FILE", "KHO_FIRMWARE_FOLDER"):
-            os.environ.pop(name)  # tests choose these
+        log = os.environ.get("KHO_LOG_FILE", "")
+        prepare(template, Path(folder), auth="open")
         engine = Engine(Path(folder) / "dynamodb.sqlite", Path(folder) / "store.log", private=False)
         try:
             point_at_store(engine.url)
-            config.cache_clear()  # a test without a store may have read the settings
+            set_variables({"KHO_LOG_FILE": log, "KHO_FIRMWARE_FOLDER": ""})  # tests choose these
+            adopt_environment()
             create_tables(engine.url, template.tables)
             yield engine.url
         finally:

@@ -12,11 +12,11 @@ BUDGETS: Final = {
     "agent_data": 55,
     "agent_data.query_knowledge": 84,
     "boards": 57,
-    "device_server": 51,
-    "device_server.devices_alert": 65,
-    "device_server.devices_list": 44,
-    "device_server.tools_call": 66,
-    "device_server.tools_list": 66,
+    "device_server": 55,
+    "device_server.devices_alert": 68,
+    "device_server.devices_list": 47,
+    "device_server.tools_call": 69,
+    "device_server.tools_list": 69,
     "discovery": 20,
     "discovery.openapi": 31,
     "endpoints": 43,
@@ -37,14 +37,14 @@ BUDGETS: Final = {
     "workers": 45,
     "workers.device_inbox": 62,
     "workers.device_presence": 60,
-    "workers.embed_bulk_texts": 29,
-    "workers.embed_texts": 29,
+    "workers.embed_bulk_texts": 31,
+    "workers.embed_texts": 31,
     "workers.index_documents": 48,
     "workers.index_knowledge": 64,
     "workers.ingest": 68,
 }
 """The most modules of Kho that a function may load, packages included. A server's is that of its other functions."""
-PACKAGE_BUDGET: Final = 16
+PACKAGE_BUDGET: Final = 18
 """The most modules of Kho that a package loads without any of its functions: no store and no index."""
 LAZY_LIBRARIES: Final = {"boto3", "lxml", "numpy", "onnx", "onnxruntime", "qdrant_client", "qdrant_edge"}
 """Libraries that functions load when they use them."""

@@ -17,12 +17,14 @@ from botocore.exceptions import BotoCoreError, ClientError
 from infra.clients.cli.devices.broker import host_and_port
 from infra.clients.cli.target import exit_with_error
 from infra.clients.console.bundle import BundleError, bundle
+from infra.local import serve as machine
 from infra.local.components import ComponentUnavailable, provide_model
 from infra.local.data_folder import DEFAULT_DATA, DataFolderError, lock_folder
 from infra.local.dynamodb import DURABLE, connect, create_tables
 from infra.local.environment import point_at_store, prepare
+from infra.local.integrity import start_checks
+from infra.local.iot import iot_core
 from infra.local.iot.broker.limits import Limits
-from infra.local.iot.device_secret import configure_device_secret
 from infra.local.shutdown import GRACE_SECONDS, Shutdown
 from infra.local.sockets import address_of, listen, network_address_of
 from infra.local.store import StoreUnavailable, start_engine
@@ -112,14 +114,14 @@ def serve(  # noqa: PLR0913 - one argument an option
             stack.callback(mqtt_listener.close)
         else:
             _check_broker(mqtt_url)
-        if qdrant_url:
-            os.environ["KHO_QDRANT_URL"] = qdrant_url
-        if cors_origins:
-            os.environ["KHO_CORS_ORIGINS"] = cors_origins
-        _announce(public_url or (address_of(listener) if host in _LOOPBACK else ""), listener)
-        prepare(template, auth=auth, data=data, own_account=bool(aws_endpoint))
-        configure_device_secret(data)
-        _bundle_console(data)
+        options = {
+            "KHO_QDRANT_URL": qdrant_url,
+            "KHO_CORS_ORIGINS": cors_origins,
+            "KHO_CONSOLE_FOLDER": _bundle_console(data),
+        }
+        options |= _addresses(public_url or (address_of(listener) if host in _LOOPBACK else ""), listener)
+        given = {name: value for name, value in options.items() if value}
+        prepare(template, data, auth=auth, own_account=bool(aws_endpoint), options=given)
         try:
             provide_model()
             store_url = (
@@ -128,11 +130,6 @@ def serve(  # noqa: PLR0913 - one argument an option
         except (ComponentUnavailable, StoreUnavailable) as error:
             exit_with_error(str(error))
         point_at_store(store_url)
-
-        from infra.local import serve as machine
-        from infra.local.integrity import start_checks
-        from infra.local.iot import iot_core  # imported here: they read their settings at import
-
         _require_valid_settings()
         _prepare_tables(store_url, template, data)
         start_checks(data, embedded=not aws_endpoint and DURABLE)
@@ -195,20 +192,22 @@ def _watch_signals(grace_seconds: float) -> Shutdown:
     return shutdown
 
 
-def _bundle_console(data: Path) -> None:
-    """Bundle the console for its function. Without its packages, the function says how to fetch them."""
+def _bundle_console(data: Path) -> str:
+    """Bundle the console for its function, and return the folder.
+
+    Without its packages, the function says how to fetch them.
+    """
     folder = data / "console"
     with contextlib.suppress(BundleError):
         bundle(folder, one_machine=True)
-    os.environ["KHO_CONSOLE_FOLDER"] = str(folder)
+    return str(folder)
 
 
-def _announce(public_url: str, listener: socket.socket) -> None:
-    """Set the addresses by which clients and boards reach this server."""
+def _addresses(public_url: str, listener: socket.socket) -> dict[str, str]:
+    """Return the variables with the addresses by which clients and boards reach this server."""
     if public_url:
-        os.environ["KHO_PUBLIC_URL"] = public_url
-    elif not os.environ.get("KHO_BOARD_URL"):
-        os.environ["KHO_BOARD_URL"] = network_address_of(listener)
+        return {"KHO_PUBLIC_URL": public_url}
+    return {"KHO_BOARD_URL": os.environ.get("KHO_BOARD_URL") or network_address_of(listener)}
 
 
 def _listen(host: str, port: int, option: str) -> socket.socket:

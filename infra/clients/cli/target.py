@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 from cyclopts import Parameter
 
 from infra.local.data_folder import DEFAULT_DATA, DataFolderError, DataFolderMissing, server_or_lock
+from infra.local.environment import set_variables
 from infra.local.store import StoreUnavailable, open_store
 from shared.aws import dynamodb
 from shared.aws.lambda_client import LambdaClient
+from shared.platform.library_environment import set_for_libraries
 from shared.platform.runtime import runtime
 from shared.platform.telemetry import logger
 from shared.rpc.caller import TENANT_ID
@@ -118,8 +120,8 @@ def _apply_stack_settings(stack: str) -> None:
             "after an upgrade, deploy it first."
         )
     for function in functions:
-        os.environ.update(function["Environment"]["Variables"])
-    os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"
+        set_variables(function["Environment"]["Variables"])
+    set_for_libraries({"POWERTOOLS_METRICS_DISABLED": "true"})
     # The stack's log level is for its functions. Log lines would mix with the command's output.
     logger.setLevel(logging.CRITICAL)
     settings = Config(connect_timeout=2, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 3})

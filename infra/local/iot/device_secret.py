@@ -6,18 +6,15 @@ import os
 import secrets
 from typing import TYPE_CHECKING, Final
 
-from shared.devices.board_passwords import SETTING
-
 if TYPE_CHECKING:
     from pathlib import Path
 
 _FILE: Final = "device-secret"
 
 
-def configure_device_secret(data: Path) -> None:
-    """Make every function use the folder's secret, which is created if necessary, unless the operator has set one."""
-    if not os.environ.get(SETTING):
-        os.environ[SETTING] = _read(data / _FILE) or _create(data / _FILE)
+def device_secret(data: Path) -> str:
+    """Return the folder's secret, which is created if necessary."""
+    return _read(data / _FILE) or _create(data / _FILE)
 
 
 def _read(file: Path) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
+from infra.local.environment import set_variables
 from infra.local.iot.broker.authorization import FleetAccessRules
 from infra.local.iot.broker.data_plane import DataPlaneApp
 from infra.local.iot.broker.local_broker import LocalBroker
 from infra.local.sockets import address_of, listen, raise_open_files
 from shared.devices.registry import registry
-from shared.platform.config import config
 from shared.rpc.errors import NotSignedIn
 
 if TYPE_CHECKING:
@@ -102,14 +101,14 @@ def use_external(url: str, token: str) -> Iterator[LocalIotCore]:
 
 
 def configure_functions(address: BrokerAddress) -> None:
-    """Set the environment so that every function of this process uses this broker."""
-    os.environ.pop("AWS_ENDPOINT_URL_IOT_DATA_PLANE", None)
-    if address.data_plane_url:
-        os.environ["AWS_ENDPOINT_URL_IOT_DATA_PLANE"] = address.data_plane_url
-    os.environ["AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"] = "false"
-    os.environ["KHO_MQTT_URL"] = address.mqtt_url
-    os.environ["KHO_MQTT_TOKEN"] = address.token
-    config.cache_clear()  # it was read before the broker started
+    """Make every function of this process use this broker."""
+    set_variables(
+        {
+            "AWS_ENDPOINT_URL_IOT_DATA_PLANE": address.data_plane_url,
+            "KHO_MQTT_URL": address.mqtt_url,
+            "KHO_MQTT_TOKEN": address.token,
+        }
+    )
 
 
 async def _authenticate(client: ClientIdentity) -> bool:

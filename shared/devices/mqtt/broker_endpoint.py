@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlsplit
+
+from shared.platform.runtime import runtime
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,7 +81,7 @@ class IotCoreEndpoint:
 
         options = _options(self.endpoint, client_id, self.keepalive, callbacks)
         return mqtt5_client_builder.websockets_with_default_aws_signing(
-            region=os.environ["AWS_REGION"],
+            region=runtime.environment["AWS_REGION"],
             credentials_provider=auth.AwsCredentialsProvider.new_default_chain(),
             endpoint=self.endpoint,
             client_options=options,

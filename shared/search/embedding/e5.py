@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,18 +11,19 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-# Without it, ONNX Runtime sends reports of its use, with an id of this machine, to its manufacturer.
-os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-import onnxruntime  # type: ignore[import-untyped]
-
 from shared.platform.background import map_concurrently
 from shared.platform.config import ConfigurationError
 from shared.platform.lanes import current_lane
+from shared.platform.library_environment import set_for_libraries
 from shared.search.cpu_count import cpu_count
 from shared.search.embedding import Embedding
 from shared.search.embedding.models import E5_SMALL
 from shared.search.embedding.sentencepiece import SentencePiece
 from shared.search.embedding.slots import EmbeddingSlots
+
+# Without it, ONNX Runtime sends reports of its use, with an id of this machine, to its manufacturer.
+set_for_libraries({"ORT_DISABLE_TELEMETRY": "1"})
+import onnxruntime  # type: ignore[import-untyped]  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -46,9 +46,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KhoServer]:
 
 
 @pytest.fixture(scope="module")
-def stored(server: KhoServer) -> Callable[[], list[str]]:
+def stored(server: KhoServer, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], list[str]]:
     """Return a function that reads every item of every table."""
-    prepare(load(), auth="open")
+    prepare(load(), tmp_path_factory.mktemp("client"), auth="open")
     running = read_server_info(server.data)
     assert running
     client = boto3_client(running["store_url"])

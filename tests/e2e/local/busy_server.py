@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -11,6 +10,7 @@ from unittest.mock import patch
 from infra.clients.cli import serve
 from infra.clients.cli.main import app
 from infra.local.template import FunctionDefinition, Route, load
+from shared.platform.runtime import runtime
 
 if TYPE_CHECKING:
     from infra.local.template import Template
@@ -23,7 +23,7 @@ _SECONDS: Final = 3600.0
 
 def handler(_event: Any, _context: Any) -> None:
     """Never return. A file in the data folder shows that it runs."""
-    Path(os.environ["KHO_LOG_FILE"]).with_name(BUSY).touch()
+    Path(runtime.environment["KHO_LOG_FILE"]).with_name(BUSY).touch()
     while True:
         sum(range(1000))
 

@@ -14,13 +14,15 @@ import pytest
 from boards import check_in as ota
 from boards import provisioning
 from infra.clients.cli.tenants import _erase_items
-from infra.local.iot.device_secret import configure_device_secret
+from infra.local.environment import prepare
+from infra.local.template import load
 from shared.access.rate_limits import RateLimits, rate_limits
 from shared.aws.dynamodb import ConditionFailed, Table
 from shared.devices.activation_codes import CODE_SECONDS, UNCLAIMABLE, ActivationCodes
 from shared.devices.board_passwords import board_password
 from shared.devices.registry import devices_table, registry
 from shared.platform.config import config
+from shared.platform.runtime import runtime
 from shared.rpc.caller import ROLES, Caller
 from shared.rpc.errors import KhoError, NotSignedIn
 from tests.helpers.board_requests import BOARD_SETTINGS, BoardCaller
@@ -322,16 +324,17 @@ def test_rotated_secret_accepts_passwords_of_both(tenant: str, monkeypatch: pyte
 
 
 def test_secret_is_kept_in_the_data_folder_for_its_user_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime, "environment", runtime.environment)  # so that monkeypatch restores it
+    monkeypatch.delenv("KHO_DEVICE_SECRET")
     passwords = []
     for _ in range(2):
-        monkeypatch.setenv("KHO_DEVICE_SECRET", "")
-        configure_device_secret(tmp_path)
+        prepare(load(), tmp_path, auth="open")
         passwords.append(board_password("board", 1))
     assert passwords[0] == passwords[1]
     (file,) = tmp_path.iterdir()
     assert file.stat().st_mode & 0o077 == 0
     monkeypatch.setenv("KHO_DEVICE_SECRET", "of the operator")
-    configure_device_secret(tmp_path)
+    prepare(load(), tmp_path, auth="open")
     assert board_password("board", 1) not in passwords
 
 

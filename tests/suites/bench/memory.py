@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -24,6 +23,7 @@ from shared.memory import keys
 from shared.memory.conversations import Conversations
 from shared.memory.message_history import MessageHistory
 from shared.platform.config import config
+from shared.platform.runtime import runtime
 from tests.helpers.dynamodb import boto3_client
 from tests.helpers.kho_server import KhoServer
 from tests.suites.bench import tables as bench
@@ -55,7 +55,7 @@ def tables() -> list[bench.BenchTable]:
     ):
         running = read_server_info(server.data)
         assert running
-        prepare(load(), auth="open")
+        prepare(load(), Path(folder), auth="open")
         point_at_store(running["store_url"])
         ours = KhoConversations()
         return [_growth(server, ours), _beside(ours, LangChainHistory())]
@@ -106,7 +106,7 @@ class LangChainHistory:
         )
         from langchain_core.messages import HumanMessage  # type: ignore[import-not-found]
 
-        boto3_client(os.environ["AWS_ENDPOINT_URL_DYNAMODB"]).create_table(
+        boto3_client(runtime.environment["AWS_ENDPOINT_URL_DYNAMODB"]).create_table(
             TableName=self.TABLE,
             AttributeDefinitions=[{"AttributeName": "SessionId", "AttributeType": "S"}],
             KeySchema=[{"AttributeName": "SessionId", "KeyType": "HASH"}],

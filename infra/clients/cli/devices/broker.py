@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from infra.clients.cli.target import exit_with_error
 from infra.local.data_folder import running_server
+from shared.platform.config import config
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -58,7 +58,7 @@ def disconnect(target: DataTarget, device_id: str) -> None:
     """Close the device's connection and deactivate its certificates."""
     if target.stack:
         _deactivate_certificates(device_id)
-        endpoint = os.environ.get("KHO_IOT_ENDPOINT")
+        endpoint = config().iot_endpoint
         url = f"https://{endpoint}" if endpoint else None
     else:
         server = running_server(target.data)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003 - the command line reads annotations
@@ -70,6 +69,7 @@ def has_broker(target: DeviceTarget) -> bool:
 
 def _embedded_backend(target: DeviceTarget) -> EmbeddedBackend:
     """Run the functions in this process, on the data folder and the running server's broker, if any."""
+    from infra.local.environment import set_variables
     from infra.local.functions import Functions
     from infra.local.iot.iot_core import BrokerAddress, configure_functions
     from infra.local.template import load
@@ -77,7 +77,7 @@ def _embedded_backend(target: DeviceTarget) -> EmbeddedBackend:
 
     if server := running_server(target.data):
         # A session that this process starts offers the server's explanation of photos too.
-        os.environ["KHO_BOARD_URL"], os.environ["KHO_MODEL_PROVIDER"] = server["board_url"], server["model_provider"]
+        set_variables({"KHO_BOARD_URL": server["board_url"], "KHO_MODEL_PROVIDER": server["model_provider"]})
         configure_functions(BrokerAddress(server["mqtt_url"], server["mqtt_token"], server["data_plane_url"]))
     runtime.functions = Functions(load().functions)
     return EmbeddedBackend(_SERVER, Caller("kho-devices", frozenset(ROLES), target.tenant))

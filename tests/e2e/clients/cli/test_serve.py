@@ -217,7 +217,7 @@ def test_stream_purges_a_cleared_conversation(tmp_path: Path) -> None:
     from shared.migrations.formats import FORMAT_KEY
     from tests.helpers.dynamodb import boto3_client
 
-    prepare(load(), auth="open")
+    prepare(load(), tmp_path, auth="open")
     with KhoServer(tmp_path / "data", production_limits=True) as server:
         for number in range(40):
             server.call(ADD, conversation_id="purged", role="user", content=str(number))

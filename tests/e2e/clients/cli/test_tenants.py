@@ -63,7 +63,7 @@ def lines(file: Path) -> list[dict[str, Any]]:
 
 def partitions(data: Path) -> set[str]:
     """Return the prefixes of all keys in all tables."""
-    prepare(load(), auth="open")
+    prepare(load(), data, auth="open")
     engine = Engine(data / "dynamodb.sqlite", data / "store.log")
     try:
         with connect(engine.url) as client:

@@ -74,9 +74,7 @@ def test_endpoint_without_port_means_tls() -> None:
 def test_session_that_a_command_starts_offers_the_servers_explanation_of_photos(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name in ("KHO_BOARD_URL", "KHO_MODEL_PROVIDER", "KHO_MQTT_URL", "KHO_MQTT_TOKEN", "KHO_VISION_URL"):
-        monkeypatch.setenv(name, "")  # so that monkeypatch restores it
-    monkeypatch.setenv("AWS_ENDPOINT_URL_IOT_DATA_PLANE", "")
+    monkeypatch.setattr(runtime, "environment", {})
     server = ServerInfo(
         pid=1,
         address="http://127.0.0.1:8001",
