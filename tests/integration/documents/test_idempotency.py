@@ -117,6 +117,24 @@ def test_id_that_another_request_just_claimed_is_not_used(
     assert agent.get("b-child")["document_id"] == "b-child"
 
 
+def test_claim_of_a_killed_request_ends_after_30_seconds(
+    agent: DocumentAgent, clock: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent.create("a")
+    agent.create("b", "a")
+    monkeypatch.setattr("shared.documents.idempotency._CLAIM_SECONDS", 30)
+    deletes = {"document_id": "a", "recursive": True, "request_id": "r"}
+    with monkeypatch.context() as killing:
+        killing.setattr(deletion, "_delete_descendants", killed)
+        with pytest.raises(KeyboardInterrupt):
+            agent("delete_document", **deletes)
+    clock(seconds=29)
+    expect_error(Conflict, "IN_PROGRESS", agent, "delete_document", **deletes)
+    clock(seconds=2)
+    assert "replayed" not in agent("delete_document", **deletes)
+    assert agent("delete_document", **deletes)["replayed"]
+
+
 def killed(*_arguments: Any) -> None:
     raise KeyboardInterrupt
 
